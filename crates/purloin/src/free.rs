@@ -1,0 +1,84 @@
+//! Joins and finishes without a token.
+
+use crate::pool::global_or_default;
+use crate::scheduler::{Token, current};
+use crate::worker::{Scope, Worker};
+
+/// Runs two closures, possibly in parallel, and returns both results: for code
+/// that cannot pass a token. See [`Worker::join`], which is faster.
+///
+/// On a worker of a pool with the default scheduler it joins there; anywhere
+/// else it uses the [global pool](crate::global).
+///
+/// ```
+/// fn fib(n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = purloin::join(|| fib(n - 1), || fib(n - 2));
+///     a + b
+/// }
+/// assert_eq!(fib(20), 6765);
+/// ```
+///
+/// # Panics
+///
+/// If a closure panics, after both have ended; or if no thread can be started
+/// for the global pool.
+#[inline(always)]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match current() {
+        Some(member) => Token::at_top(member).join(move |_| a(), move |_| b()),
+        None => join_outside(a, b),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    global_or_default().run(move |mut w| w.join(move |_| a(), move |_| b()))
+}
+
+/// Runs `body` and everything that it spawns: for code that has no token. See
+/// [`Worker::finish`].
+///
+/// On a worker of a pool with the default scheduler it runs there; anywhere
+/// else, on a worker of the [global pool](crate::global).
+///
+/// ```
+/// let mut words = ["one", "two"].map(String::from);
+/// purloin::finish(|scope| {
+///     for word in &mut words {
+///         scope.spawn(move |_| word.push('!'));
+///     }
+/// });
+/// assert_eq!(words, ["one!", "two!"]);
+/// ```
+///
+/// # Panics
+///
+/// If the body or a task panics, after all have ended; or if no thread can be
+/// started for the global pool.
+pub fn finish<'env, F, R>(body: F) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Token<'static>>) -> R + Send,
+    R: Send,
+{
+    match current() {
+        Some(member) => Token::at_top(member).finish(body),
+        // The closure runs on a worker, so this recurses once.
+        None => global_or_default().run(move |_| finish(body)),
+    }
+}

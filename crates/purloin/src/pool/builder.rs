@@ -1,0 +1,220 @@
+//! Options of a pool.
+
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use super::inbox::Inbox;
+use super::{Error, Member, Pool, Shared};
+use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::wait::sleep::Sleep;
+
+/// The environment variable that sets the number of workers where the program
+/// does not.
+const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
+
+/// Options for a [`Pool`], from [`Pool::builder`].
+///
+/// ```
+/// use purloin::Pool;
+///
+/// let pool = Pool::builder()
+///     .workers(2)
+///     .stack_size(64 << 20)
+///     .thread_name(|worker| format!("solver-{worker}"))
+///     .build()?;
+/// assert_eq!(pool.workers(), 2);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+pub struct Builder<S: Scheduler = ReturnBarrier> {
+    workers: Option<usize>,
+    stack_size: usize,
+    thread_name: Box<dyn Fn(usize) -> String>,
+    pinned: bool,
+    scheduler: S,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder {
+            workers: None,
+            stack_size: 16 << 20,
+            thread_name: Box::new(|worker| format!("purloin-{worker}")),
+            pinned: false,
+            scheduler: ReturnBarrier::default(),
+        }
+    }
+}
+
+impl Builder {
+    /// The most workers that a pool may have.
+    pub const MAX_WORKERS: usize = 4096;
+    /// The smallest stack of a worker, in bytes.
+    pub const MIN_STACK_SIZE: usize = 64 << 10;
+    /// The largest stack of a worker, in bytes.
+    pub const MAX_STACK_SIZE: usize = 1 << 40;
+}
+
+impl<S: Scheduler> Builder<S> {
+    /// The number of workers; at first one for each available core, or what
+    /// the environment variable `PURLOIN_WORKERS` says.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// The stack of each worker's thread, in bytes; at first 16 MiB. How deep
+    /// joins may nest depends on it, as for any recursion. It is address space
+    /// that is reserved; memory is used as it is touched.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// The names of the threads, by worker; at first `purloin-0` and so on.
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + 'static) -> Self {
+        self.thread_name = Box::new(name);
+        self
+    }
+
+    /// Whether worker *i* is bound to the *i*-th processor that the process
+    /// may use (and around again if there are more workers). At first not, and
+    /// only on Linux.
+    pub fn pinned(mut self, pinned: bool) -> Self {
+        self.pinned = pinned;
+        self
+    }
+
+    /// The scheduler, with its options.
+    ///
+    /// ```
+    /// use purloin::{Pool, ReturnBarrier};
+    ///
+    /// let scheduler = ReturnBarrier::default().forced_steals(false);
+    /// let pool = Pool::builder().scheduler(scheduler).build()?;
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    pub fn scheduler<T: Scheduler>(self, scheduler: T) -> Builder<T> {
+        Builder {
+            workers: self.workers,
+            stack_size: self.stack_size,
+            thread_name: self.thread_name,
+            pinned: self.pinned,
+            scheduler,
+        }
+    }
+
+    /// Starts the workers.
+    ///
+    /// # Errors
+    ///
+    /// If an option is out of range, `PURLOIN_WORKERS` was needed and is not a
+    /// number, or a worker cannot be started. Those that were are ended again.
+    pub fn build(self) -> Result<Pool<S>, Error> {
+        let workers = match self.workers {
+            Some(workers) => in_range(workers).ok_or(Error::Workers(workers))?,
+            None => workers_by_environment()?.unwrap_or_else(available_cores),
+        };
+        let stack_size = self.stack_size;
+        if !(Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE).contains(&stack_size) {
+            return Err(Error::StackSize(stack_size));
+        }
+        let mut tasks = Vec::new();
+        for worker in 0..workers {
+            tasks.push(
+                self.scheduler
+                    .tasks(stack_size)
+                    .map_err(|source| Error::TaskStack {
+                        worker,
+                        stack_size,
+                        source,
+                    })?,
+            );
+        }
+        let shared = Arc::new_cyclic(|shared| Shared {
+            members: tasks
+                .into_iter()
+                .enumerate()
+                .map(|(index, tasks)| Member::new(index, shared.as_ptr(), tasks))
+                .collect(),
+            sleep: Sleep::new(workers),
+            inbox: Inbox::new(),
+            stopping: AtomicBool::new(false),
+        });
+        // Dropping it ends the workers that it has.
+        let mut pool = Pool {
+            shared,
+            threads: Vec::new(),
+        };
+        for worker in 0..workers {
+            let shared = Arc::clone(&pool.shared);
+            let pinned = self.pinned;
+            let thread = thread::Builder::new()
+                .name((self.thread_name)(worker))
+                .stack_size(stack_size)
+                .spawn(move || {
+                    if pinned {
+                        pin(worker);
+                    }
+                    shared.serve(worker);
+                })
+                .map_err(|source| Error::Start {
+                    worker,
+                    stack_size,
+                    source,
+                })?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+}
+
+fn in_range(workers: usize) -> Option<usize> {
+    (1..=Builder::MAX_WORKERS)
+        .contains(&workers)
+        .then_some(workers)
+}
+
+fn workers_by_environment() -> Result<Option<usize>, Error> {
+    let Some(value) = std::env::var_os(WORKERS_VARIABLE) else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy();
+    match value.trim().parse().ok().and_then(in_range) {
+        Some(workers) => Ok(Some(workers)),
+        None => Err(Error::Environment(value.into_owned())),
+    }
+}
+
+/// The number of cores that this process may use.
+pub(super) fn available_cores() -> usize {
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    cores.min(Builder::MAX_WORKERS)
+}
+
+/// Binds this thread to one of the processors that the process may use.
+#[cfg(target_os = "linux")]
+fn pin(worker: usize) {
+    // SAFETY: the sets are plain data of the size that is passed, and the
+    // macros-made-functions only touch bits inside them.
+    unsafe {
+        let size = size_of::<libc::cpu_set_t>();
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        if libc::sched_getaffinity(0, size, &mut allowed) != 0 {
+            return;
+        }
+        let bits = 0..libc::CPU_SETSIZE as usize;
+        let processors: Vec<_> = bits.filter(|&p| libc::CPU_ISSET(p, &allowed)).collect();
+        if processors.is_empty() {
+            return;
+        }
+        let mut own: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processors[worker % processors.len()], &mut own);
+        // Without it the worker runs all the same, wherever the system likes.
+        libc::sched_setaffinity(0, size, &own);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_worker: usize) {}

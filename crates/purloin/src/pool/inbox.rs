@@ -1,0 +1,124 @@
+//! Work from outside a pool.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+
+use super::{Member, Shared};
+use crate::scheduler::Protocol;
+
+/// A job for an idle worker.
+pub(crate) type Injected<S> = Box<dyn FnOnce(&Member<S>) + Send>;
+
+/// A queue of jobs, first in, first out.
+pub(crate) struct Inbox<S: Protocol> {
+    jobs: Mutex<VecDeque<Injected<S>>>,
+    /// The length, for idle workers to look at without the lock.
+    len: AtomicUsize,
+}
+
+impl<S: Protocol> Inbox<S> {
+    pub(super) fn new() -> Self {
+        Inbox {
+            jobs: Mutex::default(),
+            len: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn push(&self, job: Injected<S>) {
+        let mut jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner());
+        jobs.push_back(job);
+        self.len.store(jobs.len(), Ordering::Relaxed);
+    }
+
+    pub(super) fn pop(&self) -> Option<Injected<S>> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner());
+        let job = jobs.pop_front();
+        self.len.store(jobs.len(), Ordering::Relaxed);
+        job
+    }
+
+    /// Whether it seems empty. Who sleeps over it is woken: see
+    /// [`Sleep::injected`](crate::wait::sleep::Sleep::injected).
+    pub(super) fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// A call from outside, in the frame of the caller, who waits for it.
+struct Call<F, R> {
+    f: MaybeUninit<F>,
+    result: MaybeUninit<thread::Result<R>>,
+    done: AtomicBool,
+    caller: Thread,
+}
+
+struct CallPtr<F, R>(*mut Call<F, R>);
+
+// SAFETY: the call is handed to one worker and back; `F` and `R` are `Send`.
+unsafe impl<F: Send, R: Send> Send for CallPtr<F, R> {}
+
+impl<F, R> CallPtr<F, R> {
+    /// Runs the call on `member`.
+    ///
+    /// # Safety
+    ///
+    /// Called once, while the caller waits.
+    unsafe fn run<S: Protocol>(self, member: &Member<S>)
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> R,
+    {
+        let call = self.0;
+        // SAFETY: the caller waits until `done`, and touches nothing before.
+        unsafe {
+            let f = (*call).f.assume_init_read();
+            let result = catch_unwind(AssertUnwindSafe(|| S::call(member, f)));
+            (*call).result.write(result);
+            // Taken out before `done`: after that the frame may be gone.
+            let caller = (*call).caller.clone();
+            // Release: the caller sees the result.
+            (*call).done.store(true, Ordering::Release);
+            caller.unpark();
+        }
+    }
+}
+
+/// Has `f` run by a worker, and waits for it.
+pub(super) fn run_from_outside<S: Protocol, F, R>(pool: &Shared<S>, f: F) -> R
+where
+    F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+    R: Send,
+{
+    let mut call = Call {
+        f: MaybeUninit::new(f),
+        result: MaybeUninit::uninit(),
+        done: AtomicBool::new(false),
+        caller: thread::current(),
+    };
+    let call: *mut Call<F, R> = &mut call;
+    let pointer = CallPtr(call);
+    // SAFETY: run once, by the worker that takes it; we wait for it below.
+    let job: Box<dyn FnOnce(&Member<S>) + Send + '_> =
+        Box::new(move |member| unsafe { { pointer }.run::<S>(member) });
+    // SAFETY: only the lifetime changes: this function does not return, nor
+    // unwind, before the job has run.
+    let job: Injected<S> = unsafe { std::mem::transmute(job) };
+    pool.inject(job);
+    // SAFETY: `call` lives in this frame; until `done`, only that is read.
+    unsafe {
+        // Acquire: pairs with the worker's release.
+        while !(*call).done.load(Ordering::Acquire) {
+            thread::park();
+        }
+        match (*call).result.assume_init_read() {
+            Ok(result) => result,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A worker as its pool knows it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use super::Shared;
+use crate::scheduler::Protocol;
+use crate::stats::{Count, Counters};
+use crate::victim::RandomStart;
+
+/// One worker of a pool: its tasks, and its place among the others.
+#[repr(C)]
+pub struct Member<S: Protocol> {
+    /// First, so that the fast path addresses it without an offset.
+    pub(crate) tasks: S::Tasks,
+    pub(crate) index: usize,
+    pool: *const Shared<S>,
+    /// Whether it runs anything; only then can it have tasks.
+    active: CachePadded<AtomicBool>,
+    own: CachePadded<Own>,
+}
+
+/// Used by the worker's own thread only, but for reading the counters.
+struct Own {
+    victims: RandomStart,
+    counters: Counters,
+}
+
+// SAFETY: `pool` outlives its members, and is `Sync`; `own.victims` is used by
+// the worker's own thread only; all else is `Sync`.
+unsafe impl<S: Protocol> Sync for Member<S> {}
+// SAFETY: as above; nothing is tied to a thread before the worker starts.
+unsafe impl<S: Protocol> Send for Member<S> {}
+
+impl<S: Protocol> Member<S> {
+    pub(super) fn new(index: usize, pool: *const Shared<S>, tasks: S::Tasks) -> Self {
+        Member {
+            tasks,
+            index,
+            pool,
+            active: CachePadded::new(AtomicBool::new(false)),
+            own: CachePadded::new(Own {
+                victims: RandomStart::new(index),
+                counters: Counters::default(),
+            }),
+        }
+    }
+
+    pub(crate) fn pool(&self) -> &Shared<S> {
+        // SAFETY: members lie in their pool's shared part, which each worker's
+        // thread and each caller from outside keeps alive.
+        unsafe { &*self.pool }
+    }
+
+    /// The others, in the order in which to look at them.
+    pub(crate) fn victims(&self) -> impl Iterator<Item = &Member<S>> {
+        let members = &self.pool().members;
+        self.own
+            .victims
+            .walk(self.index, members.len())
+            .map(|index| &members[index])
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Runs `work` as an active worker: one that thieves look at.
+    pub(super) fn active(&self, work: impl FnOnce()) {
+        self.active.store(true, Ordering::Relaxed);
+        if self.pool().sleep.is_needed_by_sleepers(self.index) {
+            // Whoever sleeps has asked those that were active then.
+            S::request(self);
+        }
+        work();
+        self.active.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count(&self, count: Count) {
+        self.own.counters.add(count);
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        &self.own.counters
+    }
+}

@@ -1,0 +1,176 @@
+//! Pools: their threads, their lifecycle, and work from outside.
+
+mod builder;
+mod error;
+mod global;
+mod inbox;
+mod member;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+pub use builder::Builder;
+pub use error::Error;
+pub use global::global;
+pub(crate) use global::global_or_default;
+pub(crate) use inbox::Injected;
+pub use member::Member;
+
+use crate::scheduler::Protocol;
+use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::stats::Stats;
+use crate::wait::idle::{self, Work};
+use crate::wait::sleep::Sleep;
+use inbox::Inbox;
+
+/// A pool of workers that share their tasks by stealing.
+///
+/// ```
+/// use purloin::{Pool, Worker};
+///
+/// let pool = Pool::new()?; // one worker for each available core
+/// let (a, b) = pool.run(|mut w| w.join(|_| 6, |_| 7));
+/// assert_eq!(a * b, 42);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// Workers sleep while there is nothing to do, and then use no processor time.
+/// Dropping the pool ends them; calls of [`run`](Pool::run) borrow the pool, so
+/// none is cut off.
+pub struct Pool<S: Scheduler = ReturnBarrier> {
+    shared: Arc<Shared<S>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// A pool with one worker for each available core, or as many as the
+    /// environment variable `PURLOIN_WORKERS` says.
+    ///
+    /// # Errors
+    ///
+    /// If the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or
+    /// if a worker cannot be started.
+    pub fn new() -> Result<Pool, Error> {
+        Pool::builder().build()
+    }
+
+    /// Options for a pool.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
+impl<S: Scheduler> Pool<S> {
+    /// Runs `f` on a worker of this pool and returns its result.
+    ///
+    /// It may be called from any thread, and from several at once; the caller
+    /// sleeps meanwhile. On a worker of this very pool, `f` is called at once.
+    ///
+    /// # Panics
+    ///
+    /// If `f` panics, so does this.
+    pub fn run<F, R>(&self, f: F) -> R
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+        R: Send,
+    {
+        self.shared.run(f)
+    }
+
+    /// The number of workers.
+    pub fn workers(&self) -> usize {
+        self.shared.members.len()
+    }
+
+    /// What the workers have done since the pool was made.
+    pub fn stats(&self) -> Stats {
+        let mut stats = Stats::default();
+        for member in &self.shared.members {
+            stats.add(member.counters());
+        }
+        stats
+    }
+}
+
+impl<S: Scheduler> std::fmt::Debug for Pool<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool")
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<S: Scheduler> Drop for Pool<S> {
+    fn drop(&mut self) {
+        self.shared.stop();
+        for thread in self.threads.drain(..) {
+            // A worker that drops the last handle of its own pool cannot wait
+            // for itself; it ends as soon as it is idle.
+            if thread.thread().id() != std::thread::current().id() {
+                // A worker's thread does not panic: every closure of a user
+                // runs inside a catch.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// What the workers of a pool share.
+pub struct Shared<S: Protocol> {
+    pub(crate) members: Box<[Member<S>]>,
+    pub(crate) sleep: Sleep,
+    inbox: Inbox<S>,
+    stopping: AtomicBool,
+}
+
+impl<S: Protocol> Shared<S> {
+    /// See [`Pool::run`].
+    pub(crate) fn run<F, R>(&self, f: F) -> R
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+        R: Send,
+    {
+        match S::current() {
+            Some(member) if std::ptr::eq(member.pool(), self) => S::call(member, f),
+            _ => inbox::run_from_outside(self, f),
+        }
+    }
+
+    /// Leaves a job for whichever worker is idle first.
+    pub(crate) fn inject(&self, job: Injected<S>) {
+        self.inbox.push(job);
+        self.sleep.injected();
+    }
+
+    pub(crate) fn take_injected(&self) -> Option<Injected<S>> {
+        self.inbox.pop()
+    }
+
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        // Relaxed: whoever misses it now is unparked after it was set.
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.sleep.unpark_all();
+    }
+
+    /// The life of a worker's thread.
+    fn serve(&self, index: usize) {
+        let me = &self.members[index];
+        S::enter_thread(me);
+        loop {
+            match idle::find(me) {
+                Work::Injected(job) => me.active(|| job(me)),
+                Work::Stolen(stolen) => me.active(|| S::run(me, stolen)),
+                Work::Stop => return,
+            }
+        }
+    }
+}

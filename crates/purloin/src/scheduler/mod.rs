@@ -1,0 +1,60 @@
+//! Schedulers: one folder for each protocol, behind one small trait.
+
+mod return_barrier;
+mod serial;
+
+use std::io;
+
+pub(crate) use return_barrier::current;
+pub use return_barrier::{ReturnBarrier, Token};
+pub use serial::Serial;
+
+use crate::pool::Member;
+use crate::worker::Worker;
+
+/// A way to schedule: the protocol by which the workers of a [`Pool`](crate::Pool)
+/// share their tasks.
+///
+/// It is a type, so that a program is compiled for its scheduler, and a value
+/// of that type carries its options. Not to be implemented outside Purloin.
+pub trait Scheduler: Protocol {}
+
+impl<S: Protocol> Scheduler for S {}
+
+/// What a pool asks of a scheduler.
+pub trait Protocol: Sized + Send + Sync + 'static {
+    /// The worker that programs are instantiated with.
+    type Token<'t>: Worker;
+
+    /// What each worker keeps: its task pool.
+    type Tasks: Send + Sync;
+
+    /// A task that a thief has taken and not yet run.
+    type Stolen;
+
+    /// Makes the task pool of a worker whose stack has `stack_size` bytes.
+    fn tasks(&self, stack_size: usize) -> io::Result<Self::Tasks>;
+
+    /// Called on the worker's own thread, before anything else.
+    fn enter_thread(member: &Member<Self>);
+
+    /// The worker that runs on this thread, of whatever pool of this scheduler.
+    fn current<'m>() -> Option<&'m Member<Self>>;
+
+    /// Calls `f` with a token, on the worker's own thread.
+    fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
+
+    /// Whether the worker visibly has a task for thieves.
+    fn offers(member: &Member<Self>) -> bool;
+
+    /// Asks the worker to offer tasks. True if nobody had asked since it last
+    /// answered.
+    fn request(member: &Member<Self>) -> bool;
+
+    /// Tries once to take a task from `victim`. If it has been silent
+    /// (`is_silent`), with force.
+    fn steal(thief: &Member<Self>, victim: &Member<Self>, is_silent: bool) -> Option<Self::Stolen>;
+
+    /// Runs what [`Self::steal`] took.
+    fn run(thief: &Member<Self>, stolen: Self::Stolen);
+}

@@ -1,0 +1,274 @@
+//! Async and finish on the task stack.
+//!
+//! A spawned task lies in a slot like the second closure of a join. The frame
+//! that opened the finish, or that runs one of its tasks, takes its own spawns
+//! back from the top when it ends, newest first: each is run there, or, if it
+//! is stolen, waited for by leapfrogging. So everything is properly nested and
+//! needs no counter.
+//!
+//! Two things distinguish a spawn from the task of a join:
+//!
+//! - It stays when the code around it goes on. A token that was made before
+//!   has a top in its register that is now too low, and would overwrite it.
+//!   Therefore a spawn makes everything up to itself public, at once: it then
+//!   lies below the barrier, a join with a stale token takes its slow path,
+//!   and that starts from the top in memory.
+//! - It may be made where another frame is innermost on this worker: in the
+//!   first closure of a join, in a finish within, in a stolen task of a join,
+//!   or on a thread that is no worker at all. In the stack it would then have
+//!   to end before a frame that it does not belong to, and a join would run
+//!   what it does not wait for. Such tasks *escape* to a queue of the finish,
+//!   from which idle workers take them, and in the end its owner.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, OnceLock};
+
+use super::job::{Panic, fits};
+use super::slot::Slot;
+use super::token::Token;
+use super::{Member, current};
+use crate::pool::Shared;
+use crate::scheduler::ReturnBarrier;
+use crate::worker::{Scope, Worker};
+
+/// With so many tasks of its own unstolen, a spawner runs the next at once:
+/// enough for thieves to live on, and the memory stays bounded.
+const MOST_UNSTOLEN: usize = 4096;
+
+/// What a finish keeps in its [`Scope`].
+pub struct Finish {
+    pool: *const Shared<ReturnBarrier>,
+    owner: usize,
+    /// The first panic of a task.
+    panic: std::sync::Mutex<Option<Panic>>,
+    /// Tasks that could not go to a task stack; made when the first comes.
+    escaped: OnceLock<Arc<Escaped>>,
+}
+
+// SAFETY: the pool outlives the finish, which runs on one of its workers, and
+// is itself shared between threads; the other fields are `Sync`.
+unsafe impl Sync for Finish {}
+
+type EscapedTask = Box<dyn FnOnce(&Member) + Send>;
+
+struct Escaped {
+    queue: std::sync::Mutex<VecDeque<EscapedTask>>,
+    /// Escaped tasks that have not ended, in the queue or running.
+    pending: std::sync::atomic::AtomicUsize,
+}
+
+impl Escaped {
+    fn pop(&self) -> Option<EscapedTask> {
+        lock_std(&self.queue).pop_front()
+    }
+}
+
+fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Runs `body` and then everything that it spawned.
+pub(super) fn finish<'env, 'w, F, R>(member: &Member, body: F) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Token<'w>>) -> R,
+{
+    let scope = Scope::new(Finish {
+        pool: member.pool(),
+        owner: member.index,
+        panic: std::sync::Mutex::new(None),
+        escaped: OnceLock::new(),
+    });
+    let base = member.tasks.stack.top();
+    let frame = member.tasks.enter(Some(scope.finish()));
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    drain(member, base);
+    drop(frame);
+    scope.finish().await_escaped(member);
+    let panic = lock_std(&scope.finish().panic).take();
+    match (result, panic) {
+        (Ok(result), None) => result,
+        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+    }
+}
+
+/// Takes back everything above `base`, running what is not stolen.
+fn drain(member: &Member, base: *mut Slot) {
+    let stack = &member.tasks.stack;
+    while stack.top() > base {
+        let slot = stack.top().wrapping_sub(1);
+        // A spawn is never private, but the task that we have just run may
+        // have been the last one below the barrier.
+        if stack.pop(slot) || member.take_back(slot) {
+            // SAFETY: the task is ours, and it reads itself out of the slot
+            // before anything else is pushed there.
+            unsafe { (*slot).run(member) };
+        } else {
+            stack.release(slot);
+        }
+    }
+}
+
+/// A spawned task as it lies in a slot.
+struct Spawned<F> {
+    finish: *const Finish,
+    task: F,
+}
+
+impl Finish {
+    pub(super) fn spawn<'scope, F>(&'scope self, task: F)
+    where
+        F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
+    {
+        match current() {
+            Some(member) if member.tasks.is_innermost(self) => self.spawn_on(member, task),
+            _ => self.escape(task),
+        }
+    }
+
+    fn spawn_on<F>(&self, member: &Member, task: F)
+    where
+        F: for<'t> FnOnce(Token<'t>) + Send,
+    {
+        let stack = &member.tasks.stack;
+        if stack.is_full() || stack.unstolen() >= MOST_UNSTOLEN {
+            return self.run(task, member);
+        }
+        let slot = stack.top();
+        let finish: *const Finish = self;
+        // SAFETY: the slot is the free one at the top. The task stays valid
+        // until it is run, which is before the finish ends.
+        unsafe {
+            if const { fits::<Spawned<F>>() } {
+                (*slot).write(run_in_slot::<F>, Spawned { finish, task });
+            } else {
+                let task = Box::new(task);
+                (*slot).write(run_boxed::<F>, Spawned { finish, task });
+            }
+        }
+        stack.push(slot);
+        member.tasks.extend_frame();
+        member.offer_all();
+    }
+
+    /// Runs a task of this finish, and what it spawns.
+    fn run<F>(&self, task: F, member: &Member)
+    where
+        F: for<'t> FnOnce(Token<'t>),
+    {
+        let base = member.tasks.stack.top();
+        let frame = member.tasks.enter(Some(self));
+        let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
+        drain(member, base);
+        drop(frame);
+        if let Err(panic) = result {
+            // The first panic is kept; dropping another may itself panic, in
+            // which case there is nobody left to tell.
+            let mut first = lock_std(&self.panic);
+            if first.is_none() {
+                *first = Some(panic);
+            } else {
+                drop(first);
+                drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+            }
+        }
+    }
+
+    #[cold]
+    fn escape<'scope, F>(&'scope self, task: F)
+    where
+        F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
+    {
+        let task: Box<dyn FnOnce(&Member) + Send + 'scope> =
+            Box::new(move |member| self.run(task, member));
+        // SAFETY: only the lifetime changes. The task is run before the finish
+        // ends, which waits for every pending one.
+        let task: EscapedTask = unsafe { std::mem::transmute(task) };
+        let escaped = self.escaped.get_or_init(|| {
+            Arc::new(Escaped {
+                queue: Default::default(),
+                pending: Default::default(),
+            })
+        });
+        // Relaxed: whoever spawns here is itself waited for, by the finish or
+        // by one of its tasks, so the owner sees this before it looks.
+        escaped
+            .pending
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        lock_std(&escaped.queue).push_back(task);
+        // SAFETY: the pool outlives the finish.
+        let pool = unsafe { &*self.pool };
+        let (escaped, owner) = (Arc::clone(escaped), self.owner);
+        pool.sleep.unpark(owner);
+        // A ticket for one of the queue's tasks; whoever holds it may find
+        // that the owner has been faster, even that the finish is over.
+        pool.inject(Box::new(move |member| {
+            run_escaped(&escaped, owner, member);
+        }));
+    }
+
+    fn await_escaped(&self, member: &Member) {
+        let Some(escaped) = self.escaped.get() else {
+            return;
+        };
+        while run_escaped(escaped, self.owner, member) {}
+        member.pool().sleep.park_until(member.index, || {
+            while run_escaped(escaped, self.owner, member) {}
+            // Acquire: what the tasks did happened before the finish ends.
+            escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0
+        });
+    }
+}
+
+/// Runs one escaped task, if there is one.
+fn run_escaped(escaped: &Escaped, owner: usize, member: &Member) -> bool {
+    let Some(task) = escaped.pop() else {
+        return false;
+    };
+    task(member);
+    let before = escaped
+        .pending
+        .fetch_sub(1, std::sync::atomic::Ordering::Release);
+    if before == 1 {
+        member.pool().sleep.unpark(owner);
+    }
+    true
+}
+
+unsafe fn run_in_slot<F>(slot: &Slot, member: &Member)
+where
+    F: for<'t> FnOnce(Token<'t>),
+{
+    // SAFETY: called once, by who has the task; the finish waits for it.
+    unsafe {
+        let spawned = slot.read::<Spawned<F>>();
+        (*spawned.finish).run(spawned.task, member);
+    }
+}
+
+unsafe fn run_boxed<F>(slot: &Slot, member: &Member)
+where
+    F: for<'t> FnOnce(Token<'t>),
+{
+    // SAFETY: as in `run_in_slot`.
+    unsafe {
+        let spawned = slot.read::<Spawned<Box<F>>>();
+        (*spawned.finish).run(*spawned.task, member);
+    }
+}
+
+impl Finish {
+    /// Joins on the worker that runs on this thread, or else on any of the pool.
+    pub(super) fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        // SAFETY: the pool outlives the finish.
+        unsafe { &*self.pool }.run(move |mut w| w.join(a, b))
+    }
+}

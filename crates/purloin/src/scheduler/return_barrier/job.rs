@@ -1,0 +1,223 @@
+//! The closure of a join as it lies in a slot, and its result.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Member;
+use super::slot::{PAYLOAD_WORDS, Run, Slot};
+use super::token::Token;
+
+/// A panic on its way from a thief to the parent.
+pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// Whether a value of type `T` fits a slot's payload.
+pub(super) const fn fits<T>() -> bool {
+    size_of::<T>() <= size_of::<[u64; PAYLOAD_WORDS]>() && align_of::<T>() <= align_of::<u64>()
+}
+
+impl Slot {
+    /// Writes how to run the task, and the task.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, the slot is free or private to him, and `T`
+    /// [`fits`].
+    #[inline(always)]
+    pub(super) unsafe fn write<T>(&self, run: Run, task: T) {
+        debug_assert!(fits::<T>());
+        self.contents.with_mut(|contents| {
+            // SAFETY: nobody else touches a free or private slot's contents,
+            // and a `T` fits the payload in size and alignment.
+            unsafe {
+                (*contents).run.write(run);
+                (&raw mut (*contents).payload).cast::<T>().write(task);
+            }
+        });
+    }
+
+    /// Moves a value out of the payload.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the slot's task or result, and a `T` was the last
+    /// thing written there.
+    #[inline(always)]
+    pub(super) unsafe fn read<T>(&self) -> T {
+        self.contents.with(|contents| {
+            // SAFETY: the caller promises that a `T` is there and is his.
+            unsafe { (&raw const (*contents).payload).cast::<T>().read() }
+        })
+    }
+
+    /// Runs the task.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and calls this once.
+    pub(super) unsafe fn run(&self, member: &Member) {
+        // SAFETY: `run` was written together with the task.
+        unsafe {
+            let run = self.contents.with(|contents| (*contents).run.assume_init());
+            run(self, member);
+        }
+    }
+}
+
+/// The second closure of a join, in the frame of the join.
+///
+/// If closure and result both fit a slot, the slot holds a bitwise copy of the
+/// closure, and whoever takes the task uses his copy: this one never has its
+/// address taken and lives in registers. If not, the slot holds a pointer
+/// to this.
+pub(super) struct Job<B, R> {
+    closure: ManuallyDrop<B>,
+    result: MaybeUninit<Result<R, Panic>>,
+}
+
+impl<B, R> Job<B, R>
+where
+    B: for<'t> FnOnce(Token<'t>) -> R,
+{
+    const IN_SLOT: bool = fits::<B>() && fits::<Result<R, Panic>>();
+
+    #[inline(always)]
+    pub(super) fn new(closure: B) -> Self {
+        Job {
+            closure: ManuallyDrop::new(closure),
+            result: MaybeUninit::uninit(),
+        }
+    }
+
+    /// Writes the task to a slot.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slot::write`]; and `self` stays where it is, and is not used,
+    /// until the task has been taken back or is done.
+    #[inline(always)]
+    pub(super) unsafe fn write_to(&mut self, slot: &Slot) {
+        // SAFETY: the caller's promise; of the two copies of the closure only
+        // one is ever used, by whoever takes the task.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.write::<B>(Self::run_in_slot, std::ptr::read(&*self.closure));
+            } else {
+                slot.write::<*mut Self>(Self::run_in_frame, self);
+            }
+        }
+    }
+
+    /// The closure, after the owner has taken the task back.
+    #[inline(always)]
+    pub(super) fn into_closure(self) -> B {
+        ManuallyDrop::into_inner(self.closure)
+    }
+
+    /// The result that a thief has left.
+    ///
+    /// # Safety
+    ///
+    /// The slot's task is done, and this is called once.
+    pub(super) unsafe fn result(slot: &Slot) -> Result<R, Panic> {
+        // SAFETY: a thief has written the result where `run` put it, and his
+        // release of DONE was acquired.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.read()
+            } else {
+                let job = slot.read::<*mut Self>();
+                (*job).result.assume_init_read()
+            }
+        }
+    }
+
+    /// Drops the closure unrun.
+    ///
+    /// # Safety
+    ///
+    /// The owner has taken the task back, has not moved the closure out, and
+    /// calls this once.
+    pub(super) unsafe fn drop_closure(slot: &Slot) {
+        // SAFETY: the slot still holds the closure, or the pointer to it.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                drop(slot.read::<B>());
+            } else {
+                ManuallyDrop::drop(&mut (*slot.read::<*mut Self>()).closure);
+            }
+        }
+    }
+
+    unsafe fn run_in_slot(slot: &Slot, member: &Member) {
+        // SAFETY: called by the thief that has the task, once.
+        unsafe {
+            let closure = slot.read::<B>();
+            let result = run_caught(closure, member);
+            slot.contents.with_mut(|contents| {
+                (&raw mut (*contents).payload)
+                    .cast::<Result<R, Panic>>()
+                    .write(result);
+            });
+        }
+    }
+
+    unsafe fn run_in_frame(slot: &Slot, member: &Member) {
+        // SAFETY: called by the thief that has the task, once; the frame of
+        // the join waits until the task is done.
+        unsafe {
+            let job = slot.read::<*mut Self>();
+            let closure = ManuallyDrop::take(&mut (*job).closure);
+            (*job).result.write(run_caught(closure, member));
+        }
+    }
+}
+
+fn run_caught<B, R>(closure: B, member: &Member) -> Result<R, Panic>
+where
+    B: for<'t> FnOnce(Token<'t>) -> R,
+{
+    let _frame = member.tasks.enter(None);
+    catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(member))))
+}
+
+/// Ends a join whose first closure panics: the second is dropped unrun or
+/// waited for, and its result dropped, while the panic passes.
+pub(super) struct Unwinding<'m, B, R>
+where
+    B: for<'t> FnOnce(Token<'t>) -> R,
+{
+    pub(super) member: &'m Member,
+    pub(super) slot: *mut Slot,
+    pub(super) job: PhantomData<Job<B, R>>,
+}
+
+impl<B, R> Drop for Unwinding<'_, B, R>
+where
+    B: for<'t> FnOnce(Token<'t>) -> R,
+{
+    #[inline(always)]
+    fn drop(&mut self) {
+        // By value, so that no frame of a join is forced into memory.
+        unwind::<B, R>(self.member, self.slot);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn unwind<B, R>(member: &Member, slot: *mut Slot)
+where
+    B: for<'t> FnOnce(Token<'t>) -> R,
+{
+    // SAFETY: the join whose first closure panics has pushed the slot, and
+    // not popped it.
+    unsafe {
+        if member.tasks.stack.pop(slot) || member.take_back(slot) {
+            Job::<B, R>::drop_closure(&*slot);
+        } else {
+            drop(Job::<B, R>::result(&*slot));
+            member.tasks.stack.release(slot);
+        }
+    }
+}

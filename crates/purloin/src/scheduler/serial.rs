@@ -1,0 +1,84 @@
+//! The serial elision: a worker that creates no parallelism at all.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Mutex;
+
+use crate::worker::{Scope, Worker};
+
+/// The first panic of a spawned task, which surfaces when the finish ends.
+type FirstPanic = Mutex<Option<Box<dyn Any + Send>>>;
+
+/// The serial elision of a program, as a [`Worker`].
+///
+/// A join calls its closures one after the other, a spawn calls its task on
+/// the spot. What is left is the program as it would have been written without
+/// Purloin: the yardstick for every scheduler's overhead.
+///
+/// ```
+/// use purloin::{Serial, Worker};
+///
+/// let (a, b) = Serial.join(|_| 1, |_| 2);
+/// assert_eq!(a + b, 3);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Serial;
+
+impl Worker for Serial {
+    type Token<'t> = Serial;
+    type Finish = FirstPanic;
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Serial) -> RA + Send,
+        B: for<'t> FnOnce(Serial) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        let ra = a(Serial);
+        let rb = b(Serial);
+        (ra, rb)
+    }
+
+    #[inline(always)]
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
+    {
+        let scope = Scope::new(FirstPanic::default());
+        let result = body(&scope);
+        let panic = scope
+            .finish()
+            .lock()
+            .ok()
+            .and_then(|mut first| first.take());
+        match panic {
+            None => result,
+            Some(panic) => resume_unwind(panic),
+        }
+    }
+
+    #[inline(always)]
+    fn spawn_in<'scope, F>(finish: &'scope FirstPanic, task: F)
+    where
+        F: for<'t> FnOnce(Serial) + Send + 'scope,
+    {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(Serial)))
+            && let Ok(mut first) = finish.lock()
+        {
+            first.get_or_insert(panic);
+        }
+    }
+
+    #[inline(always)]
+    fn join_in<A, B, RA, RB>(_: &FirstPanic, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Serial) -> RA + Send,
+        B: for<'t> FnOnce(Serial) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        Serial.join(a, b)
+    }
+}

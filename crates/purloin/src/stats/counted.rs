@@ -1,0 +1,110 @@
+//! Counting tasks by instantiating a program with a worker that counts.
+
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::worker::{Scope, Worker};
+
+/// A [`Worker`] that counts the tasks of a program: one for each join and one
+/// for each spawn. Otherwise it is the worker that it wraps.
+///
+/// ```
+/// use std::sync::atomic::AtomicU64;
+/// use purloin::{Counted, Serial, Worker};
+///
+/// fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let tasks = AtomicU64::new(0);
+/// fib(Counted::new(Serial, &tasks), 10);
+/// assert_eq!(tasks.into_inner(), 88);
+/// ```
+pub struct Counted<'c, W> {
+    worker: W,
+    tasks: &'c AtomicU64,
+}
+
+impl<'c, W: Worker> Counted<'c, W> {
+    /// Wraps `worker`, counting into `tasks`.
+    pub fn new(worker: W, tasks: &'c AtomicU64) -> Self {
+        Counted { worker, tasks }
+    }
+}
+
+fn count(tasks: &AtomicU64) {
+    tasks.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A finish of the wrapped worker, with the counter.
+pub struct Finish<F> {
+    inner: *const F,
+    tasks: *const AtomicU64,
+}
+
+// SAFETY: both pointers are to what outlives the finish and is `Sync`.
+unsafe impl<F: Sync> Sync for Finish<F> {}
+
+impl<'c, W: Worker> Worker for Counted<'c, W> {
+    type Token<'t> = Counted<'c, W::Token<'t>>;
+    type Finish = Finish<W::Finish>;
+
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        let tasks = self.tasks;
+        count(tasks);
+        self.worker.join(
+            move |worker| a(Counted { worker, tasks }),
+            move |worker| b(Counted { worker, tasks }),
+        )
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> R,
+    {
+        let tasks = self.tasks;
+        // Outside the inner finish, as tasks use it until that ends.
+        let counted = OnceCell::new();
+        self.worker.finish(|scope| {
+            let inner = scope.finish();
+            body(counted.get_or_init(|| Scope::new(Finish { inner, tasks })))
+        })
+    }
+
+    fn spawn_in<'scope, F>(finish: &'scope Self::Finish, task: F)
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
+    {
+        // SAFETY: see `Finish`.
+        let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
+        count(tasks);
+        W::spawn_in(inner, move |worker| task(Counted { worker, tasks }));
+    }
+
+    fn join_in<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        // SAFETY: see `Finish`.
+        let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
+        count(tasks);
+        W::join_in(
+            inner,
+            move |worker| a(Counted { worker, tasks }),
+            move |worker| b(Counted { worker, tasks }),
+        )
+    }
+}

@@ -1,0 +1,60 @@
+//! A blocked worker: it helps the thief that it waits for, then it sleeps.
+
+use super::Patience;
+use crate::pool::{Member, Shared};
+use crate::scheduler::Protocol;
+use crate::stats::Count;
+
+impl<S: Protocol> Shared<S> {
+    /// Blocks `me` until `is_done`, that is, until the task that `holder` has
+    /// stolen has ended, and leapfrogs meanwhile: runs what `steal` takes from
+    /// the holder (with force, if told that he is silent).
+    ///
+    /// `wake_me` asks to be unparked at the end, and is false if that is past.
+    pub(crate) fn await_done(
+        &self,
+        me: &Member<S>,
+        holder: &Member<S>,
+        is_done: impl Fn() -> bool,
+        steal: impl Fn(bool) -> Option<S::Stolen>,
+        wake_me: impl Fn() -> bool,
+    ) {
+        let mut patience = Patience::new();
+        while !is_done() {
+            me.count(Count::StealAttempts);
+            if let Some(stolen) = steal(patience.is_silent()) {
+                me.count(Count::Steals);
+                if !patience.has_asked() {
+                    me.count(Count::FreeSteals);
+                }
+                if self.sleep.has_sleepers(holder.index) {
+                    // The answer that we have taken was meant for them too.
+                    S::request(holder);
+                }
+                S::run(me, stolen);
+                patience = Patience::new();
+                continue;
+            }
+            if S::request(holder) {
+                patience.requested_anew();
+            }
+            if patience.pause() {
+                continue;
+            }
+            // Here this worker's processor has nothing to do until the holder
+            // publishes or ends. This is the place where it will be lent to a
+            // spare worker, which may take anything from anyone.
+            me.count(Count::Sleeps);
+            if wake_me() {
+                match patience.nap() {
+                    Some(time) => self.sleep.nap_blocked(me.index, time),
+                    None => self.sleep.sleep_blocked(me.index, holder.index, || {
+                        S::request(holder);
+                        is_done() || S::offers(holder)
+                    }),
+                }
+            }
+            patience.again();
+        }
+    }
+}

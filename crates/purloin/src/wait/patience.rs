@@ -1,0 +1,96 @@
+//! How long to spin, when to use force, when to nap.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::{spin_loop, yield_now};
+
+/// Time spent spinning before a worker goes to sleep: a few times what it
+/// costs to put a thread to sleep and to wake it.
+const SPIN: Duration = Duration::from_micros(80);
+
+/// A victim that has not answered for this long is in a leaf. Longer than
+/// `membarrier` takes.
+const SILENT: Duration = Duration::from_micros(30);
+
+const SHORTEST_NAP: Duration = Duration::from_micros(100);
+const LONGEST_NAP: Duration = Duration::from_millis(2);
+
+/// One worker's patience while it finds nothing.
+pub(super) struct Patience {
+    since: Instant,
+    elapsed: Duration,
+    rounds: u32,
+    /// Requests posted in this spell of spinning.
+    asked: bool,
+    /// Requests answered, with nothing got, late in this spell of spinning.
+    answered: bool,
+    naps: u32,
+}
+
+impl Patience {
+    pub(super) fn new() -> Self {
+        Patience {
+            since: Instant::now(),
+            elapsed: Duration::ZERO,
+            rounds: 0,
+            asked: false,
+            answered: false,
+            naps: 0,
+        }
+    }
+
+    /// Another spell of spinning, after sleep or nap.
+    pub(super) fn again(&mut self) {
+        *self = Patience {
+            naps: self.naps,
+            ..Patience::new()
+        };
+    }
+
+    /// Notes that a request was posted anew: somebody had answered the last.
+    pub(super) fn requested_anew(&mut self) {
+        self.asked = true;
+        self.answered |= self.is_silent();
+    }
+
+    /// Whether this worker has asked somebody for tasks since it last got any;
+    /// if not, what it gets now is a free steal.
+    pub(super) fn has_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Whether a victim whose request still stands is in a leaf.
+    pub(super) fn is_silent(&self) -> bool {
+        self.elapsed >= SILENT
+    }
+
+    /// Lets a moment pass. False once it is time to sleep.
+    pub(super) fn pause(&mut self) -> bool {
+        self.rounds += 1;
+        if self.rounds.is_multiple_of(8) {
+            self.elapsed = self.since.elapsed();
+            if self.elapsed >= SPIN {
+                return false;
+            }
+        }
+        // Spin while an answer may come within nanoseconds; later let other
+        // threads have the processor, of which there may be few.
+        if self.rounds < 32 || !self.rounds.is_multiple_of(4) {
+            spin_loop();
+        } else {
+            yield_now();
+        }
+        true
+    }
+
+    /// How long to nap instead of sleeping, if that is better.
+    pub(super) fn nap(&mut self) -> Option<Duration> {
+        if !self.answered {
+            self.naps = 0;
+            return None;
+        }
+        let nap = SHORTEST_NAP * 2u32.saturating_pow(self.naps.min(10));
+        self.naps += 1;
+        Some(nap.min(LONGEST_NAP))
+    }
+}

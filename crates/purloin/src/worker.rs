@@ -1,0 +1,193 @@
+//! The programming model: [`Worker`] and [`Scope`].
+
+use std::marker::PhantomData;
+
+/// Permission to create parallelism, and the way to do it.
+///
+/// A worker is a small token passed **by value**. A program that is generic
+/// over it runs under every scheduler, serially, and under the measuring
+/// instruments: each is a type that it is instantiated with.
+///
+/// ```
+/// use purloin::{Pool, Worker};
+///
+/// fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let pool = Pool::new()?;
+/// assert_eq!(pool.run(|w| fib(w, 20)), 6765);
+/// assert_eq!(fib(purloin::Serial, 20), 6765);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// # Why a token, and why it cannot be misused
+///
+/// A closure receives a token of its own, valid for its own run only; the one
+/// that it was made from is mutably borrowed meanwhile. So at any time exactly
+/// one token of a worker can be used, and the scheduler may keep the top of
+/// its task stack in that token, that is, in a register. Tokens are not
+/// [`Send`]: they cannot be smuggled into a closure that may run elsewhere.
+/// (A wrapper that makes any value `Send` at the price of a check of the thread
+/// breaks this reasoning; do not put a token into one.)
+///
+/// # Panics
+///
+/// If closures panic, everything that was started is waited for, what was not
+/// started is dropped, and then the panic goes on in the caller: of two, that
+/// of the first closure of a join, or that of the body of a finish.
+pub trait Worker: Sized {
+    /// The token that closures receive.
+    ///
+    /// For every worker of this crate it is the worker's own type with another
+    /// lifetime, so that a recursive function has one instance.
+    type Token<'t>: Worker;
+
+    /// What a finish of this scheduler keeps in its scope.
+    #[doc(hidden)]
+    type Finish: Sync;
+
+    /// Runs two closures, possibly in parallel, and returns both results.
+    ///
+    /// `a` is run at once. `b` is a task that another worker may steal while
+    /// `a` runs; if none has, it is run here next, by a plain call. If one has
+    /// and is not done, this worker helps it: it runs tasks that descend from
+    /// `b`, and **never anything else**. So a lock may be held across a join,
+    /// as long as the closures do not take it.
+    ///
+    /// ```
+    /// # use purloin::Worker;
+    /// fn sum<W: Worker>(mut w: W, numbers: &[u64]) -> u64 {
+    ///     if let [number] = numbers {
+    ///         return *number;
+    ///     }
+    ///     let (left, right) = numbers.split_at(numbers.len() / 2);
+    ///     let (a, b) = w.join(|w| sum(w, left), |w| sum(w, right));
+    ///     a + b
+    /// }
+    /// # assert_eq!(sum(purloin::Serial, &[1, 2, 3]), 6);
+    /// ```
+    ///
+    /// Closures that own what they use (`move`) are faster than those that
+    /// borrow it, where it is a few words: their captures lie in the task.
+    ///
+    /// Source: Wool, section 3 (spawn, call, join).
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send;
+
+    /// Runs `body`, which may spawn tasks into its scope, and returns its
+    /// result when it and all of them have ended.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut squares = [1, 2, 3, 4];
+    /// pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         for number in &mut squares {
+    ///             scope.spawn(move |_| *number *= *number);
+    ///         }
+    ///     })
+    /// });
+    /// assert_eq!(squares, [1, 4, 9, 16]);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// Source: X10's finish and async, as in Return barrier, section 2.3.
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> R;
+
+    /// See [`Scope::spawn`].
+    #[doc(hidden)]
+    fn spawn_in<'scope, F>(finish: &'scope Self::Finish, task: F)
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
+
+    /// See [`Scope::join`].
+    #[doc(hidden)]
+    fn join_in<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send;
+}
+
+/// The inside of a [finish](Worker::finish): tasks spawned here end before it does.
+///
+/// It may be shared freely: with spawned tasks, which may spawn further ones,
+/// with the closures of a join, even with threads that are no workers.
+pub struct Scope<'scope, 'env: 'scope, W: Worker> {
+    finish: W::Finish,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl<'scope, 'env, W: Worker> Scope<'scope, 'env, W> {
+    pub(crate) fn new(finish: W::Finish) -> Self {
+        Scope {
+            finish,
+            scope: PhantomData,
+            env: PhantomData,
+        }
+    }
+
+    pub(crate) fn finish(&self) -> &W::Finish {
+        &self.finish
+    }
+
+    /// Adds a task, which any worker may run from now on until the finish ends.
+    ///
+    /// The task may borrow what lives longer than the finish, and may spawn
+    /// into the same scope:
+    ///
+    /// ```
+    /// # use purloin::{Pool, Scope, Worker};
+    /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// struct Node { children: Vec<Node> }
+    ///
+    /// fn count<'s, W: Worker>(scope: &'s Scope<'s, '_, W>, node: &'s Node, seen: &'s AtomicUsize) {
+    ///     seen.fetch_add(1, Relaxed);
+    ///     for child in &node.children {
+    ///         scope.spawn(move |_| count(scope, child, seen));
+    ///     }
+    /// }
+    /// # let pool = Pool::new()?;
+    /// # let leaf = || Node { children: vec![] };
+    /// # let root = Node { children: vec![leaf(), Node { children: vec![leaf(), leaf()] }] };
+    /// # let seen = AtomicUsize::new(0);
+    /// pool.run(|mut w| w.finish(|scope| count(scope, &root, &seen)));
+    /// assert_eq!(seen.into_inner(), 5);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// Do not hold a lock that the task takes: under a full task stack, and
+    /// under the serial elision always, the task is run by `spawn` itself.
+    pub fn spawn<F>(&'scope self, task: F)
+    where
+        F: for<'t> FnOnce(W::Token<'t>) + Send + 'scope,
+    {
+        W::spawn_in(&self.finish, task);
+    }
+
+    /// Joins two closures inside the finish: [`Worker::join`] for where the
+    /// token is lent to the finish.
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(W::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(W::Token<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        W::join_in(&self.finish, a, b)
+    }
+}
