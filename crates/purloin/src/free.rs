@@ -1,7 +1,7 @@
 //! Joins and finishes without a token.
 
 use crate::pool::global_or_default;
-use crate::scheduler::{Token, current};
+use crate::scheduler::{ReturnBarrier, Token, current};
 use crate::worker::{Scope, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results: for code
@@ -73,7 +73,7 @@ where
 /// started for the global pool.
 pub fn finish<'env, F, R>(body: F) -> R
 where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Token<'static>>) -> R + Send,
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R + Send,
     R: Send,
 {
     match current() {

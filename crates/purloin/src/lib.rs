@@ -18,4 +18,4 @@ pub use free::{finish, join};
 pub use pool::{Builder, Error, Pool, global};
 pub use scheduler::{ReturnBarrier, Scheduler, Serial, Token};
 pub use stats::{Counted, Stats};
-pub use worker::{Scope, Worker};
+pub use worker::{Scope, Spawner, Worker};

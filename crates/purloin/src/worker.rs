@@ -47,9 +47,8 @@ pub trait Worker: Sized {
     /// lifetime, so that a recursive function has one instance.
     type Token<'t>: Worker;
 
-    /// What a finish of this scheduler keeps in its scope.
-    #[doc(hidden)]
-    type Finish: Sync;
+    /// How tasks are spawned here: what a [`Scope`] is generic over.
+    type Spawner: Spawner;
 
     /// Runs two closures, possibly in parallel, and returns both results.
     ///
@@ -104,17 +103,31 @@ pub trait Worker: Sized {
     /// Source: X10's finish and async, as in Return barrier, section 2.3.
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> R;
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
+}
+
+/// What a [`Scope`] needs to know of its scheduler.
+///
+/// A type of its own, because a scope must not depend on the lifetime of the
+/// token that opened it: closures that borrow from outside could not be
+/// spawned then.
+pub trait Spawner: Sized + 'static {
+    /// The token that spawned tasks receive.
+    type Token<'t>: Worker;
+
+    /// What a finish keeps in its scope.
+    #[doc(hidden)]
+    type Finish: Sync;
 
     /// See [`Scope::spawn`].
     #[doc(hidden)]
-    fn spawn_in<'scope, F>(finish: &'scope Self::Finish, task: F)
+    fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
 
     /// See [`Scope::join`].
     #[doc(hidden)]
-    fn join_in<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
         B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
@@ -126,14 +139,14 @@ pub trait Worker: Sized {
 ///
 /// It may be shared freely: with spawned tasks, which may spawn further ones,
 /// with the closures of a join, even with threads that are no workers.
-pub struct Scope<'scope, 'env: 'scope, W: Worker> {
-    finish: W::Finish,
+pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
+    finish: S::Finish,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-impl<'scope, 'env, W: Worker> Scope<'scope, 'env, W> {
-    pub(crate) fn new(finish: W::Finish) -> Self {
+impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
+    pub(crate) fn new(finish: S::Finish) -> Self {
         Scope {
             finish,
             scope: PhantomData,
@@ -141,7 +154,7 @@ impl<'scope, 'env, W: Worker> Scope<'scope, 'env, W> {
         }
     }
 
-    pub(crate) fn finish(&self) -> &W::Finish {
+    pub(crate) fn finish(&self) -> &S::Finish {
         &self.finish
     }
 
@@ -151,11 +164,11 @@ impl<'scope, 'env, W: Worker> Scope<'scope, 'env, W> {
     /// into the same scope:
     ///
     /// ```
-    /// # use purloin::{Pool, Scope, Worker};
+    /// # use purloin::{Pool, Scope, Spawner, Worker};
     /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     /// struct Node { children: Vec<Node> }
     ///
-    /// fn count<'s, W: Worker>(scope: &'s Scope<'s, '_, W>, node: &'s Node, seen: &'s AtomicUsize) {
+    /// fn count<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, node: &'s Node, seen: &'s AtomicUsize) {
     ///     seen.fetch_add(1, Relaxed);
     ///     for child in &node.children {
     ///         scope.spawn(move |_| count(scope, child, seen));
@@ -174,20 +187,20 @@ impl<'scope, 'env, W: Worker> Scope<'scope, 'env, W> {
     /// under the serial elision always, the task is run by `spawn` itself.
     pub fn spawn<F>(&'scope self, task: F)
     where
-        F: for<'t> FnOnce(W::Token<'t>) + Send + 'scope,
+        F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
     {
-        W::spawn_in(&self.finish, task);
+        S::spawn(&self.finish, task);
     }
 
     /// Joins two closures inside the finish: [`Worker::join`] for where the
     /// token is lent to the finish.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(W::Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(W::Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,
+        B: for<'t> FnOnce(S::Token<'t>) -> RB + Send,
         RA: Send,
         RB: Send,
     {
-        W::join_in(&self.finish, a, b)
+        S::join(&self.finish, a, b)
     }
 }

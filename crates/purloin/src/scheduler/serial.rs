@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-use crate::worker::{Scope, Worker};
+use crate::worker::{Scope, Spawner, Worker};
 
 /// The first panic of a spawned task, which surfaces when the finish ends.
 type FirstPanic = Mutex<Option<Box<dyn Any + Send>>>;
@@ -26,7 +26,7 @@ pub struct Serial;
 
 impl Worker for Serial {
     type Token<'t> = Serial;
-    type Finish = FirstPanic;
+    type Spawner = Serial;
 
     #[inline(always)]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
@@ -58,9 +58,14 @@ impl Worker for Serial {
             Some(panic) => resume_unwind(panic),
         }
     }
+}
+
+impl Spawner for Serial {
+    type Token<'t> = Serial;
+    type Finish = FirstPanic;
 
     #[inline(always)]
-    fn spawn_in<'scope, F>(finish: &'scope FirstPanic, task: F)
+    fn spawn<'scope, F>(finish: &'scope FirstPanic, task: F)
     where
         F: for<'t> FnOnce(Serial) + Send + 'scope,
     {
@@ -72,13 +77,13 @@ impl Worker for Serial {
     }
 
     #[inline(always)]
-    fn join_in<A, B, RA, RB>(_: &FirstPanic, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(_: &FirstPanic, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Serial) -> RA + Send,
         B: for<'t> FnOnce(Serial) -> RB + Send,
         RA: Send,
         RB: Send,
     {
-        Serial.join(a, b)
+        Worker::join(&mut Serial, a, b)
     }
 }

@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::worker::{Scope, Worker};
+use crate::worker::{Scope, Spawner, Worker};
+use std::marker::PhantomData;
 
 /// A [`Worker`] that counts the tasks of a program: one for each join and one
 /// for each spawn. Otherwise it is the worker that it wraps.
@@ -51,7 +52,7 @@ unsafe impl<F: Sync> Sync for Finish<F> {}
 
 impl<'c, W: Worker> Worker for Counted<'c, W> {
     type Token<'t> = Counted<'c, W::Token<'t>>;
-    type Finish = Finish<W::Finish>;
+    type Spawner = CountedSpawner<W::Spawner>;
 
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
@@ -70,7 +71,7 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> R,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R,
     {
         let tasks = self.tasks;
         // Outside the inner finish, as tasks use it until that ends.
@@ -80,18 +81,26 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
             body(counted.get_or_init(|| Scope::new(Finish { inner, tasks })))
         })
     }
+}
 
-    fn spawn_in<'scope, F>(finish: &'scope Self::Finish, task: F)
+/// The [`Spawner`] of [`Counted`].
+pub struct CountedSpawner<S>(PhantomData<S>);
+
+impl<S: Spawner> Spawner for CountedSpawner<S> {
+    type Token<'t> = Counted<'t, S::Token<'t>>;
+    type Finish = Finish<S::Finish>;
+
+    fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
     {
         // SAFETY: see `Finish`.
         let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
         count(tasks);
-        W::spawn_in(inner, move |worker| task(Counted { worker, tasks }));
+        S::spawn(inner, move |worker| task(Counted { worker, tasks }));
     }
 
-    fn join_in<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
         B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
@@ -101,7 +110,7 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
         // SAFETY: see `Finish`.
         let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
         count(tasks);
-        W::join_in(
+        S::join(
             inner,
             move |worker| a(Counted { worker, tasks }),
             move |worker| b(Counted { worker, tasks }),

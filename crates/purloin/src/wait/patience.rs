@@ -12,6 +12,9 @@ const SPIN: Duration = Duration::from_micros(80);
 /// `membarrier` takes.
 const SILENT: Duration = Duration::from_micros(30);
 
+/// How many rounds a worker tries force, at least, before it sleeps.
+const PRESSING_ROUNDS: u32 = 8;
+
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
@@ -20,6 +23,8 @@ pub(super) struct Patience {
     since: Instant,
     elapsed: Duration,
     rounds: u32,
+    /// Rounds in which victims that had not answered were taken to be silent.
+    pressing_rounds: u32,
     /// Requests posted in this spell of spinning.
     asked: bool,
     /// Requests answered, with nothing got, late in this spell of spinning.
@@ -33,6 +38,7 @@ impl Patience {
             since: Instant::now(),
             elapsed: Duration::ZERO,
             rounds: 0,
+            pressing_rounds: 0,
             asked: false,
             answered: false,
             naps: 0,
@@ -67,9 +73,12 @@ impl Patience {
     /// Lets a moment pass. False once it is time to sleep.
     pub(super) fn pause(&mut self) -> bool {
         self.rounds += 1;
+        self.pressing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {
             self.elapsed = self.since.elapsed();
-            if self.elapsed >= SPIN {
+            // If we have lost the processor for long, the time is over before
+            // we have used any force.
+            if self.elapsed >= SPIN && self.pressing_rounds >= PRESSING_ROUNDS {
                 return false;
             }
         }

@@ -71,9 +71,9 @@ fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Runs `body` and then everything that it spawned.
-pub(super) fn finish<'env, 'w, F, R>(member: &Member, body: F) -> R
+pub(super) fn finish<'env, F, R>(member: &Member, body: F) -> R
 where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Token<'w>>) -> R,
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R,
 {
     let scope = Scope::new(Finish {
         pool: member.pool(),

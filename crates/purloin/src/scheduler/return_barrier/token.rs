@@ -7,7 +7,8 @@ use super::finish::Finish;
 use super::job::{Job, Unwinding};
 use super::slot::Slot;
 use super::{Member, finish};
-use crate::worker::{Scope, Worker};
+use crate::scheduler::ReturnBarrier;
+use crate::worker::{Scope, Spawner, Worker};
 
 /// The [`Worker`] of the default scheduler: a worker, and the top of its task
 /// stack in a register.
@@ -129,7 +130,7 @@ fn full(member: &Member) -> ! {
 
 impl<'w> Worker for Token<'w> {
     type Token<'t> = Token<'t>;
-    type Finish = Finish;
+    type Spawner = ReturnBarrier;
 
     #[inline(always)]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
@@ -147,19 +148,24 @@ impl<'w> Worker for Token<'w> {
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self>) -> R,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R,
     {
         finish::finish(self.member, body)
     }
+}
 
-    fn spawn_in<'scope, F>(finish: &'scope Finish, task: F)
+impl Spawner for ReturnBarrier {
+    type Token<'t> = Token<'t>;
+    type Finish = Finish;
+
+    fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
     {
         finish.spawn(task);
     }
 
-    fn join_in<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Token<'t>) -> RA + Send,
         B: for<'t> FnOnce(Token<'t>) -> RB + Send,

@@ -1,0 +1,648 @@
+//! What the documentation promises, each as a test.
+#![allow(missing_docs)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use purloin::{Pool, ReturnBarrier, Scope, Serial, Spawner, Worker};
+
+fn pool(workers: usize) -> Pool {
+    Pool::builder().workers(workers).build().unwrap()
+}
+
+fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+/// Keeps the processor busy without ever offering a task.
+fn busy(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits for `condition`, and fails if it does not come.
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+fn add(count: &AtomicUsize, n: usize) {
+    count.fetch_add(n, Relaxed);
+}
+
+fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<&str>() {
+        Ok(text) => text.to_string(),
+        Err(panic) => *panic.downcast::<String>().unwrap(),
+    }
+}
+
+#[test]
+fn joins_agree_with_the_serial_elision_on_any_number_of_workers() {
+    let expected = fib(Serial, 22);
+    for workers in [1, 2, 3, 7, 16] {
+        let pool = pool(workers);
+        for _ in 0..20 {
+            assert_eq!(pool.run(|w| fib(w, 22)), expected);
+        }
+    }
+}
+
+#[test]
+fn a_task_is_stolen_while_the_first_closure_runs() {
+    let pool = pool(2);
+    // Each closure waits for the other, so they must run at the same time.
+    let meet = Barrier::new(2);
+    for _ in 0..200 {
+        pool.run(|mut w| w.join(|_| meet.wait().is_leader(), |_| meet.wait().is_leader()));
+    }
+}
+
+#[test]
+fn run_may_be_called_from_several_threads_at_once() {
+    let pool = pool(2);
+    thread::scope(|threads| {
+        for _ in 0..8 {
+            threads.spawn(|| {
+                for _ in 0..50 {
+                    assert_eq!(pool.run(|w| fib(w, 12)), 144);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn run_on_a_worker_of_the_same_pool_is_called_at_once() {
+    let pool = pool(1);
+    let deep = pool.run(|mut w| {
+        let (a, b) = w.join(|_| pool.run(|w| fib(w, 10)), |w| fib(w, 11));
+        a + b
+    });
+    assert_eq!(deep, 144);
+}
+
+#[test]
+fn run_on_a_worker_of_another_pool_blocks_only_that_worker() {
+    let (one, other) = (pool(2), pool(1));
+    let result = one.run(|mut w| {
+        let (a, b) = w.join(|_| other.run(|w| fib(w, 15)), |w| fib(w, 15));
+        a + b
+    });
+    assert_eq!(result, 1220);
+}
+
+#[test]
+fn token_free_joins_use_the_worker_that_they_run_on() {
+    fn free(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = purloin::join(|| free(n - 1), || free(n - 2));
+        a + b
+    }
+    let pool = pool(2);
+    let threads = Mutex::new(std::collections::HashSet::new());
+    let result = pool.run(|_| {
+        purloin::join(
+            || {
+                threads
+                    .lock()
+                    .unwrap()
+                    .insert(thread::current().name().map(String::from))
+            },
+            || free(20),
+        )
+        .1
+    });
+    assert_eq!(result, 6765);
+    let threads = threads.into_inner().unwrap();
+    assert!(
+        threads
+            .iter()
+            .all(|name| name.as_deref().is_some_and(|n| n.starts_with("purloin-")))
+    );
+    // Outside any pool they use the global one.
+    assert_eq!(free(15), 610);
+}
+
+#[test]
+fn token_and_token_free_joins_mix() {
+    fn mixed<W: Worker>(mut w: W, n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = w.join(
+            |w| {
+                // The token's top must not be overwritten by what is free.
+                let (x, y) = purloin::join(|| 1, || 2);
+                mixed(w, n - 1) + x + y - 3
+            },
+            |w| mixed(w, n - 2),
+        );
+        let (x, y) = purloin::join(|| a, || b);
+        x + y
+    }
+    for workers in [1, 2, 5] {
+        let pool = pool(workers);
+        for _ in 0..10 {
+            assert_eq!(pool.run(|w| mixed(w, 18)), 2584);
+        }
+    }
+}
+
+#[test]
+fn closures_and_results_of_any_size() {
+    fn sum<W: Worker>(mut w: W, block: [u64; 64], depth: u32) -> ([u64; 100], u64) {
+        if depth == 0 {
+            return ([block[0]; 100], block.iter().sum());
+        }
+        let (a, b) = w.join(
+            move |w| sum(w, block, depth - 1),
+            move |w| sum(w, block, depth - 1),
+        );
+        (a.0, a.1 + b.1)
+    }
+    #[repr(align(256))]
+    #[derive(Clone, Copy)]
+    struct Aligned(u8);
+    for workers in [1, 3] {
+        let pool = pool(workers);
+        let (array, total) = pool.run(|w| sum(w, [7; 64], 10));
+        assert_eq!((array[99], total), (7, 7 * 64 * 1024));
+        let aligned = Aligned(3);
+        let (a, b) = pool.run(|mut w| {
+            w.join(
+                move |_| (&raw const aligned).addr() % 256,
+                move |_| ((&raw const aligned).addr() % 256, aligned.0),
+            )
+        });
+        assert_eq!((a, b), (0, (0, 3)));
+        // Zero-sized closures and results.
+        assert_eq!(pool.run(|mut w| w.join(|_| (), |_| ())), ((), ()));
+    }
+}
+
+#[test]
+fn a_lock_may_be_held_across_a_join() {
+    // A worker that ran unrelated tasks while blocked would take a task of
+    // the other recursion, and lock the mutex that it holds already.
+    let pool = pool(4);
+    let locks: Vec<_> = (0..4).map(|_| Mutex::new(())).collect();
+    fn work<W: Worker>(mut w: W, locks: &[Mutex<()>], at: usize, depth: u32) -> u64 {
+        if depth == 0 {
+            return 1;
+        }
+        let (a, b) = w.join(
+            |mut w| {
+                let _held = locks[at].lock().unwrap();
+                let (a, b) = w.join(|w| fib(w, 8), |w| fib(w, 9));
+                a + b
+            },
+            |w| work(w, locks, (at + 1) % locks.len(), depth - 1),
+        );
+        a + b
+    }
+    for _ in 0..100 {
+        let total = pool.run(|mut w| {
+            let (a, b) = w.join(|w| work(w, &locks, 0, 60), |w| work(w, &locks, 2, 60));
+            a + b
+        });
+        assert_eq!(total, 2 * (60 * 55 + 1));
+    }
+}
+
+#[test]
+fn panic_of_the_first_closure_reaches_the_caller_and_wins() {
+    for workers in [1, 2] {
+        let pool = pool(workers);
+        for _ in 0..50 {
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.join(|_| panic!("first"), |_| panic!("second"));
+                })
+            }));
+            assert_eq!(message(panic.unwrap_err()), "first");
+            assert_eq!(pool.run(|w| fib(w, 10)), 55, "the pool goes on");
+        }
+    }
+}
+
+#[test]
+fn panic_in_a_stolen_task_reaches_its_parent() {
+    let pool = pool(2);
+    for _ in 0..50 {
+        let stolen = AtomicBool::new(false);
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                w.join(
+                    |_| eventually("a steal", || stolen.load(Relaxed)),
+                    |_| {
+                        stolen.store(true, Relaxed);
+                        panic!("stolen");
+                    },
+                );
+            })
+        }));
+        assert_eq!(message(panic.unwrap_err()), "stolen");
+    }
+}
+
+#[test]
+fn a_panic_waits_for_a_stolen_task_that_borrows_from_the_frame() {
+    let pool = pool(2);
+    for _ in 0..50 {
+        let finished = AtomicBool::new(false);
+        let started = AtomicBool::new(false);
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                let local = [1u64; 32];
+                w.join(
+                    |_| {
+                        eventually("a steal", || started.load(Relaxed));
+                        panic!("first");
+                    },
+                    |_| {
+                        started.store(true, Relaxed);
+                        busy(Duration::from_micros(300));
+                        assert_eq!(local.iter().sum::<u64>(), 32);
+                        finished.store(true, Relaxed);
+                    },
+                );
+            })
+        }));
+        assert_eq!(message(panic.unwrap_err()), "first");
+        assert!(finished.load(Relaxed));
+    }
+}
+
+/// Counts its drops.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn everything_is_dropped_exactly_once() {
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        let counter = AtomicUsize::new(0);
+        let drops = &counter;
+        let rounds = 300;
+        for round in 0..rounds {
+            let (a, b) = (Counted(drops), Counted(drops));
+            let big = [round; 40];
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.join(
+                        move |_| {
+                            let _a = &a;
+                            if round % 3 == 0 {
+                                panic!("first");
+                            }
+                            Counted(drops)
+                        },
+                        move |_| {
+                            let _b = (&b, big);
+                            if round % 5 == 0 {
+                                panic!("second");
+                            }
+                            Counted(drops)
+                        },
+                    )
+                })
+            }));
+            drop(result);
+        }
+        let drops = counter.into_inner();
+        // Two closures each round, and each result that was made. The second
+        // closure may or may not have run when the first panicked.
+        let first = (0..rounds).filter(|r| r % 3 != 0).count();
+        let second = (0..rounds).filter(|r| r % 5 != 0).count();
+        let unsure = (0..rounds).filter(|r| r % 3 == 0 && r % 5 != 0).count();
+        let most = 2 * rounds as usize + first + second;
+        assert!((most - unsure..=most).contains(&drops), "{drops}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_silent_worker_loses_its_unstarted_sibling() {
+    // The other worker is busy when the sibling is pushed, so nobody has
+    // asked for it; the leaf never does anything that would answer.
+    let pool = pool(2);
+    let mut waits = Vec::new();
+    for _ in 0..21 {
+        let gate = Barrier::new(2);
+        let idle = Mutex::new(None);
+        let stolen = Mutex::new(None);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                pool.run(|_| {
+                    gate.wait();
+                    busy(Duration::from_millis(2));
+                    *idle.lock().unwrap() = Some(Instant::now());
+                })
+            });
+            pool.run(|mut w| {
+                gate.wait();
+                // Answers a request that may have stood since this worker was
+                // last active.
+                w.join(|_| (), |_| ());
+                w.join(
+                    |_| {
+                        eventually("a steal by force", || stolen.lock().unwrap().is_some());
+                    },
+                    |_| *stolen.lock().unwrap() = Some(Instant::now()),
+                );
+            });
+        });
+        let (idle, stolen) = (idle.into_inner().unwrap(), stolen.into_inner().unwrap());
+        waits.push(stolen.unwrap() - idle.unwrap());
+    }
+    waits.sort();
+    println!("from idle to stolen, median: {:?}", waits[10]);
+    assert!(pool.stats().forced_steals > 0);
+}
+
+#[test]
+fn without_force_a_silent_worker_answers_at_its_next_join() {
+    let pool = Pool::builder()
+        .workers(2)
+        .scheduler(ReturnBarrier::default().forced_steals(false))
+        .build()
+        .unwrap();
+    for _ in 0..50 {
+        let stolen = AtomicBool::new(false);
+        pool.run(|mut w| {
+            w.join(
+                |mut w| {
+                    busy(Duration::from_micros(100));
+                    let start = Instant::now();
+                    while !stolen.load(Relaxed) {
+                        w.join(|_| (), |_| ());
+                        assert!(start.elapsed() < Duration::from_secs(20));
+                    }
+                },
+                |_| stolen.store(true, Relaxed),
+            )
+        });
+        assert_eq!(pool.run(|w| fib(w, 16)), 987);
+    }
+    assert_eq!(pool.stats().forced_steals, 0);
+}
+
+#[test]
+fn a_million_joins_nest_in_a_stack_of_a_gigabyte() {
+    fn deep<W: Worker>(mut w: W, n: u64) -> u64 {
+        if n == 0 {
+            return 0;
+        }
+        let (a, b) = w.join(move |w| deep(w, n - 1), move |_| n);
+        a + b
+    }
+    for workers in [1, 2] {
+        let pool = Pool::builder()
+            .workers(workers)
+            .stack_size(1 << 30)
+            .build()
+            .unwrap();
+        assert_eq!(pool.run(|w| deep(w, 1_000_000)), 500_000_500_000);
+    }
+}
+
+#[test]
+fn a_finish_waits_for_everything_spawned_in_it() {
+    fn tree<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, depth: u32, leaves: &'s AtomicUsize) {
+        if depth == 0 {
+            leaves.fetch_add(1, Relaxed);
+            return;
+        }
+        for _ in 0..3 {
+            scope.spawn(move |_| tree(scope, depth - 1, leaves));
+        }
+    }
+    for workers in [1, 2, 5] {
+        let pool = pool(workers);
+        for _ in 0..20 {
+            let leaves = AtomicUsize::new(0);
+            pool.run(|mut w| w.finish(|scope| tree(scope, 7, &leaves)));
+            assert_eq!(leaves.into_inner(), 2187);
+        }
+    }
+    let leaves = AtomicUsize::new(0);
+    Serial.finish(|scope| tree(scope, 7, &leaves));
+    assert_eq!(leaves.into_inner(), 2187);
+}
+
+#[test]
+fn a_token_is_not_fooled_by_spawns_that_it_does_not_know() {
+    // Each task spawns, and then joins with a token whose top is below the
+    // spawned task: it must not overwrite that.
+    fn work<'s, S: Spawner, W: Worker>(
+        mut w: W,
+        scope: &'s Scope<'s, '_, S>,
+        depth: u32,
+        sum: &'s AtomicUsize,
+    ) {
+        sum.fetch_add(1, Relaxed);
+        if depth == 0 {
+            return;
+        }
+        scope.spawn(move |w| work(w, scope, depth - 1, sum));
+        let (a, b) = w.join(|w| fib(w, 6), |w| fib(w, 7));
+        assert_eq!(a + b, 21);
+        scope.spawn(move |w| work(w, scope, depth - 1, sum));
+        // In the second closure, which runs where the task was.
+        let ((), b) = w.join(
+            |_| (),
+            |mut w| {
+                scope.spawn(move |_| add(sum, 1000));
+                let (a, b) = w.join(|w| fib(w, 5), |w| fib(w, 6));
+                a + b
+            },
+        );
+        assert_eq!(b, 13);
+        let (a, b) = w.join(|w| fib(w, 6), |w| fib(w, 7));
+        assert_eq!(a + b, 21);
+    }
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..10 {
+            let sum = AtomicUsize::new(0);
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    scope.spawn(|w| work(w, scope, 8, &sum));
+                })
+            });
+            assert_eq!(sum.into_inner(), 511 + 255 * 1000);
+        }
+    }
+}
+
+#[test]
+fn tasks_may_be_spawned_into_an_outer_scope_from_anywhere() {
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..50 {
+            let count = AtomicUsize::new(0);
+            let add = || add(&count, 1);
+            pool.run(|mut w| {
+                w.finish(|outer| {
+                    // From the first closure of a join, and a stolen one.
+                    outer.join(
+                        |_| outer.spawn(move |_| add()),
+                        |_| outer.spawn(move |_| add()),
+                    );
+                    // From an inner finish, which does not wait for it.
+                    outer.spawn(move |mut w| {
+                        w.finish(|inner| {
+                            inner.spawn(move |_| outer.spawn(move |_| add()));
+                            outer.spawn(move |_| add());
+                        });
+                    });
+                    // From a thread that is no worker.
+                    thread::scope(|threads| {
+                        threads.spawn(|| outer.spawn(move |_| add()));
+                    });
+                })
+            });
+            assert_eq!(count.into_inner(), 5);
+        }
+    }
+}
+
+#[test]
+fn a_join_does_not_wait_for_what_its_closures_spawn_outside() {
+    // The task takes a lock that is held across the join. It runs at the end
+    // of the finish, or elsewhere, but not inside the join.
+    let pool = pool(1);
+    let lock = Mutex::new(0);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let mut held = lock.lock().unwrap();
+            scope.join(|_| scope.spawn(|_| *lock.lock().unwrap() += 1), |_| ());
+            *held += 1;
+        })
+    });
+    assert_eq!(lock.into_inner().unwrap(), 2);
+}
+
+#[test]
+fn a_panic_in_a_finish_surfaces_when_all_its_tasks_have_ended() {
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..50 {
+            let ended = AtomicUsize::new(0);
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.finish(|scope| {
+                        for i in 0..100 {
+                            let ended = &ended;
+                            scope.spawn(move |_| {
+                                ended.fetch_add(1, Relaxed);
+                                assert_ne!(i, 50, "task");
+                            });
+                        }
+                    })
+                })
+            }));
+            assert!(message(panic.unwrap_err()).contains("task"));
+            assert_eq!(ended.load(Relaxed), 100);
+            // Of two, the body's.
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.finish(|scope| {
+                        scope.spawn(|_| panic!("task"));
+                        panic!("body");
+                    })
+                })
+            }));
+            assert_eq!(message(panic.unwrap_err()), "body");
+        }
+    }
+}
+
+#[test]
+fn a_million_spawns_in_one_finish() {
+    for workers in [1, 2] {
+        let pool = pool(workers);
+        let count = AtomicUsize::new(0);
+        let big = [1usize; 20];
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                for _ in 0..1_000_000 {
+                    scope.spawn(|_| add(&count, 1));
+                }
+                for _ in 0..1_000 {
+                    let count = &count;
+                    scope.spawn(move |_| add(count, big[7]));
+                }
+            })
+        });
+        assert_eq!(count.into_inner(), 1_001_000);
+    }
+}
+
+#[test]
+fn token_free_finish_works_inside_and_outside_a_pool() {
+    let count = AtomicUsize::new(0);
+    let both = || {
+        purloin::finish(|scope| {
+            scope.spawn(|_| add(&count, 1));
+            scope.spawn(|w| add(&count, fib(w, 10) as usize));
+        })
+    };
+    both();
+    pool(2).run(|_| both());
+    assert_eq!(count.into_inner(), 2 * 56);
+}
+
+#[test]
+fn pools_come_and_go() {
+    for round in 0..200 {
+        let pool = pool(round % 4 + 1);
+        if round % 2 == 0 {
+            assert_eq!(pool.run(|w| fib(w, 8)), 21);
+        }
+    }
+}
+
+#[test]
+fn bad_options_are_named() {
+    let error = |builder: purloin::Builder| builder.build().unwrap_err().to_string();
+    assert_eq!(
+        error(Pool::builder().workers(0)),
+        "workers must be at least 1"
+    );
+    assert_eq!(
+        error(Pool::builder().workers(1_000_000)),
+        "workers must be at most 4096, not 1000000"
+    );
+    assert!(error(Pool::builder().stack_size(10)).starts_with("stack_size must be from 65536"));
+    assert!(error(Pool::builder().stack_size(usize::MAX)).starts_with("stack_size must be"));
+    let large = error(Pool::builder().workers(4096).stack_size(1 << 40));
+    assert!(large.starts_with("cannot start worker"), "{large}");
+}
+
+#[test]
+fn a_pool_in_a_pool_in_a_static_is_shared() {
+    let one: *const Pool = purloin::global().unwrap();
+    let two: *const Pool = purloin::global().unwrap();
+    assert_eq!(one, two);
+}
