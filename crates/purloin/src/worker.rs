@@ -116,17 +116,14 @@ pub trait Spawner: Sized + 'static {
     type Token<'t>: Worker;
 
     /// What a finish keeps in its scope.
-    #[doc(hidden)]
     type Finish: Sync;
 
-    /// See [`Scope::spawn`].
-    #[doc(hidden)]
+    /// Does what [`Scope::spawn`] says.
     fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
 
-    /// See [`Scope::join`].
-    #[doc(hidden)]
+    /// Does what [`Scope::join`] says.
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
@@ -146,7 +143,10 @@ pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
 }
 
 impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
-    pub(crate) fn new(finish: S::Finish) -> Self {
+    /// A scope around what a scheduler keeps in it: for whoever implements
+    /// [`Worker::finish`], who must wait for all spawned tasks before the
+    /// scope ends.
+    pub fn new(finish: S::Finish) -> Self {
         Scope {
             finish,
             scope: PhantomData,
@@ -154,7 +154,8 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         }
     }
 
-    pub(crate) fn finish(&self) -> &S::Finish {
+    /// What the scheduler keeps in the scope.
+    pub fn finish(&self) -> &S::Finish {
         &self.finish
     }
 

@@ -38,6 +38,8 @@
 
 pub(crate) mod blocked;
 pub(crate) mod idle;
+#[cfg(all(loom, test))]
+mod models;
 mod patience;
 pub(crate) mod sleep;
 

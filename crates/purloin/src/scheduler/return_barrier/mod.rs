@@ -103,6 +103,8 @@
 mod finish;
 mod job;
 mod memory;
+#[cfg(all(loom, test))]
+mod models;
 mod slot;
 mod stack;
 mod token;

@@ -24,7 +24,7 @@ const _: () = assert!(
 
 /// How many tasks one request makes public at most. More would be free steals
 /// to come, but each costs its owner an atomic operation to take back.
-const MOST_PUBLISHED: usize = 32;
+const MOST_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// To whom the owner's top task belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +142,11 @@ impl TaskStack {
     pub(crate) fn top(&self) -> *mut Slot {
         // Relaxed: written by this thread only.
         self.top.load(Ordering::Relaxed)
+    }
+
+    #[cfg(all(loom, test))]
+    pub(super) fn base(&self) -> *mut Slot {
+        self.owned.slots.base()
     }
 
     /// Slots in the stack, one of which may be live for each worker's join.

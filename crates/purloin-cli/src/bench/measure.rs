@@ -1,0 +1,174 @@
+//! Running cells: interleaved, checked, timed.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Instant;
+
+use indicatif::ProgressBar;
+use purloin::{Counted, Pool, Serial, Stats};
+use purloin_kernels::{Answer, Job};
+
+use crate::Failure;
+use crate::schedulers::{STACK_SIZE, Spec};
+
+/// A kernel under a scheduler with a number of workers: times and answer.
+pub struct Cell {
+    pub kernel: &'static str,
+    pub input: String,
+    pub scheduler: String,
+    pub workers: usize,
+    pub seconds: Vec<f64>,
+    /// The median time, relative to that of the serial elision.
+    pub vs_serial: f64,
+    pub answer: String,
+    pub verified: bool,
+    /// Joins and spawns of the program, under any scheduler.
+    pub tasks: u64,
+    /// What the workers counted in the median run, where they count.
+    pub stats: Option<Stats>,
+}
+
+impl Cell {
+    pub fn median(&self) -> f64 {
+        median(&self.seconds)
+    }
+}
+
+/// The middle one; of an even number, the mean of the two.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
+        _ => sorted[middle],
+    }
+}
+
+/// What to run for each kernel.
+pub struct Kind {
+    scheduler: Spec,
+    workers: usize,
+    /// The yardstick is run even where nobody asked to see it.
+    shown: bool,
+}
+
+/// Every scheduler with every number of workers, the serial elision first.
+pub fn cells(schedulers: &[Spec], workers: &[usize]) -> Vec<Kind> {
+    let mut kinds = vec![Kind {
+        scheduler: Spec::serial(),
+        workers: 1,
+        shown: schedulers.iter().any(Spec::is_serial),
+    }];
+    for scheduler in schedulers.iter().filter(|scheduler| !scheduler.is_serial()) {
+        for &workers in workers {
+            kinds.push(Kind {
+                scheduler: scheduler.clone(),
+                workers,
+                shown: true,
+            });
+        }
+    }
+    kinds
+}
+
+/// How many timed runs there are in one round of these.
+pub fn timed(kinds: &[Kind]) -> u64 {
+    kinds.len() as u64
+}
+
+/// One run.
+struct Run {
+    seconds: f64,
+    answer: Answer,
+    verified: bool,
+    stats: Option<Stats>,
+}
+
+/// Runs one kernel in all cells, round by round, so that a change in the
+/// machine's speed meets all of them alike.
+pub fn measure(
+    job: &Job,
+    kinds: &[Kind],
+    runs: u32,
+    progress: &ProgressBar,
+) -> Result<Vec<Cell>, Failure> {
+    progress.set_message(format!("{}={}", job.kernel(), job.input()));
+    let tasks = count_tasks(job)?;
+    progress.inc(1);
+    let mut rounds: Vec<Vec<Run>> = kinds.iter().map(|_| Vec::new()).collect();
+    for _ in 0..runs {
+        for (kind, runs) in kinds.iter().zip(&mut rounds) {
+            progress.set_message(format!(
+                "{}={} under {}",
+                job.kernel(),
+                job.input(),
+                kind.scheduler
+            ));
+            runs.push(run_once(job, kind)?);
+            progress.inc(1);
+        }
+    }
+    let seconds_of = |runs: &[Run]| runs.iter().map(|run| run.seconds).collect::<Vec<_>>();
+    let serial = median(&seconds_of(&rounds[0]));
+    let cells = kinds.iter().zip(rounds).filter(|(kind, _)| kind.shown);
+    Ok(cells
+        .map(|(kind, runs)| {
+            let seconds = seconds_of(&runs);
+            let median = median(&seconds);
+            let typical = runs
+                .iter()
+                .min_by(|a, b| {
+                    let distance = |run: &Run| (run.seconds - median).abs();
+                    distance(a).total_cmp(&distance(b))
+                })
+                .expect("at least one run");
+            // If one answer is wrong, that is the one to show.
+            let telling = runs.iter().find(|run| !run.verified).unwrap_or(typical);
+            Cell {
+                kernel: job.kernel(),
+                input: job.input(),
+                scheduler: kind.scheduler.to_string(),
+                workers: kind.workers,
+                vs_serial: median / serial,
+                answer: telling.answer.to_string(),
+                verified: telling.verified,
+                tasks,
+                stats: typical.stats,
+                seconds,
+            }
+        })
+        .collect())
+}
+
+/// One run in threads of its own, so that no other scheduler's disturb it.
+fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
+    let runner = kind.scheduler.start(kind.workers).map_err(Failure::Run)?;
+    let mut instance = job.prepare();
+    let before = runner.stats();
+    let start = Instant::now();
+    let answer = runner.run(&mut instance);
+    let seconds = start.elapsed().as_secs_f64();
+    let stats = runner
+        .stats()
+        .zip(before)
+        .map(|(after, before)| after - before);
+    Ok(Run {
+        seconds,
+        verified: instance.verify(&answer),
+        answer,
+        stats,
+    })
+}
+
+/// Counts the tasks of a program; its first run, which warms the machine up.
+fn count_tasks(job: &Job) -> Result<u64, Failure> {
+    let pool = Pool::builder()
+        .workers(1)
+        .stack_size(STACK_SIZE)
+        .build()
+        .map_err(|error| Failure::Run(error.to_string()))?;
+    let tasks = AtomicU64::new(0);
+    let mut instance = job.prepare();
+    pool.run(|_| instance.run(Counted::new(Serial, &tasks)));
+    Ok(tasks.into_inner())
+}

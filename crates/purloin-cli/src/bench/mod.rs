@@ -1,0 +1,138 @@
+//! `purloin bench`.
+
+mod measure;
+mod report;
+mod table;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use purloin_kernels::Job;
+
+use crate::Failure;
+use crate::machine::cores;
+use crate::schedulers::Spec;
+use measure::Cell;
+use report::Destination;
+
+/// Runs kernels under schedulers: every answer is checked, runs are
+/// interleaved, and medians are compared with the serial elision of the same
+/// source.
+///
+/// Without arguments it shows in about a minute what Purloin buys on this
+/// machine. See `purloin list` for kernels, inputs, schedulers and options.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  purloin bench
+  purloin bench --kernel fib=40 --scheduler return-barrier --scheduler rayon
+  purloin bench --kernel uts=T3 --kernel stress=10 --workers 1,2,4 --runs 7 --json result.json
+
+Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments.")]
+pub struct Args {
+    /// A kernel, with its input if not the usual one; may be repeated
+    #[arg(long = "kernel", value_name = "NAME[=INPUT]")]
+    kernels: Vec<String>,
+
+    /// A scheduler, with its options; may be repeated
+    #[arg(long = "scheduler", value_name = "NAME[:KEY=VALUE,…]")]
+    schedulers: Vec<String>,
+
+    /// Numbers of workers, separated by commas [default: 1 and all cores]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_workers)]
+    workers: Vec<usize>,
+
+    /// How often each cell is run; the median counts
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
+
+    /// Write the results as JSON to a file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+const DEFAULT_KERNELS: &[&str] = &[
+    "fib=40",
+    "nqueens=12",
+    "uts=T3",
+    "multisort=10000000",
+    "stress=12",
+    "skynet=7",
+];
+
+const DEFAULT_SCHEDULERS: &[&str] = &[
+    "serial",
+    "return-barrier",
+    "return-barrier:api=free",
+    "chili",
+    "rayon",
+];
+
+fn parse_workers(text: &str) -> Result<usize, String> {
+    let most = purloin::Builder::MAX_WORKERS;
+    match text.trim().parse() {
+        Ok(workers) if (1..=most).contains(&workers) => Ok(workers),
+        _ => Err(format!("workers must be a number from 1 to {most}")),
+    }
+}
+
+fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
+    match given.is_empty() {
+        true => default.iter().map(|name| name.to_string()).collect(),
+        false => given.to_vec(),
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let jobs = or_default(&args.kernels, DEFAULT_KERNELS)
+        .iter()
+        .map(|text| Job::parse(text).map_err(Failure::usage))
+        .collect::<Result<Vec<_>, _>>()?;
+    let schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
+        .iter()
+        .map(|text| text.parse::<Spec>().map_err(Failure::usage))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut workers = args.workers.clone();
+    if workers.is_empty() {
+        workers = vec![1, cores()];
+        workers.dedup();
+    }
+    // Before anything is measured, so that no result is lost for want of it.
+    let destination = args.json.as_deref().map(Destination::open).transpose()?;
+
+    let mut all = Vec::new();
+    let (runs, kinds) = (args.runs, measure::cells(&schedulers, &workers));
+    let progress = progress_bar(jobs.len() as u64 * (1 + u64::from(runs) * measure::timed(&kinds)));
+    for job in &jobs {
+        all.extend(measure::measure(job, &kinds, runs, &progress)?);
+    }
+    progress.finish_and_clear();
+
+    if !destination
+        .as_ref()
+        .is_some_and(Destination::is_standard_output)
+    {
+        table::print(&all);
+    }
+    if let Some(destination) = destination {
+        destination.write(&all)?;
+    }
+    match all.iter().find(|cell| !cell.verified) {
+        None => Ok(()),
+        Some(wrong) => Err(Failure::Run(format!(
+            "{}={} under {} with {} workers gave a wrong answer: {}",
+            wrong.kernel, wrong.input, wrong.scheduler, wrong.workers, wrong.answer
+        ))),
+    }
+}
+
+/// Shown on standard error, if that is a terminal.
+fn progress_bar(steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let progress = ProgressBar::new(steps).with_style(style);
+    // Seldom: drawing takes processor time from what is measured.
+    progress.enable_steady_tick(Duration::from_secs(1));
+    progress
+}

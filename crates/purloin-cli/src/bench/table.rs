@@ -1,0 +1,90 @@
+//! The results as a table that explains itself.
+
+use super::Cell;
+use crate::machine::Machine;
+
+/// Prints the table to standard output.
+pub fn print(cells: &[Cell]) {
+    let machine = Machine::this();
+    println!("{}, {} cores", machine.processor, machine.cores);
+    let mut kernel = "";
+    for cell in cells {
+        if kernel != cell.kernel {
+            kernel = cell.kernel;
+            println!(
+                "\n{kernel}={}   {} tasks   answer: {}",
+                cell.input,
+                grouped(cell.tasks),
+                cell.answer
+            );
+            println!(
+                "  {:<26} {:>7} {:>10} {:>9} {:>9} {:>8}  right",
+                "scheduler", "workers", "time", "× serial", "speed-up", "steals"
+            );
+        }
+        println!(
+            "  {:<26} {:>7} {:>10} {:>9.2} {:>9} {:>8}  {}",
+            cell.scheduler,
+            cell.workers,
+            time(cell.median()),
+            cell.vs_serial,
+            speed_up(cells, cell),
+            cell.stats
+                .map_or("".to_string(), |stats| grouped(stats.steals)),
+            if cell.verified { "✓" } else { "WRONG" },
+        );
+    }
+    println!(
+        "\n× serial: time relative to the same source without any parallelism (serial elision); \
+         below 1 is a gain.\nspeed-up: how many times as fast as the same scheduler with one \
+         worker.   Times are medians."
+    );
+}
+
+/// Relative to the same scheduler with one worker, if that was measured.
+fn speed_up(cells: &[Cell], cell: &Cell) -> String {
+    let alone = cells.iter().find(|other| {
+        (other.kernel, &other.input, &other.scheduler)
+            == (cell.kernel, &cell.input, &cell.scheduler)
+            && other.workers == 1
+    });
+    match alone {
+        Some(alone) if cell.workers > 1 => format!("{:.2}", alone.median() / cell.median()),
+        _ => String::new(),
+    }
+}
+
+fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s => format!("{:.2} µs", s * 1e6),
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, time};
+
+    #[test]
+    fn numbers_are_grouped_and_times_have_units() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(165_580_140), "165 580 140");
+        assert_eq!(time(1.5), "1.500 s");
+        assert_eq!(time(0.0315), "31.50 ms");
+        assert_eq!(time(2e-6), "2.00 µs");
+    }
+}

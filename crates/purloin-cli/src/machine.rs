@@ -1,0 +1,39 @@
+//! What the figures were measured on.
+
+use std::fs;
+use std::thread;
+
+use serde::Serialize;
+
+/// The machine, as far as it matters to a figure.
+#[derive(Serialize)]
+pub struct Machine {
+    pub processor: String,
+    pub cores: usize,
+    pub architecture: &'static str,
+    pub system: &'static str,
+    pub purloin: &'static str,
+}
+
+impl Machine {
+    pub fn this() -> Machine {
+        Machine {
+            processor: processor().unwrap_or_else(|| "unknown".to_string()),
+            cores: cores(),
+            architecture: std::env::consts::ARCH,
+            system: std::env::consts::OS,
+            purloin: env!("CARGO_PKG_VERSION"),
+        }
+    }
+}
+
+/// The cores that this process may use.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get())
+}
+
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}

@@ -1,0 +1,75 @@
+//! The peer chili as a [`Worker`].
+
+use std::marker::PhantomData;
+use std::num::NonZero;
+use std::thread;
+
+use purloin::{Scope, Serial, Worker};
+
+/// Joins by [`chili::Scope::join`].
+pub struct Chili<'t> {
+    scope: *mut chili::Scope<'static>,
+    token: PhantomData<&'t mut chili::Scope<'t>>,
+}
+
+impl<'t> Chili<'t> {
+    /// A worker for as long as chili's scope is lent.
+    #[inline(always)]
+    pub fn new(scope: &'t mut chili::Scope<'_>) -> Self {
+        Chili {
+            scope: std::ptr::from_mut(scope).cast(),
+            token: PhantomData,
+        }
+    }
+}
+
+/// A pool of chili's; the thread that calls counts as one of its workers.
+pub fn pool(workers: usize) -> chili::ThreadPool {
+    chili::ThreadPool::with_config(chili::Config {
+        thread_count: NonZero::new(workers),
+        ..chili::Config::default()
+    })
+}
+
+/// Calls `f` on a thread with the stack that other schedulers' workers have.
+pub fn on_a_deep_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    thread::scope(|threads| {
+        let thread = thread::Builder::new()
+            .stack_size(super::STACK_SIZE)
+            .spawn_scoped(threads, f)
+            .expect("a thread can be started");
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+impl Worker for Chili<'_> {
+    type Token<'t> = Chili<'t>;
+    // chili has no scope to spawn into: a finish is run serially.
+    type Spawner = Serial;
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Chili<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Chili<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        // SAFETY: the scope is lent to this token, which is borrowed here.
+        let scope = unsafe { &mut *self.scope };
+        scope.join(
+            move |scope| a(Chili::new(scope)),
+            move |scope| b(Chili::new(scope)),
+        )
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
+    {
+        Serial.finish(body)
+    }
+}

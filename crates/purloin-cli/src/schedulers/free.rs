@@ -1,0 +1,88 @@
+//! Purloin's token-free functions as a [`Worker`].
+
+use std::cell::OnceCell;
+
+use purloin::{ReturnBarrier, Scope, Spawner, Worker};
+
+/// Joins by [`purloin::join`]. It exists on workers only.
+pub struct Free(());
+
+impl Free {
+    /// Called on a worker, where the token-free functions run on the spot.
+    pub fn on_a_worker() -> Free {
+        Free(())
+    }
+}
+
+/// A finish of the default scheduler.
+pub struct Finish(*const <ReturnBarrier as Spawner>::Finish);
+
+// SAFETY: what it points to outlives the finish and is `Sync`.
+unsafe impl Sync for Finish {}
+
+/// A closure that is called on the thread that made it.
+struct OnTheSpot<F>(F);
+
+// SAFETY: `purloin::finish` sends its body nowhere if it is called on a
+// worker, as every call by `Free` is.
+unsafe impl<F> Send for OnTheSpot<F> {}
+
+impl<F: FnOnce(Finish)> OnTheSpot<F> {
+    fn call(self, finish: Finish) {
+        (self.0)(finish);
+    }
+}
+
+impl Worker for Free {
+    type Token<'t> = Free;
+    type Spawner = Free;
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Free) -> RA + Send,
+        B: for<'t> FnOnce(Free) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        purloin::join(move || a(Free(())), move || b(Free(())))
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Free>) -> R,
+    {
+        // Outside the finish, as its tasks use the scope until it ends.
+        let scope = OnceCell::new();
+        let mut result = None;
+        let body = OnTheSpot(|finish| {
+            result = Some(body(scope.get_or_init(|| Scope::new(finish))));
+        });
+        purloin::finish(move |scope| body.call(Finish(scope.finish())));
+        result.expect("the body has run")
+    }
+}
+
+impl Spawner for Free {
+    type Token<'t> = Free;
+    type Finish = Finish;
+
+    fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    where
+        F: for<'t> FnOnce(Free) + Send + 'scope,
+    {
+        // SAFETY: see `Finish`.
+        let finish = unsafe { &*finish.0 };
+        ReturnBarrier::spawn(finish, |_| task(Free(())));
+    }
+
+    fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Free) -> RA + Send,
+        B: for<'t> FnOnce(Free) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        Worker::join(&mut Free(()), a, b)
+    }
+}

@@ -1,0 +1,56 @@
+//! Fibonacci numbers by the naive recursion: what a task costs.
+//!
+//! The finest grain there is: a task does one addition. Source: Wool, Figure 1
+//! and section 5.1 (there 43, from BOTS).
+
+use purloin::Worker;
+
+use crate::kernel::{Answer, Description, Inputs, Kernel};
+
+/// The `n`-th Fibonacci number.
+///
+/// The base case is inlined into the callers. Half of all calls end there, and
+/// so never enter a function that saves registers for the recursive case.
+#[inline(always)]
+pub fn fib<W: Worker>(w: W, n: u32) -> u64 {
+    if n < 2 { n.into() } else { branch(w, n) }
+}
+
+#[inline(never)]
+fn branch<W: Worker>(mut w: W, n: u32) -> u64 {
+    let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+    a + b
+}
+
+/// The kernel `fib`.
+#[derive(Debug)]
+pub struct Fib {
+    n: u32,
+}
+
+impl Kernel for Fib {
+    const DESCRIPTION: Description = Description {
+        name: "fib",
+        about: "the n-th Fibonacci number by the naive recursion: tasks of one addition",
+        inputs: Inputs::Number { least: 0, most: 60 },
+        default: "40",
+    };
+
+    fn prepare(n: u32) -> Self {
+        Fib { n }
+    }
+
+    fn run<W: Worker>(&mut self, w: W) -> Answer {
+        Answer::Number(fib(w, self.n))
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        *answer == Answer::Number(fibonacci(self.n))
+    }
+}
+
+/// The `n`-th Fibonacci number by iteration, modulo 2⁶⁴.
+pub(crate) fn fibonacci(n: u32) -> u64 {
+    let step = |(a, b): (u64, u64), _| (b, a.wrapping_add(b));
+    (0..n).fold((0, 1), step).0
+}

@@ -1,0 +1,154 @@
+//! Kernels by name: [`Job`] and [`Instance`].
+
+use std::fmt;
+
+use purloin::Worker;
+
+use crate::fib::Fib;
+use crate::kernel::{Answer, Description, Kernel};
+use crate::multisort::Multisort;
+use crate::nqueens::Nqueens;
+use crate::skynet::Skynet;
+use crate::stress::Stress;
+use crate::uts::Uts;
+
+/// Makes the table of kernels and what depends on its length, from their types.
+macro_rules! kernels {
+    ($($Kernel:ident),*) => {
+        /// Every kernel.
+        pub const KERNELS: &[Description] = &[$($Kernel::DESCRIPTION),*];
+
+        /// For each of [`KERNELS`], its preparation.
+        const PREPARE: &[fn(u32) -> Instance] =
+            &[$(|input| Instance(Prepared::$Kernel($Kernel::prepare(input)))),*];
+
+        // An enum, not a trait object, because running is generic.
+        #[derive(Debug)]
+        enum Prepared {
+            $($Kernel($Kernel)),*
+        }
+
+        impl Instance {
+            /// Does the part of the kernel that is timed, on `w`.
+            ///
+            /// Prepare a new instance for each run: a kernel that works in
+            /// place finds the work of a second run done.
+            pub fn run<W: Worker>(&mut self, w: W) -> Answer {
+                match &mut self.0 {
+                    $(Prepared::$Kernel(kernel) => kernel.run(w)),*
+                }
+            }
+
+            /// Whether `answer`, of this instance's last run, is right.
+            pub fn verify(&self, answer: &Answer) -> bool {
+                match &self.0 {
+                    $(Prepared::$Kernel(kernel) => kernel.verify(answer)),*
+                }
+            }
+        }
+    };
+}
+
+kernels!(Fib, Stress, Nqueens, Uts, Multisort, Skynet);
+
+/// A kernel and an input for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Its position in [`KERNELS`].
+    kernel: usize,
+    input: u32,
+}
+
+impl Job {
+    /// Reads `kernel=input`, or `kernel` for its default input.
+    ///
+    /// ```
+    /// use purloin_kernels::Job;
+    ///
+    /// let job = Job::parse("uts")?;
+    /// assert_eq!((job.kernel(), &*job.input()), ("uts", "T3"));
+    /// assert_eq!(
+    ///     Job::parse("fib=abc").unwrap_err().to_string(),
+    ///     r#"fib: input must be a number from 0 to 60, not "abc""#,
+    /// );
+    /// # Ok::<(), purloin_kernels::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no such kernel, or the input is not one of its.
+    pub fn parse(text: &str) -> Result<Job, Error> {
+        let (name, input) = match text.split_once('=') {
+            Some((name, input)) => (name, Some(input)),
+            None => (text, None),
+        };
+        let kernel = KERNELS
+            .iter()
+            .position(|description| description.name == name)
+            .ok_or_else(|| Error::Kernel(name.to_owned()))?;
+        let description = KERNELS[kernel];
+        let input = input.unwrap_or(description.default);
+        match description.inputs.parse(input) {
+            Some(input) => Ok(Job { kernel, input }),
+            None => Err(Error::Input(description, input.to_owned())),
+        }
+    }
+
+    /// What the kernel is called, does and takes.
+    pub fn description(&self) -> &'static Description {
+        &KERNELS[self.kernel]
+    }
+
+    /// The kernel's name.
+    pub fn kernel(&self) -> &'static str {
+        self.description().name
+    }
+
+    /// The input, as it is given on the command line.
+    pub fn input(&self) -> String {
+        self.description().inputs.text(self.input)
+    }
+
+    /// Does the part of the kernel that is not timed, such as making the data.
+    pub fn prepare(&self) -> Instance {
+        PREPARE[self.kernel](self.input)
+    }
+}
+
+/// Displayed so that [`Job::parse`] reads it back: `fib=40`.
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.kernel(), self.input())
+    }
+}
+
+/// A kernel with its input, ready to run once.
+#[derive(Debug)]
+pub struct Instance(Prepared);
+
+/// Why a text is no [`Job`]. Its own text is one line, which names the culprit
+/// and lists what is possible.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no kernel of this name.
+    Kernel(String),
+    /// The kernel does not take this input.
+    Input(Description, String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Kernel(name) => {
+                let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
+                write!(f, "no kernel {name:?}; there are: {}", names.join(", "))
+            }
+            Error::Input(Description { name, inputs, .. }, input) => {
+                write!(f, "{name}: input must be {inputs}, not {input:?}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,42 @@
+//! Benchmark programs for work stealing, from the papers behind Purloin.
+//!
+//! Each kernel is written once, generic over [`Worker`](purloin::Worker), so
+//! that the same source runs as its serial elision, under every scheduler and
+//! under the measuring instruments; and each checks its answer. A [`Job`] is a
+//! kernel chosen by name:
+//!
+//! ```
+//! use purloin::{Pool, Serial};
+//! use purloin_kernels::Job;
+//!
+//! let job = Job::parse("nqueens=8")?;
+//! let mut instance = job.prepare(); // what is not to be timed
+//! let answer = Pool::new()?.run(|w| instance.run(w));
+//! assert_eq!(answer.to_string(), "92");
+//! assert!(instance.verify(&answer));
+//!
+//! assert_eq!(job.prepare().run(Serial), answer);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The programs can also be called by themselves, such as [`fib::fib`].
+//!
+//! # Stack
+//!
+//! Kernels recurse as deep as their trees are. The deepest, `uts=T3L`, fits
+//! the 16 MiB that the workers of a pool have in a release build, under
+//! [`Serial`](purloin::Serial) too, if that is called on a thread as large.
+//! Builds without optimisation need several times as much.
+#![deny(missing_docs)]
+
+pub mod fib;
+mod job;
+mod kernel;
+pub mod multisort;
+pub mod nqueens;
+pub mod skynet;
+pub mod stress;
+pub mod uts;
+
+pub use job::{Error, Instance, Job, KERNELS};
+pub use kernel::{Answer, Description, Inputs, Kernel};

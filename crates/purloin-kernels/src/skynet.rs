@@ -1,0 +1,75 @@
+//! A tree of fan-out ten whose leaves do nothing: the cost of making tasks.
+//!
+//! Source: the skynet benchmark of goroutines and actors, where each node is a
+//! thread of control of its own.
+
+use purloin::Worker;
+
+use crate::kernel::{Answer, Description, Inputs, Kernel};
+
+const FAN_OUT: u64 = 10;
+
+/// The sum of the numbers of `leaves` leaves, counted from `first`, under one
+/// node. The number of leaves is a power of ten.
+///
+/// A leaf is inlined into its parent, which thus never enters a function for it.
+#[inline(always)]
+pub fn node<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        first
+    } else {
+        inner(w, first, leaves)
+    }
+}
+
+fn inner<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
+    children(w, FAN_OUT, first, leaves / FAN_OUT)
+}
+
+/// The sum over `count` sibling nodes of `leaves` leaves each.
+#[inline(always)]
+fn siblings<W: Worker>(w: W, count: u64, first: u64, leaves: u64) -> u64 {
+    if count == 1 {
+        node(w, first, leaves)
+    } else {
+        children(w, count, first, leaves)
+    }
+}
+
+fn children<W: Worker>(mut w: W, count: u64, first: u64, leaves: u64) -> u64 {
+    let half = count / 2;
+    let (a, b) = w.join(
+        move |w| siblings(w, half, first, leaves),
+        move |w| siblings(w, count - half, first + half * leaves, leaves),
+    );
+    a + b
+}
+
+/// The kernel `skynet`.
+#[derive(Debug)]
+pub struct Skynet {
+    leaves: u64,
+}
+
+impl Kernel for Skynet {
+    const DESCRIPTION: Description = Description {
+        name: "skynet",
+        about: "the sum of 10^n numbered leaves of a tree of fan-out 10, by creating all its nodes",
+        inputs: Inputs::Number { least: 0, most: 8 },
+        default: "7",
+    };
+
+    fn prepare(digits: u32) -> Self {
+        Skynet {
+            leaves: FAN_OUT.pow(digits),
+        }
+    }
+
+    fn run<W: Worker>(&mut self, w: W) -> Answer {
+        Answer::Number(node(w, 0, self.leaves))
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        *answer == Answer::Number(self.leaves * (self.leaves - 1) / 2)
+    }
+}

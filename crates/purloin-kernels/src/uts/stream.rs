@@ -1,0 +1,93 @@
+//! The splittable random stream of UTS: [`Stream`].
+
+use sha1::block_api::compress;
+
+/// SHA-1's state before the first block of a message.
+const INITIAL: [u32; 5] = [
+    0x6745_2301,
+    0xefcd_ab89,
+    0x98ba_dcfe,
+    0x1032_5476,
+    0xc3d2_e1f0,
+];
+
+/// A random stream that splits into any number of independent ones: the SHA-1
+/// hash of its parent's hash and its own number.
+///
+/// It is kept as the words that SHA-1 computes with; as a message they are
+/// written most significant byte first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream([u32; 5]);
+
+impl Stream {
+    /// The stream of a tree's root.
+    pub fn root(seed: u32) -> Self {
+        Stream(hash([0, 0, 0, 0, seed]))
+    }
+
+    /// The stream of a child, by its number among its siblings.
+    #[inline(never)]
+    pub fn child(&self, number: u32) -> Self {
+        let [a, b, c, d, e] = self.0;
+        Stream(hash([a, b, c, d, e, number]))
+    }
+
+    /// The stream's random value, below 2³¹.
+    pub fn value(&self) -> u32 {
+        self.0[4] & 0x7fff_ffff
+    }
+
+    /// The stream's random value as a probability, from 0 to below 1.
+    pub fn probability(&self) -> f64 {
+        f64::from(self.value()) / f64::from(1_u32 << 31)
+    }
+}
+
+/// The SHA-1 hash of a message that fits one block with its padding.
+///
+/// The block is made by hand, as the length is known when compiling: this is a
+/// third faster than going through a hasher and its buffer.
+fn hash<const WORDS: usize>(message: [u32; WORDS]) -> [u32; 5] {
+    let mut words = [0; 16];
+    words[..WORDS].copy_from_slice(&message);
+    words[WORDS] = 1 << 31;
+    words[15] = u32::BITS * WORDS as u32;
+    let mut block = [0; 64];
+    for (bytes, word) in block.chunks_exact_mut(4).zip(words) {
+        bytes.copy_from_slice(&word.to_be_bytes());
+    }
+    let mut state = INITIAL;
+    compress(&mut state, &[block]);
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // The expected values are what `sha1sum` says of the messages' bytes.
+
+    #[test]
+    fn the_root_is_the_hash_of_zeros_and_the_seed() {
+        let hash = [
+            0xc698_8ab7,
+            0x0cc9_559a,
+            0xe4d6_cba2,
+            0x54e2_9a84,
+            0x5a85_f86b,
+        ];
+        assert_eq!(Stream::root(19), Stream(hash));
+    }
+
+    #[test]
+    fn a_child_is_the_hash_of_its_parent_and_its_number() {
+        let hash = [
+            0x4e62_c778,
+            0x9552_ef31,
+            0xfa42_8ed5,
+            0xd902_3d3f,
+            0x3ec3_68ef,
+        ];
+        assert_eq!(Stream::root(19).child(3), Stream(hash));
+    }
+}
