@@ -28,16 +28,6 @@ pub struct Size {
     pub depth: u32,
 }
 
-impl Size {
-    fn and(self, other: Size) -> Size {
-        Size {
-            nodes: self.nodes + other.nodes,
-            leaves: self.leaves + other.leaves,
-            depth: self.depth.max(other.depth),
-        }
-    }
-}
-
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Size {
@@ -49,62 +39,103 @@ impl fmt::Display for Size {
     }
 }
 
-/// Counts the subtree of `node` of `tree`, which is at `depth`.
-pub fn count<W: Worker>(w: W, tree: &Tree, node: Stream, depth: u32) -> Size {
-    match tree.children(&node, depth) {
-        0 => Size {
-            nodes: 1,
-            leaves: 1,
-            depth,
+/// A node of a tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'t> {
+    tree: &'t Tree,
+    stream: Stream,
+    depth: u32,
+}
+
+impl<'t> Node<'t> {
+    /// The root of `tree`.
+    pub fn root(tree: &'t Tree) -> Self {
+        Node {
+            tree,
+            stream: Stream::root(tree.seed),
+            depth: 0,
+        }
+    }
+
+    fn child(&self, number: u32) -> Self {
+        Node {
+            tree: self.tree,
+            stream: self.stream.child(number),
+            depth: self.depth + 1,
+        }
+    }
+}
+
+/// Counts the subtree of `node`, of up to 2³² nodes.
+pub fn count<W: Worker>(w: W, node: &Node<'_>) -> Size {
+    let Tally { counts, depth } = tally(w, node);
+    Size {
+        nodes: counts >> 32,
+        leaves: counts & u64::from(u32::MAX),
+        depth,
+    }
+}
+
+/// A [`Size`] in two registers.
+///
+/// A result that is returned through memory is written in pieces and read back
+/// as a whole. Processors cannot forward that from their store buffers, and it
+/// would cost more than all else in a join.
+#[derive(Clone, Copy)]
+struct Tally {
+    /// Nodes in the upper half, leaves in the lower, to be added up together.
+    counts: u64,
+    depth: u32,
+}
+
+const NODE: u64 = 1 << 32;
+const LEAF: u64 = 1;
+
+fn tally<W: Worker>(w: W, node: &Node<'_>) -> Tally {
+    match node.tree.children(&node.stream, node.depth) {
+        0 => Tally {
+            counts: NODE + LEAF,
+            depth: node.depth,
         },
         children => {
-            let below = divide(w, tree, &node, depth + 1, 0, children);
-            Size {
-                nodes: below.nodes + 1,
-                ..below
+            let below = divide(w, node, 0, children);
+            Tally {
+                counts: below.counts + NODE,
+                depth: below.depth,
             }
         }
     }
 }
 
-/// Counts the subtrees of `children` children of `parent`, from the `first` on,
-/// which are at `depth`.
+/// Tallies the subtrees of `children` children of `parent`, from the `first` on.
+///
+/// Frames are small, as they lie four deep for each level of the tree. So only
+/// the frame of a child holds a node.
 #[inline(always)]
-fn divide<W: Worker>(
-    w: W,
-    tree: &Tree,
-    parent: &Stream,
-    depth: u32,
-    first: u32,
-    children: u32,
-) -> Size {
+fn divide<W: Worker>(w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     if children == 1 {
-        child(w, tree, parent, depth, first)
+        child(w, parent, first)
     } else {
-        branch(w, tree, parent, depth, first, children)
+        branch(w, parent, first, children)
     }
 }
 
 #[inline(never)]
-fn child<W: Worker>(w: W, tree: &Tree, parent: &Stream, depth: u32, number: u32) -> Size {
-    count(w, tree, parent.child(number), depth)
+fn child<W: Worker>(w: W, parent: &Node<'_>, number: u32) -> Tally {
+    tally(w, &parent.child(number))
 }
 
 #[inline(never)]
-fn branch<W: Worker>(
-    mut w: W,
-    tree: &Tree,
-    parent: &Stream,
-    depth: u32,
-    first: u32,
-    children: u32,
-) -> Size {
+fn branch<W: Worker>(mut w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     let half = children / 2;
     let (a, b) = w.join(
-        move |w| divide(w, tree, parent, depth, first, half),
-        move |w| divide(w, tree, parent, depth, first + half, children - half),
+        move |w| divide(w, parent, first, half),
+        move |w| divide(w, parent, first + half, children - half),
     );
-    a.and(b)
+    Tally {
+        counts: a.counts + b.counts,
+        depth: a.depth.max(b.depth),
+    }
 }
 
 /// The kernel `uts`.
@@ -128,7 +159,7 @@ impl Kernel for Uts {
     }
 
     fn run<W: Worker>(&mut self, w: W) -> Answer {
-        Answer::Tree(count(w, self.tree, Stream::root(self.tree.seed), 0))
+        Answer::Tree(count(w, &Node::root(self.tree)))
     }
 
     fn verify(&self, answer: &Answer) -> bool {
