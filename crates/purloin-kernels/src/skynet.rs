@@ -9,34 +9,30 @@ use crate::kernel::{Answer, Description, Inputs, Kernel};
 
 const FAN_OUT: u64 = 10;
 
-/// The sum of the numbers of `leaves` leaves, counted from `first`, under one
-/// node. The number of leaves is a power of ten.
+/// The sum of the numbers of a node's leaves, which are counted from `first`.
+/// The number of leaves is a power of ten.
 ///
-/// A leaf is inlined into its parent, which thus never enters a function for it.
+/// A leaf is inlined into its parent: nothing is called for it.
 #[inline(always)]
 pub fn node<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
     if leaves == 1 {
         first
     } else {
-        inner(w, first, leaves)
+        branch(w, FAN_OUT, first, leaves / FAN_OUT)
     }
 }
 
-fn inner<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
-    children(w, FAN_OUT, first, leaves / FAN_OUT)
-}
-
-/// The sum over `count` sibling nodes of `leaves` leaves each.
+/// The sum over `count` siblings of `leaves` leaves each.
 #[inline(always)]
 fn siblings<W: Worker>(w: W, count: u64, first: u64, leaves: u64) -> u64 {
     if count == 1 {
         node(w, first, leaves)
     } else {
-        children(w, count, first, leaves)
+        branch(w, count, first, leaves)
     }
 }
 
-fn children<W: Worker>(mut w: W, count: u64, first: u64, leaves: u64) -> u64 {
+fn branch<W: Worker>(mut w: W, count: u64, first: u64, leaves: u64) -> u64 {
     let half = count / 2;
     let (a, b) = w.join(
         move |w| siblings(w, half, first, leaves),

@@ -11,39 +11,37 @@ use crate::kernel::{Answer, Description, Inputs, Kernel};
 /// Iterations of a leaf's loop, of 2 cycles each: Wool's leaf size.
 const ITERATIONS: u32 = 256;
 
-/// The height of a tree that takes a few tenths of a second.
+/// The height of a single tree that takes a few tenths of a second.
 const HIGHEST: u32 = 20;
 
-/// The sum of the leaves' numbers in the tree of this height whose root has
-/// number `node`. The children of node *k* are 2*k* and 2*k* + 1.
-#[inline(always)]
+/// Runs a tree of this height whose root has number `node`, and returns the sum
+/// of its leaves' values, modulo 2⁶⁴.
+///
+/// The children of node *k* are 2*k* and 2*k* + 1.
 pub fn tree<W: Worker>(mut w: W, height: u32, node: u64) -> u64 {
-    if height == 0 {
-        leaf(node)
-    } else {
-        branch(&mut w, height, node)
-    }
+    tree_on(&mut w, height, node)
 }
 
-fn subtree<W: Worker>(w: W, height: u32, node: u64) -> u64 {
-    tree(w, height, node)
-}
-
-/// A tree that is no leaf. It borrows its token, which [`Stress`] needs for one
-/// tree after another, and is inlined, which keeps the token in registers.
+/// [`tree`] on a borrowed token, which can run one tree after another. Inlined,
+/// so that the token stays in registers.
 #[inline(always)]
-fn branch<W: Worker>(w: &mut W, height: u32, node: u64) -> u64 {
+fn tree_on<W: Worker>(w: &mut W, height: u32, node: u64) -> u64 {
+    if height == 0 {
+        return leaf(node);
+    }
     let (a, b) = w.join(
-        move |w| subtree(w, height - 1, 2 * node),
-        move |w| subtree(w, height - 1, 2 * node + 1),
+        move |w| tree(w, height - 1, 2 * node),
+        move |w| tree(w, height - 1, 2 * node + 1),
     );
     a.wrapping_add(b)
 }
 
-/// Makes [`ITERATIONS`] of two dependent additions, and no memory references.
+/// The value of a leaf: `number` times the Fibonacci number of twice
+/// [`ITERATIONS`], modulo 2⁶⁴, by as many dependent additions. It makes no
+/// memory references.
 ///
-/// Each iteration takes two steps along the Fibonacci numbers times `number`.
-/// As every sum is used twice, no compiler finds a shorter way.
+/// The series of sums keeps the compiler from finding a shorter way, which it
+/// does for shifts and multiplications: each sum is used twice.
 #[inline(never)]
 fn leaf(number: u64) -> u64 {
     let (mut a, mut b) = (0_u64, number);
@@ -83,15 +81,12 @@ impl Kernel for Stress {
     }
 
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        // The trees are subtrees of the highest one: no two are equal, or the
-        // compiler could make one do for all.
+        // Subtrees of the highest tree: no two are equal, or the compiler could
+        // make one do for all.
         let roots = self.trees()..2 * self.trees();
-        let sum = match self.height {
-            0 => roots.map(leaf).fold(0, u64::wrapping_add),
-            height => roots
-                .map(|root| branch(&mut w, height, root))
-                .fold(0, u64::wrapping_add),
-        };
+        let sum = roots.fold(0_u64, |sum, root| {
+            sum.wrapping_add(tree_on(&mut w, self.height, root))
+        });
         Answer::Number(sum)
     }
 

@@ -3,7 +3,8 @@
 use std::thread;
 
 use purloin::{Pool, Serial};
-use purloin_kernels::{Job, KERNELS};
+use purloin_kernels::uts::{self, Node, Shape, TREES, Tree};
+use purloin_kernels::{Job, KERNELS, stress};
 
 /// Enough for the deepest tree here in a build without optimisation.
 const STACK_SIZE: usize = 256 << 20;
@@ -55,8 +56,20 @@ fn fib_gives_fibonacci_numbers() {
 
 #[test]
 fn stress_visits_all_leaves_of_all_trees() {
-    let all = "1649266917376";
-    check("stress", &[(0, all), (1, all), (12, all), (20, all)]);
+    let pools = [pool(2), pool(3)];
+    for height in 0..10 {
+        let answer = stress::tree(Serial, height, 1);
+        let first = 1_u64 << height;
+        let of_leaves = (first..2 * first).map(|leaf| stress::tree(Serial, 0, leaf));
+        assert_eq!(answer, of_leaves.fold(0, u64::wrapping_add));
+        for pool in &pools {
+            assert_eq!(pool.run(|w| stress::tree(w, height, 1)), answer);
+        }
+    }
+    // The same leaves, as trees of any height.
+    let all = "15058796337637621760";
+    assert_eq!(serially(Job::parse("stress=0").expect("a job")), all);
+    assert_eq!(on(&pools[0], Job::parse("stress=12").expect("a job")), all);
 }
 
 #[test]
@@ -93,21 +106,35 @@ fn skynet_sums_all_leaves() {
 }
 
 #[test]
-fn uts_counts_the_published_trees() {
-    let pool = pool(2);
-    for (name, size) in [
-        ("uts=T1", "4130071 nodes, 3305118 leaves, depth 10"),
-        ("uts=T2", "4117769 nodes, 2342762 leaves, depth 81"),
-        ("uts=T3", "4112897 nodes, 3599034 leaves, depth 1572"),
-    ] {
-        assert_eq!(on(&pool, Job::parse(name).expect("a job")), size);
-    }
+fn uts_counts_t1() {
+    let size = "4130071 nodes, 3305118 leaves, depth 10";
+    assert_eq!(on(&pool(2), Job::parse("uts=T1").expect("a job")), size);
 }
 
 #[test]
-fn uts_counts_serially() {
-    let job = Job::parse("uts=T3").expect("a job");
-    assert_eq!(serially(job), "4112897 nodes, 3599034 leaves, depth 1572");
+fn uts_counts_t2() {
+    let size = "4117769 nodes, 2342762 leaves, depth 81";
+    assert_eq!(on(&pool(2), Job::parse("uts=T2").expect("a job")), size);
+}
+
+#[test]
+fn uts_counts_t3() {
+    let size = "4112897 nodes, 3599034 leaves, depth 1572";
+    assert_eq!(on(&pool(3), Job::parse("uts=T3").expect("a job")), size);
+}
+
+#[test]
+fn uts_counts_the_same_serially() {
+    let pool = pool(2);
+    for depth in 0..=6 {
+        let tree = Tree {
+            shape: Shape::GeometricFixed { depth },
+            ..TREES[0]
+        };
+        let serially = uts::count(Serial, &Node::root(&tree));
+        assert_eq!(serially.depth, depth);
+        assert_eq!(pool.run(|w| uts::count(w, &Node::root(&tree))), serially);
+    }
 }
 
 #[test]

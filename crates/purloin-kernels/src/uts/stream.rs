@@ -45,8 +45,8 @@ impl Stream {
 
 /// The SHA-1 hash of a message that fits one block with its padding.
 ///
-/// The block is made by hand, as the length is known when compiling: this is a
-/// third faster than going through a hasher and its buffer.
+/// The block is made here, without a hasher and its buffer, as the length is
+/// known when compiling.
 fn hash<const WORDS: usize>(message: [u32; WORDS]) -> [u32; 5] {
     let mut words = [0; 16];
     words[..WORDS].copy_from_slice(&message);
