@@ -11,7 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use purloin::{Pool, ReturnBarrier, Serial, Worker};
 
-const PROGRAMS: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
+const PROGRAMS: u64 = if cfg!(debug_assertions) {
+    1_000
+} else {
+    10_000
+};
 const WORKERS: [usize; 6] = [1, 2, 3, 5, 8, 16];
 
 enum Program {

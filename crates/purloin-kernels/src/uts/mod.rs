@@ -128,9 +128,11 @@ fn child<W: Worker>(w: W, parent: &Node<'_>, number: u32) -> Tally {
 #[inline(never)]
 fn branch<W: Worker>(mut w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     let half = children / 2;
+    // Computed here, so that each task holds no more than it needs.
+    let (rest, middle) = (children - half, first + half);
     let (a, b) = w.join(
         move |w| divide(w, parent, first, half),
-        move |w| divide(w, parent, first + half, children - half),
+        move |w| divide(w, parent, middle, rest),
     );
     Tally {
         counts: a.counts + b.counts,

@@ -68,9 +68,9 @@ impl Slot {
 /// The second closure of a join, in the frame of the join.
 ///
 /// If closure and result both fit a slot, the slot holds a bitwise copy of the
-/// closure, and whoever takes the task uses his copy: this one never has its
-/// address taken and lives in registers. If not, the slot holds a pointer
-/// to this.
+/// closure, and only that is used: this one never has its address taken, and
+/// nothing of it needs a register while the first closure runs. If not, the
+/// slot holds a pointer to this.
 pub(super) struct Job<B, R> {
     closure: ManuallyDrop<B>,
     result: MaybeUninit<Result<R, Panic>>,
@@ -99,7 +99,7 @@ where
     #[inline(always)]
     pub(super) unsafe fn write_to(&mut self, slot: &Slot) {
         // SAFETY: the caller's promise; of the two copies of the closure only
-        // one is ever used, by whoever takes the task.
+        // the slot's is ever used, by whoever takes the task.
         unsafe {
             if const { Self::IN_SLOT } {
                 slot.write::<B>(Self::run_in_slot, std::ptr::read(&*self.closure));
@@ -109,10 +109,22 @@ where
         }
     }
 
-    /// The closure, after the owner has taken the task back.
+    /// Moves the closure out.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and calls this once.
     #[inline(always)]
-    pub(super) fn into_closure(self) -> B {
-        ManuallyDrop::into_inner(self.closure)
+    pub(super) unsafe fn closure(slot: &Slot) -> B {
+        // SAFETY: what `write_to` wrote is still there, and the caller's.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.read::<B>()
+            } else {
+                let job = slot.read::<*mut Self>();
+                ManuallyDrop::take(&mut (*job).closure)
+            }
+        }
     }
 
     /// The result that a thief has left.
@@ -133,28 +145,10 @@ where
         }
     }
 
-    /// Drops the closure unrun.
-    ///
-    /// # Safety
-    ///
-    /// The owner has taken the task back, has not moved the closure out, and
-    /// calls this once.
-    pub(super) unsafe fn drop_closure(slot: &Slot) {
-        // SAFETY: the slot still holds the closure, or the pointer to it.
-        unsafe {
-            if const { Self::IN_SLOT } {
-                drop(slot.read::<B>());
-            } else {
-                ManuallyDrop::drop(&mut (*slot.read::<*mut Self>()).closure);
-            }
-        }
-    }
-
     unsafe fn run_in_slot(slot: &Slot, member: &Member) {
         // SAFETY: called by the thief that has the task, once.
         unsafe {
-            let closure = slot.read::<B>();
-            let result = run_caught(closure, member);
+            let result = run_caught(Self::closure(slot), member);
             slot.contents.with_mut(|contents| {
                 (&raw mut (*contents).payload)
                     .cast::<Result<R, Panic>>()
@@ -168,8 +162,7 @@ where
         // the join waits until the task is done.
         unsafe {
             let job = slot.read::<*mut Self>();
-            let closure = ManuallyDrop::take(&mut (*job).closure);
-            (*job).result.write(run_caught(closure, member));
+            (*job).result.write(run_caught(Self::closure(slot), member));
         }
     }
 }
@@ -214,7 +207,7 @@ where
     // not popped it.
     unsafe {
         if member.tasks.stack.pop(slot) || member.take_back(slot) {
-            Job::<B, R>::drop_closure(&*slot);
+            drop(Job::<B, R>::closure(&*slot));
         } else {
             drop(Job::<B, R>::result(&*slot));
             member.tasks.stack.release(slot);

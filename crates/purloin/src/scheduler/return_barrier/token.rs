@@ -52,7 +52,7 @@ impl<'t> Token<'t> {
         B: for<'s> FnOnce(Token<'s>) -> RB,
     {
         let stack = &member.tasks.stack;
-        let mut job = Job::new(b);
+        let mut job = Job::<B, RB>::new(b);
         // SAFETY: the slot is in the stack, free, and ours until it is pushed.
         // The job stays in this frame until the task is back or done: by the
         // code below, or by `Unwinding` if `a` panics.
@@ -76,7 +76,10 @@ impl<'t> Token<'t> {
         {
             return (ra, rb);
         }
-        let rb = job.into_closure()(Token { member, top: slot });
+        // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
+        // nothing has been pushed to its slot since.
+        let b = unsafe { Job::<B, RB>::closure(&*slot) };
+        let rb = b(Token { member, top: slot });
         (ra, rb)
     }
 
