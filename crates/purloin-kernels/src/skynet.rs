@@ -34,11 +34,9 @@ fn siblings<W: Worker>(w: W, count: u64, first: u64, leaves: u64) -> u64 {
 
 fn branch<W: Worker>(mut w: W, count: u64, first: u64, leaves: u64) -> u64 {
     let half = count / 2;
-    // Computed here, so that each task holds no more than it needs.
-    let (rest, middle) = (count - half, first + half * leaves);
     let (a, b) = w.join(
         move |w| siblings(w, half, first, leaves),
-        move |w| siblings(w, rest, middle, leaves),
+        move |w| siblings(w, count - half, first + half * leaves, leaves),
     );
     a + b
 }

@@ -40,8 +40,8 @@ fn tree_on<W: Worker>(w: &mut W, height: u32, node: u64) -> u64 {
 /// [`ITERATIONS`], modulo 2⁶⁴, by as many dependent additions. It makes no
 /// memory references.
 ///
-/// The series of sums keeps the compiler from finding a shorter way, which it
-/// does for shifts and multiplications: each sum is used twice.
+/// The compiler finds no shorter way, as it does for a chain of shifts: here
+/// each sum is used twice.
 #[inline(never)]
 fn leaf(number: u64) -> u64 {
     let (mut a, mut b) = (0_u64, number);

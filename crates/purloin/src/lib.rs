@@ -1,4 +1,51 @@
-//! Work stealing with joins that cost about a nanosecond.
+//! Work stealing with joins that cost about a nanosecond: expose all the
+//! parallelism that a program has, and tune nothing.
+//!
+//! ```
+//! use purloin::{Pool, Worker};
+//!
+//! fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+//!     if n < 2 {
+//!         return n.into();
+//!     }
+//!     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+//!     a + b
+//! }
+//!
+//! let pool = Pool::new()?; // one worker for each available core
+//! assert_eq!(pool.run(|w| fib(w, 30)), 832_040);
+//! # Ok::<(), purloin::Error>(())
+//! ```
+//!
+//! # What is promised
+//!
+//! - **A join never runs unrelated work.** A worker that waits for a stolen
+//!   task runs only what descends from that task. So a lock may be held across
+//!   a join, and stacks are as deep as the program's own recursion.
+//! - **A task that nobody steals costs next to nothing**: some plain stores and
+//!   two predictable branches. No atomic read-modify-write, no fence, no
+//!   allocation.
+//! - **Workers without work sleep**, and use no processor time.
+//! - **A panic reaches the caller**, after everything that was started has
+//!   ended; the pool goes on.
+//! - **One source, every scheduler.** A program is generic over its
+//!   [`Worker`]; [`Serial`] is the program without parallelism.
+//!
+//! # Where to look
+//!
+//! - [`Worker::join`] and [`Worker::finish`] create parallelism; [`join`] and
+//!   [`finish`] do without a token, where one cannot be passed.
+//! - [`Pool`] has the threads; [`Pool::builder`] has the options.
+//! - [`Stats`] says what the workers have done, [`Counted`] how many tasks a
+//!   program has.
+//!
+//! # How to make small tasks fast
+//!
+//! Small closures that own their captures (`move |w| fib(w, n - 1)`) are
+//! written into the task as they are; a capture by reference costs an
+//! indirection, and keeps the variable in memory. And where the base case of a
+//! recursion is tiny, let the compiler see it at the call: put it into a small
+//! `#[inline]` function that calls the recursive rest.
 #![deny(
     missing_docs,
     unsafe_op_in_unsafe_fn,
@@ -19,3 +66,8 @@ pub use pool::{Builder, Error, Pool, global};
 pub use scheduler::{ReturnBarrier, Scheduler, Serial, Token};
 pub use stats::{Counted, Stats};
 pub use worker::{Scope, Spawner, Worker};
+
+/// The README's examples, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

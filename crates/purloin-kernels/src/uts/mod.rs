@@ -66,7 +66,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Counts the subtree of `node`, of up to 2³² nodes.
+/// Counts the subtree of `node`, which has fewer than 2³² nodes.
 pub fn count<W: Worker>(w: W, node: &Node<'_>) -> Size {
     let Tally { counts, depth } = tally(w, node);
     Size {
@@ -109,8 +109,8 @@ fn tally<W: Worker>(w: W, node: &Node<'_>) -> Tally {
 
 /// Tallies the subtrees of `children` children of `parent`, from the `first` on.
 ///
-/// Frames are small, as they lie four deep for each level of the tree. So only
-/// the frame of a child holds a node.
+/// The frames are kept small, as up to four lie on the stack for each level of
+/// the tree: so only that of [`child`] holds a node.
 #[inline(always)]
 fn divide<W: Worker>(w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     if children == 1 {
@@ -128,11 +128,9 @@ fn child<W: Worker>(w: W, parent: &Node<'_>, number: u32) -> Tally {
 #[inline(never)]
 fn branch<W: Worker>(mut w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     let half = children / 2;
-    // Computed here, so that each task holds no more than it needs.
-    let (rest, middle) = (children - half, first + half);
     let (a, b) = w.join(
         move |w| divide(w, parent, first, half),
-        move |w| divide(w, parent, middle, rest),
+        move |w| divide(w, parent, first + half, children - half),
     );
     Tally {
         counts: a.counts + b.counts,
