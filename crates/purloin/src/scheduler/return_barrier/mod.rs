@@ -222,6 +222,8 @@ impl Drop for FrameGuard<'_> {
 
 impl Member {
     /// Answers a standing request, and wakes a thief for what became public.
+    #[cold]
+    #[inline(never)]
     fn answer(&self) {
         if self.tasks.stack.answer() > 0 {
             self.count(Count::Publications);

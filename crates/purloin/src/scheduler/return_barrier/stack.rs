@@ -109,9 +109,14 @@ impl TaskStack {
     /// Two loads from one line that only a request invalidates, two compares.
     #[inline(always)]
     pub(crate) fn is_open(&self, slot: *mut Slot) -> bool {
+        self.is_private(slot) && slot.cast_const() < self.guard.end
+    }
+
+    /// Whether `slot` is at or above the barrier.
+    #[inline(always)]
+    pub(crate) fn is_private(&self, slot: *mut Slot) -> bool {
         // Relaxed: a request that is not seen now is seen at a later push or pop.
         slot.addr() >= self.guard.barrier.load(Ordering::Relaxed)
-            && slot.cast_const() < self.guard.end
     }
 
     /// Makes the task that was written to `slot` part of the stack.
@@ -131,7 +136,7 @@ impl TaskStack {
         // raises the barrier and then reads the top. Relaxed: the fence orders.
         self.top.store(slot, Ordering::Relaxed);
         asymmetric::light();
-        slot.addr() >= self.guard.barrier.load(Ordering::Relaxed)
+        self.is_private(slot)
     }
 }
 

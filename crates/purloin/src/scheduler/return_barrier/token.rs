@@ -37,67 +37,18 @@ impl<'t> Token<'t> {
             top: member.tasks.stack.top(),
         }
     }
+}
 
-    /// The join, with its task in `slot`, which is free. `PROTECTED` where the
-    /// barrier is above the slot.
-    #[inline(always)]
-    fn join_at<const PROTECTED: bool, A, B, RA, RB>(
-        member: &'t Member,
-        slot: *mut Slot,
-        a: A,
-        b: B,
-    ) -> (RA, RB)
-    where
-        A: for<'s> FnOnce(Token<'s>) -> RA,
-        B: for<'s> FnOnce(Token<'s>) -> RB,
-    {
-        let stack = &member.tasks.stack;
-        let mut job = Job::<B, RB>::new(b);
-        // SAFETY: the slot is in the stack, free, and ours until it is pushed.
-        // The job stays in this frame until the task is back or done: by the
-        // code below, or by `Unwinding` if `a` panics.
-        unsafe { job.write_to(&*slot) };
-        stack.push(slot);
-        if PROTECTED {
-            member.answer();
-        }
-        let unwinding = Unwinding::<B, RB> {
-            member,
-            slot,
-            job: PhantomData,
-        };
-        let ra = a(Token {
-            member,
-            top: slot.wrapping_add(1),
-        });
-        std::mem::forget(unwinding);
-        if !stack.pop(slot)
-            && let Some(rb) = stolen_result::<B, RB>(member, slot)
-        {
-            return (ra, rb);
-        }
-        // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
-        // nothing has been pushed to its slot since.
-        let b = unsafe { Job::<B, RB>::closure(&*slot) };
-        let rb = b(Token { member, top: slot });
-        (ra, rb)
+/// Where to push if the token's own top will not do: a thief has asked for
+/// tasks, or spawned tasks lie above it, or the stack is full.
+#[cold]
+#[inline(never)]
+fn protected_slot(member: &Member) -> *mut Slot {
+    let stack = &member.tasks.stack;
+    if stack.is_full() {
+        full(member);
     }
-
-    /// A join where a thief has asked for tasks, or spawned tasks lie above
-    /// the token's own top, or the stack is full.
-    #[cold]
-    #[inline(never)]
-    fn join_protected<A, B, RA, RB>(member: &'t Member, a: A, b: B) -> (RA, RB)
-    where
-        A: for<'s> FnOnce(Token<'s>) -> RA,
-        B: for<'s> FnOnce(Token<'s>) -> RB,
-    {
-        let stack = &member.tasks.stack;
-        if stack.is_full() {
-            full(member);
-        }
-        Self::join_at::<true, _, _, _, _>(member, stack.top(), a, b)
-    }
+    stack.top()
 }
 
 /// The end of a join whose task may be stolen: its result, or nothing if the
@@ -143,10 +94,41 @@ impl<'w> Worker for Token<'w> {
         RA: Send,
         RB: Send,
     {
-        if !self.member.tasks.stack.is_open(self.top) {
-            return Self::join_protected(self.member, a, b);
+        let member = self.member;
+        let stack = &member.tasks.stack;
+        let mut slot = self.top;
+        if !stack.is_open(slot) {
+            slot = protected_slot(member);
         }
-        Self::join_at::<false, _, _, _, _>(self.member, self.top, a, b)
+        let mut job = Job::<B, RB>::new(b);
+        // SAFETY: the slot is in the stack, free, and ours until it is pushed.
+        // The job stays in this frame until the task is back or done: by the
+        // code below, or by `Unwinding` if `a` panics.
+        unsafe { job.write_to(&*slot) };
+        stack.push(slot);
+        if !stack.is_private(slot) {
+            member.answer();
+        }
+        let unwinding = Unwinding::<B, RB> {
+            member,
+            slot,
+            job: PhantomData,
+        };
+        let ra = a(Token {
+            member,
+            top: slot.wrapping_add(1),
+        });
+        std::mem::forget(unwinding);
+        if !stack.pop(slot)
+            && let Some(rb) = stolen_result::<B, RB>(member, slot)
+        {
+            return (ra, rb);
+        }
+        // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
+        // nothing has been pushed to its slot since.
+        let b = unsafe { Job::<B, RB>::closure(&*slot) };
+        let rb = b(Token { member, top: slot });
+        (ra, rb)
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
