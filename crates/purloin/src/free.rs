@@ -1,7 +1,7 @@
 //! Joins and finishes without a token.
 
 use crate::pool::global_or_default;
-use crate::scheduler::{ReturnBarrier, Token, current};
+use crate::scheduler::{ReturnBarrier, Token, current, in_registers};
 use crate::worker::{Scope, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results: for code
@@ -35,7 +35,9 @@ where
 {
     match current() {
         Some(member) => Token::at_top(member).join(move |_| a(), move |_| b()),
-        None => join_outside(a, b),
+        None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
+        // In boxes, so that the path above has them in registers.
+        None => join_outside(in_a_box(a), in_a_box(b)),
     }
 }
 
@@ -49,6 +51,11 @@ where
     RB: Send,
 {
     global_or_default().run(move |mut w| w.join(move |_| a(), move |_| b()))
+}
+
+fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
+    let f = Box::new(f);
+    move || f()
 }
 
 /// Runs `body` and everything that it spawns: for code that has no token. See

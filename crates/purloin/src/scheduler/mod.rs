@@ -5,8 +5,8 @@ mod serial;
 
 use std::io;
 
-pub(crate) use return_barrier::current;
 pub use return_barrier::{ReturnBarrier, Token};
+pub(crate) use return_barrier::{current, in_registers};
 pub use serial::Serial;
 
 use crate::pool::Member;

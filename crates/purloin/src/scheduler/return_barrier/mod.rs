@@ -116,6 +116,7 @@ use finish::Finish;
 use slot::{Slot, State};
 use stack::{Claim, Taken, TaskStack};
 pub use token::Token;
+pub(crate) use token::in_registers;
 
 use super::Protocol;
 use crate::pool;

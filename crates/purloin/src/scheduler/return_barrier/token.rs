@@ -39,6 +39,70 @@ impl<'t> Token<'t> {
     }
 }
 
+/// Whether a closure is passed to a function in registers.
+///
+/// A larger one is passed in memory, and if any path does that, then every path
+/// has it in memory: the copy from there to the slot, in words of 16 bytes just
+/// after the captures were stored in words of 8, has to wait for those stores.
+/// It tripled the time of the kernel `skynet`. So a join of large closures makes
+/// no call with them, and instead looks at the barrier twice, for three
+/// instructions more.
+pub(crate) const fn in_registers<T>() -> bool {
+    size_of::<T>() <= 2 * size_of::<usize>()
+}
+
+/// The join, with its task in `slot`, which is free. `ASK` where a thief may
+/// be waiting for tasks: then this one is offered at once.
+#[inline(always)]
+fn join_at<const ASK: bool, A, B, RA, RB>(member: &Member, slot: *mut Slot, a: A, b: B) -> (RA, RB)
+where
+    A: for<'t> FnOnce(Token<'t>) -> RA,
+    B: for<'t> FnOnce(Token<'t>) -> RB,
+{
+    let stack = &member.tasks.stack;
+    let mut job = Job::<B, RB>::new(b);
+    // SAFETY: the slot is in the stack, free, and ours until it is pushed.
+    // The job stays in this frame until the task is back or done: by the
+    // code below, or by `Unwinding` if `a` panics.
+    unsafe { job.write_to(&*slot) };
+    stack.push(slot);
+    if ASK && !stack.is_private(slot) {
+        member.answer();
+    }
+    let unwinding = Unwinding::<B, RB> {
+        member,
+        slot,
+        job: PhantomData,
+    };
+    let ra = a(Token {
+        member,
+        top: slot.wrapping_add(1),
+    });
+    std::mem::forget(unwinding);
+    if !stack.pop(slot)
+        && let Some(rb) = stolen_result::<B, RB>(member, slot)
+    {
+        return (ra, rb);
+    }
+    // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
+    // nothing has been pushed to its slot since.
+    let b = unsafe { Job::<B, RB>::closure(&*slot) };
+    let rb = b(Token { member, top: slot });
+    (ra, rb)
+}
+
+/// A join where a thief has asked for tasks, or spawned tasks lie above the
+/// token's own top, or the stack is full.
+#[cold]
+#[inline(never)]
+fn join_protected<A, B, RA, RB>(member: &Member, a: A, b: B) -> (RA, RB)
+where
+    A: for<'t> FnOnce(Token<'t>) -> RA,
+    B: for<'t> FnOnce(Token<'t>) -> RB,
+{
+    join_at::<true, _, _, _, _>(member, protected_slot(member), a, b)
+}
+
 /// Where to push if the token's own top will not do: a thief has asked for
 /// tasks, or spawned tasks lie above it, or the stack is full.
 #[cold]
@@ -94,41 +158,22 @@ impl<'w> Worker for Token<'w> {
         RA: Send,
         RB: Send,
     {
-        let member = self.member;
-        let stack = &member.tasks.stack;
-        let mut slot = self.top;
-        if !stack.is_open(slot) {
-            slot = protected_slot(member);
+        let (member, slot) = (self.member, self.top);
+        let is_open = member.tasks.stack.is_open(slot);
+        if const { in_registers::<A>() && in_registers::<B>() } {
+            if is_open {
+                join_at::<false, _, _, _, _>(member, slot, a, b)
+            } else {
+                join_protected(member, a, b)
+            }
+        } else {
+            let slot = if is_open {
+                slot
+            } else {
+                protected_slot(member)
+            };
+            join_at::<true, _, _, _, _>(member, slot, a, b)
         }
-        let mut job = Job::<B, RB>::new(b);
-        // SAFETY: the slot is in the stack, free, and ours until it is pushed.
-        // The job stays in this frame until the task is back or done: by the
-        // code below, or by `Unwinding` if `a` panics.
-        unsafe { job.write_to(&*slot) };
-        stack.push(slot);
-        if !stack.is_private(slot) {
-            member.answer();
-        }
-        let unwinding = Unwinding::<B, RB> {
-            member,
-            slot,
-            job: PhantomData,
-        };
-        let ra = a(Token {
-            member,
-            top: slot.wrapping_add(1),
-        });
-        std::mem::forget(unwinding);
-        if !stack.pop(slot)
-            && let Some(rb) = stolen_result::<B, RB>(member, slot)
-        {
-            return (ra, rb);
-        }
-        // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
-        // nothing has been pushed to its slot since.
-        let b = unsafe { Job::<B, RB>::closure(&*slot) };
-        let rb = b(Token { member, top: slot });
-        (ra, rb)
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
