@@ -1,0 +1,224 @@
+//! The command line, as its users and their scripts rely on it.
+#![allow(missing_docs)]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn purloin(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+/// What it prints on standard error when it refuses `args`.
+fn refusal(args: &[&str]) -> String {
+    let output = purloin(args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "{args:?}: {text}");
+    assert!(output.stdout.is_empty());
+    text
+}
+
+fn json(output: &Output) -> Value {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn temporary(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+#[test]
+fn list_names_every_kernel_and_scheduler() {
+    let output = purloin(&["list"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for name in ["fib", "stress", "nqueens", "uts", "multisort", "skynet"] {
+        assert!(text.contains(name), "{name}");
+    }
+    for name in ["return-barrier", "api=free", "serial", "rayon", "chili"] {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn bench_reports_every_cell_as_json() {
+    let report = json(&purloin(&[
+        "bench",
+        "--kernel",
+        "fib=20",
+        "--kernel",
+        "skynet=3",
+        "--kernel",
+        "nqueens=6",
+        "--kernel",
+        "multisort=5000",
+        "--kernel",
+        "stress=3",
+        "--scheduler",
+        "serial",
+        "--scheduler",
+        "return-barrier",
+        "--scheduler",
+        "return-barrier:api=free",
+        "--scheduler",
+        "return-barrier:forced=off",
+        "--scheduler",
+        "rayon",
+        "--scheduler",
+        "chili",
+        "--workers",
+        "1,3",
+        "--runs",
+        "2",
+        "--json",
+        "-",
+    ]));
+    assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
+    let cells = report["cells"].as_array().unwrap();
+    // The serial elision has no workers to choose the number of.
+    assert_eq!(cells.len(), 5 * (1 + 5 * 2));
+    for cell in cells {
+        assert_eq!(cell["verified"], true, "{cell}");
+        assert_eq!(cell["seconds"].as_array().unwrap().len(), 2);
+        assert!(cell["median_seconds"].as_f64().unwrap() > 0.0);
+        assert!(cell["vs_serial"].as_f64().unwrap() > 0.0);
+        if cell["scheduler"]
+            .as_str()
+            .unwrap()
+            .starts_with("return-barrier")
+        {
+            for counter in ["steals", "steal_attempts", "free_steals"] {
+                assert!(cell["stats"][counter].is_u64(), "{cell}");
+            }
+        }
+    }
+    let fib = &cells[0];
+    assert_eq!(fib["kernel"], "fib");
+    assert_eq!(fib["input"], "20");
+    assert_eq!(fib["answer"], "6765");
+    assert_eq!(fib["stats"]["tasks"], 10945);
+}
+
+#[test]
+fn a_report_goes_to_a_file_whole_and_the_table_to_the_terminal() {
+    let directory = temporary("report");
+    let file = directory.join("report.json");
+    std::fs::write(&file, "the old report").unwrap();
+    let output = purloin(&[
+        "bench",
+        "--kernel",
+        "fib=15",
+        "--scheduler",
+        "return-barrier",
+        "--workers",
+        "2",
+        "--json",
+        file.to_str().unwrap(),
+    ]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("× serial") && table.contains('✓'), "{table}");
+    let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    // Measured, but not shown, as nobody asked for it.
+    assert_eq!(report["cells"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        std::fs::read_dir(&directory).unwrap().count(),
+        1,
+        "nothing else is left"
+    );
+}
+
+#[test]
+fn mistakes_are_named_in_one_line_with_what_would_be_right() {
+    let text = refusal(&["bench", "--kernel", "fob"]);
+    assert!(
+        text.contains("\"fob\"") && text.contains("fib, stress"),
+        "{text}"
+    );
+    let text = refusal(&["bench", "--kernel", "fib=61"]);
+    assert!(
+        text.contains("from 0 to 60") && text.contains("61"),
+        "{text}"
+    );
+    let text = refusal(&["bench", "--kernel", "uts=T9"]);
+    assert!(text.contains("T1, T2, T3 or T3L"), "{text}");
+    let text = refusal(&["bench", "--scheduler", "cilk"]);
+    assert!(
+        text.contains("\"cilk\"") && text.contains("return-barrier"),
+        "{text}"
+    );
+    let text = refusal(&["bench", "--scheduler", "return-barrier:api=none"]);
+    assert!(
+        text.contains("api=none") && text.contains("api=free"),
+        "{text}"
+    );
+    let text = refusal(&["bench", "--scheduler", "rayon:api=free"]);
+    assert!(text.contains("rayon has no option"), "{text}");
+    let text = refusal(&["bench", "--workers", "0"]);
+    assert!(text.contains("from 1 to 4096"), "{text}");
+    let text = refusal(&["bench", "--workers", "many"]);
+    assert!(text.contains("'many'"), "{text}");
+    let text = refusal(&["bench", "--runs", "0"]);
+    assert!(text.contains("--runs"), "{text}");
+    let text = refusal(&["bench", "--json", "/no/such/directory/file"]);
+    assert!(text.contains("/no/such/directory/file"), "{text}");
+    let text = refusal(&["bench", "--jason", "-"]);
+    assert!(text.contains("--jason"), "{text}");
+    let text = refusal(&["bunch"]);
+    assert!(text.contains("bunch"), "{text}");
+}
+
+#[test]
+fn help_teaches() {
+    let output = purloin(&["bench", "--help"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("Examples:") && text.contains("--json"),
+        "{text}"
+    );
+}
+
+/// The README's commands work as they stand. Not in debug builds: they are
+/// meant for full speed.
+#[test]
+#[cfg(not(debug_assertions))]
+fn the_commands_of_the_readme_work() {
+    let readme = include_str!("../../../README.md");
+    let directory = temporary("readme");
+    let mut commands = 0;
+    for line in readme.lines() {
+        let line = line.split(" #").next().unwrap();
+        let Some(words) = line.trim().strip_prefix("./x purloin ") else {
+            continue;
+        };
+        let mut args: Vec<_> = words.split_whitespace().collect();
+        if args[0] == "bench" {
+            match args.iter().position(|arg| *arg == "--runs") {
+                Some(place) => args[place + 1] = "1",
+                None => args.extend(["--runs", "1"]),
+            }
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_purloin"))
+            .args(&args)
+            .current_dir(&directory)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{line}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        commands += 1;
+    }
+    assert!(commands >= 3);
+}
