@@ -7,12 +7,13 @@ use crate::machine::Machine;
 pub fn print(cells: &[Cell]) {
     let machine = Machine::this();
     println!("{}, {} cores", machine.processor, machine.cores);
-    let mut kernel = "";
+    let mut job = ("", "");
     for cell in cells {
-        if kernel != cell.kernel {
-            kernel = cell.kernel;
+        if job != (cell.kernel, &cell.input) {
+            job = (cell.kernel, &cell.input);
             println!(
-                "\n{kernel}={}   {} tasks   answer: {}",
+                "\n{}={}   {} tasks   answer: {}",
+                cell.kernel,
                 cell.input,
                 grouped(cell.tasks),
                 cell.answer
