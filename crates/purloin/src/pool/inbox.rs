@@ -11,7 +11,9 @@ use super::{Member, Shared};
 use crate::scheduler::Protocol;
 
 /// A job for an idle worker.
-pub(crate) type Injected<S> = Box<dyn FnOnce(&Member<S>) + Send>;
+pub(crate) type Injected<S> = Job<'static, S>;
+
+type Job<'f, S> = Box<dyn FnOnce(&Member<S>) + Send + 'f>;
 
 /// A queue of jobs, first in, first out.
 pub(crate) struct Inbox<S: Protocol> {
@@ -104,8 +106,7 @@ where
     let call: *mut Call<F, R> = &mut call;
     let pointer = CallPtr(call);
     // SAFETY: run once, by the worker that takes it; we wait for it below.
-    let job: Box<dyn FnOnce(&Member<S>) + Send + '_> =
-        Box::new(move |member| unsafe { { pointer }.run::<S>(member) });
+    let job: Job<'_, S> = Box::new(move |member| unsafe { { pointer }.run::<S>(member) });
     // SAFETY: only the lifetime changes: this function does not return, nor
     // unwind, before the job has run.
     let job: Injected<S> = unsafe { std::mem::transmute(job) };

@@ -28,7 +28,7 @@ impl RandomStart {
         x ^= x << 17;
         self.state.set(x);
         // The high half of a product maps the upper bits onto the range.
-        let start = ((x >> 32) * workers as u64 >> 32) as usize;
+        let start = (((x >> 32) * workers as u64) >> 32) as usize;
         (start..workers)
             .chain(0..start)
             .filter(move |&victim| victim != me)
