@@ -254,6 +254,29 @@ fn a_forced_steal_and_the_owners_pops() {
 }
 
 #[test]
+fn a_forced_steal_and_a_pop_that_has_seen_the_barrier() {
+    // The second half of the protocol, by ordinary fences alone: the request
+    // was there before the pop, which therefore needs no asymmetric fence.
+    crate::sync::asymmetric::WITHOUT_LIGHT_SIDE.set(true);
+    Model::check(3, |model| {
+        let first = model.push(0);
+        let second = model.push(1);
+        model.stack.request();
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.force(1);
+                model.force(1);
+            })
+        };
+        model.join(second, 1);
+        model.join(first, 0);
+        thief.join().unwrap();
+        model.assert_each_ran_once(2);
+    });
+}
+
+#[test]
 fn a_forced_steal_while_the_owner_answers_the_same_request() {
     Model::check(3, |model| {
         let first = model.push(0);
