@@ -1,28 +1,38 @@
 //! `purloin list`.
 
+use std::fmt::Write;
+
 use purloin_kernels::KERNELS;
 
 use crate::schedulers::SCHEDULERS;
 
-/// Prints kernels and schedulers.
-pub fn print() {
-    println!("Kernels (--kernel NAME or NAME=INPUT)\n");
+/// Kernels and schedulers, as a text.
+pub fn text() -> String {
+    let mut text = String::new();
+    write(&mut text).expect("a string takes everything");
+    text
+}
+
+fn write(text: &mut String) -> std::fmt::Result {
+    writeln!(text, "Kernels (--kernel NAME or NAME=INPUT)\n")?;
     for kernel in KERNELS {
-        println!("  {:<10} {}", kernel.name, kernel.about);
-        println!(
-            "  {:<10} input: {} (without: {})\n",
+        writeln!(text, "  {:<15} {}", kernel.name, kernel.about)?;
+        writeln!(
+            text,
+            "  {:<15} input: {} (without: {})\n",
             "", kernel.inputs, kernel.default
-        );
+        )?;
     }
-    println!("Schedulers (--scheduler NAME or NAME:KEY=VALUE,…)\n");
+    writeln!(text, "Schedulers (--scheduler NAME or NAME:KEY=VALUE,…)\n")?;
     for scheduler in SCHEDULERS {
-        println!("  {:<14} {}", scheduler.name, scheduler.about);
+        writeln!(text, "  {:<15} {}", scheduler.name, scheduler.about)?;
         for (option, about) in scheduler.options {
-            println!("  {:<14} {option:<17} {about}", "");
+            writeln!(text, "  {:<15} {option:<12} {about}", "")?;
         }
-        println!();
+        writeln!(text)?;
     }
-    println!(
+    writeln!(
+        text,
         "For example: purloin bench --kernel fib=40 --scheduler serial --scheduler return-barrier:api=free"
-    );
+    )
 }

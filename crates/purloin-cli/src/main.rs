@@ -5,6 +5,7 @@ mod list;
 mod machine;
 mod schedulers;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -12,7 +13,12 @@ use clap::{Parser, Subcommand};
 
 /// Work stealing with joins that cost about a nanosecond.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "purloin",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -40,6 +46,17 @@ impl Failure {
     }
 }
 
+/// Prints to standard output, which may be full, or a pipe that nobody reads.
+fn print(text: &str) -> Result<(), Failure> {
+    let written = std::io::stdout().write_all(text.as_bytes());
+    match written.and_then(|()| std::io::stdout().flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Run(format!(
+            "cannot write standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 const HELP_ON_NOTHING: ErrorKind = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
 /// What the parser has to say, without its paragraphs.
@@ -61,10 +78,7 @@ fn main() -> ExitCode {
         Err(error) => Err(Failure::Usage(one_line(&error))),
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
-            Command::List => {
-                list::print();
-                Ok(())
-            }
+            Command::List => print(&list::text()),
         },
     };
     let (status, text) = match result {

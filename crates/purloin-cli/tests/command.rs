@@ -138,6 +138,40 @@ fn a_report_goes_to_a_file_whole_and_the_table_to_the_terminal() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_report_goes_through_a_link_and_into_a_pipe() {
+    let directory = temporary("links");
+    let (file, link) = (directory.join("file.json"), directory.join("link.json"));
+    let _ = std::fs::remove_file(&link);
+    std::fs::write(&file, "old").unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let bench = |to: &str| {
+        purloin(&[
+            "bench",
+            "--kernel",
+            "fib=5",
+            "--workers",
+            "1",
+            "--runs",
+            "1",
+            "--json",
+            to,
+        ])
+    };
+    assert!(bench(link.to_str().unwrap()).status.success());
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().contains("cells"));
+    // /dev/stdout is a pipe here, and is not replaced by a file.
+    let output = bench("/dev/stdout");
+    assert!(output.status.success());
+    assert!(
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("\"cells\"")
+    );
+}
+
+#[test]
 fn mistakes_are_named_in_one_line_with_what_would_be_right() {
     let text = refusal(&["bench", "--kernel", "fob"]);
     assert!(

@@ -100,6 +100,8 @@ pub trait Worker: Sized {
     /// # Ok::<(), purloin::Error>(())
     /// ```
     ///
+    /// The token is lent to the finish meanwhile; inside, [`Scope::join`] joins.
+    ///
     /// Source: X10's finish and async, as in Return barrier, section 2.3.
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where

@@ -36,7 +36,8 @@ fn the_environment_sets_the_number_of_workers() {
     let text = child("3");
     assert!(text.contains("pool: 3 workers"), "{text}");
     assert!(text.contains("explicit: 2 workers"), "{text}");
-    for wrong in ["abc", "0", "-1", "1000000", ""] {
+    assert!(!child("").contains("PURLOIN_WORKERS"), "empty is as unset");
+    for wrong in ["abc", "0", "-1", "1000000"] {
         let text = child(wrong);
         let error =
             format!("PURLOIN_WORKERS must be a number of workers from 1 to 4096, not {wrong:?}");

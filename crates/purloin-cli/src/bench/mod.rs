@@ -10,9 +10,9 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use purloin_kernels::Job;
 
-use crate::Failure;
 use crate::machine::cores;
 use crate::schedulers::Spec;
+use crate::{Failure, print};
 use measure::Cell;
 use report::Destination;
 
@@ -30,11 +30,13 @@ use report::Destination;
 
 Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments.")]
 pub struct Args {
-    /// A kernel, with its input if not the usual one; may be repeated
+    /// A kernel of `purloin list`, with its input if not the usual one; repeat
+    /// the option for several
     #[arg(long = "kernel", value_name = "NAME[=INPUT]")]
     kernels: Vec<String>,
 
-    /// A scheduler, with its options; may be repeated
+    /// A scheduler of `purloin list`, with its options; repeat the option for
+    /// several
     #[arg(long = "scheduler", value_name = "NAME[:KEY=VALUE,…]")]
     schedulers: Vec<String>,
 
@@ -113,7 +115,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .as_ref()
         .is_some_and(Destination::is_standard_output)
     {
-        table::print(&all);
+        print(&table::text(&all))?;
     }
     if let Some(destination) = destination {
         destination.write(&all)?;

@@ -1,29 +1,40 @@
 //! The results as a table that explains itself.
 
+use std::fmt::Write;
+
 use super::Cell;
 use crate::machine::Machine;
 
-/// Prints the table to standard output.
-pub fn print(cells: &[Cell]) {
+/// The table, as a text.
+pub fn text(cells: &[Cell]) -> String {
+    let mut text = String::new();
+    write(&mut text, cells).expect("a string takes everything");
+    text
+}
+
+fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     let machine = Machine::this();
-    println!("{}, {} cores", machine.processor, machine.cores);
+    writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
     let mut job = ("", "");
     for cell in cells {
         if job != (cell.kernel, &cell.input) {
             job = (cell.kernel, &cell.input);
-            println!(
+            writeln!(
+                text,
                 "\n{}={}   {} tasks   answer: {}",
                 cell.kernel,
                 cell.input,
                 grouped(cell.tasks),
                 cell.answer
-            );
-            println!(
+            )?;
+            writeln!(
+                text,
                 "  {:<26} {:>7} {:>10} {:>9} {:>9} {:>8}  right",
                 "scheduler", "workers", "time", "× serial", "speed-up", "steals"
-            );
+            )?;
         }
-        println!(
+        writeln!(
+            text,
             "  {:<26} {:>7} {:>10} {:>9.2} {:>9} {:>8}  {}",
             cell.scheduler,
             cell.workers,
@@ -33,13 +44,14 @@ pub fn print(cells: &[Cell]) {
             cell.stats
                 .map_or("".to_string(), |stats| grouped(stats.steals)),
             if cell.verified { "✓" } else { "WRONG" },
-        );
+        )?;
     }
-    println!(
-        "\n× serial: time relative to the same source without any parallelism (serial elision); \
+    writeln!(
+        text,
+        "\n× serial: time relative to the same source without any parallelism (serial elision) \
          below 1 is a gain.\nspeed-up: how many times as fast as the same scheduler with one \
          worker.   Times are medians."
-    );
+    )
 }
 
 /// Relative to the same scheduler with one worker, if that was measured.

@@ -81,6 +81,7 @@ impl std::str::FromStr for Spec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Spec, String> {
+        let text = text.strip_suffix(':').unwrap_or(text);
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         let Some(description) = SCHEDULERS.iter().find(|known| known.name == name) else {
             let known: Vec<_> = SCHEDULERS.iter().map(|known| known.name).collect();

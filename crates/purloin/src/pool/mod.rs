@@ -6,6 +6,7 @@ mod global;
 mod inbox;
 mod member;
 
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -100,6 +101,10 @@ impl<S: Scheduler> std::fmt::Debug for Pool<S> {
             .finish_non_exhaustive()
     }
 }
+
+// A panic in a closure leaves nothing of the pool half done: it goes on.
+impl<S: Scheduler> UnwindSafe for Pool<S> {}
+impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
