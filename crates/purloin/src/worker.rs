@@ -121,7 +121,12 @@ pub trait Spawner: Sized + 'static {
     type Finish: Sync;
 
     /// Does what [`Scope::spawn`] says.
-    fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
+    ///
+    /// # Safety
+    ///
+    /// `'scope` is the lifetime of that name of the [`Scope`] that holds
+    /// `finish`; a shorter one would let the task outlive what it borrows.
+    unsafe fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
 
@@ -192,11 +197,15 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
     {
-        S::spawn(&self.finish, task);
+        // SAFETY: `'scope` is our own parameter, and invariant.
+        unsafe { S::spawn(&self.finish, task) };
     }
 
     /// Joins two closures inside the finish: [`Worker::join`] for where the
     /// token is lent to the finish.
+    ///
+    /// On a thread that is no worker of the pool it waits for an idle worker.
+    /// Do not call it there while the pool's only worker waits for that thread.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,

@@ -71,6 +71,36 @@ fn a_task_is_stolen_while_the_first_closure_runs() {
 }
 
 #[test]
+fn three_workers_wake_one_another_for_private_tasks() {
+    let pool = pool(3);
+    for round in 0..20 {
+        // All asleep in some rounds, awake in others.
+        thread::sleep(Duration::from_millis(round % 4 * 2));
+        let meet = Barrier::new(3);
+        let wait = || meet.wait().is_leader();
+        pool.run(|mut w| w.join(|mut w| w.join(|_| wait(), |_| wait()), |_| wait()));
+    }
+}
+
+#[test]
+fn a_worker_that_takes_work_from_outside_leaves_others_to_steal() {
+    let pool = pool(3);
+    for _ in 0..20 {
+        let meet = Barrier::new(3);
+        thread::scope(|threads| {
+            threads.spawn(|| pool.run(|_| meet.wait().is_leader()));
+            pool.run(|mut w| {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(500) {
+                    w.join(|_| (), |_| ());
+                }
+                w.join(|_| meet.wait().is_leader(), |_| meet.wait().is_leader());
+            });
+        });
+    }
+}
+
+#[test]
 fn run_may_be_called_from_several_threads_at_once() {
     let pool = pool(2);
     thread::scope(|threads| {

@@ -1,16 +1,20 @@
 //! Purloin's token-free functions as a [`Worker`].
 
 use std::cell::OnceCell;
+use std::marker::PhantomData;
 
 use purloin::{ReturnBarrier, Scope, Spawner, Worker};
 
 /// Joins by [`purloin::join`]. It exists on workers only.
-pub struct Free(());
+pub struct Free(NotSend);
+
+/// Keeps a [`Free`] on its worker's thread.
+type NotSend = PhantomData<*const ()>;
 
 impl Free {
     /// Called on a worker, where the token-free functions run on the spot.
     pub fn on_a_worker() -> Free {
-        Free(())
+        Free(PhantomData)
     }
 }
 
@@ -45,7 +49,10 @@ impl Worker for Free {
         RA: Send,
         RB: Send,
     {
-        purloin::join(move || a(Free(())), move || b(Free(())))
+        purloin::join(
+            move || a(Free::on_a_worker()),
+            move || b(Free::on_a_worker()),
+        )
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
@@ -67,13 +74,13 @@ impl Spawner for Free {
     type Token<'t> = Free;
     type Finish = Finish;
 
-    fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Free) + Send + 'scope,
     {
-        // SAFETY: see `Finish`.
-        let finish = unsafe { &*finish.0 };
-        ReturnBarrier::spawn(finish, |_| task(Free(())));
+        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
+        // whose lifetime the caller vouches for.
+        unsafe { ReturnBarrier::spawn(&*finish.0, |_| task(Free::on_a_worker())) };
     }
 
     fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)
@@ -83,6 +90,6 @@ impl Spawner for Free {
         RA: Send,
         RB: Send,
     {
-        Worker::join(&mut Free(()), a, b)
+        Worker::join(&mut Free::on_a_worker(), a, b)
     }
 }

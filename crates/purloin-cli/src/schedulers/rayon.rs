@@ -53,7 +53,7 @@ impl Spawner for Rayon {
     type Token<'t> = Rayon;
     type Finish = Finish;
 
-    fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Rayon) + Send + 'scope,
     {

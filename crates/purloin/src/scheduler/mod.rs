@@ -44,7 +44,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
-    /// Whether the worker visibly has a task for thieves.
+    /// Whether the worker seems to have a task that a thief could get, be it
+    /// by force.
     fn offers(member: &Member<Self>) -> bool;
 
     /// Asks the worker to offer tasks. True if nobody had asked since it last

@@ -65,7 +65,7 @@ impl Spawner for Serial {
     type Finish = FirstPanic;
 
     #[inline(always)]
-    fn spawn<'scope, F>(finish: &'scope FirstPanic, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope FirstPanic, task: F)
     where
         F: for<'t> FnOnce(Serial) + Send + 'scope,
     {

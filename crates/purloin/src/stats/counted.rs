@@ -90,14 +90,17 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
     type Token<'t> = Counted<'t, S::Token<'t>>;
     type Finish = Finish<S::Finish>;
 
-    fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
     {
-        // SAFETY: see `Finish`.
-        let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
-        count(tasks);
-        S::spawn(inner, move |worker| task(Counted { worker, tasks }));
+        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
+        // whose lifetime the caller vouches for.
+        unsafe {
+            let (inner, tasks) = (&*finish.inner, &*finish.tasks);
+            count(tasks);
+            S::spawn(inner, move |worker| task(Counted { worker, tasks }));
+        }
     }
 
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)

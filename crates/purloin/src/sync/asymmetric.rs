@@ -43,14 +43,20 @@ std::thread_local! {
 
 /// The thief's side: a full fence here and on every other thread of the process.
 ///
-/// Call it only where [`available`] has returned true.
-pub(crate) fn heavy() {
+/// Call it only where [`available`] has returned true. False if the system
+/// refuses all the same, for want of memory or because it was forbidden since:
+/// then nothing is ordered.
+#[must_use]
+pub(crate) fn heavy() -> bool {
     // Orders this thread's own accesses even if the kernel returns early
     // because the process has a single thread.
     fence(Ordering::SeqCst);
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
-    linux::membarrier(linux::PRIVATE_EXPEDITED);
+    let ordered = linux::membarrier(linux::PRIVATE_EXPEDITED);
+    #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+    let ordered = cfg!(loom);
     fence(Ordering::SeqCst);
+    ordered
 }
 
 /// Whether [`heavy`] reaches the other threads; registers the process for it

@@ -20,6 +20,8 @@ impl<S: Protocol> Shared<S> {
         wake_me: impl Fn() -> bool,
     ) {
         let mut patience = Patience::new();
+        // Whether a wake-up for the holder's tasks is ours to pass on.
+        let mut woken_for_tasks = false;
         while !is_done() {
             me.count(Count::StealAttempts);
             if let Some(stolen) = steal(patience.is_silent()) {
@@ -27,10 +29,8 @@ impl<S: Protocol> Shared<S> {
                 if !patience.has_asked() {
                     me.count(Count::FreeSteals);
                 }
-                if self.sleep.has_sleepers(holder.index) {
-                    // The answer that we have taken was meant for them too.
-                    S::request(holder);
-                }
+                holder.pass_on();
+                woken_for_tasks = false;
                 S::run(me, stolen);
                 patience = Patience::new();
                 continue;
@@ -48,13 +48,23 @@ impl<S: Protocol> Shared<S> {
             if wake_me() {
                 match patience.nap() {
                     Some(time) => self.sleep.nap_blocked(me.index, time),
-                    None => self.sleep.sleep_blocked(me.index, holder.index, || {
-                        S::request(holder);
-                        is_done() || S::offers(holder)
-                    }),
+                    None => {
+                        woken_for_tasks |= self.sleep.sleep_blocked(
+                            me.index,
+                            holder.index,
+                            patience.doze(),
+                            || {
+                                S::request(holder);
+                                is_done() || S::offers(holder)
+                            },
+                        );
+                    }
                 }
             }
             patience.again();
+        }
+        if woken_for_tasks {
+            holder.pass_on();
         }
     }
 }

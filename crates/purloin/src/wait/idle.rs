@@ -21,8 +21,9 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
     let mut patience = Patience::new();
     loop {
         if let Some(work) = look(me, &mut patience) {
-            if pool.sleep.stop_searching() {
-                wake_for_leftovers(pool);
+            pool.sleep.stop_searching();
+            if let Work::Injected(_) | Work::Stolen(_) = work {
+                pass_on(pool);
             }
             return work;
         }
@@ -33,7 +34,7 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
             Some(time) if pool.sleep.is_only_searcher() => pool.sleep.nap(me.index, time),
             _ => {
                 me.count(Count::Sleeps);
-                pool.sleep.sleep_idle(me.index, || {
+                pool.sleep.sleep_idle(me.index, patience.doze(), || {
                     let mut found = pool.has_injected() || pool.is_stopping();
                     for victim in active_victims(me) {
                         S::request(victim);
@@ -63,10 +64,6 @@ fn look<S: Protocol>(me: &Member<S>, patience: &mut Patience) -> Option<Work<S>>
             if !patience.has_asked() {
                 me.count(Count::FreeSteals);
             }
-            if pool.sleep.has_sleepers(victim.index) {
-                // The answer that we have taken was meant for them too.
-                S::request(victim);
-            }
             return Some(Work::Stolen(stolen));
         }
         if S::request(victim) {
@@ -80,14 +77,29 @@ fn active_victims<S: Protocol>(me: &Member<S>) -> impl Iterator<Item = &Member<S
     me.victims().filter(|victim| victim.is_active())
 }
 
-/// Wakes a sleeper if there is something for it.
-fn wake_for_leftovers<S: Protocol>(pool: &Shared<S>) {
-    for member in pool.members.iter() {
-        if pool.sleep.has_sleepers(member.index) && S::offers(member) {
-            return pool.sleep.wake_one(member.index);
-        }
+/// Called by a worker that stops searching: others counted on it.
+///
+/// What it has taken may have been the answer to their requests, and tasks may
+/// have become public, or been pushed, while it was expected to come by.
+fn pass_on<S: Protocol>(pool: &Shared<S>) {
+    for member in pool.members.iter().filter(|member| member.is_active()) {
+        member.pass_on();
     }
     if pool.has_injected() {
         pool.sleep.injected();
+    }
+}
+
+impl<S: Protocol> Member<S> {
+    /// Asks this worker anew, on behalf of those that sleep, and wakes one of
+    /// them if there is something to get and nobody is searching.
+    pub(super) fn pass_on(&self) {
+        let sleep = &self.pool().sleep;
+        if sleep.has_sleepers(self.index) {
+            S::request(self);
+            if S::offers(self) {
+                sleep.published(self.index);
+            }
+        }
     }
 }

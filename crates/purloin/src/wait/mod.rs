@@ -20,12 +20,21 @@
 //! - A worker that becomes **active** says so, and then looks for sleepers; if
 //!   there are any it asks itself for tasks on their behalf.
 //! - Publishing wakes nobody as long as someone is **searching**: he will come
-//!   by. A searcher that finds work elsewhere stops searching first and then
-//!   looks whether anything is left for others; if so he wakes one. So does
-//!   each that has been woken: sleepers wake one after the other, as long as
-//!   there is work, and the publisher pays for one wake-up only.
-//! - An answered request is gone. Whoever takes a task while others sleep
-//!   asks its victim anew, for them.
+//!   by. A searcher that has found work stops searching first, and then **passes
+//!   on**: on behalf of those that sleep he asks every active worker anew, as
+//!   an answered request is gone, and if one has tasks that could be got,
+//!   public or by force, he wakes a sleeper. So does each that has been woken:
+//!   sleepers wake one after the other, as long as there is work, and the
+//!   publisher pays for one wake-up only.
+//! - A blocked worker passes on, too, when it has taken a task, and when it was
+//!   woken for one but what it waits for was done.
+//! - Nobody goes to sleep beside a task that could be had by force: the last
+//!   look counts private tasks as well. One that is being pushed at that very
+//!   moment may be missed, by a push that looked at the barrier before the
+//!   request and stores the top after the look. No fence on our side closes
+//!   that gap of nanoseconds, so the first sleep of each search is a **doze** of
+//!   a millisecond, after which the worker looks once more before it sleeps for
+//!   good.
 //!
 //! # Naps
 //!

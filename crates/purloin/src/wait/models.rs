@@ -48,15 +48,16 @@ impl Model {
     fn find(&self, me: usize) {
         self.sleep.start_searching();
         while !self.take() {
-            self.sleep.sleep_idle(me, || {
+            self.sleep.sleep_idle(me, None, || {
                 if self.active.load(Ordering::Relaxed) > 0 {
                     self.requested.store(1, Ordering::Relaxed);
                 }
                 self.has_tasks()
             });
         }
-        if self.sleep.stop_searching() && self.sleep.has_sleepers(0) && self.has_tasks() {
-            self.sleep.wake_one(0);
+        self.sleep.stop_searching();
+        if self.sleep.has_sleepers(0) && self.has_tasks() {
+            self.sleep.published(0);
         }
     }
 
@@ -141,7 +142,7 @@ fn a_blocked_worker_is_woken_by_the_one_it_waits_for() {
             let model = model.clone();
             thread::spawn(move || {
                 while !model.take() {
-                    model.sleep.sleep_blocked(1, 0, || model.has_tasks());
+                    model.sleep.sleep_blocked(1, 0, None, || model.has_tasks());
                 }
             })
         };

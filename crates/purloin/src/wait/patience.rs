@@ -15,6 +15,9 @@ const SILENT: Duration = Duration::from_micros(30);
 /// How many rounds a worker tries force, at least, before it sleeps.
 const PRESSING_ROUNDS: u32 = 8;
 
+/// How long the first sleep lasts at most; see the page on waiting.
+const DOZE: Duration = Duration::from_millis(1);
+
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
@@ -30,6 +33,7 @@ pub(super) struct Patience {
     /// Requests answered, with nothing got, late in this spell of spinning.
     answered: bool,
     naps: u32,
+    dozed: bool,
 }
 
 impl Patience {
@@ -42,6 +46,7 @@ impl Patience {
             asked: false,
             answered: false,
             naps: 0,
+            dozed: false,
         }
     }
 
@@ -49,6 +54,7 @@ impl Patience {
     pub(super) fn again(&mut self) {
         *self = Patience {
             naps: self.naps,
+            dozed: self.dozed,
             ..Patience::new()
         };
     }
@@ -90,6 +96,11 @@ impl Patience {
             yield_now();
         }
         true
+    }
+
+    /// How long to sleep at most: the first time not for good.
+    pub(super) fn doze(&mut self) -> Option<Duration> {
+        (!std::mem::replace(&mut self.dozed, true)).then_some(DOZE)
     }
 
     /// How long to nap instead of sleeping, if that is better.

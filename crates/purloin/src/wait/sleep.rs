@@ -174,36 +174,55 @@ impl Sleep {
         }
     }
 
-    /// Registers, looks once more, and sleeps unless `found_something`.
-    fn sleep(&self, sleeper: Sleeper, found_something: impl FnOnce() -> bool) {
+    /// Registers, looks once more, and sleeps unless `found_something`. True
+    /// if it was woken because there is something for it.
+    fn sleep(
+        &self,
+        sleeper: Sleeper,
+        time: Option<Duration>,
+        found_something: impl FnOnce() -> bool,
+    ) -> bool {
         self.register(sleeper);
         if !found_something() {
-            self.beds[sleeper.worker].park();
+            let bed = &self.beds[sleeper.worker];
+            match time {
+                Some(time) => bed.park_for(time),
+                None => bed.park(),
+            }
         }
         // Whoever woke us for a task has taken us off the list.
         let mut sleepers = lock(&self.sleepers);
-        if let Some(place) = sleepers.iter().position(|other| *other == sleeper) {
+        let place = sleepers.iter().position(|other| *other == sleeper);
+        if let Some(place) = place {
             sleepers.swap_remove(place);
             self.deregister(sleeper);
         }
+        place.is_none()
     }
 
-    /// An idle worker sleeps until there is something for it.
-    pub(crate) fn sleep_idle(&self, worker: usize, found_something: impl FnOnce() -> bool) {
+    /// An idle worker sleeps until there is something for it, or the time is over.
+    pub(crate) fn sleep_idle(
+        &self,
+        worker: usize,
+        time: Option<Duration>,
+        found_something: impl FnOnce() -> bool,
+    ) {
         let until = None;
-        self.sleep(Sleeper { worker, until }, found_something);
+        self.sleep(Sleeper { worker, until }, time, found_something);
     }
 
-    /// A blocked worker sleeps until worker `until` publishes, or until it is
-    /// unparked.
+    /// A blocked worker sleeps until worker `until` publishes, until it is
+    /// unparked, or until the time is over. True in the first case: then it
+    /// must take what there is, or see that another does.
     pub(crate) fn sleep_blocked(
         &self,
         worker: usize,
         until: usize,
+        time: Option<Duration>,
         found_something: impl FnOnce() -> bool,
-    ) {
+    ) -> bool {
         let until = Some(until);
-        self.sleep(Sleeper { worker, until }, found_something);
+        self.sleep(Sleeper { worker, until }, time, found_something)
     }
 
     /// A blocked worker naps; only the end of what it waits for wakes it.
@@ -229,12 +248,11 @@ impl Sleep {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends a search. True if the worker was the last to search while others
-    /// sleep: then it should see whether anything is left for them.
-    pub(crate) fn stop_searching(&self) -> bool {
-        let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
+    /// Ends a search. Whoever published or pushed before counted on it, so the
+    /// worker must look now whether anything is left for those that sleep.
+    pub(crate) fn stop_searching(&self) {
+        self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        last
     }
 
     pub(crate) fn is_only_searcher(&self) -> bool {

@@ -164,14 +164,15 @@ impl Finish {
         drain(member, base);
         drop(frame);
         if let Err(panic) = result {
-            // The first panic is kept; dropping another may itself panic, in
-            // which case there is nobody left to tell.
+            // The first panic is kept. Dropping another may itself panic, and
+            // so may dropping that, so it is forgotten: nothing may unwind
+            // from here.
             let mut first = lock_std(&self.panic);
             if first.is_none() {
                 *first = Some(panic);
             } else {
                 drop(first);
-                drop(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+                std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
             }
         }
     }

@@ -340,7 +340,8 @@ impl Protocol for ReturnBarrier {
     }
 
     fn offers(member: &Member) -> bool {
-        member.tasks.stack.has_public()
+        let tasks = &member.tasks;
+        tasks.stack.has_public() || tasks.forced_steals && tasks.stack.has_any()
     }
 
     fn request(member: &Member) -> bool {

@@ -359,7 +359,7 @@ fn a_sleeping_owner_is_woken_when_its_task_is_done() {
         let is_done = || place.state(Ordering::Acquire) == State::DONE;
         while !is_done() {
             if place.wait_for() {
-                sleep.sleep_blocked(0, 1, is_done);
+                sleep.sleep_blocked(0, 1, None, is_done);
             }
         }
         model.stack.release(first);

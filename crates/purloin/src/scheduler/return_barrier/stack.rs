@@ -303,12 +303,14 @@ impl TaskStack {
 
 /// What thieves do. Callable from any thread.
 impl TaskStack {
-    /// Whether the oldest task is public, at a glance.
+    /// Whether the oldest task is public, or about to be, at a glance.
     pub(crate) fn has_public(&self) -> bool {
         // SAFETY: `bot` always points into the slots, of which there is one
         // more than are ever used, and they live as long as `self`.
         let slot = unsafe { &*self.bot.load(Ordering::Relaxed) };
-        slot.state(Ordering::Relaxed) == State::TASK
+        // Any state but EMPTY: what is BUSY may be given back, and where a
+        // thief has just stolen, `bot` is about to move on.
+        slot.state(Ordering::Relaxed) != State::EMPTY
     }
 
     /// Whether there seems to be a task that is not stolen, public or not.
@@ -395,9 +397,12 @@ impl TaskStack {
         if installed.is_err() {
             return Claim::Lost;
         }
-        asymmetric::heavy();
-        // Now every pop of the owner is either seen in its top, or sees us.
-        let claim = self.claim_private(thief, may_take);
+        let claim = if asymmetric::heavy() {
+            // Now every pop of the owner is either seen in its top, or sees us.
+            self.claim_private(thief, may_take)
+        } else {
+            Claim::Lost
+        };
         let forced = usize::from(matches!(claim, Claim::Stolen(_)));
         // Release: an owner that lowers the barrier from this value has seen
         // the stolen slot.

@@ -188,7 +188,7 @@ impl Spawner for ReturnBarrier {
     type Token<'t> = Token<'t>;
     type Finish = Finish;
 
-    fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
     {
