@@ -44,9 +44,12 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
-    /// Whether the worker seems to have a task that a thief could get, be it
-    /// by force.
+    /// Whether the worker visibly has a task for thieves.
     fn offers(member: &Member<Self>) -> bool;
+
+    /// Whether the worker seems to have a task that a thief could take from it
+    /// by force, if it does not answer.
+    fn hides(member: &Member<Self>) -> bool;
 
     /// Asks the worker to offer tasks. True if nobody had asked since it last
     /// answered.

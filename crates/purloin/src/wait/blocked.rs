@@ -53,10 +53,7 @@ impl<S: Protocol> Shared<S> {
                             me.index,
                             holder.index,
                             patience.doze(),
-                            || {
-                                S::request(holder);
-                                is_done() || S::offers(holder)
-                            },
+                            || is_done() || holder.has_something_asked_for(),
                         );
                     }
                 }

@@ -37,8 +37,7 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
                 pool.sleep.sleep_idle(me.index, patience.doze(), || {
                     let mut found = pool.has_injected() || pool.is_stopping();
                     for victim in active_victims(me) {
-                        S::request(victim);
-                        found |= S::offers(victim);
+                        found |= victim.has_something_asked_for();
                     }
                     found
                 });
@@ -97,9 +96,17 @@ impl<S: Protocol> Member<S> {
         let sleep = &self.pool().sleep;
         if sleep.has_sleepers(self.index) {
             S::request(self);
-            if S::offers(self) {
+            if S::offers(self) || S::hides(self) {
                 sleep.published(self.index);
             }
         }
+    }
+
+    /// The last look of a worker that goes to sleep, which leaves a request.
+    /// Private tasks count if a request stood already, and so might be forced;
+    /// if it was answered a moment ago, its victim is not silent.
+    pub(super) fn has_something_asked_for(&self) -> bool {
+        let stood = !S::request(self);
+        S::offers(self) || stood && S::hides(self)
     }
 }

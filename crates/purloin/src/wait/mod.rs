@@ -28,13 +28,11 @@
 //!   publisher pays for one wake-up only.
 //! - A blocked worker passes on, too, when it has taken a task, and when it was
 //!   woken for one but what it waits for was done.
-//! - Nobody goes to sleep beside a task that could be had by force: the last
-//!   look counts private tasks as well. One that is being pushed at that very
-//!   moment may be missed, by a push that looked at the barrier before the
-//!   request and stores the top after the look. No fence on our side closes
-//!   that gap of nanoseconds, so the first sleep of each search is a **doze** of
-//!   a millisecond, after which the worker looks once more before it sleeps for
-//!   good.
+//! - Nobody goes to sleep for good beside a task that could be had by force.
+//!   The last look counts private tasks as well, where a request has stood for
+//!   a while. Where it is new, the victim may have pushed a task a moment ago
+//!   and be in a leaf; so the first sleep of each search is a **doze** of a
+//!   millisecond, after which the worker looks once more, and forces its way.
 //!
 //! # Naps
 //!

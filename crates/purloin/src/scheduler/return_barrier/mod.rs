@@ -340,8 +340,11 @@ impl Protocol for ReturnBarrier {
     }
 
     fn offers(member: &Member) -> bool {
-        let tasks = &member.tasks;
-        tasks.stack.has_public() || tasks.forced_steals && tasks.stack.has_any()
+        member.tasks.stack.has_public()
+    }
+
+    fn hides(member: &Member) -> bool {
+        member.tasks.forced_steals && member.tasks.stack.has_any()
     }
 
     fn request(member: &Member) -> bool {
