@@ -1,0 +1,48 @@
+//! What several tests need.
+#![allow(dead_code, missing_docs)]
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use purloin::{Pool, Worker};
+
+pub fn pool(workers: usize) -> Pool {
+    Pool::builder().workers(workers).build().unwrap()
+}
+
+pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+    a + b
+}
+
+/// Keeps the processor busy without ever offering a task.
+pub fn busy(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Waits for `condition`, and fails if it does not come.
+pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+pub fn add(count: &AtomicUsize, n: usize) {
+    count.fetch_add(n, Relaxed);
+}
+
+pub fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+    match panic.downcast::<&str>() {
+        Ok(text) => text.to_string(),
+        Err(panic) => *panic.downcast::<String>().unwrap(),
+    }
+}

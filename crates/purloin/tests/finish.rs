@@ -1,0 +1,199 @@
+//! What the documentation promises of finishes, each as a test.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::thread;
+
+use common::{add, fib, message, pool};
+use purloin::{Scope, Serial, Spawner, Worker};
+
+#[test]
+fn a_finish_waits_for_everything_spawned_in_it() {
+    fn tree<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, depth: u32, leaves: &'s AtomicUsize) {
+        if depth == 0 {
+            leaves.fetch_add(1, Relaxed);
+            return;
+        }
+        for _ in 0..3 {
+            scope.spawn(move |_| tree(scope, depth - 1, leaves));
+        }
+    }
+    for workers in [1, 2, 5] {
+        let pool = pool(workers);
+        for _ in 0..20 {
+            let leaves = AtomicUsize::new(0);
+            pool.run(|mut w| w.finish(|scope| tree(scope, 7, &leaves)));
+            assert_eq!(leaves.into_inner(), 2187);
+        }
+    }
+    let leaves = AtomicUsize::new(0);
+    Serial.finish(|scope| tree(scope, 7, &leaves));
+    assert_eq!(leaves.into_inner(), 2187);
+}
+
+#[test]
+fn a_token_is_not_fooled_by_spawns_that_it_does_not_know() {
+    // Each task spawns, and then joins with a token whose top is below the
+    // spawned task: it must not overwrite that.
+    fn work<'s, S: Spawner, W: Worker>(
+        mut w: W,
+        scope: &'s Scope<'s, '_, S>,
+        depth: u32,
+        sum: &'s AtomicUsize,
+    ) {
+        sum.fetch_add(1, Relaxed);
+        if depth == 0 {
+            return;
+        }
+        scope.spawn(move |w| work(w, scope, depth - 1, sum));
+        let (a, b) = w.join(|w| fib(w, 6), |w| fib(w, 7));
+        assert_eq!(a + b, 21);
+        scope.spawn(move |w| work(w, scope, depth - 1, sum));
+        // In the second closure, which runs where the task was.
+        let ((), b) = w.join(
+            |_| (),
+            |mut w| {
+                scope.spawn(move |_| add(sum, 1000));
+                let (a, b) = w.join(|w| fib(w, 5), |w| fib(w, 6));
+                a + b
+            },
+        );
+        assert_eq!(b, 13);
+        let (a, b) = w.join(|w| fib(w, 6), |w| fib(w, 7));
+        assert_eq!(a + b, 21);
+    }
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..10 {
+            let sum = AtomicUsize::new(0);
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    scope.spawn(|w| work(w, scope, 8, &sum));
+                })
+            });
+            assert_eq!(sum.into_inner(), 511 + 255 * 1000);
+        }
+    }
+}
+
+#[test]
+fn tasks_may_be_spawned_into_an_outer_scope_from_anywhere() {
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..50 {
+            let count = AtomicUsize::new(0);
+            let add = || add(&count, 1);
+            pool.run(|mut w| {
+                w.finish(|outer| {
+                    // From the first closure of a join, and a stolen one.
+                    outer.join(
+                        |_| outer.spawn(move |_| add()),
+                        |_| outer.spawn(move |_| add()),
+                    );
+                    // From an inner finish, which does not wait for it.
+                    outer.spawn(move |mut w| {
+                        w.finish(|inner| {
+                            inner.spawn(move |_| outer.spawn(move |_| add()));
+                            outer.spawn(move |_| add());
+                        });
+                    });
+                    // From a thread that is no worker.
+                    thread::scope(|threads| {
+                        threads.spawn(|| outer.spawn(move |_| add()));
+                    });
+                })
+            });
+            assert_eq!(count.into_inner(), 5);
+        }
+    }
+}
+
+#[test]
+fn a_join_does_not_wait_for_what_its_closures_spawn_outside() {
+    // The task takes a lock that is held across the join. It runs at the end
+    // of the finish, or elsewhere, but not inside the join.
+    let pool = pool(1);
+    let lock = Mutex::new(0);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let mut held = lock.lock().unwrap();
+            scope.join(|_| scope.spawn(|_| *lock.lock().unwrap() += 1), |_| ());
+            *held += 1;
+        })
+    });
+    assert_eq!(lock.into_inner().unwrap(), 2);
+}
+
+#[test]
+fn a_panic_in_a_finish_surfaces_when_all_its_tasks_have_ended() {
+    for workers in [1, 2, 4] {
+        let pool = pool(workers);
+        for _ in 0..50 {
+            let ended = AtomicUsize::new(0);
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.finish(|scope| {
+                        for i in 0..100 {
+                            let ended = &ended;
+                            scope.spawn(move |_| {
+                                ended.fetch_add(1, Relaxed);
+                                assert_ne!(i, 50, "task");
+                            });
+                        }
+                    })
+                })
+            }));
+            assert!(message(panic.unwrap_err()).contains("task"));
+            assert_eq!(ended.load(Relaxed), 100);
+            // Of two, the body's.
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.finish(|scope| {
+                        scope.spawn(|_| panic!("task"));
+                        panic!("body");
+                    })
+                })
+            }));
+            assert_eq!(message(panic.unwrap_err()), "body");
+        }
+    }
+}
+
+#[test]
+fn a_million_spawns_in_one_finish() {
+    for workers in [1, 2] {
+        let pool = pool(workers);
+        let count = AtomicUsize::new(0);
+        let big = [1usize; 20];
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                for _ in 0..1_000_000 {
+                    scope.spawn(|_| add(&count, 1));
+                }
+                for _ in 0..1_000 {
+                    let count = &count;
+                    scope.spawn(move |_| add(count, big[7]));
+                }
+            })
+        });
+        assert_eq!(count.into_inner(), 1_001_000);
+    }
+}
+
+#[test]
+fn token_free_finish_works_inside_and_outside_a_pool() {
+    let count = AtomicUsize::new(0);
+    let both = || {
+        purloin::finish(|scope| {
+            scope.spawn(|_| add(&count, 1));
+            scope.spawn(|w| add(&count, fib(w, 10) as usize));
+        })
+    };
+    both();
+    pool(2).run(|_| both());
+    assert_eq!(count.into_inner(), 2 * 56);
+}
