@@ -8,23 +8,28 @@ use std::time::{Duration, Instant};
 
 use purloin::{Pool, Worker};
 
-/// User and system time of this process so far.
-fn processor_time() -> Duration {
+/// Processor time used so far, by the process or by this thread.
+fn processor_time(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: writes one timespec.
-    let result = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    let result = unsafe { libc::clock_gettime(clock, &mut time) };
     assert_eq!(result, 0);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// The share of one core that the process uses while `f` runs.
-fn share(f: impl FnOnce()) -> f64 {
-    let (start, before) = (Instant::now(), processor_time());
-    f();
-    (processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64()
+/// The share of one core that other threads of the process use while `f` runs.
+fn share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
+    let others = || {
+        processor_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+            .saturating_sub(processor_time(libc::CLOCK_THREAD_CPUTIME_ID))
+    };
+    let (start, before) = (Instant::now(), others());
+    let result = f();
+    let share = (others() - before).as_secs_f64() / start.elapsed().as_secs_f64();
+    (share, result)
 }
 
 fn busy(time: Duration) {
@@ -38,26 +43,22 @@ fn busy(time: Duration) {
 fn workers_without_work_cost_nothing() {
     let pool = Pool::builder().workers(4).build().unwrap();
     pool.run(|mut w| w.join(|_| (), |_| ()));
-    let idle = share(|| std::thread::sleep(Duration::from_secs(5)));
+    let (idle, ()) = share_of_others(|| std::thread::sleep(Duration::from_secs(5)));
     println!("a pool with nothing to do: {:.4} % of a core", idle * 100.0);
     assert!(idle < 0.001, "{idle}");
 
-    // One worker is busy and offers nothing: what is over one core is the
-    // others'. The busy one may have less than its core, so measure that too.
-    let alone = Pool::builder().workers(1).build().unwrap();
-    let time = Duration::from_secs(2);
-    let baseline = share(|| alone.run(|_| busy(time)));
-    let together = share(|| pool.run(|_| busy(time)));
+    // One worker is busy and offers nothing.
+    let time = Duration::from_secs(3);
+    let (others, ()) = pool.run(|_| share_of_others(|| busy(time)));
     println!(
         "beside a worker that offers nothing: {:.2} % of a core",
-        (together - baseline) * 100.0
+        others * 100.0
     );
-    assert!(together - baseline < 0.02, "{together} against {baseline}");
+    assert!(others < 0.02, "{others}");
 
-    // One worker offers tiny tasks all the time, each gone before a thief is
-    // awake: the others nap.
-    let joins = |pool: &Pool| {
-        pool.run(|mut w| {
+    // One worker offers tiny tasks all the time: for information.
+    let (others, joins) = pool.run(|mut w| {
+        share_of_others(|| {
             let start = Instant::now();
             let mut joins = 0u64;
             while start.elapsed() < time {
@@ -68,13 +69,10 @@ fn workers_without_work_cost_nothing() {
             }
             joins
         })
-    };
-    let (mut one, mut four) = (0, 0);
-    let baseline = share(|| one = joins(&alone));
-    let together = share(|| four = joins(&pool));
+    });
     println!(
-        "beside a worker that offers tiny tasks: {:.1} % of a core; its speed: {:.2}",
-        (together - baseline) * 100.0,
-        four as f64 / one as f64
+        "beside a worker that offers tiny tasks: {:.1} % of a core, {} joins a millisecond",
+        others * 100.0,
+        joins / 3000
     );
 }
