@@ -1,7 +1,6 @@
 //! The closure of a join as it lies in a slot, and its result.
 
 use std::any::Any;
-use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -175,31 +174,9 @@ where
     catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(member))))
 }
 
-/// Ends a join whose first closure panics: the second is dropped unrun or
-/// waited for, and its result dropped, while the panic passes.
-pub(super) struct Unwinding<'m, B, R>
-where
-    B: for<'t> FnOnce(Token<'t>) -> R,
-{
-    pub(super) member: &'m Member,
-    pub(super) slot: *mut Slot,
-    pub(super) job: PhantomData<Job<B, R>>,
-}
-
-impl<B, R> Drop for Unwinding<'_, B, R>
-where
-    B: for<'t> FnOnce(Token<'t>) -> R,
-{
-    #[inline(always)]
-    fn drop(&mut self) {
-        // By value, so that no frame of a join is forced into memory.
-        unwind::<B, R>(self.member, self.slot);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn unwind<B, R>(member: &Member, slot: *mut Slot)
+/// Gives up the second closure of a join whose first has panicked: drops it
+/// unrun, or waits for it and drops its result.
+pub(super) fn abandon<B, R>(member: &Member, slot: *mut Slot)
 where
     B: for<'t> FnOnce(Token<'t>) -> R,
 {
