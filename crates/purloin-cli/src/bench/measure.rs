@@ -1,14 +1,14 @@
 //! Running cells: interleaved, checked, timed.
 
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use purloin::{Counted, Pool, Serial, Stats};
 use purloin_kernels::{Answer, Job};
 
 use crate::Failure;
-use crate::schedulers::{STACK_SIZE, Spec};
+use crate::schedulers::{Runner, STACK_SIZE, Spec};
 
 /// A kernel under a scheduler with a number of workers: times and answer.
 pub struct Cell {
@@ -17,8 +17,8 @@ pub struct Cell {
     pub scheduler: String,
     pub workers: usize,
     pub seconds: Vec<f64>,
-    /// The median time, relative to that of the serial elision.
-    pub vs_serial: f64,
+    /// The median time of the serial elision, in seconds.
+    pub serial: f64,
     pub answer: String,
     pub verified: bool,
     /// Joins and spawns of the program, under any scheduler.
@@ -31,17 +31,31 @@ impl Cell {
     pub fn median(&self) -> f64 {
         median(&self.seconds)
     }
+
+    /// The median time, relative to that of the serial elision.
+    pub fn vs_serial(&self) -> f64 {
+        self.median() / self.serial
+    }
+
+    /// How far the middle half of the times reaches to either side, relative to
+    /// the median: half of the distance between the quartiles.
+    pub fn spread(&self) -> f64 {
+        let between = quantile(&self.seconds, 0.75) - quantile(&self.seconds, 0.25);
+        between / 2.0 / self.median()
+    }
 }
 
-/// The middle one; of an even number, the mean of the two.
 fn median(values: &[f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The value below which `part` of the values lie, by linear interpolation.
+fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() % 2 {
-        0 => (sorted[middle - 1] + sorted[middle]) / 2.0,
-        _ => sorted[middle],
-    }
+    let place = part * (sorted.len() - 1) as f64;
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    sorted[below] + (sorted[above] - sorted[below]) * place.fract()
 }
 
 /// What to run for each kernel.
@@ -129,7 +143,7 @@ pub fn measure(
                 input: job.input(),
                 scheduler: kind.scheduler.to_string(),
                 workers: kind.workers,
-                vs_serial: median / serial,
+                serial,
                 answer: telling.answer.to_string(),
                 verified: telling.verified,
                 tasks,
@@ -144,6 +158,7 @@ pub fn measure(
 fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
     let runner = kind.scheduler.start(kind.workers).map_err(Failure::Run)?;
     let mut instance = job.prepare();
+    warm_up(&runner);
     let before = runner.stats();
     let start = Instant::now();
     let answer = runner.run(&mut instance);
@@ -160,6 +175,21 @@ fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
     })
 }
 
+/// Wakes the threads and the cores under them.
+///
+/// While data is prepared all but one have slept, and a virtual machine can take
+/// milliseconds to have a core again that it had given back.
+fn warm_up(runner: &Runner) {
+    let awake = Instant::now();
+    while awake.elapsed() < WARM_UP {
+        let millisecond = Job::parse("fib=28").expect("a kernel with an input that it takes");
+        runner.run(&mut millisecond.prepare());
+    }
+}
+
+/// How long the threads have been at work when measuring begins.
+const WARM_UP: Duration = Duration::from_millis(5);
+
 /// Counts the tasks of a program; its first run, which warms the machine up.
 fn count_tasks(job: &Job) -> Result<u64, Failure> {
     let pool = Pool::builder()
@@ -171,4 +201,16 @@ fn count_tasks(job: &Job) -> Result<u64, Failure> {
     let mut instance = job.prepare();
     pool.run(|_| instance.run(Counted::new(Serial, &tasks)));
     Ok(tasks.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn quantiles_lie_between_the_values() {
+        assert_eq!(quantile(&[3.0], 0.25), 3.0);
+        assert_eq!(quantile(&[4.0, 1.0], 0.5), 2.5);
+        assert_eq!(quantile(&[9.0, 1.0, 3.0], 0.75), 6.0);
+    }
 }

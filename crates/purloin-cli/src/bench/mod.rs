@@ -40,7 +40,8 @@ pub struct Args {
     #[arg(long = "scheduler", value_name = "NAME[:KEY=VALUE,…]")]
     schedulers: Vec<String>,
 
-    /// Numbers of workers, separated by commas [default: 1 and all cores]
+    /// Numbers of workers, separated by commas; serial always has one [default: 1
+    /// and all cores]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_workers)]
     workers: Vec<usize>,
 
@@ -78,6 +79,13 @@ fn parse_workers(text: &str) -> Result<usize, String> {
     }
 }
 
+fn parse_job(text: &str) -> Result<Job, String> {
+    Job::parse(text).map_err(|error| match text.contains(',') {
+        true => format!("{error}; give each kernel its own --kernel"),
+        false => error.to_string(),
+    })
+}
+
 fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
     match given.is_empty() {
         true => default.iter().map(|name| name.to_string()).collect(),
@@ -89,7 +97,7 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let jobs = or_default(&args.kernels, DEFAULT_KERNELS)
         .iter()
-        .map(|text| Job::parse(text).map_err(Failure::usage))
+        .map(|text| parse_job(text).map_err(Failure::Usage))
         .collect::<Result<Vec<_>, _>>()?;
     let schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
         .iter()

@@ -25,6 +25,7 @@ struct CellReport<'r> {
     seconds: &'r [f64],
     median_seconds: f64,
     vs_serial: f64,
+    spread: f64,
     answer: &'r str,
     verified: bool,
     stats: StatsReport,
@@ -58,7 +59,8 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
             workers: cell.workers,
             seconds: &cell.seconds,
             median_seconds: cell.median(),
-            vs_serial: cell.vs_serial,
+            vs_serial: cell.vs_serial(),
+            spread: cell.spread(),
             answer: &cell.answer,
             verified: cell.verified,
             stats: StatsReport {

@@ -21,25 +21,27 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
             job = (cell.kernel, &cell.input);
             writeln!(
                 text,
-                "\n{}={}   {} tasks   answer: {}",
+                "\n{}={}   {} tasks   serial elision: {}   answer: {}",
                 cell.kernel,
                 cell.input,
                 grouped(cell.tasks),
+                time(cell.serial),
                 cell.answer
             )?;
             writeln!(
                 text,
-                "  {:<26} {:>7} {:>10} {:>9} {:>9} {:>8}  right",
-                "scheduler", "workers", "time", "× serial", "speed-up", "steals"
+                "  {:<26} {:>7} {:>10} {:>5} {:>9} {:>9} {:>8}  right",
+                "scheduler", "workers", "time", "±", "× serial", "speed-up", "steals"
             )?;
         }
         writeln!(
             text,
-            "  {:<26} {:>7} {:>10} {:>9.2} {:>9} {:>8}  {}",
+            "  {:<26} {:>7} {:>10} {:>5} {:>9.2} {:>9} {:>8}  {}",
             cell.scheduler,
             cell.workers,
             time(cell.median()),
-            cell.vs_serial,
+            format!("{:.0}%", cell.spread() * 100.0),
+            cell.vs_serial(),
             speed_up(cells, cell),
             cell.stats
                 .map_or("".to_string(), |stats| grouped(stats.steals)),
@@ -48,11 +50,31 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\n× serial: time relative to the same source without any parallelism (serial elision) \
-         below 1 is a gain.\nspeed-up: how many times as fast as the same scheduler with one \
-         worker.   Times are medians."
-    )
+        "\ntime: the median; half of the runs were within ± of it.\n\
+         × serial: relative to the same source without any parallelism (serial elision); \
+         below 1 is a gain.\n\
+         speed-up: how many times as fast as the same scheduler with one worker."
+    )?;
+    if cells.iter().any(|cell| cell.median() < SHORT) {
+        writeln!(
+            text,
+            "\nSome times are so short that starting and ending counts; try larger inputs."
+        )?;
+    }
+    if cells.iter().any(|cell| cell.spread() > WIDE) {
+        writeln!(
+            text,
+            "\nSome times vary a lot, as on a busy machine; try more --runs."
+        )?;
+    }
+    Ok(())
 }
+
+/// Seconds, below which a time says little about the kernel.
+const SHORT: f64 = 2e-3;
+
+/// The spread above which a median says little.
+const WIDE: f64 = 0.05;
 
 /// Relative to the same scheduler with one worker, if that was measured.
 fn speed_up(cells: &[Cell], cell: &Cell) -> String {

@@ -85,10 +85,11 @@ impl std::str::FromStr for Spec {
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         let Some(description) = SCHEDULERS.iter().find(|known| known.name == name) else {
             let known: Vec<_> = SCHEDULERS.iter().map(|known| known.name).collect();
-            return Err(format!(
-                "no scheduler {name:?}; there are: {}",
-                known.join(", ")
-            ));
+            let known = known.join(", ");
+            return Err(match name.contains(',') {
+                true => format!("no scheduler {name:?}; give each its own --scheduler"),
+                false => format!("no scheduler {name:?}; there are: {known}"),
+            });
         };
         let mut kind = match name {
             "serial" => Kind::Serial,
