@@ -63,7 +63,7 @@ mod worker;
 
 pub use free::{finish, join};
 pub use pool::{Builder, Error, Pool, global};
-pub use scheduler::{ReturnBarrier, Scheduler, Serial, Token};
+pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};
 pub use stats::{Counted, Stats};
 pub use worker::{Scope, Spawner, Worker};
 

@@ -1,4 +1,4 @@
-//! Random programs under the scheduler, compared with their serial elision.
+//! Random programs under every scheduler, compared with their serial elision.
 //!
 //! Each program is a tree of joins, finishes, leaves and panics, made from a
 //! seed. A failure names the seed and the number of workers; with
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use purloin::{Pool, ReturnBarrier, Serial, Worker};
+use purloin::{DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, TwoFields, Worker};
 
 const PROGRAMS: u64 = if cfg!(debug_assertions) {
     1_000
@@ -171,7 +171,7 @@ fn run_freely(program: &Program, leaves: &AtomicU64) -> u64 {
     value.into_inner()
 }
 
-fn check(pools: &[Pool], seed: u64) {
+fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9E3779B97F4A7C15));
     random.below(1);
     let depth = random.below(14);
@@ -203,7 +203,7 @@ fn check(pools: &[Pool], seed: u64) {
     }
 }
 
-fn check_all(scheduler: ReturnBarrier) {
+fn check_all<S: Scheduler + Clone>(scheduler: S) {
     // The panics are meant; do not print them.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -231,4 +231,14 @@ fn random_programs_agree_with_their_serial_elision() {
 #[test]
 fn random_programs_agree_without_forced_steals() {
     check_all(ReturnBarrier::default().forced_steals(false));
+}
+
+#[test]
+fn random_programs_agree_under_the_direct_stack() {
+    check_all(DirectStack::<OneField>::new());
+}
+
+#[test]
+fn random_programs_agree_under_the_direct_stack_of_two_fields() {
+    check_all(DirectStack::<TwoFields>::new());
 }

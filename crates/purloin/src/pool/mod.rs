@@ -6,6 +6,7 @@ mod global;
 mod inbox;
 mod member;
 
+use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -121,6 +122,12 @@ impl<S: Scheduler> Drop for Pool<S> {
     }
 }
 
+thread_local! {
+    /// The pool, of whatever scheduler, and the index of the worker that this
+    /// thread is, if it is one.
+    static WORKER: Cell<(*const (), usize)> = const { Cell::new((std::ptr::null(), 0)) };
+}
+
 /// What the workers of a pool share.
 pub struct Shared<S: Protocol> {
     pub(crate) members: Box<[Member<S>]>,
@@ -136,10 +143,16 @@ impl<S: Protocol> Shared<S> {
         F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
         R: Send,
     {
-        match S::current() {
-            Some(member) if std::ptr::eq(member.pool(), self) => S::call(member, f),
-            _ => inbox::run_from_outside(self, f),
+        match self.current() {
+            Some(member) => S::call(member, f),
+            None => inbox::run_from_outside(self, f),
         }
+    }
+
+    /// The worker of this pool that runs on this thread.
+    pub(crate) fn current(&self) -> Option<&Member<S>> {
+        let (pool, index) = WORKER.get();
+        std::ptr::addr_eq(pool, self).then(|| &self.members[index])
     }
 
     /// Leaves a job for whichever worker is idle first.
@@ -169,6 +182,7 @@ impl<S: Protocol> Shared<S> {
     /// The life of a worker's thread.
     fn serve(&self, index: usize) {
         let me = &self.members[index];
+        WORKER.set((std::ptr::from_ref(self).cast(), index));
         S::enter_thread(me);
         loop {
             match idle::find(me) {

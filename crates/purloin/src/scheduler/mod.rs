@@ -1,12 +1,17 @@
 //! Schedulers: one folder for each protocol, behind one small trait.
 
+mod direct;
+mod direct_stack;
 mod return_barrier;
 mod serial;
 
 use std::io;
 
-pub use return_barrier::{ReturnBarrier, Token};
-pub(crate) use return_barrier::{current, in_registers};
+pub use direct::Token;
+pub(crate) use direct::in_registers;
+pub use direct_stack::{DirectStack, OneField, TwoFields};
+pub use return_barrier::ReturnBarrier;
+pub(crate) use return_barrier::current;
 pub use serial::Serial;
 
 use crate::pool::Member;
@@ -38,9 +43,6 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Called on the worker's own thread, before anything else.
     fn enter_thread(member: &Member<Self>);
 
-    /// The worker that runs on this thread, of whatever pool of this scheduler.
-    fn current<'m>() -> Option<&'m Member<Self>>;
-
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
@@ -50,6 +52,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Whether the worker seems to have a task that a thief could take from it
     /// by force, if it does not answer.
     fn hides(member: &Member<Self>) -> bool;
+
+    /// How deep in the program's tree the task is that the worker offers.
+    fn offered_depth(member: &Member<Self>) -> usize;
 
     /// Asks the worker to offer tasks. True if nobody had asked since it last
     /// answered.

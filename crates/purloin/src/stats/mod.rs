@@ -19,6 +19,7 @@ pub(crate) enum Count {
     StealAttempts,
     FreeSteals,
     ForcedSteals,
+    BackOuts,
     Leapfrogs,
     Publications,
     Sleeps,
@@ -68,6 +69,9 @@ pub struct Stats {
     pub free_steals: u64,
     /// Steals from a victim that did not answer.
     pub forced_steals: u64,
+    /// Tasks that a thief had its hands on, and gave back as they were not the
+    /// victim's oldest (Wool, section 3).
+    pub back_outs: u64,
     /// Steals by a worker that was blocked in a join or finish.
     pub leapfrogs: u64,
     /// How often a worker has answered a request with tasks.
@@ -82,6 +86,7 @@ impl Stats {
         self.steal_attempts += counters.get(Count::StealAttempts);
         self.free_steals += counters.get(Count::FreeSteals);
         self.forced_steals += counters.get(Count::ForcedSteals);
+        self.back_outs += counters.get(Count::BackOuts);
         self.leapfrogs += counters.get(Count::Leapfrogs);
         self.publications += counters.get(Count::Publications);
         self.sleeps += counters.get(Count::Sleeps);
@@ -98,6 +103,7 @@ impl Sub for Stats {
             steal_attempts: self.steal_attempts - earlier.steal_attempts,
             free_steals: self.free_steals - earlier.free_steals,
             forced_steals: self.forced_steals - earlier.forced_steals,
+            back_outs: self.back_outs - earlier.back_outs,
             leapfrogs: self.leapfrogs - earlier.leapfrogs,
             publications: self.publications - earlier.publications,
             sleeps: self.sleeps - earlier.sleeps,

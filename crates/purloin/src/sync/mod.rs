@@ -10,7 +10,7 @@ pub(crate) mod asymmetric;
 
 #[cfg(not(loom))]
 mod real {
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicUsize, fence};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
     pub(crate) fn spin_loop() {
@@ -44,7 +44,7 @@ pub(crate) use real::*;
 #[cfg(loom)]
 mod model {
     pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicUsize, fence};
+    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
     pub(crate) use loom::thread::yield_now;
 

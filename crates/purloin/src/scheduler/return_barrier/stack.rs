@@ -7,9 +7,12 @@ use std::io;
 
 use crossbeam_utils::CachePadded;
 
-use super::memory::Slots;
-use super::slot::{Slot, State};
-use crate::sync::{AtomicPtr, AtomicUsize, Ordering, asymmetric, fence};
+use super::ReturnBarrier;
+use crate::scheduler::direct::{self, Base, Claim, Stack, State, StateWord, Taken};
+use crate::scheduler::direct::{claim_public, commit};
+use crate::sync::{AtomicUsize, Ordering, asymmetric, fence};
+
+type Slot = direct::Slot<ReturnBarrier>;
 
 /// The barrier word while a thief asks for tasks: this bit, and in the lower
 /// bits the number of forced steals so far.
@@ -26,38 +29,16 @@ const _: () = assert!(
 /// to come, but each costs its owner an atomic operation to take back.
 const MOST_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
 
-/// To whom the owner's top task belongs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
-    /// The owner has it back and runs it.
-    Back,
-    /// A thief has it, or has finished it.
-    Stolen,
-}
-
-/// What a thief found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Claim {
-    /// This slot's task is the thief's, who must run it and call
-    /// [`Slot::finish_stolen`].
-    Stolen(*const Slot),
-    /// Nothing public.
-    Nothing,
-    /// Another was faster, or what was there is not for this thief.
-    Lost,
-}
-
 /// A worker's stack of tasks in place.
-pub(crate) struct TaskStack {
-    /// The first free slot, written through by the owner at each push and pop.
-    /// Alone on its lines: only the owner and forcing thieves touch it.
-    top: CachePadded<AtomicPtr<Slot>>,
+pub struct TaskStack {
+    base: Base<ReturnBarrier>,
     /// Read by the owner at each push and pop, written when a thief asks.
     guard: CachePadded<Guard>,
-    /// The oldest task that is not stolen. Thieves poll this line and that of
-    /// the slot, neither of which the owner writes on its fast path.
-    bot: CachePadded<AtomicPtr<Slot>>,
-    owned: CachePadded<Owned>,
+    /// Slots below are public, stolen or being forced; never below a live
+    /// spawn. Touched by the owner only, on its slow paths.
+    published: CachePadded<Cell<*mut Slot>>,
+    /// Whether thieves may take tasks by force.
+    forced_steals: bool,
 }
 
 struct Guard {
@@ -67,126 +48,81 @@ struct Guard {
     end: *const Slot,
 }
 
-/// Touched by the owner only, on its slow paths.
-struct Owned {
-    /// Slots below are public, stolen or being forced; never below a live spawn.
-    published: Cell<*mut Slot>,
-    slots: Slots,
-}
-
-// SAFETY: `owned` is used by the owning worker's thread alone (every method
-// that touches it says so); all else is atomic or immutable.
+// SAFETY: `published` is used by the owning worker's thread alone (every
+// method that touches it says so); all else is atomic or immutable.
 unsafe impl Sync for TaskStack {}
 // SAFETY: nothing in it is tied to a thread before the owner starts.
 unsafe impl Send for TaskStack {}
 
 impl TaskStack {
     /// A stack of `capacity` slots, all free.
-    pub(crate) fn new(capacity: usize) -> io::Result<TaskStack> {
-        let slots = Slots::reserve(capacity.saturating_add(1))?;
-        let base = slots.base();
+    pub(super) fn new(capacity: usize, forced_steals: bool) -> io::Result<TaskStack> {
+        let base = Base::new(capacity)?;
         Ok(TaskStack {
-            top: CachePadded::new(AtomicPtr::new(base)),
             guard: CachePadded::new(Guard {
-                barrier: AtomicUsize::new(base.addr()),
-                // The last slot is never used, so that `bot` always points at
-                // a slot that may be read.
-                end: slots.end().wrapping_sub(1),
+                barrier: AtomicUsize::new(base.first().addr()),
+                end: base.end(),
             }),
-            bot: CachePadded::new(AtomicPtr::new(base)),
-            owned: CachePadded::new(Owned {
-                published: Cell::new(base),
-                slots,
-            }),
+            published: CachePadded::new(Cell::new(base.first())),
+            base,
+            forced_steals,
         })
-    }
-}
-
-/// The owner's fast path.
-impl TaskStack {
-    /// Whether `slot` may be pushed by the fast path: it is private, and there.
-    ///
-    /// Two loads from one line that only a request invalidates, two compares.
-    #[inline(always)]
-    pub(crate) fn is_open(&self, slot: *mut Slot) -> bool {
-        self.is_private(slot) && slot.cast_const() < self.guard.end
     }
 
     /// Whether `slot` is at or above the barrier.
     #[inline(always)]
-    pub(crate) fn is_private(&self, slot: *mut Slot) -> bool {
+    fn is_private(&self, slot: *mut Slot) -> bool {
         // Relaxed: a request that is not seen now is seen at a later push or pop.
         slot.addr() >= self.guard.barrier.load(Ordering::Relaxed)
     }
+}
 
-    /// Makes the task that was written to `slot` part of the stack.
+impl Stack<ReturnBarrier> for TaskStack {
     #[inline(always)]
-    pub(crate) fn push(&self, slot: *mut Slot) {
-        // Release: a forcing thief that sees the new top sees the contents.
-        self.top.store(slot.wrapping_add(1), Ordering::Release);
+    fn base(&self) -> &Base<ReturnBarrier> {
+        &self.base
     }
 
-    /// Takes the task in `slot`, the newest, off the stack. True if it was
-    /// private and so is the owner's; if not, ask [`Self::take_back`].
-    ///
+    /// Two loads from one line that only a request invalidates, two compares.
+    #[inline(always)]
+    fn is_open(&self, slot: *mut Slot) -> bool {
+        self.is_private(slot) && slot.cast_const() < self.guard.end
+    }
+
+    #[inline(always)]
+    fn push(&self, slot: *mut Slot) {
+        // Release: a forcing thief that sees the new top sees the contents.
+        self.base.set_top(slot.wrapping_add(1), Ordering::Release);
+    }
+
     /// One store, one load, one compare.
     #[inline(always)]
-    pub(crate) fn pop(&self, slot: *mut Slot) -> bool {
+    fn pop(&self, slot: *mut Slot) -> bool {
         // The two halves of Dekker's pattern against a forcing thief, who
         // raises the barrier and then reads the top. Relaxed: the fence orders.
-        self.top.store(slot, Ordering::Relaxed);
+        self.base.set_top(slot, Ordering::Relaxed);
         asymmetric::light();
         self.is_private(slot)
     }
-}
 
-/// The owner's slow paths.
-impl TaskStack {
-    /// The first slot above every live one.
-    #[inline(always)]
-    pub(crate) fn top(&self) -> *mut Slot {
-        // Relaxed: written by this thread only.
-        self.top.load(Ordering::Relaxed)
+    fn is_awaited(&self, slot: *mut Slot) -> bool {
+        !self.is_private(slot)
     }
 
-    #[cfg(all(loom, test))]
-    pub(super) fn base(&self) -> *mut Slot {
-        self.owned.slots.base()
-    }
-
-    /// Slots in the stack, one of which may be live for each worker's join.
-    pub(crate) fn capacity(&self) -> usize {
-        (self.guard.end.addr() - self.owned.slots.base().addr()) / size_of::<Slot>()
-    }
-
-    /// Whether there is no room for another slot.
-    pub(crate) fn is_full(&self) -> bool {
-        self.top().cast_const() >= self.guard.end
-    }
-
-    /// How many tasks lie between the oldest that is not stolen and the top.
-    pub(crate) fn unstolen(&self) -> usize {
-        let bot = self.bot.load(Ordering::Relaxed).addr();
-        self.top().addr().saturating_sub(bot) / size_of::<Slot>()
-    }
-
-    /// After a [`Self::pop`] that did not find `slot` private: whose is it?
-    ///
-    /// If it is stolen, it stays live until [`Self::release`].
     #[cold]
-    pub(crate) fn take_back(&self, slot: *mut Slot) -> Taken {
+    fn take_back(&self, slot: *mut Slot) -> Taken {
         // SAFETY: `slot` was pushed, so it lies in our memory.
-        let task = unsafe { &*slot };
+        let state = unsafe { &(*slot).header };
         // Orders our store of the top before our read of the state, against a
         // forcing thief that marks the state BUSY and then reads the top.
         fence(Ordering::SeqCst);
         loop {
-            let mine = match task.settled() {
+            let mine = match state.settled() {
                 // Never published, and no forcing thief was in time.
                 State::EMPTY => true,
                 // Acquire, so that nothing of the task moves above; a thief
                 // that gave the task back has written nothing else.
-                State::TASK => task
+                State::TASK => state
                     .exchange(State::TASK, State::EMPTY, Ordering::Acquire)
                     .is_ok(),
                 _ => {
@@ -202,26 +138,77 @@ impl TaskStack {
         }
     }
 
-    /// Frees `slot`, whose stolen task is done and whose result has been read.
     #[cold]
-    pub(crate) fn release(&self, slot: *mut Slot) {
+    fn release(&self, slot: *mut Slot) {
         // First the top: a forcing thief that sees the slot EMPTY again must
         // see that it is not live. The state's release orders the two.
-        self.top.store(slot, Ordering::Relaxed);
+        self.base.set_top(slot, Ordering::Relaxed);
         // SAFETY: `slot` was pushed, so it lies in our memory.
-        unsafe { &*slot }.set_state(State::EMPTY, Ordering::Release);
+        unsafe { &(*slot).header }.set(State::EMPTY, Ordering::Release);
         // Everything older is stolen, as thieves take the oldest first, and
-        // everything newer is gone: this is the bottom now. Relaxed: whoever
-        // takes a task that we publish or push from now on acquires that
-        // publication or that top, and with it this value.
-        self.bot.store(slot, Ordering::Relaxed);
+        // everything newer is gone: this is the bottom now. Whoever takes a
+        // task that we push from now on acquires its publication or a top, and
+        // with it this value.
+        self.base.set_bot(slot);
         self.lower(slot);
     }
 
+    /// Answers with the owner's oldest private tasks. With none to offer the
+    /// request stands, and the next push answers it.
+    #[cold]
+    fn answer(&self) -> usize {
+        self.publish(MOST_PUBLISHED, false)
+    }
+
+    /// Keeps the barrier above all tasks, which is what closes their slots.
+    #[cold]
+    fn publish_all(&self) -> usize {
+        self.publish(usize::MAX, true)
+    }
+
+    fn offers(&self) -> bool {
+        // Any state but EMPTY: what is BUSY may be given back, and where a
+        // thief has just stolen, `bot` is about to move on.
+        self.base.oldest().header.get(Ordering::Relaxed) != State::EMPTY
+    }
+
+    fn hides(&self) -> bool {
+        self.forced_steals && self.base.has_any()
+    }
+
+    fn request(&self) -> bool {
+        let barrier = self.guard.barrier.load(Ordering::Relaxed);
+        // AcqRel: a forcing thief starts from here and must see the states
+        // that the owner's last lowering released.
+        barrier & REQUESTED == 0
+            && self
+                .guard
+                .barrier
+                .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn claim(
+        &self,
+        thief: usize,
+        is_silent: bool,
+        may_take: impl Fn() -> bool,
+    ) -> Claim<ReturnBarrier> {
+        match claim_public(&self.base, thief, &may_take) {
+            Claim::Nothing if is_silent && self.hides() && self.is_requested() => {
+                self.force(thief, may_take)
+            }
+            claim => claim,
+        }
+    }
+}
+
+/// The owner's slow paths, in detail.
+impl TaskStack {
     /// Moves the barrier down to `slot`, which just left the stack.
     fn lower(&self, slot: *mut Slot) {
-        let published = self.owned.published.get();
-        self.owned.published.set(published.min(slot));
+        let published = self.published.get();
+        self.published.set(published.min(slot));
         let barrier = self.guard.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 && barrier > slot.addr() {
             // If a thief asks at this moment, its request stands instead.
@@ -236,22 +223,6 @@ impl TaskStack {
         }
     }
 
-    /// Answers a standing request with the owner's oldest private tasks.
-    ///
-    /// Returns how many became public. With none to offer the request stands,
-    /// and the next push answers it.
-    #[cold]
-    pub(crate) fn answer(&self) -> usize {
-        self.publish(MOST_PUBLISHED, false)
-    }
-
-    /// Makes every task public, whether or not a thief has asked, and keeps
-    /// the barrier above them.
-    #[cold]
-    pub(crate) fn publish_all(&self) -> usize {
-        self.publish(usize::MAX, true)
-    }
-
     fn publish(&self, most: usize, unasked: bool) -> usize {
         let mut count = 0;
         loop {
@@ -262,15 +233,15 @@ impl TaskStack {
             if !(asked || unasked) {
                 return count;
             }
-            let top = self.top();
-            let mut slot = self.owned.published.get();
+            let top = self.base.top();
+            let mut slot = self.published.get();
             while slot < top && count < most {
                 // SAFETY: below the top, so it lies in our memory.
-                count += usize::from(unsafe { &*slot }.publish());
+                count += usize::from(publish(unsafe { &(*slot).header }));
                 slot = slot.wrapping_add(1);
             }
-            if slot > self.owned.published.get() {
-                self.owned.published.set(slot);
+            if slot > self.published.get() {
+                self.published.set(slot);
             }
             if count == 0 && !unasked {
                 return 0;
@@ -301,87 +272,17 @@ impl TaskStack {
     }
 }
 
-/// What thieves do. Callable from any thread.
+/// What thieves do without the owner's help, in detail.
 impl TaskStack {
-    /// Whether the oldest task is public, or about to be, at a glance.
-    pub(crate) fn has_public(&self) -> bool {
-        // SAFETY: `bot` always points into the slots, of which there is one
-        // more than are ever used, and they live as long as `self`.
-        let slot = unsafe { &*self.bot.load(Ordering::Relaxed) };
-        // Any state but EMPTY: what is BUSY may be given back, and where a
-        // thief has just stolen, `bot` is about to move on.
-        slot.state(Ordering::Relaxed) != State::EMPTY
-    }
-
-    /// Whether there seems to be a task that is not stolen, public or not.
-    pub(crate) fn has_any(&self) -> bool {
-        // Relaxed: a hint.
-        self.bot.load(Ordering::Relaxed) < self.top.load(Ordering::Relaxed)
-    }
-
-    /// Takes the oldest public task for `thief`, if `may_take` allows it.
-    ///
-    /// `may_take` is asked while the task is held fast, so that what it finds
-    /// true stays true as long as the task is not done.
-    pub(crate) fn claim(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim {
-        // Relaxed: validated below, and the contents come with the state.
-        let bot = self.bot.load(Ordering::Relaxed);
-        // SAFETY: as in `has_public`.
-        let slot = unsafe { &*bot };
-        if slot.state(Ordering::Relaxed) != State::TASK {
-            return Claim::Nothing;
-        }
-        // Acquire: the contents, and every move of `bot` before publication.
-        if slot
-            .exchange(State::TASK, State::BUSY, Ordering::Acquire)
-            .is_err()
-        {
-            return Claim::Lost;
-        }
-        // A stale `bot`: this is a task, but not the oldest. Relaxed: the
-        // owner set `bot` before it published what we have just acquired, and
-        // while we hold the slot `bot` cannot move from it.
-        if self.bot.load(Ordering::Relaxed) != bot || !may_take() {
-            slot.set_state(State::TASK, Ordering::Release);
-            return Claim::Lost;
-        }
-        self.commit(bot, thief);
-        Claim::Stolen(bot)
-    }
-
-    /// Marks the slot at `bot`, which is held BUSY, as stolen.
-    fn commit(&self, bot: *mut Slot, thief: usize) {
-        // Relaxed, both: they carry no data. The owner's later store to `bot`
-        // is ordered after ours by DONE, and what another thief takes next it
-        // acquires from that slot's own state.
-        // SAFETY: as in `has_public`.
-        unsafe { &*bot }.set_state(State::stolen(thief), Ordering::Relaxed);
-        self.bot.store(bot.wrapping_add(1), Ordering::Relaxed);
-    }
-
-    /// Asks the owner to publish at its next push or pop. True if nobody had
-    /// asked since it last answered.
-    pub(crate) fn request(&self) -> bool {
-        let barrier = self.guard.barrier.load(Ordering::Relaxed);
-        // AcqRel: a forcing thief starts from here and must see the states
-        // that the owner's last lowering released.
-        barrier & REQUESTED == 0
-            && self
-                .guard
-                .barrier
-                .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-    }
-
     /// Whether a request stands unanswered.
-    pub(crate) fn is_requested(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
     }
 
     /// Takes the oldest task without the owner's help: installs the barrier
     /// from outside. Only where [`asymmetric::available`] is true, and only
     /// after a request has stood unanswered.
-    pub(crate) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim {
+    pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
         let barrier = self.guard.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 || barrier & FORCED != 0 {
             return Claim::Lost;
@@ -403,7 +304,7 @@ impl TaskStack {
         } else {
             Claim::Lost
         };
-        let forced = usize::from(matches!(claim, Claim::Stolen(_)));
+        let forced = usize::from(matches!(claim, Claim::Forced(_)));
         // Release: an owner that lowers the barrier from this value has seen
         // the stolen slot.
         self.guard.barrier.store(
@@ -413,14 +314,14 @@ impl TaskStack {
         claim
     }
 
-    fn claim_private(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim {
-        let bot = self.bot.load(Ordering::Relaxed);
-        if bot >= self.top.load(Ordering::Relaxed) {
+    fn claim_private(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
+        let bot = self.base.bot();
+        if bot >= self.base.top() {
             return Claim::Nothing;
         }
-        // SAFETY: as in `has_public`.
-        let slot = unsafe { &*bot };
-        if slot
+        // SAFETY: `bot` always points into the slots.
+        let state = unsafe { &(*bot).header };
+        if state
             .exchange(State::EMPTY, State::BUSY, Ordering::Acquire)
             .is_err()
         {
@@ -431,12 +332,26 @@ impl TaskStack {
         // Acquire: a live slot's contents were written before the top that we
         // read. If the owner pushed this slot anew since, then this is that
         // new task, whose pop will meet the raised barrier.
-        let live = bot < self.top.load(Ordering::Acquire);
-        if !live || self.bot.load(Ordering::Relaxed) != bot || !may_take() {
-            slot.set_state(State::EMPTY, Ordering::Release);
+        let live = bot < self.base.acquire_top();
+        if !live || self.base.bot() != bot || !may_take() {
+            state.set(State::EMPTY, Ordering::Release);
             return Claim::Lost;
         }
-        self.commit(bot, thief);
-        Claim::Stolen(bot)
+        commit(&self.base, bot, thief);
+        Claim::Forced(bot)
+    }
+}
+
+/// Owner: offers a private task to thieves. False if a thief that forced its
+/// way in has it already.
+fn publish(state: &StateWord) -> bool {
+    loop {
+        // Release: a thief that takes the task sees its contents.
+        match state.exchange(State::EMPTY, State::TASK, Ordering::Release) {
+            Ok(()) => return true,
+            // A forcing thief decides within a few instructions.
+            Err(State::BUSY) => drop(state.settled()),
+            Err(_) => return false,
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::finish::Finish;
 use super::job::{Job, Panic, abandon};
 use super::slot::Slot;
-use super::{Member, finish};
+use super::{Direct, Member, Stack, finish};
 use crate::scheduler::ReturnBarrier;
 use crate::worker::{Scope, Spawner, Worker};
 
@@ -22,20 +22,20 @@ use crate::worker::{Scope, Spawner, Worker};
 /// of the barrier. No atomic read-modify-write, no fence. Everything it touches
 /// is in two cache lines of the worker and the slot's own, all of them in the
 /// first-level cache.
-pub struct Token<'t> {
-    member: &'t Member,
+pub struct Token<'t, S: Direct = ReturnBarrier> {
+    member: &'t Member<S>,
     /// At or above every live slot when the token was made. Live slots may
     /// come to lie above it (a spawn); they are then below the barrier.
-    top: *mut Slot,
+    top: *mut Slot<S>,
 }
 
-impl<'t> Token<'t> {
+impl<'t, S: Direct> Token<'t, S> {
     /// A token for what runs on `member` now, called on its thread.
     #[inline(always)]
-    pub(crate) fn at_top(member: &'t Member) -> Self {
+    pub(crate) fn at_top(member: &'t Member<S>) -> Self {
         Token {
             member,
-            top: member.tasks.stack.top(),
+            top: member.tasks.stack.base().top(),
         }
     }
 }
@@ -55,19 +55,24 @@ pub(crate) const fn in_registers<T>() -> bool {
 /// The join, with its task in `slot`, which is free. `ASK` where a thief may
 /// be waiting for tasks: then this one is offered at once.
 #[inline(always)]
-fn join_at<const ASK: bool, A, B, RA, RB>(member: &Member, slot: *mut Slot, a: A, b: B) -> (RA, RB)
+fn join_at<const ASK: bool, S: Direct, A, B, RA, RB>(
+    member: &Member<S>,
+    slot: *mut Slot<S>,
+    a: A,
+    b: B,
+) -> (RA, RB)
 where
-    A: for<'t> FnOnce(Token<'t>) -> RA,
-    B: for<'t> FnOnce(Token<'t>) -> RB,
+    A: for<'t> FnOnce(Token<'t, S>) -> RA,
+    B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
     let stack = &member.tasks.stack;
-    let mut job = Job::<B, RB>::new(b);
+    let mut job = Job::<S, B, RB>::new(b);
     // SAFETY: the slot is in the stack, free, and ours until it is pushed.
     // The job stays in this frame until the task is back or done: by the
     // code below, or by `first_panicked`.
     unsafe { job.write_to(&*slot) };
     stack.push(slot);
-    if ASK && !stack.is_private(slot) {
+    if ASK && stack.is_awaited(slot) {
         member.answer();
     }
     let first = || {
@@ -79,19 +84,19 @@ where
     let ra = match catch_unwind(AssertUnwindSafe(first)) {
         Ok(ra) => ra,
         Err(panic) => {
-            let never = first_panicked::<B, RA, RB>(member, slot, panic);
+            let never = first_panicked::<S, B, RA, RB>(member, slot, panic);
             // SAFETY: nothing comes back from there.
             return unsafe { never.assume_init() };
         }
     };
     if !stack.pop(slot)
-        && let Some(rb) = stolen_result::<B, RB>(member, slot)
+        && let Some(rb) = stolen_result::<S, B, RB>(member, slot)
     {
         return (ra, rb);
     }
     // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
     // nothing has been pushed to its slot since.
-    let b = unsafe { Job::<B, RB>::closure(&*slot) };
+    let b = unsafe { Job::<S, B, RB>::closure(&*slot) };
     let rb = b(Token { member, top: slot });
     (ra, rb)
 }
@@ -100,40 +105,42 @@ where
 /// token's own top, or the stack is full.
 #[cold]
 #[inline(never)]
-fn join_protected<A, B, RA, RB>(member: &Member, a: A, b: B) -> (RA, RB)
+fn join_protected<S: Direct, A, B, RA, RB>(member: &Member<S>, a: A, b: B) -> (RA, RB)
 where
-    A: for<'t> FnOnce(Token<'t>) -> RA,
-    B: for<'t> FnOnce(Token<'t>) -> RB,
+    A: for<'t> FnOnce(Token<'t, S>) -> RA,
+    B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    join_at::<true, _, _, _, _>(member, protected_slot(member), a, b)
+    join_at::<true, _, _, _, _, _>(member, protected_slot(member), a, b)
 }
 
 /// Where to push if the token's own top will not do: a thief has asked for
 /// tasks, or spawned tasks lie above it, or the stack is full.
 #[cold]
 #[inline(never)]
-fn protected_slot(member: &Member) -> *mut Slot {
+fn protected_slot<S: Direct>(member: &Member<S>) -> *mut Slot<S> {
     let stack = &member.tasks.stack;
-    if stack.is_full() {
+    if stack.base().is_full() {
         full(member);
     }
-    stack.top()
+    let slot = stack.base().top();
+    stack.reopen(slot);
+    slot
 }
 
 /// The end of a join whose task may be stolen: its result, or nothing if the
 /// owner got it back.
 #[cold]
 #[inline(never)]
-fn stolen_result<B, RB>(member: &Member, slot: *mut Slot) -> Option<RB>
+fn stolen_result<S: Direct, B, RB>(member: &Member<S>, slot: *mut Slot<S>) -> Option<RB>
 where
-    B: for<'s> FnOnce(Token<'s>) -> RB,
+    B: for<'s> FnOnce(Token<'s, S>) -> RB,
 {
     if member.take_back(slot) {
         return None;
     }
     // SAFETY: `take_back` returned only when the thief was done, and this is
     // the one place that reads the result of a join that did not panic.
-    let result = unsafe { Job::<B, RB>::result(&*slot) };
+    let result = unsafe { Job::<S, B, RB>::result(&*slot) };
     member.tasks.stack.release(slot);
     match result {
         Ok(rb) => Some(rb),
@@ -152,15 +159,15 @@ where
 /// so, and a fifth without tokens.
 #[cold]
 #[inline(never)]
-fn first_panicked<B, RA, RB>(
-    member: &Member,
-    slot: *mut Slot,
+fn first_panicked<S: Direct, B, RA, RB>(
+    member: &Member<S>,
+    slot: *mut Slot<S>,
     panic: Panic,
 ) -> MaybeUninit<(RA, RB)>
 where
-    B: for<'t> FnOnce(Token<'t>) -> RB,
+    B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    abandon::<B, RB>(member, slot);
+    abandon::<S, B, RB>(member, slot);
     if black_box(true) {
         resume_unwind(panic);
     }
@@ -169,24 +176,24 @@ where
 }
 
 #[cold]
-fn full(member: &Member) -> ! {
+fn full<S: Direct>(member: &Member<S>) -> ! {
     panic!(
         "the task stack of worker {} is full: {} joins are nested; \
          raise it with Pool::builder().stack_size(bytes)",
         member.index,
-        member.tasks.stack.capacity(),
+        member.tasks.stack.base().capacity(),
     )
 }
 
-impl<'w> Worker for Token<'w> {
-    type Token<'t> = Token<'t>;
-    type Spawner = ReturnBarrier;
+impl<'w, S: Direct> Worker for Token<'w, S> {
+    type Token<'t> = Token<'t, S>;
+    type Spawner = S;
 
     #[inline(always)]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
         RA: Send,
         RB: Send,
     {
@@ -194,7 +201,7 @@ impl<'w> Worker for Token<'w> {
         let is_open = member.tasks.stack.is_open(slot);
         if const { in_registers::<A>() && in_registers::<B>() } {
             if is_open {
-                join_at::<false, _, _, _, _>(member, slot, a, b)
+                join_at::<false, _, _, _, _, _>(member, slot, a, b)
             } else {
                 join_protected(member, a, b)
             }
@@ -204,33 +211,33 @@ impl<'w> Worker for Token<'w> {
             } else {
                 protected_slot(member)
             };
-            join_at::<true, _, _, _, _>(member, slot, a, b)
+            join_at::<true, _, _, _, _, _>(member, slot, a, b)
         }
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
         finish::finish(self.member, body)
     }
 }
 
-impl Spawner for ReturnBarrier {
-    type Token<'t> = Token<'t>;
-    type Finish = Finish;
+impl<S: Direct> Spawner for S {
+    type Token<'t> = Token<'t, S>;
+    type Finish = Finish<S>;
 
-    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
     where
-        F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         finish.spawn(task);
     }
 
-    fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(finish: &Finish<S>, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
         RA: Send,
         RB: Send,
     {

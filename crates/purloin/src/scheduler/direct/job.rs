@@ -1,12 +1,13 @@
 //! The closure of a join as it lies in a slot, and its result.
 
 use std::any::Any;
+use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::Member;
 use super::slot::{PAYLOAD_WORDS, Run, Slot};
 use super::token::Token;
+use super::{Direct, Member, Stack};
 
 /// A panic on its way from a thief to the parent.
 pub(crate) type Panic = Box<dyn Any + Send>;
@@ -16,7 +17,7 @@ pub(super) const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<[u64; PAYLOAD_WORDS]>() && align_of::<T>() <= align_of::<u64>()
 }
 
-impl Slot {
+impl<S: Direct> Slot<S> {
     /// Writes how to run the task, and the task.
     ///
     /// # Safety
@@ -24,7 +25,7 @@ impl Slot {
     /// The caller is the owner, the slot is free or private to him, and `T`
     /// [`fits`].
     #[inline(always)]
-    pub(super) unsafe fn write<T>(&self, run: Run, task: T) {
+    pub(super) unsafe fn write<T>(&self, run: Run<S>, task: T) {
         debug_assert!(fits::<T>());
         self.contents.with_mut(|contents| {
             // SAFETY: nobody else touches a free or private slot's contents,
@@ -55,7 +56,7 @@ impl Slot {
     /// # Safety
     ///
     /// The caller has taken the task, and calls this once.
-    pub(super) unsafe fn run(&self, member: &Member) {
+    pub(super) unsafe fn run(&self, member: &Member<S>) {
         // SAFETY: `run` was written together with the task.
         unsafe {
             let run = self.contents.with(|contents| (*contents).run.assume_init());
@@ -70,20 +71,22 @@ impl Slot {
 /// closure, and only that is used: this one never has its address taken, and
 /// nothing of it needs a register while the first closure runs. If not, the
 /// slot holds a pointer to this.
-pub(super) struct Job<B, R> {
+pub(super) struct Job<S, B, R> {
+    scheduler: PhantomData<S>,
     closure: ManuallyDrop<B>,
     result: MaybeUninit<Result<R, Panic>>,
 }
 
-impl<B, R> Job<B, R>
+impl<S: Direct, B, R> Job<S, B, R>
 where
-    B: for<'t> FnOnce(Token<'t>) -> R,
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
     const IN_SLOT: bool = fits::<B>() && fits::<Result<R, Panic>>();
 
     #[inline(always)]
     pub(super) fn new(closure: B) -> Self {
         Job {
+            scheduler: PhantomData,
             closure: ManuallyDrop::new(closure),
             result: MaybeUninit::uninit(),
         }
@@ -96,7 +99,7 @@ where
     /// As for [`Slot::write`]; and `self` stays where it is, and is not used,
     /// until the task has been taken back or is done.
     #[inline(always)]
-    pub(super) unsafe fn write_to(&mut self, slot: &Slot) {
+    pub(super) unsafe fn write_to(&mut self, slot: &Slot<S>) {
         // SAFETY: the caller's promise; of the two copies of the closure only
         // the slot's is ever used, by whoever takes the task.
         unsafe {
@@ -114,7 +117,7 @@ where
     ///
     /// The caller has taken the task, and calls this once.
     #[inline(always)]
-    pub(super) unsafe fn closure(slot: &Slot) -> B {
+    pub(super) unsafe fn closure(slot: &Slot<S>) -> B {
         // SAFETY: what `write_to` wrote is still there, and the caller's.
         unsafe {
             if const { Self::IN_SLOT } {
@@ -131,7 +134,7 @@ where
     /// # Safety
     ///
     /// The slot's task is done, and this is called once.
-    pub(super) unsafe fn result(slot: &Slot) -> Result<R, Panic> {
+    pub(super) unsafe fn result(slot: &Slot<S>) -> Result<R, Panic> {
         // SAFETY: a thief has written the result where `run` put it, and his
         // release of DONE was acquired.
         unsafe {
@@ -144,7 +147,7 @@ where
         }
     }
 
-    unsafe fn run_in_slot(slot: &Slot, member: &Member) {
+    unsafe fn run_in_slot(slot: &Slot<S>, member: &Member<S>) {
         // SAFETY: called by the thief that has the task, once.
         unsafe {
             let result = run_caught(Self::closure(slot), member);
@@ -156,7 +159,7 @@ where
         }
     }
 
-    unsafe fn run_in_frame(slot: &Slot, member: &Member) {
+    unsafe fn run_in_frame(slot: &Slot<S>, member: &Member<S>) {
         // SAFETY: called by the thief that has the task, once; the frame of
         // the join waits until the task is done.
         unsafe {
@@ -166,9 +169,9 @@ where
     }
 }
 
-fn run_caught<B, R>(closure: B, member: &Member) -> Result<R, Panic>
+fn run_caught<S: Direct, B, R>(closure: B, member: &Member<S>) -> Result<R, Panic>
 where
-    B: for<'t> FnOnce(Token<'t>) -> R,
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
     let _frame = member.tasks.enter(None);
     catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(member))))
@@ -176,17 +179,17 @@ where
 
 /// Gives up the second closure of a join whose first has panicked: drops it
 /// unrun, or waits for it and drops its result.
-pub(super) fn abandon<B, R>(member: &Member, slot: *mut Slot)
+pub(super) fn abandon<S: Direct, B, R>(member: &Member<S>, slot: *mut Slot<S>)
 where
-    B: for<'t> FnOnce(Token<'t>) -> R,
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
     // SAFETY: the join whose first closure panics has pushed the slot, and
     // not popped it.
     unsafe {
         if member.tasks.stack.pop(slot) || member.take_back(slot) {
-            drop(Job::<B, R>::closure(&*slot));
+            drop(Job::<S, B, R>::closure(&*slot));
         } else {
-            drop(Job::<B, R>::result(&*slot));
+            drop(Job::<S, B, R>::result(&*slot));
             member.tasks.stack.release(slot);
         }
     }

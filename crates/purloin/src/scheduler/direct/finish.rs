@@ -11,7 +11,7 @@
 //! - It stays when the code around it goes on. A token that was made before
 //!   has a top in its register that is now too low, and would overwrite it.
 //!   Therefore a spawn makes everything up to itself public, at once: it then
-//!   lies below the barrier, a join with a stale token takes its slow path,
+//!   lies below the barrier (or floor), a join with a stale token takes its slow path,
 //!   and that starts from the top in memory.
 //! - It may be made where another frame is innermost on this worker: in the
 //!   first closure of a join, in a finish within, in a stolen task of a join,
@@ -27,9 +27,8 @@ use std::sync::{Arc, OnceLock};
 use super::job::{Panic, fits};
 use super::slot::Slot;
 use super::token::Token;
-use super::{Member, current};
+use super::{Direct, Member, Stack};
 use crate::pool::Shared;
-use crate::scheduler::ReturnBarrier;
 use crate::worker::{Scope, Worker};
 
 /// With so many tasks of its own unstolen, a spawner runs the next at once:
@@ -37,29 +36,31 @@ use crate::worker::{Scope, Worker};
 const MOST_UNSTOLEN: usize = 4096;
 
 /// What a finish keeps in its [`Scope`].
-pub struct Finish {
-    pool: *const Shared<ReturnBarrier>,
+pub struct Finish<S: Direct> {
+    pool: *const Shared<S>,
     owner: usize,
     /// The first panic of a task.
     panic: std::sync::Mutex<Option<Panic>>,
     /// Tasks that could not go to a task stack; made when the first comes.
-    escaped: OnceLock<Arc<Escaped>>,
+    escaped: OnceLock<Arc<Escaped<S>>>,
 }
 
 // SAFETY: the pool outlives the finish, which runs on one of its workers, and
 // is itself shared between threads; the other fields are `Sync`.
-unsafe impl Sync for Finish {}
+unsafe impl<S: Direct> Sync for Finish<S> {}
 
-type EscapedTask = Box<dyn FnOnce(&Member) + Send>;
+type EscapedTask<S> = AnyTask<'static, S>;
 
-struct Escaped {
-    queue: std::sync::Mutex<VecDeque<EscapedTask>>,
+type AnyTask<'t, S> = Box<dyn FnOnce(&Member<S>) + Send + 't>;
+
+struct Escaped<S: Direct> {
+    queue: std::sync::Mutex<VecDeque<EscapedTask<S>>>,
     /// Escaped tasks that have not ended, in the queue or running.
     pending: std::sync::atomic::AtomicUsize,
 }
 
-impl Escaped {
-    fn pop(&self) -> Option<EscapedTask> {
+impl<S: Direct> Escaped<S> {
+    fn pop(&self) -> Option<EscapedTask<S>> {
         lock_std(&self.queue).pop_front()
     }
 }
@@ -71,9 +72,9 @@ fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Runs `body` and then everything that it spawned.
-pub(super) fn finish<'env, F, R>(member: &Member, body: F) -> R
+pub(super) fn finish<'env, S: Direct, F, R>(member: &Member<S>, body: F) -> R
 where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R,
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
     let scope = Scope::new(Finish {
         pool: member.pool(),
@@ -81,7 +82,7 @@ where
         panic: std::sync::Mutex::new(None),
         escaped: OnceLock::new(),
     });
-    let base = member.tasks.stack.top();
+    let base = member.tasks.stack.base().top();
     let frame = member.tasks.enter(Some(scope.finish()));
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     drain(member, base);
@@ -95,10 +96,10 @@ where
 }
 
 /// Takes back everything above `base`, running what is not stolen.
-fn drain(member: &Member, base: *mut Slot) {
+fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>) {
     let stack = &member.tasks.stack;
-    while stack.top() > base {
-        let slot = stack.top().wrapping_sub(1);
+    while stack.base().top() > base {
+        let slot = stack.base().top().wrapping_sub(1);
         // A spawn is never private, but the task that we have just run may
         // have been the last one below the barrier.
         if stack.pop(slot) || member.take_back(slot) {
@@ -112,40 +113,41 @@ fn drain(member: &Member, base: *mut Slot) {
 }
 
 /// A spawned task as it lies in a slot.
-struct Spawned<F> {
-    finish: *const Finish,
+struct Spawned<S: Direct, F> {
+    finish: *const Finish<S>,
     task: F,
 }
 
-impl Finish {
+impl<S: Direct> Finish<S> {
     pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
-        F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match current() {
+        // SAFETY: the pool outlives the finish.
+        match unsafe { &*self.pool }.current() {
             Some(member) if member.tasks.is_innermost(self) => self.spawn_on(member, task),
             _ => self.escape(task),
         }
     }
 
-    fn spawn_on<F>(&self, member: &Member, task: F)
+    fn spawn_on<F>(&self, member: &Member<S>, task: F)
     where
-        F: for<'t> FnOnce(Token<'t>) + Send,
+        F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let stack = &member.tasks.stack;
-        if stack.is_full() || stack.unstolen() >= MOST_UNSTOLEN {
+        if stack.base().is_full() || stack.base().unstolen() >= MOST_UNSTOLEN {
             return self.run(task, member);
         }
-        let slot = stack.top();
-        let finish: *const Finish = self;
+        let slot = stack.base().top();
+        let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top. The task stays valid
         // until it is run, which is before the finish ends.
         unsafe {
-            if const { fits::<Spawned<F>>() } {
-                (*slot).write(run_in_slot::<F>, Spawned { finish, task });
+            if const { fits::<Spawned<S, F>>() } {
+                (*slot).write(run_in_slot::<S, F>, Spawned { finish, task });
             } else {
                 let task = Box::new(task);
-                (*slot).write(run_boxed::<F>, Spawned { finish, task });
+                (*slot).write(run_boxed::<S, F>, Spawned { finish, task });
             }
         }
         stack.push(slot);
@@ -154,11 +156,11 @@ impl Finish {
     }
 
     /// Runs a task of this finish, and what it spawns.
-    fn run<F>(&self, task: F, member: &Member)
+    fn run<F>(&self, task: F, member: &Member<S>)
     where
-        F: for<'t> FnOnce(Token<'t>),
+        F: for<'t> FnOnce(Token<'t, S>),
     {
-        let base = member.tasks.stack.top();
+        let base = member.tasks.stack.base().top();
         let frame = member.tasks.enter(Some(self));
         let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
         drain(member, base);
@@ -180,13 +182,12 @@ impl Finish {
     #[cold]
     fn escape<'scope, F>(&'scope self, task: F)
     where
-        F: for<'t> FnOnce(Token<'t>) + Send + 'scope,
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        let task: Box<dyn FnOnce(&Member) + Send + 'scope> =
-            Box::new(move |member| self.run(task, member));
+        let task: AnyTask<'scope, S> = Box::new(move |member| self.run(task, member));
         // SAFETY: only the lifetime changes. The task is run before the finish
         // ends, which waits for every pending one.
-        let task: EscapedTask = unsafe { std::mem::transmute(task) };
+        let task: EscapedTask<S> = unsafe { std::mem::transmute(task) };
         let escaped = self.escaped.get_or_init(|| {
             Arc::new(Escaped {
                 queue: Default::default(),
@@ -210,7 +211,7 @@ impl Finish {
         }));
     }
 
-    fn await_escaped(&self, member: &Member) {
+    fn await_escaped(&self, member: &Member<S>) {
         let Some(escaped) = self.escaped.get() else {
             return;
         };
@@ -224,7 +225,7 @@ impl Finish {
 }
 
 /// Runs one escaped task, if there is one.
-fn run_escaped(escaped: &Escaped, owner: usize, member: &Member) -> bool {
+fn run_escaped<S: Direct>(escaped: &Escaped<S>, owner: usize, member: &Member<S>) -> bool {
     let Some(task) = escaped.pop() else {
         return false;
     };
@@ -238,34 +239,34 @@ fn run_escaped(escaped: &Escaped, owner: usize, member: &Member) -> bool {
     true
 }
 
-unsafe fn run_in_slot<F>(slot: &Slot, member: &Member)
+unsafe fn run_in_slot<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
 where
-    F: for<'t> FnOnce(Token<'t>),
+    F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: called once, by who has the task; the finish waits for it.
     unsafe {
-        let spawned = slot.read::<Spawned<F>>();
+        let spawned = slot.read::<Spawned<S, F>>();
         (*spawned.finish).run(spawned.task, member);
     }
 }
 
-unsafe fn run_boxed<F>(slot: &Slot, member: &Member)
+unsafe fn run_boxed<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
 where
-    F: for<'t> FnOnce(Token<'t>),
+    F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: as in `run_in_slot`.
     unsafe {
-        let spawned = slot.read::<Spawned<Box<F>>>();
+        let spawned = slot.read::<Spawned<S, Box<F>>>();
         (*spawned.finish).run(*spawned.task, member);
     }
 }
 
-impl Finish {
+impl<S: Direct> Finish<S> {
     /// Joins on the worker that runs on this thread, or else on any of the pool.
     pub(super) fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
         RA: Send,
         RB: Send,
     {

@@ -1,0 +1,55 @@
+//! A slot of the direct task stack: one task in place, and its state.
+
+use std::mem::MaybeUninit;
+
+use super::state::StateWord;
+use super::{Direct, Member};
+use crate::sync::UnsafeCell;
+
+/// Runs the task in a slot that the caller has taken.
+///
+/// A thief calls it with the victim's slot and itself as the member, an owner
+/// with its own. It never unwinds: a panic becomes part of the result.
+pub(crate) type Run<S> = unsafe fn(&Slot<S>, &Member<S>);
+
+/// Words of a slot in which a closure or a result lives in place.
+pub(crate) const PAYLOAD_WORDS: usize = 6;
+
+/// What a slot stores besides its state: how to run the task, and the task.
+#[repr(C)]
+pub(crate) struct Contents<S: Direct> {
+    pub(crate) run: MaybeUninit<Run<S>>,
+    pub(crate) payload: [MaybeUninit<u64>; PAYLOAD_WORDS],
+}
+
+/// The state of a slot as its stack's protocol needs it: at most eight bytes,
+/// of which zeros are a free slot.
+pub trait Header: Send + Sync {
+    /// That of a free slot.
+    #[cfg(any(loom, miri, not(unix)))]
+    fn empty() -> Self;
+
+    /// Where a thief says that it has stolen the task, and when it is done.
+    fn outcome(&self) -> &StateWord;
+}
+
+/// One cache line: state, code pointer, and 48 bytes for a closure and later
+/// for its result.
+#[repr(C, align(64))]
+pub struct Slot<S: Direct> {
+    pub(crate) header: S::Header,
+    pub(crate) contents: UnsafeCell<Contents<S>>,
+}
+
+impl<S: Direct> Slot<S> {
+    #[cfg(any(loom, miri, not(unix)))]
+    pub(crate) fn empty() -> Slot<S> {
+        Slot {
+            header: S::Header::empty(),
+            contents: UnsafeCell::new(Contents {
+                run: MaybeUninit::uninit(),
+                payload: [MaybeUninit::uninit(); PAYLOAD_WORDS],
+            }),
+        }
+    }
+}
