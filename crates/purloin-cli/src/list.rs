@@ -26,8 +26,10 @@ fn write(text: &mut String) -> std::fmt::Result {
     writeln!(text, "Schedulers (--scheduler NAME or NAME:KEY=VALUE,…)\n")?;
     for scheduler in SCHEDULERS {
         writeln!(text, "  {:<15} {}", scheduler.name, scheduler.about)?;
-        for (option, about) in scheduler.options {
-            writeln!(text, "  {:<15} {option:<12} {about}", "")?;
+        for option in scheduler.options {
+            let key = format!("{}=", option.key);
+            writeln!(text, "  {:<15} {key:<13} {}", "", option.values)?;
+            writeln!(text, "  {:<15} {:<13} {}", "", "", option.about)?;
         }
         writeln!(text)?;
     }

@@ -45,7 +45,15 @@ fn list_names_every_kernel_and_scheduler() {
     for name in ["fib", "stress", "nqueens", "uts", "multisort", "skynet"] {
         assert!(text.contains(name), "{name}");
     }
-    for name in ["return-barrier", "api=free", "serial", "rayon", "chili"] {
+    for name in [
+        "return-barrier",
+        "api=",
+        "direct-stack",
+        "victims=",
+        "serial",
+        "rayon",
+        "chili",
+    ] {
         assert!(text.contains(name), "{name}");
     }
 }
@@ -73,6 +81,12 @@ fn bench_reports_every_cell_as_json() {
         "--scheduler",
         "return-barrier:forced=off",
         "--scheduler",
+        "return-barrier:victims=sampling,samples=3",
+        "--scheduler",
+        "direct-stack:victims=sampling+sets,set-size=2,thieves=1,samples=2",
+        "--scheduler",
+        "direct-stack:fields=two,steal-delay=1us",
+        "--scheduler",
         "rayon",
         "--scheduler",
         "chili",
@@ -86,7 +100,7 @@ fn bench_reports_every_cell_as_json() {
     assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
     let cells = report["cells"].as_array().unwrap();
     // The serial elision has no workers to choose the number of.
-    assert_eq!(cells.len(), 5 * (1 + 5 * 2));
+    assert_eq!(cells.len(), 5 * (1 + 8 * 2));
     for cell in cells {
         assert_eq!(cell["verified"], true, "{cell}");
         assert_eq!(cell["seconds"].as_array().unwrap().len(), 2);
@@ -192,7 +206,21 @@ fn mistakes_are_named_in_one_line_with_what_would_be_right() {
     );
     let text = refusal(&["bench", "--scheduler", "return-barrier:api=none"]);
     assert!(
-        text.contains("api=none") && text.contains("api=free"),
+        text.contains("\"none\"") && text.contains("token or free"),
+        "{text}"
+    );
+    let text = refusal(&[
+        "bench",
+        "--scheduler",
+        "direct-stack:thieves=0,victims=sets",
+    ]);
+    assert!(
+        text.contains("thieves must be a number from 1 to 4096"),
+        "{text}"
+    );
+    let text = refusal(&["bench", "--scheduler", "direct-stack:steal-delay=4000"]);
+    assert!(
+        text.contains("steal-delay") && text.contains("4000ns"),
         "{text}"
     );
     let text = refusal(&["bench", "--scheduler", "rayon:api=free"]);

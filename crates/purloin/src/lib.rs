@@ -65,6 +65,7 @@ pub use free::{finish, join};
 pub use pool::{Builder, Error, Pool, global};
 pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};
 pub use stats::{Counted, Stats};
+pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 
 /// The README's examples, as tests.

@@ -71,9 +71,12 @@ pub fn cells(schedulers: &[Spec], workers: &[usize]) -> Vec<Kind> {
     let mut kinds = vec![Kind {
         scheduler: Spec::serial(),
         workers: 1,
-        shown: schedulers.iter().any(Spec::is_serial),
+        shown: schedulers.iter().any(|scheduler| !scheduler.has_workers()),
     }];
-    for scheduler in schedulers.iter().filter(|scheduler| !scheduler.is_serial()) {
+    for scheduler in schedulers
+        .iter()
+        .filter(|scheduler| scheduler.has_workers())
+    {
         for &workers in workers {
             kinds.push(Kind {
                 scheduler: scheduler.clone(),
@@ -158,7 +161,7 @@ pub fn measure(
 fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
     let runner = kind.scheduler.start(kind.workers).map_err(Failure::Run)?;
     let mut instance = job.prepare();
-    warm_up(&runner);
+    warm_up(&*runner);
     let before = runner.stats();
     let start = Instant::now();
     let answer = runner.run(&mut instance);
@@ -179,7 +182,7 @@ fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
 ///
 /// While data is prepared all but one have slept, and a virtual machine can take
 /// milliseconds to have a core again that it had given back.
-fn warm_up(runner: &Runner) {
+fn warm_up(runner: &dyn Runner) {
     let awake = Instant::now();
     while awake.elapsed() < WARM_UP {
         let millisecond = Job::parse("fib=28").expect("a kernel with an input that it takes");

@@ -2,16 +2,19 @@
 
 mod chili;
 mod free;
+mod options;
 mod rayon;
+mod runner;
 
 use std::fmt;
 
-use purloin::{Pool, ReturnBarrier, Serial, Stats};
-use purloin_kernels::{Answer, Instance};
+use purloin::{
+    Builder, DirectStack, OneField, Pool, ReturnBarrier, Sampling, Scheduler, Sets, TwoFields,
+};
 
-use self::chili::Chili;
-use self::free::Free;
-use self::rayon::Rayon;
+pub use self::options::{Choice, Options};
+pub use self::runner::Runner;
+use self::runner::{Elision, WithoutTokens};
 
 /// The stack of every thread that runs a kernel, in bytes.
 pub const STACK_SIZE: usize = 256 << 20;
@@ -20,55 +23,129 @@ pub const STACK_SIZE: usize = 256 << 20;
 pub struct Description {
     pub name: &'static str,
     pub about: &'static str,
-    /// Options and what they mean.
-    pub options: &'static [(&'static str, &'static str)],
+    /// Whether it has workers to choose the number of.
+    has_workers: bool,
+    start: fn(usize, &Options) -> Started,
+    pub options: &'static [&'static Choice],
 }
+
+/// A scheduler with its threads, or why they cannot be started.
+type Started = Result<Box<dyn Runner>, String>;
 
 /// Everything that `--scheduler` accepts.
 pub const SCHEDULERS: &[Description] = &[
     Description {
         name: "return-barrier",
         about: "Purloin's default: private tasks, made public when a thief asks, stolen for free",
+        has_workers: true,
+        start: |workers, options| {
+            let scheduler = ReturnBarrier::default().forced_steals(options.forced);
+            let pool = pool(workers, options, scheduler)?;
+            Ok(match options.free {
+                false => Box::new(pool),
+                true => Box::new(WithoutTokens(pool)),
+            })
+        },
         options: &[
-            ("api=token", "joins by the worker's token (default)"),
-            ("api=free", "joins by purloin::join, without a token"),
-            (
-                "forced=on",
-                "thieves take tasks from a silent victim by force (default)",
-            ),
-            ("forced=off", "thieves wait for the victim's next join"),
+            &options::API,
+            &options::FORCED,
+            &options::VICTIMS,
+            &options::SAMPLES,
+            &options::SET_SIZE,
+            &options::THIEVES,
+            &options::STEAL_DELAY,
         ],
     },
     Description {
-        name: "serial",
+        name: "direct-stack",
+        about: "Wool's: all tasks public, taken by one atomic operation",
+        has_workers: true,
+        start: |workers, options| {
+            Ok(match options.two_fields {
+                false => Box::new(pool(workers, options, DirectStack::<OneField>::new())?),
+                true => Box::new(pool(workers, options, DirectStack::<TwoFields>::new())?),
+            })
+        },
+        options: &[
+            &options::FIELDS,
+            &options::VICTIMS,
+            &options::SAMPLES,
+            &options::SET_SIZE,
+            &options::THIEVES,
+            &options::STEAL_DELAY,
+        ],
+    },
+    Description {
+        name: SERIAL,
         about: "the serial elision: the same source without any parallelism",
+        has_workers: false,
+        start: |_, options| {
+            let pool = pool(1, options, ReturnBarrier::default())?;
+            Ok(Box::new(Elision(pool)))
+        },
         options: &[],
     },
     Description {
         name: "rayon",
         about: "the same source over rayon::join",
+        has_workers: true,
+        start: |workers, _| match rayon::pool(workers) {
+            Ok(pool) => Ok(Box::new(pool)),
+            Err(error) => Err(error.to_string()),
+        },
         options: &[],
     },
     Description {
         name: "chili",
         about: "the same source over chili::Scope::join",
+        has_workers: true,
+        start: |workers, _| Ok(Box::new(chili::pool(workers))),
         options: &[],
     },
 ];
 
-/// A scheduler with its options, as the user named it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Spec {
-    text: String,
-    kind: Kind,
+const SERIAL: &str = "serial";
+
+/// A pool of Purloin's with these options.
+fn pool<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Result<Pool<S>, String> {
+    let builder = Pool::builder()
+        .workers(workers)
+        .stack_size(STACK_SIZE)
+        .steal_delay(options.steal_delay)
+        .scheduler(scheduler);
+    with_victims(builder, options)
+        .build()
+        .map_err(|error| error.to_string())
 }
 
-#[derive(Clone, PartialEq, Eq)]
-enum Kind {
-    ReturnBarrier { free: bool, forced: bool },
-    Serial,
-    Rayon,
-    Chili,
+fn with_victims<S: Scheduler>(builder: Builder<S>, options: &Options) -> Builder<S> {
+    let mut sets = Sets::default();
+    if let Some(victims) = options.set_size {
+        sets = sets.least(victims);
+    }
+    if let Some(thieves) = options.thieves {
+        sets = sets.multiplicity(thieves);
+    }
+    let mut sampled_sets = Sampling::new(sets);
+    let mut sampling = <Sampling>::default();
+    if let Some(samples) = options.samples {
+        sampled_sets = sampled_sets.samples(samples);
+        sampling = sampling.samples(samples);
+    }
+    match (options.sampling, options.sets) {
+        (false, false) => builder,
+        (true, false) => builder.victims(sampling),
+        (false, true) => builder.victims(sets),
+        (true, true) => builder.victims(sampled_sets),
+    }
+}
+
+/// A scheduler with its options, as the user named it.
+#[derive(Clone)]
+pub struct Spec {
+    text: String,
+    description: &'static Description,
+    options: Options,
 }
 
 impl fmt::Display for Spec {
@@ -91,34 +168,10 @@ impl std::str::FromStr for Spec {
                 false => format!("no scheduler {name:?}; there are: {known}"),
             });
         };
-        let mut kind = match name {
-            "serial" => Kind::Serial,
-            "rayon" => Kind::Rayon,
-            "chili" => Kind::Chili,
-            _ => Kind::ReturnBarrier {
-                free: false,
-                forced: true,
-            },
-        };
-        for option in options.split(',').filter(|option| !option.is_empty()) {
-            match (&mut kind, option) {
-                (Kind::ReturnBarrier { free, .. }, "api=token") => *free = false,
-                (Kind::ReturnBarrier { free, .. }, "api=free") => *free = true,
-                (Kind::ReturnBarrier { forced, .. }, "forced=on") => *forced = true,
-                (Kind::ReturnBarrier { forced, .. }, "forced=off") => *forced = false,
-                _ => {
-                    let known: Vec<_> = description.options.iter().map(|(key, _)| *key).collect();
-                    let known = match known.is_empty() {
-                        true => "it has none".to_string(),
-                        false => format!("there are: {}", known.join(", ")),
-                    };
-                    return Err(format!("{name} has no option {option:?}; {known}"));
-                }
-            }
-        }
         Ok(Spec {
             text: text.to_string(),
-            kind,
+            description,
+            options: Options::parse(name, description.options, options)?,
         })
     }
 }
@@ -126,72 +179,17 @@ impl std::str::FromStr for Spec {
 impl Spec {
     /// The yardstick.
     pub fn serial() -> Spec {
-        Spec {
-            text: "serial".to_string(),
-            kind: Kind::Serial,
-        }
+        SERIAL.parse().expect("one of the schedulers")
     }
 
-    /// Whether it has no workers to choose the number of.
-    pub fn is_serial(&self) -> bool {
-        self.kind == Kind::Serial
+    /// Whether there is a number of workers to choose.
+    pub fn has_workers(&self) -> bool {
+        self.description.has_workers
     }
 
     /// Starts its threads.
-    pub fn start(&self, workers: usize) -> Result<Runner, String> {
-        let cannot = |error: &dyn fmt::Display| format!("{self} with {workers} workers: {error}");
-        Ok(match self.kind {
-            // The serial elision runs in a pool too, for the sake of the stack.
-            Kind::Serial => Runner::Serial(pool(1, true).map_err(|e| cannot(&e))?),
-            Kind::ReturnBarrier {
-                free: false,
-                forced,
-            } => Runner::Token(pool(workers, forced).map_err(|e| cannot(&e))?),
-            Kind::ReturnBarrier { free: true, forced } => {
-                Runner::Free(pool(workers, forced).map_err(|e| cannot(&e))?)
-            }
-            Kind::Rayon => Runner::Rayon(rayon::pool(workers).map_err(|e| cannot(&e))?),
-            Kind::Chili => Runner::Chili(chili::pool(workers)),
-        })
-    }
-}
-
-fn pool(workers: usize, forced: bool) -> Result<Pool, purloin::Error> {
-    Pool::builder()
-        .workers(workers)
-        .stack_size(STACK_SIZE)
-        .scheduler(ReturnBarrier::default().forced_steals(forced))
-        .build()
-}
-
-/// A scheduler whose threads are running.
-pub enum Runner {
-    Serial(Pool),
-    Token(Pool),
-    Free(Pool),
-    Rayon(::rayon::ThreadPool),
-    Chili(::chili::ThreadPool),
-}
-
-impl Runner {
-    /// Runs a kernel; what it is timed by is this call.
-    pub fn run(&self, instance: &mut Instance) -> Answer {
-        match self {
-            Runner::Serial(pool) => pool.run(|_| instance.run(Serial)),
-            Runner::Token(pool) => pool.run(|worker| instance.run(worker)),
-            Runner::Free(pool) => pool.run(|_| instance.run(Free::on_a_worker())),
-            Runner::Rayon(pool) => pool.install(|| instance.run(Rayon)),
-            Runner::Chili(pool) => {
-                chili::on_a_deep_stack(|| instance.run(Chili::new(&mut pool.scope())))
-            }
-        }
-    }
-
-    /// What its workers have counted so far, if it counts.
-    pub fn stats(&self) -> Option<Stats> {
-        match self {
-            Runner::Token(pool) | Runner::Free(pool) => Some(pool.stats()),
-            _ => None,
-        }
+    pub fn start(&self, workers: usize) -> Started {
+        (self.description.start)(workers, &self.options)
+            .map_err(|error| format!("{self} with {workers} workers: {error}"))
     }
 }

@@ -4,10 +4,12 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
+use std::time::Duration;
 
 use super::inbox::Inbox;
 use super::{Error, Member, Pool, Shared};
 use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::victim::{Random, Selection, VictimSelection};
 use crate::wait::sleep::Sleep;
 
 /// The environment variable that sets the number of workers where the program
@@ -32,6 +34,8 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     stack_size: usize,
     thread_name: Box<dyn Fn(usize) -> String>,
     pinned: bool,
+    victims: Box<dyn Selection>,
+    steal_delay: Duration,
     scheduler: S,
 }
 
@@ -42,6 +46,8 @@ impl Default for Builder {
             stack_size: 16 << 20,
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
             pinned: false,
+            victims: Box::new(Random),
+            steal_delay: Duration::ZERO,
             scheduler: ReturnBarrier::default(),
         }
     }
@@ -89,6 +95,28 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
+    /// How thieves choose their victims; at first [`Random`].
+    ///
+    /// ```
+    /// use purloin::{Pool, Sampling};
+    ///
+    /// let pool = Pool::builder().victims(<Sampling>::default()).build()?;
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    pub fn victims(mut self, victims: impl VictimSelection) -> Self {
+        self.victims = Box::new(victims);
+        self
+    }
+
+    /// How long a thief waits, busily, between taking a task and running it;
+    /// at first not at all. For experiments on what dearer steals would do.
+    ///
+    /// Source: Wool, section 5.4.
+    pub fn steal_delay(mut self, delay: Duration) -> Self {
+        self.steal_delay = delay;
+        self
+    }
+
     /// The scheduler, with its options.
     ///
     /// ```
@@ -104,6 +132,8 @@ impl<S: Scheduler> Builder<S> {
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             pinned: self.pinned,
+            victims: self.victims,
+            steal_delay: self.steal_delay,
             scheduler,
         }
     }
@@ -123,6 +153,7 @@ impl<S: Scheduler> Builder<S> {
         if !(Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE).contains(&stack_size) {
             return Err(Error::StackSize(stack_size));
         }
+        self.victims.check()?;
         let mut tasks = Vec::new();
         for worker in 0..workers {
             tasks.push(
@@ -139,11 +170,15 @@ impl<S: Scheduler> Builder<S> {
             members: tasks
                 .into_iter()
                 .enumerate()
-                .map(|(index, tasks)| Member::new(index, shared.as_ptr(), tasks))
+                .map(|(index, tasks)| {
+                    let walk = self.victims.walk(index, workers);
+                    Member::new(index, shared.as_ptr(), tasks, walk)
+                })
                 .collect(),
             sleep: Sleep::new(workers),
             inbox: Inbox::new(),
             stopping: AtomicBool::new(false),
+            steal_delay: self.steal_delay,
         });
         // Dropping it ends the workers that it has.
         let mut pool = Pool {

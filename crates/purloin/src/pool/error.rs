@@ -15,6 +15,13 @@ pub enum Error {
     Environment(String),
     /// A stack size out of range.
     StackSize(usize),
+    /// An option of the victim selection out of range.
+    Victims {
+        /// Its name.
+        option: &'static str,
+        /// What it was set to.
+        value: usize,
+    },
     /// The task stack of a worker could not be allocated.
     TaskStack {
         /// Which worker.
@@ -51,6 +58,9 @@ impl fmt::Display for Error {
                 Builder::MIN_STACK_SIZE,
                 Builder::MAX_STACK_SIZE,
             ),
+            Error::Victims { option, value } => {
+                write!(f, "victims: {option} must be from 1 to {most}, not {value}")
+            }
             Error::TaskStack {
                 worker,
                 stack_size,

@@ -1,5 +1,6 @@
 //! A worker as its pool knows it.
 
+use std::cell::{RefCell, RefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_utils::CachePadded;
@@ -7,7 +8,7 @@ use crossbeam_utils::CachePadded;
 use super::Shared;
 use crate::scheduler::Protocol;
 use crate::stats::{Count, Counters};
-use crate::victim::RandomStart;
+use crate::victim::Walk;
 
 /// One worker of a pool: its tasks, and its place among the others.
 #[repr(C)]
@@ -23,25 +24,31 @@ pub struct Member<S: Protocol> {
 
 /// Used by the worker's own thread only, but for reading the counters.
 struct Own {
-    victims: RandomStart,
+    /// Its way through its victims.
+    walk: RefCell<Box<dyn Walk>>,
     counters: Counters,
 }
 
-// SAFETY: `pool` outlives its members, and is `Sync`; `own.victims` is used by
+// SAFETY: `pool` outlives its members, and is `Sync`; `own.walk` is used by
 // the worker's own thread only; all else is `Sync`.
 unsafe impl<S: Protocol> Sync for Member<S> {}
 // SAFETY: as above; nothing is tied to a thread before the worker starts.
 unsafe impl<S: Protocol> Send for Member<S> {}
 
 impl<S: Protocol> Member<S> {
-    pub(super) fn new(index: usize, pool: *const Shared<S>, tasks: S::Tasks) -> Self {
+    pub(super) fn new(
+        index: usize,
+        pool: *const Shared<S>,
+        tasks: S::Tasks,
+        walk: Box<dyn Walk>,
+    ) -> Self {
         Member {
             tasks,
             index,
             pool,
             active: CachePadded::new(AtomicBool::new(false)),
             own: CachePadded::new(Own {
-                victims: RandomStart::new(index),
+                walk: RefCell::new(walk),
                 counters: Counters::default(),
             }),
         }
@@ -53,13 +60,21 @@ impl<S: Protocol> Member<S> {
         unsafe { &*self.pool }
     }
 
-    /// The others, in the order in which to look at them.
-    pub(crate) fn victims(&self) -> impl Iterator<Item = &Member<S>> {
-        let members = &self.pool().members;
-        self.own
-            .victims
-            .walk(self.index, members.len())
-            .map(|index| &members[index])
+    /// The others, from which a thief may steal: those that are active.
+    pub(crate) fn active_others(&self) -> impl Iterator<Item = &Member<S>> {
+        let others = self.pool().members.iter();
+        others.filter(|other| other.index != self.index && other.is_active())
+    }
+
+    /// This worker's way through its victims, on its own thread.
+    pub(crate) fn walk(&self) -> RefMut<'_, Box<dyn Walk>> {
+        self.own.walk.borrow_mut()
+    }
+
+    /// Runs what this worker has stolen.
+    pub(crate) fn run_stolen(&self, stolen: S::Stolen) {
+        self.pool().delay_steal();
+        S::run(self, stolen);
     }
 
     pub(crate) fn is_active(&self) -> bool {

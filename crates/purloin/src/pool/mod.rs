@@ -11,6 +11,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 pub use builder::Builder;
 pub use error::Error;
@@ -134,6 +135,7 @@ pub struct Shared<S: Protocol> {
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
     stopping: AtomicBool,
+    steal_delay: Duration,
 }
 
 impl<S: Protocol> Shared<S> {
@@ -179,6 +181,16 @@ impl<S: Protocol> Shared<S> {
         self.sleep.unpark_all();
     }
 
+    /// See [`Builder::steal_delay`].
+    fn delay_steal(&self) {
+        if !self.steal_delay.is_zero() {
+            let start = Instant::now();
+            while start.elapsed() < self.steal_delay {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
     /// The life of a worker's thread.
     fn serve(&self, index: usize) {
         let me = &self.members[index];
@@ -187,7 +199,7 @@ impl<S: Protocol> Shared<S> {
         loop {
             match idle::find(me) {
                 Work::Injected(job) => me.active(|| job(me)),
-                Work::Stolen(stolen) => me.active(|| S::run(me, stolen)),
+                Work::Stolen(stolen) => me.active(|| me.run_stolen(stolen)),
                 Work::Stop => return,
             }
         }

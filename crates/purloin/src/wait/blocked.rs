@@ -31,7 +31,7 @@ impl<S: Protocol> Shared<S> {
                 }
                 holder.pass_on();
                 woken_for_tasks = false;
-                S::run(me, stolen);
+                me.run_stolen(stolen);
                 patience = Patience::new();
                 continue;
             }

@@ -4,6 +4,7 @@ use super::Patience;
 use crate::pool::{Injected, Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::Count;
+use crate::victim::Walk;
 
 /// What an idle worker has found.
 pub(crate) enum Work<S: Protocol> {
@@ -18,15 +19,16 @@ pub(crate) enum Work<S: Protocol> {
 pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
     let pool = me.pool();
     pool.sleep.start_searching();
-    let mut patience = Patience::new();
+    let mut search = Search::begin(me);
     loop {
-        if let Some(work) = look(me, &mut patience) {
+        if let Some(work) = search.look() {
             pool.sleep.stop_searching();
             if let Work::Injected(_) | Work::Stolen(_) = work {
                 pass_on(pool);
             }
             return work;
         }
+        let patience = &mut search.patience;
         if patience.pause() {
             continue;
         }
@@ -36,44 +38,107 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
                 me.count(Count::Sleeps);
                 pool.sleep.sleep_idle(me.index, patience.doze(), || {
                     let mut found = pool.has_injected() || pool.is_stopping();
-                    for victim in active_victims(me) {
+                    for victim in me.active_others() {
                         found |= victim.has_something_asked_for();
                     }
                     found
                 });
             }
         }
-        patience.again();
+        search.again();
     }
 }
 
-/// One look at everything.
-fn look<S: Protocol>(me: &Member<S>, patience: &mut Patience) -> Option<Work<S>> {
-    let pool = me.pool();
-    if let Some(job) = pool.take_injected() {
-        return Some(Work::Injected(job));
+/// A search for work, from one task to the next.
+struct Search<'m, S: Protocol> {
+    me: &'m Member<S>,
+    patience: Patience,
+    /// Whether no attempt to steal has failed yet.
+    is_fresh: bool,
+}
+
+impl<'m, S: Protocol> Search<'m, S> {
+    fn begin(me: &'m Member<S>) -> Self {
+        me.walk().start();
+        Search {
+            me,
+            patience: Patience::new(),
+            is_fresh: true,
+        }
     }
-    if pool.is_stopping() {
-        return Some(Work::Stop);
+
+    /// Goes on after sleep or nap.
+    fn again(&mut self) {
+        self.me.walk().start();
+        self.patience.again();
+        self.is_fresh = true;
     }
-    for victim in active_victims(me) {
-        me.count(Count::StealAttempts);
-        if let Some(stolen) = S::steal(me, victim, patience.is_silent()) {
-            me.count(Count::Steals);
-            if !patience.has_asked() {
-                me.count(Count::FreeSteals);
-            }
+
+    /// One round of looking.
+    fn look(&mut self) -> Option<Work<S>> {
+        let pool = self.me.pool();
+        if let Some(job) = pool.take_injected() {
+            return Some(Work::Injected(job));
+        }
+        if pool.is_stopping() {
+            return Some(Work::Stop);
+        }
+        let mut walk = self.me.walk();
+        if self.is_fresh
+            && walk.samples() > 1
+            && let Some(victim) = self.sample(&mut **walk)
+            && let Some(stolen) = self.attempt(victim)
+        {
             return Some(Work::Stolen(stolen));
         }
-        if S::request(victim) {
-            patience.requested_anew();
+        while let Some(victim) = walk.next() {
+            let victim = &pool.members[victim];
+            if !victim.is_active() {
+                walk.met_thief();
+            } else if let Some(stolen) = self.attempt(victim) {
+                return Some(Work::Stolen(stolen));
+            }
         }
+        None
     }
-    None
-}
 
-fn active_victims<S: Protocol>(me: &Member<S>) -> impl Iterator<Item = &Member<S>> {
-    me.victims().filter(|victim| victim.is_active())
+    /// The victim with the task nearest to the root, of several.
+    fn sample(&self, walk: &mut dyn Walk) -> Option<&'m Member<S>> {
+        let mut best: Option<(usize, &Member<S>)> = None;
+        for _ in 0..walk.samples() {
+            let Some(victim) = walk.next() else { break };
+            let victim = &self.me.pool().members[victim];
+            if !victim.is_active() {
+                walk.met_thief();
+                break;
+            }
+            if !S::offers(victim) {
+                break;
+            }
+            let depth = S::offered_depth(victim);
+            if best.is_none_or(|(least, _)| depth < least) {
+                best = Some((depth, victim));
+            }
+        }
+        best.map(|(_, victim)| victim)
+    }
+
+    fn attempt(&mut self, victim: &Member<S>) -> Option<S::Stolen> {
+        self.me.count(Count::StealAttempts);
+        let stolen = S::steal(self.me, victim, self.patience.is_silent());
+        if stolen.is_some() {
+            self.me.count(Count::Steals);
+            if !self.patience.has_asked() {
+                self.me.count(Count::FreeSteals);
+            }
+        } else {
+            self.is_fresh = false;
+            if S::request(victim) {
+                self.patience.requested_anew();
+            }
+        }
+        stolen
+    }
 }
 
 /// Called by a worker that stops searching: others counted on it.

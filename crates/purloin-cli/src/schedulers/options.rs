@@ -1,0 +1,244 @@
+//! The options of Purloin's own schedulers.
+
+use std::time::Duration;
+
+/// What `--scheduler NAME:KEY=VALUE,…` can set.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Options {
+    /// Joins without a token.
+    pub free: bool,
+    pub forced: bool,
+    pub two_fields: bool,
+    pub sampling: bool,
+    pub sets: bool,
+    /// The least number of victims in a set (Wool's W).
+    pub set_size: Option<usize>,
+    /// How many thieves are to look at each victim (Wool's m).
+    pub thieves: Option<usize>,
+    pub samples: Option<usize>,
+    pub steal_delay: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            free: false,
+            forced: true,
+            two_fields: false,
+            sampling: false,
+            sets: false,
+            set_size: None,
+            thieves: None,
+            samples: None,
+            steal_delay: Duration::ZERO,
+        }
+    }
+}
+
+/// An option that some schedulers have.
+pub struct Choice {
+    pub key: &'static str,
+    /// What it may be.
+    pub values: &'static str,
+    pub about: &'static str,
+    /// Sets it, unless the value is none of those.
+    set: fn(&mut Options, &str) -> Option<()>,
+}
+
+pub const API: Choice = Choice {
+    key: "api",
+    values: "token or free",
+    about: "joins by the worker's token (usual), or by purloin::join without one",
+    set: |options, value| {
+        options.free = either(value, "token", "free")?;
+        Some(())
+    },
+};
+
+pub const FORCED: Choice = Choice {
+    key: "forced",
+    values: "on or off",
+    about: "thieves take tasks from a silent victim by force (usual), or wait",
+    set: |options, value| {
+        options.forced = either(value, "off", "on")?;
+        Some(())
+    },
+};
+
+pub const FIELDS: Choice = Choice {
+    key: "fields",
+    values: "one or two",
+    about: "a state moved by compare-and-swap (usual), or two and test-and-set",
+    set: |options, value| {
+        options.two_fields = either(value, "one", "two")?;
+        Some(())
+    },
+};
+
+pub const VICTIMS: Choice = Choice {
+    key: "victims",
+    values: "random, sampling, sets or sampling+sets",
+    about: "how thieves choose whom to steal from (usual: random)",
+    set: |options, value| {
+        (options.sampling, options.sets) = match value {
+            "random" => (false, false),
+            "sampling" => (true, false),
+            "sets" => (false, true),
+            "sampling+sets" => (true, true),
+            _ => return None,
+        };
+        Some(())
+    },
+};
+
+pub const SAMPLES: Choice = Choice {
+    key: "samples",
+    values: NUMBER,
+    about: "victims to compare at most, for sampling (usual: √workers)",
+    set: |options, value| {
+        options.samples = Some(number(value)?);
+        Some(())
+    },
+};
+
+pub const SET_SIZE: Choice = Choice {
+    key: "set-size",
+    values: NUMBER,
+    about: "victims in a set at least, for sets (usual: 12)",
+    set: |options, value| {
+        options.set_size = Some(number(value)?);
+        Some(())
+    },
+};
+
+pub const THIEVES: Choice = Choice {
+    key: "thieves",
+    values: NUMBER,
+    about: "thieves that look at each victim, for sets (usual: 4)",
+    set: |options, value| {
+        options.thieves = Some(number(value)?);
+        Some(())
+    },
+};
+
+pub const STEAL_DELAY: Choice = Choice {
+    key: "steal-delay",
+    values: "a time from 0ns to 1s, such as 4000ns or 20us",
+    about: "makes each steal dearer, for experiments (usual: 0ns)",
+    set: |options, value| {
+        options.steal_delay = time(value)?;
+        Some(())
+    },
+};
+
+impl Options {
+    /// Reads `KEY=VALUE,…`. The error is one line that says what is possible.
+    pub fn parse(scheduler: &str, choices: &[&Choice], text: &str) -> Result<Options, String> {
+        let mut options = Options::default();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let (key, value) = option.split_once('=').unwrap_or((option, ""));
+            let Some(choice) = choices.iter().find(|choice| choice.key == key) else {
+                let known: Vec<_> = choices.iter().map(|choice| choice.key).collect();
+                return Err(match known.is_empty() {
+                    true => format!("{scheduler} has no option {option:?}; it has none"),
+                    false => format!(
+                        "{scheduler} has no option {option:?}; there are: {}",
+                        known.join(", ")
+                    ),
+                });
+            };
+            (choice.set)(&mut options, value).ok_or_else(|| {
+                format!(
+                    "{scheduler}: {key} must be {}, not {value:?}",
+                    choice.values
+                )
+            })?;
+        }
+        let without = |kind: &str, key: &str| {
+            Err(format!("{scheduler}: {key} goes with victims={kind} only"))
+        };
+        if options.samples.is_some() && !options.sampling {
+            return without("sampling", SAMPLES.key);
+        }
+        if options.set_size.is_some() && !options.sets {
+            return without("sets", SET_SIZE.key);
+        }
+        if options.thieves.is_some() && !options.sets {
+            return without("sets", THIEVES.key);
+        }
+        Ok(options)
+    }
+}
+
+/// Whether the value is the second of two.
+fn either(value: &str, first: &str, second: &str) -> Option<bool> {
+    match value {
+        value if value == first => Some(false),
+        value if value == second => Some(true),
+        _ => None,
+    }
+}
+
+const NUMBER: &str = "a number from 1 to 4096";
+
+fn number(value: &str) -> Option<usize> {
+    let number = value.parse().ok()?;
+    (1..=purloin::Builder::MAX_WORKERS)
+        .contains(&number)
+        .then_some(number)
+}
+
+/// A time with its unit.
+pub fn time(value: &str) -> Option<Duration> {
+    let digits = value.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let nanoseconds = match &value[digits.len()..] {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return None,
+    };
+    let time = digits.parse::<u64>().ok()?.checked_mul(nanoseconds)?;
+    (time <= 1_000_000_000).then(|| Duration::from_nanos(time))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("4000ns"), Some(Duration::from_micros(4)));
+        assert_eq!(time("20us"), Some(Duration::from_micros(20)));
+        assert_eq!(time("1s"), Some(Duration::from_secs(1)));
+        for wrong in [
+            "",
+            "4",
+            "ns",
+            "-1ns",
+            "2s",
+            "1.5us",
+            "99999999999999999999s",
+        ] {
+            assert_eq!(time(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_and_what_is_right() {
+        let parse = |text| Options::parse("it", &[&VICTIMS, &SAMPLES, &STEAL_DELAY], text).err();
+        assert_eq!(parse("victims=sampling,samples=3"), None);
+        assert_eq!(
+            parse("samples=0,victims=sampling").unwrap(),
+            r#"it: samples must be a number from 1 to 4096, not "0""#
+        );
+        assert_eq!(
+            parse("samples=2").unwrap(),
+            "it: samples goes with victims=sampling only"
+        );
+        assert_eq!(
+            parse("api=free").unwrap(),
+            r#"it has no option "api=free"; there are: victims, samples, steal-delay"#
+        );
+    }
+}

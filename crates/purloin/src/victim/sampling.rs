@@ -1,0 +1,86 @@
+//! Sampling victim selection.
+
+use super::{Random, Selection, VictimSelection, Walk, in_range};
+use crate::pool::Error;
+
+/// Looks at several victims before the first steal of a search, and steals from
+/// the one whose task is the least deep in the program's tree, as that is
+/// likely to be the largest.
+///
+/// Sampling ends at a victim that has nothing to offer: then tasks are rare, and
+/// a thief should take what it finds. After a steal that failed it does not
+/// begin, and within one round no victim is sampled twice. If no sample shows a
+/// task, the search goes on in the order of `O`.
+///
+/// ```
+/// use purloin::{Pool, Sampling, Sets};
+///
+/// let pool = Pool::builder().victims(Sampling::new(Sets::default())).build()?;
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// Source: Wool, sections 2.1 and 5.2 (SAMP, SAMP+SET).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sampling<O = Random> {
+    order: O,
+    samples: Option<usize>,
+}
+
+impl<O: VictimSelection> Sampling<O> {
+    /// Samples in this order: up to about the square root of the number of
+    /// workers.
+    pub fn new(order: O) -> Self {
+        Sampling {
+            order,
+            samples: None,
+        }
+    }
+
+    /// How many victims to sample at most, from 1 to
+    /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
+    pub fn samples(mut self, samples: usize) -> Self {
+        self.samples = Some(samples);
+        self
+    }
+}
+
+impl<O: VictimSelection> Selection for Sampling<O> {
+    fn check(&self) -> Result<(), Error> {
+        self.order.check()?;
+        match self.samples {
+            Some(samples) => in_range("samples", samples),
+            None => Ok(()),
+        }
+    }
+
+    fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
+        let root = (workers as f64).sqrt().round() as usize;
+        Box::new(Sampler {
+            order: self.order.walk(me, workers),
+            samples: self.samples.unwrap_or(root),
+        })
+    }
+}
+
+struct Sampler {
+    order: Box<dyn Walk>,
+    samples: usize,
+}
+
+impl Walk for Sampler {
+    fn start(&mut self) {
+        self.order.start();
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        self.order.next()
+    }
+
+    fn met_thief(&mut self) {
+        self.order.met_thief();
+    }
+
+    fn samples(&self) -> usize {
+        self.samples
+    }
+}

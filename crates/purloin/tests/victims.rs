@@ -1,0 +1,92 @@
+//! Victim selection: every kind, with few workers and with many.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{busy, fib};
+use purloin::{
+    DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, TwoFields,
+    VictimSelection, Worker,
+};
+use std::time::Duration;
+
+/// A lopsided tree whose leaves take a moment, so that thieves get something.
+fn tree<W: Worker>(mut w: W, depth: u32) -> u64 {
+    if depth == 0 {
+        busy(Duration::from_micros(20));
+        return 1;
+    }
+    let (a, b) = w.join(
+        move |w| tree(w, depth - 1),
+        move |w| tree(w, depth.saturating_sub(3)),
+    );
+    a + b
+}
+
+fn leaves(depth: u32) -> u64 {
+    if depth == 0 {
+        return 1;
+    }
+    leaves(depth - 1) + leaves(depth.saturating_sub(3))
+}
+
+fn check<S: Scheduler + Default>(victims: impl VictimSelection + Clone) {
+    for workers in [1, 2, 7, 16, 63] {
+        let pool = Pool::builder()
+            .workers(workers)
+            .victims(victims.clone())
+            .scheduler(S::default())
+            .build()
+            .unwrap();
+        for _ in 0..3 {
+            assert_eq!(pool.run(|w| tree(w, 15)), leaves(15), "{workers} workers");
+            assert_eq!(pool.run(|w| fib(w, 18)), 2584, "{workers} workers");
+        }
+    }
+}
+
+fn check_all<S: Scheduler + Default>() {
+    check::<S>(Random);
+    check::<S>(<Sampling>::default());
+    check::<S>(<Sampling>::default().samples(63));
+    check::<S>(Sets::default());
+    // So small that thieves may have one another only.
+    check::<S>(Sets::default().least(1).multiplicity(1));
+    check::<S>(Sampling::new(Sets::default()));
+    check::<S>(Sampling::new(Sets::default().least(2).multiplicity(1)).samples(2));
+}
+
+#[test]
+fn every_selection_under_the_return_barrier() {
+    check_all::<ReturnBarrier>();
+}
+
+#[test]
+fn every_selection_under_the_direct_stack() {
+    check_all::<DirectStack<OneField>>();
+}
+
+#[test]
+fn every_selection_under_the_direct_stack_of_two_fields() {
+    check_all::<DirectStack<TwoFields>>();
+}
+
+#[test]
+fn options_out_of_range_are_named() {
+    let error = |victims: Sampling<Sets>| {
+        let pool = Pool::builder().workers(1).victims(victims).build();
+        pool.unwrap_err().to_string()
+    };
+    assert_eq!(
+        error(Sampling::new(Sets::default().least(0))),
+        "victims: least must be from 1 to 4096, not 0"
+    );
+    assert_eq!(
+        error(Sampling::new(Sets::default().multiplicity(5000))),
+        "victims: multiplicity must be from 1 to 4096, not 5000"
+    );
+    assert_eq!(
+        error(Sampling::new(Sets::default()).samples(0)),
+        "victims: samples must be from 1 to 4096, not 0"
+    );
+}
