@@ -73,7 +73,8 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
     fn unrelated<W: Worker>(mut w: W, tasks: u32, over: &AtomicBool) {
         if over.load(Relaxed) {
         } else if tasks == 1 {
-            busy(UNRELATED);
+            // Not busy: it must not take a core from the others.
+            std::thread::sleep(UNRELATED);
         } else {
             w.join(
                 |w| unrelated(w, tasks / 2, over),
@@ -104,6 +105,8 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
                     },
                     |w| {
                         busy_elsewhere.store(true, Release);
+                        // Not before, or the third worker would take it.
+                        eventually("the steal", || begun.load(Acquire));
                         unrelated(w, 64, &over);
                     },
                 )
@@ -112,8 +115,8 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
         })
         .collect();
     delays.sort();
-    // There are fewer cores than workers, perhaps, so that some are late.
-    assert!(delays[2] < UNRELATED / 4, "{delays:?}");
+    // The median: with fewer cores than workers, some are late.
+    assert!(delays[5] < UNRELATED / 4, "{delays:?}");
 }
 
 macro_rules! under {
