@@ -5,7 +5,7 @@
 
 use purloin::Worker;
 
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// The `n`-th Fibonacci number.
 ///
@@ -32,11 +32,17 @@ impl Kernel for Fib {
     const DESCRIPTION: Description = Description {
         name: "fib",
         about: "the n-th Fibonacci number by the naive recursion: tasks of one addition",
-        inputs: Inputs::Number { least: 0, most: 60 },
+        inputs: Inputs::Numbers(&[Range {
+            what: "indices",
+            least: 0,
+            most: 60,
+            usual: None,
+        }]),
         default: "40",
     };
 
-    fn prepare(n: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let n = input[0];
         Fib { n }
     }
 

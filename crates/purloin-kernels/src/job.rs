@@ -4,11 +4,13 @@ use std::fmt;
 
 use purloin::Worker;
 
+use crate::cholesky::Cholesky;
 use crate::fib::Fib;
-use crate::kernel::{Answer, Description, Kernel};
+use crate::kernel::{Answer, Description, Input, Kernel};
 use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
 use crate::skynet::Skynet;
+use crate::ssf::Ssf;
 use crate::stress::Stress;
 use crate::uts::Uts;
 
@@ -19,7 +21,7 @@ macro_rules! kernels {
         pub const KERNELS: &[Description] = &[$($Kernel::DESCRIPTION),*];
 
         /// For each of [`KERNELS`], its preparation.
-        const PREPARE: &[fn(u32) -> Instance] =
+        const PREPARE: &[fn(Input) -> Instance] =
             &[$(|input| Instance(Prepared::$Kernel($Kernel::prepare(input)))),*];
 
         // An enum, not a trait object, because running is generic.
@@ -49,14 +51,14 @@ macro_rules! kernels {
     };
 }
 
-kernels!(Fib, Stress, Nqueens, Uts, Multisort, Skynet);
+kernels!(Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf);
 
 /// A kernel and an input for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Its position in [`KERNELS`].
     kernel: usize,
-    input: u32,
+    input: Input,
 }
 
 impl Job {

@@ -16,7 +16,7 @@ pub trait Kernel: Send + Sync + Sized {
     /// # Panics
     ///
     /// May panic if `input` is none that [`Inputs::parse`] returns.
-    fn prepare(input: u32) -> Self;
+    fn prepare(input: Input) -> Self;
 
     /// Does the part that is timed, and returns what it has computed.
     ///
@@ -45,38 +45,100 @@ pub struct Description {
 /// from 0 to 60".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// A number in a range, both ends included.
-    Number {
-        /// The least number.
-        least: u32,
-        /// The greatest number.
-        most: u32,
-    },
+    /// Numbers, separated by commas.
+    Numbers(&'static [Range]),
     /// One of some names.
     Name(&'static [&'static str]),
 }
 
+/// One of the numbers that make up an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// What it means, in the plural.
+    pub what: &'static str,
+    /// The least number.
+    pub least: u32,
+    /// The greatest number.
+    pub most: u32,
+    /// What it is if it and all that follow are left out; they may not be if
+    /// there is nothing.
+    pub usual: Option<u32>,
+}
+
+/// How often a kernel repeats its work, where the user may say so.
+pub(crate) const REPETITIONS: Range = Range {
+    what: "repetitions",
+    least: 1,
+    most: 1_000_000,
+    usual: Some(1),
+};
+
+/// An input: the numbers, or the position of the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    values: [u32; Input::MOST],
+    len: usize,
+}
+
+impl Input {
+    /// The most numbers that an input may have.
+    const MOST: usize = 4;
+
+    fn new(values: &[u32]) -> Input {
+        let mut input = Input {
+            values: [0; Input::MOST],
+            len: values.len(),
+        };
+        input.values[..values.len()].copy_from_slice(values);
+        input
+    }
+}
+
+impl std::ops::Deref for Input {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.values[..self.len]
+    }
+}
+
 impl Inputs {
-    /// Reads an input: the number itself, or the position of the name. `None`
-    /// if it is not among these inputs.
-    pub fn parse(&self, text: &str) -> Option<u32> {
+    /// Reads an input. `None` if it is not among these.
+    pub fn parse(&self, text: &str) -> Option<Input> {
         match *self {
-            Inputs::Number { least, most } => {
-                let number = text.parse().ok()?;
-                (least..=most).contains(&number).then_some(number)
+            Inputs::Numbers(ranges) => {
+                let mut parts = text.split(',').fuse();
+                let mut values = Vec::new();
+                for range in ranges {
+                    let value = match parts.next() {
+                        Some(part) => part.parse().ok()?,
+                        None => range.usual?,
+                    };
+                    if !(range.least..=range.most).contains(&value) {
+                        return None;
+                    }
+                    values.push(value);
+                }
+                parts.next().is_none().then(|| Input::new(&values))
             }
             Inputs::Name(names) => {
                 let position = names.iter().position(|&name| name == text)?;
-                u32::try_from(position).ok()
+                Some(Input::new(&[u32::try_from(position).ok()?]))
             }
         }
     }
 
     /// The text of an input, such that [`Inputs::parse`] reads it back.
-    pub(crate) fn text(&self, input: u32) -> String {
+    pub(crate) fn text(&self, input: Input) -> String {
         match self {
-            Inputs::Number { .. } => input.to_string(),
-            Inputs::Name(names) => names[input as usize].to_owned(),
+            Inputs::Numbers(ranges) => {
+                // Numbers at the end are left out where they are as usual.
+                let unusual = |(range, value): (&Range, &u32)| range.usual != Some(*value);
+                let told = ranges.iter().zip(&*input).rposition(unusual);
+                let values = input.iter().take(told.map_or(0, |last| last + 1));
+                values.map(u32::to_string).collect::<Vec<_>>().join(",")
+            }
+            Inputs::Name(names) => names[input[0] as usize].to_owned(),
         }
     }
 }
@@ -84,7 +146,22 @@ impl Inputs {
 impl fmt::Display for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Inputs::Number { least, most } => write!(f, "a number from {least} to {most}"),
+            Inputs::Numbers([Range { least, most, .. }]) => {
+                write!(f, "a number from {least} to {most}")
+            }
+            Inputs::Numbers(ranges) => {
+                for (place, range) in ranges.iter().enumerate() {
+                    let Range {
+                        what, least, most, ..
+                    } = range;
+                    f.write_str(if place > 0 { "," } else { "" })?;
+                    match range.usual {
+                        None => write!(f, "<{what}: {least} to {most}>")?,
+                        Some(usual) => write!(f, "<{what}: {least} to {most}, usually {usual}>")?,
+                    }
+                }
+                Ok(())
+            }
             Inputs::Name([]) => Ok(()),
             Inputs::Name([only]) => f.write_str(only),
             Inputs::Name([first @ .., last]) => write!(f, "{} or {last}", first.join(", ")),

@@ -29,14 +29,16 @@
 //! Builds without optimisation need several times as much.
 #![deny(missing_docs)]
 
+mod cholesky;
 pub mod fib;
 mod job;
 mod kernel;
 pub mod multisort;
 pub mod nqueens;
 pub mod skynet;
+pub mod ssf;
 pub mod stress;
 pub mod uts;
 
 pub use job::{Error, Instance, Job, KERNELS};
-pub use kernel::{Answer, Description, Inputs, Kernel};
+pub use kernel::{Answer, Description, Input, Inputs, Kernel, Range};

@@ -5,7 +5,7 @@
 
 use purloin::Worker;
 
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Range};
 
 /// Below this many elements, sorting and merging are sequential, as in BOTS.
 const SEQUENTIAL: usize = 2048;
@@ -20,6 +20,12 @@ const SEQUENTIAL: usize = 2048;
 ///
 /// If the lengths differ.
 pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32]) {
+    sort_on(&mut w, numbers, scratch);
+}
+
+/// [`sort`] on a borrowed token, which can sort again and again.
+#[inline(always)]
+fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32]) {
     assert_eq!(numbers.len(), scratch.len());
     if numbers.len() < SEQUENTIAL {
         numbers.sort_unstable();
@@ -33,7 +39,7 @@ pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32]) {
         move |w| sort_into(w, high, high_scratch),
     );
     let (low, high) = scratch.split_at(half);
-    merge(w, low, high, numbers);
+    merge_on(w, low, high, numbers);
 }
 
 /// Sorts the two halves of `numbers` and merges them into `sorted`.
@@ -55,6 +61,12 @@ fn sort_into<W: Worker>(mut w: W, numbers: &mut [u32], sorted: &mut [u32]) {
 /// belongs. What is below both splits can then be merged independently of what
 /// is above.
 fn merge<W: Worker>(mut w: W, a: &[u32], b: &[u32], merged: &mut [u32]) {
+    merge_on(&mut w, a, b, merged);
+}
+
+/// [`merge`] on a borrowed token.
+#[inline(always)]
+fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32]) {
     if merged.len() < SEQUENTIAL {
         return merge_sequentially(a, b, merged);
     }
@@ -89,6 +101,9 @@ fn merge_sequentially(a: &[u32], b: &[u32], merged: &mut [u32]) {
 pub struct Multisort {
     numbers: Vec<u32>,
     scratch: Vec<u32>,
+    /// What is to be sorted again and again; empty if it is sorted once.
+    pristine: Vec<u32>,
+    repetitions: u32,
     /// Of the numbers, before they are sorted.
     fingerprint: Fingerprint,
 }
@@ -96,27 +111,42 @@ pub struct Multisort {
 impl Kernel for Multisort {
     const DESCRIPTION: Description = Description {
         name: "multisort",
-        about: "parallel merge sort of n random 32-bit integers",
-        inputs: Inputs::Number {
-            least: 1,
-            most: 200_000_000,
-        },
+        about: "parallel merge sort of random 32-bit integers, perhaps repeated",
+        inputs: Inputs::Numbers(&[
+            Range {
+                what: "integers",
+                least: 1,
+                most: 200_000_000,
+                usual: None,
+            },
+            REPETITIONS,
+        ]),
         default: "10000000",
     };
 
-    fn prepare(len: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let len = input[0];
         let numbers: Vec<u32> = random_numbers().take(len as usize).collect();
         Multisort {
             fingerprint: Fingerprint::of(&numbers),
             // A copy rather than zeros, so that the system has supplied all of
             // its memory before time is measured.
             scratch: numbers.clone(),
+            pristine: match input[1] {
+                1 => Vec::new(),
+                _ => numbers.clone(),
+            },
+            repetitions: input[1],
             numbers,
         }
     }
 
-    fn run<W: Worker>(&mut self, w: W) -> Answer {
-        sort(w, &mut self.numbers, &mut self.scratch);
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        sort_on(&mut w, &mut self.numbers, &mut self.scratch);
+        for _ in 1..self.repetitions {
+            self.numbers.copy_from_slice(&self.pristine);
+            sort_on(&mut w, &mut self.numbers, &mut self.scratch);
+        }
         Answer::Sorted
     }
 

@@ -4,7 +4,7 @@
 
 use purloin::Worker;
 
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// The largest board.
 const LARGEST: usize = 16;
@@ -115,14 +115,17 @@ impl Kernel for Nqueens {
     const DESCRIPTION: Description = Description {
         name: "nqueens",
         about: "all ways to place n queens on a board of n by n, none attacking another",
-        inputs: Inputs::Number {
+        inputs: Inputs::Numbers(&[Range {
+            what: "queens",
             least: 1,
             most: LARGEST as u32,
-        },
+            usual: None,
+        }]),
         default: "13",
     };
 
-    fn prepare(size: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let size = input[0];
         Nqueens { size: size as u8 }
     }
 

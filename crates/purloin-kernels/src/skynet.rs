@@ -5,7 +5,7 @@
 
 use purloin::Worker;
 
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 const FAN_OUT: u64 = 10;
 
@@ -51,11 +51,17 @@ impl Kernel for Skynet {
     const DESCRIPTION: Description = Description {
         name: "skynet",
         about: "the sum of 10^n numbered leaves of a tree of fan-out 10, by creating all its nodes",
-        inputs: Inputs::Number { least: 0, most: 8 },
+        inputs: Inputs::Numbers(&[Range {
+            what: "digits",
+            least: 0,
+            most: 8,
+            usual: None,
+        }]),
         default: "7",
     };
 
-    fn prepare(digits: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let digits = input[0];
         Skynet {
             leaves: FAN_OUT.pow(digits),
         }

@@ -6,7 +6,7 @@
 use purloin::Worker;
 
 use crate::fib::fibonacci;
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// Iterations of a leaf's loop, of 2 cycles each: Wool's leaf size.
 const ITERATIONS: u32 = 256;
@@ -69,14 +69,17 @@ impl Kernel for Stress {
     const DESCRIPTION: Description = Description {
         name: "stress",
         about: "balanced binary trees of a height, one after another, 2^20 leaves of 512 cycles in all",
-        inputs: Inputs::Number {
+        inputs: Inputs::Numbers(&[Range {
+            what: "heights",
             least: 0,
             most: HIGHEST,
-        },
+            usual: None,
+        }]),
         default: "12",
     };
 
-    fn prepare(height: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let height = input[0];
         Stress { height }
     }
 

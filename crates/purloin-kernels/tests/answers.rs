@@ -34,7 +34,7 @@ fn on(pool: &Pool, job: Job) -> String {
 }
 
 /// Checks jobs of one kernel, serially and on two and three workers.
-fn check(kernel: &str, answers: &[(u32, &str)]) {
+fn check<I: std::fmt::Display>(kernel: &str, answers: &[(I, &str)]) {
     let pools = [pool(2), pool(3)];
     for (input, answer) in answers {
         let job = Job::parse(&format!("{kernel}={input}")).expect("a job");
@@ -158,4 +158,26 @@ fn a_wrong_answer_is_noticed() {
             assert!(!instance.verify(&answer), "{}: {answer}", kernel.name);
         }
     }
+}
+
+#[test]
+fn cholesky_factors_matrices_of_any_size() {
+    let pools = [pool(2), pool(3)];
+    for rows in ["1", "2", "4", "5", "31", "125", "125,7", "250"] {
+        let job = Job::parse(&format!("cholesky={rows}")).expect("a job");
+        let blocks = serially(job);
+        for pool in &pools {
+            assert_eq!(on(pool, job), blocks, "{job}");
+        }
+    }
+}
+
+#[test]
+fn ssf_finds_the_longest_copies() {
+    check("ssf", &[("2", "0"), ("12,3", "19052")]);
+}
+
+#[test]
+fn multisort_sorts_again_and_again() {
+    check("multisort", &[("10000,3", "sorted")]);
 }

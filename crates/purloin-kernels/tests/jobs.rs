@@ -21,7 +21,14 @@ fn every_kernel_has_a_default_input() {
 
 #[test]
 fn a_job_is_read_back_from_its_text() {
-    for text in ["fib=0", "fib=60", "stress=20", "nqueens=16", "uts=T3L"] {
+    for text in [
+        "fib=0",
+        "fib=60",
+        "stress=20",
+        "uts=T3L",
+        "ssf=16",
+        "multisort=9,2",
+    ] {
         assert_eq!(Job::parse(text).expect("a job").to_string(), text);
     }
 }
@@ -29,9 +36,9 @@ fn a_job_is_read_back_from_its_text() {
 #[test]
 fn inputs_just_out_of_range_are_refused() {
     for kernel in KERNELS {
-        if let Inputs::Number { least, most } = kernel.inputs {
+        if let Inputs::Numbers([first, ..]) = kernel.inputs {
             let parse = |input: i64| Job::parse(&format!("{}={input}", kernel.name));
-            let (least, most) = (i64::from(least), i64::from(most));
+            let (least, most) = (i64::from(first.least), i64::from(first.most));
             assert!(parse(least).is_ok() && parse(most).is_ok());
             assert!(parse(least - 1).is_err() && parse(most + 1).is_err());
         }
@@ -42,7 +49,7 @@ fn inputs_just_out_of_range_are_refused() {
 fn errors_name_the_culprit_and_what_is_possible() {
     assert_eq!(
         error("foo=3"),
-        r#"no kernel "foo"; there are: fib, stress, nqueens, uts, multisort, skynet"#
+        r#"no kernel "foo"; there are: fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf"#
     );
     assert_eq!(
         error("fib=abc"),
@@ -52,12 +59,27 @@ fn errors_name_the_culprit_and_what_is_possible() {
         error("nqueens="),
         r#"nqueens: input must be a number from 1 to 16, not """#
     );
+    for input in ["9,0", "9,2,3", "9,", ",2", "9,x"] {
+        assert_eq!(
+            error(&format!("multisort={input}")),
+            format!(
+                "multisort: input must be <integers: 1 to 200000000>,\
+                 <repetitions: 1 to 1000000, usually 1>, not {input:?}"
+            )
+        );
+    }
     assert_eq!(
         error("uts=T4"),
         r#"uts: input must be T1, T2, T3 or T3L, not "T4""#
     );
     assert_eq!(
         error(""),
-        r#"no kernel ""; there are: fib, stress, nqueens, uts, multisort, skynet"#
+        r#"no kernel ""; there are: fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf"#
     );
+}
+
+#[test]
+fn what_is_usual_may_be_left_out() {
+    assert_eq!(Job::parse("multisort=9,1"), Job::parse("multisort=9"));
+    assert_eq!(Job::parse("ssf=12,1").expect("a job").to_string(), "ssf=12");
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use purloin::Worker;
 
-use crate::kernel::{Answer, Description, Inputs, Kernel};
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
 pub use stream::Stream;
 pub use tree::{Shape, TREES, Tree};
 
@@ -152,7 +152,8 @@ impl Kernel for Uts {
         default: "T3",
     };
 
-    fn prepare(input: u32) -> Self {
+    fn prepare(input: Input) -> Self {
+        let input = input[0];
         Uts {
             tree: &TREES[input as usize],
         }

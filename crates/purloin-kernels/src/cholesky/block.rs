@@ -1,0 +1,50 @@
+//! Dense blocks, the leaves of a sparse matrix.
+
+/// Rows and columns of a block.
+pub(super) const SIDE: usize = 4;
+
+/// A dense block, by rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Block(pub [[f64; SIDE]; SIDE]);
+
+impl Block {
+    pub(super) const ZERO: Block = Block([[0.0; SIDE]; SIDE]);
+
+    /// Replaces the lower half by the factor *l* with *l*·*l*ᵀ = this.
+    pub(super) fn factor(&mut self) {
+        let a = &mut self.0;
+        for k in 0..SIDE {
+            for j in 0..k {
+                a[k][k] -= a[k][j] * a[k][j];
+            }
+            a[k][k] = a[k][k].sqrt();
+            for i in k + 1..SIDE {
+                for j in 0..k {
+                    a[i][k] -= a[i][j] * a[k][j];
+                }
+                a[i][k] /= a[k][k];
+            }
+        }
+    }
+
+    /// Replaces this by the *x* with *x*·*l*ᵀ = this.
+    pub(super) fn solve(&mut self, l: &Block) {
+        for row in &mut self.0 {
+            for k in 0..SIDE {
+                for j in 0..k {
+                    row[k] -= row[j] * l.0[k][j];
+                }
+                row[k] /= l.0[k][k];
+            }
+        }
+    }
+
+    /// Subtracts *a*·*b*ᵀ.
+    pub(super) fn subtract(&mut self, a: &Block, b: &Block) {
+        for (row, a) in self.0.iter_mut().zip(&a.0) {
+            for (r, b) in row.iter_mut().zip(&b.0) {
+                *r -= a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Sparse matrices as trees of quadrants.
+
+use super::block::{Block, SIDE};
+
+/// A quadrant, or nothing if all of it is zero.
+pub(super) type Quadrant = Option<Box<Node>>;
+
+/// A square matrix whose side is [`SIDE`] times a power of two.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Leaf(Block),
+    /// Upper left, upper right, lower left, lower right.
+    Inner(Box<[Quadrant; 4]>),
+}
+
+impl Node {
+    /// The number of blocks that are there.
+    pub(super) fn blocks(&self) -> u64 {
+        match self {
+            Node::Leaf(_) => 1,
+            Node::Inner(quadrants) => quadrants.iter().flatten().map(|node| node.blocks()).sum(),
+        }
+    }
+
+    /// All zeros.
+    fn empty(side: usize) -> Node {
+        match side {
+            SIDE => Node::Leaf(Block::ZERO),
+            _ => Node::Inner(Default::default()),
+        }
+    }
+
+    /// Where the element is, in a matrix of this side.
+    fn element(&mut self, side: usize, row: usize, column: usize) -> &mut f64 {
+        match self {
+            Node::Leaf(block) => &mut block.0[row][column],
+            Node::Inner(quadrants) => {
+                let half = side / 2;
+                let quadrant = &mut quadrants[2 * (row / half) + column / half];
+                quadrant
+                    .get_or_insert_with(|| Box::new(Node::empty(half)))
+                    .element(half, row % half, column % half)
+            }
+        }
+    }
+
+    /// Calls `f` with row, column and value of every element that is there, of
+    /// a matrix of this side whose first element is at `origin`.
+    fn for_each(&self, side: usize, origin: (usize, usize), f: &mut impl FnMut(usize, usize, f64)) {
+        match self {
+            Node::Leaf(block) => {
+                for (row, values) in block.0.iter().enumerate() {
+                    for (column, &value) in values.iter().enumerate() {
+                        f(origin.0 + row, origin.1 + column, value);
+                    }
+                }
+            }
+            Node::Inner(quadrants) => {
+                let half = side / 2;
+                for (place, node) in quadrants.iter().enumerate() {
+                    if let Some(node) = node {
+                        let (down, right) = (place / 2 * half, place % 2 * half);
+                        node.for_each(half, (origin.0 + down, origin.1 + right), f);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Non-zeros of each row beside the diagonal, as far as there is room.
+const A_ROW: usize = 4;
+
+/// A symmetric positive definite matrix, by its elements on the diagonal and
+/// below.
+#[derive(Debug)]
+pub(super) struct Matrix {
+    side: usize,
+    /// Row, column, value.
+    elements: Vec<(usize, usize, f64)>,
+}
+
+impl Matrix {
+    /// A random matrix with so many rows. Those that fill it up to a power of
+    /// two are the identity's.
+    pub(super) fn random(rows: usize) -> Matrix {
+        let side = rows.div_ceil(SIDE).next_power_of_two() * SIDE;
+        let mut random = Random(0x9E37_79B9_7F4A_7C15);
+        let mut elements = Vec::new();
+        // Larger than the rest of its row together, the diagonal makes the
+        // matrix positive definite.
+        let mut diagonal = vec![1.0; side];
+        for row in 1..rows {
+            let mut columns: Vec<usize> = (0..A_ROW).map(|_| random.below(row)).collect();
+            columns.sort_unstable();
+            columns.dedup();
+            for column in columns {
+                let value = random.below(1000) as f64 / 1000.0 - 0.5;
+                diagonal[row] += value.abs();
+                diagonal[column] += value.abs();
+                elements.push((row, column, value));
+            }
+        }
+        let diagonal = diagonal.into_iter().enumerate();
+        elements.extend(diagonal.map(|(row, value)| (row, row, value)));
+        Matrix { side, elements }
+    }
+
+    /// The diagonal and what is below.
+    pub(super) fn lower_half(&self) -> Node {
+        let mut node = Node::empty(self.side);
+        for &(row, column, value) in &self.elements {
+            *node.element(self.side, row, column) = value;
+        }
+        node
+    }
+
+    /// Whether this is *l*·*l*ᵀ: both give the same times a random vector.
+    pub(super) fn is_square_of(&self, l: &Node) -> bool {
+        let mut random = Random(1);
+        let vector: Vec<f64> = (0..self.side)
+            .map(|_| random.below(2000) as f64 - 1000.0)
+            .collect();
+        let mut expected = vec![0.0; self.side];
+        for &(row, column, value) in &self.elements {
+            expected[row] += value * vector[column];
+            if row != column {
+                expected[column] += value * vector[row];
+            }
+        }
+        // Of the factor, what is above the diagonal is not part.
+        let mut transposed = vec![0.0; self.side];
+        l.for_each(self.side, (0, 0), &mut |row, column, value| {
+            if row >= column {
+                transposed[column] += value * vector[row];
+            }
+        });
+        let mut product = vec![0.0; self.side];
+        l.for_each(self.side, (0, 0), &mut |row, column, value| {
+            if row >= column {
+                product[row] += value * transposed[column];
+            }
+        });
+        let scale = expected.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
+        let pairs = expected.iter().zip(&product);
+        // Not a number is not near anything.
+        pairs
+            .into_iter()
+            .all(|(x, y)| (x - y).abs() <= 1e-9 * scale)
+    }
+}
+
+/// Marsaglia's xorshift generator.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (((self.0 >> 32) * n as u64) >> 32) as usize
+    }
+}
