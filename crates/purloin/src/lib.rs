@@ -64,7 +64,7 @@ mod worker;
 pub use free::{finish, join};
 pub use pool::{Builder, Error, Pool, global};
 pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};
-pub use stats::{Counted, Stats};
+pub use stats::{Counted, Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 

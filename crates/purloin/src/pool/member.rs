@@ -2,12 +2,13 @@
 
 use std::cell::{RefCell, RefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
 use super::Shared;
 use crate::scheduler::Protocol;
-use crate::stats::{Count, Counters};
+use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
 
 /// One worker of a pool: its tasks, and its place among the others.
@@ -27,6 +28,7 @@ struct Own {
     /// Its way through its victims.
     walk: RefCell<Box<dyn Walk>>,
     counters: Counters,
+    timer: Timer,
 }
 
 // SAFETY: `pool` outlives its members, and is `Sync`; `own.walk` is used by
@@ -41,6 +43,7 @@ impl<S: Protocol> Member<S> {
         pool: *const Shared<S>,
         tasks: S::Tasks,
         walk: Box<dyn Walk>,
+        timed: bool,
     ) -> Self {
         Member {
             tasks,
@@ -50,6 +53,7 @@ impl<S: Protocol> Member<S> {
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
                 counters: Counters::default(),
+                timer: Timer::new(timed),
             }),
         }
     }
@@ -73,7 +77,15 @@ impl<S: Protocol> Member<S> {
 
     /// Runs what this worker has stolen.
     pub(crate) fn run_stolen(&self, stolen: S::Stolen) {
-        self.pool().delay_steal();
+        let delay = self.pool().steal_delay;
+        if !delay.is_zero() {
+            let running = self.timer().turn_to_stealing();
+            let start = Instant::now();
+            while start.elapsed() < delay {
+                std::hint::spin_loop();
+            }
+            self.timer().turn(running);
+        }
         S::run(self, stolen);
     }
 
@@ -88,12 +100,18 @@ impl<S: Protocol> Member<S> {
             // Whoever sleeps has asked those that were active then.
             S::request(self);
         }
+        self.timer().turn(Activity::Application);
         work();
+        self.timer().turn(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn count(&self, count: Count) {
         self.own.counters.add(count);
+    }
+
+    pub(crate) fn timer(&self) -> &Timer {
+        &self.own.timer
     }
 
     pub(super) fn counters(&self) -> &Counters {

@@ -11,7 +11,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use builder::Builder;
 pub use error::Error;
@@ -22,7 +22,7 @@ pub use member::Member;
 
 use crate::scheduler::Protocol;
 use crate::scheduler::{ReturnBarrier, Scheduler};
-use crate::stats::Stats;
+use crate::stats::{Stats, Times};
 use crate::wait::idle::{self, Work};
 use crate::wait::sleep::Sleep;
 use inbox::Inbox;
@@ -96,6 +96,28 @@ impl<S: Scheduler> Pool<S> {
     }
 }
 
+impl<S: Scheduler> Pool<S> {
+    /// Where each worker's time has gone since the pool was made; all zero
+    /// unless it was made to be [timed](Builder::timed).
+    ///
+    /// Take it before and after, and subtract:
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// let pool = Pool::builder().workers(2).timed(true).build()?;
+    /// let before = pool.times();
+    /// pool.run(|mut w| w.join(|_| (), |_| ()));
+    /// for (after, before) in pool.times().into_iter().zip(before) {
+    ///     println!("searched for {:?}", (after - before).searching);
+    /// }
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    pub fn times(&self) -> Vec<Times> {
+        let members = self.shared.members.iter();
+        members.map(|member| member.timer().read()).collect()
+    }
+}
+
 impl<S: Scheduler> std::fmt::Debug for Pool<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pool")
@@ -135,6 +157,7 @@ pub struct Shared<S: Protocol> {
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
     stopping: AtomicBool,
+    /// See [`Builder::steal_delay`].
     steal_delay: Duration,
 }
 
@@ -179,16 +202,6 @@ impl<S: Protocol> Shared<S> {
     fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.sleep.unpark_all();
-    }
-
-    /// See [`Builder::steal_delay`].
-    fn delay_steal(&self) {
-        if !self.steal_delay.is_zero() {
-            let start = Instant::now();
-            while start.elapsed() < self.steal_delay {
-                std::hint::spin_loop();
-            }
-        }
     }
 
     /// The life of a worker's thread.

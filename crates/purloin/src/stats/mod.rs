@@ -5,9 +5,13 @@
 //! all while a program runs, as that would cost as much as a join; how many
 //! there are is a property of the program, and [`Counted`] finds it out.
 
+pub(crate) mod clock;
 mod counted;
+mod times;
 
 pub use counted::Counted;
+pub use times::Times;
+pub(crate) use times::{Activity, Timer};
 
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};

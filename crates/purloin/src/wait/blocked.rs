@@ -3,7 +3,7 @@
 use super::Patience;
 use crate::pool::{Member, Shared};
 use crate::scheduler::Protocol;
-use crate::stats::Count;
+use crate::stats::{Activity, Count};
 
 impl<S: Protocol> Shared<S> {
     /// Blocks `me` until `is_done`, that is, until the task that `holder` has
@@ -19,19 +19,24 @@ impl<S: Protocol> Shared<S> {
         steal: impl Fn(bool) -> Option<S::Stolen>,
         wake_me: impl Fn() -> bool,
     ) {
+        let outer = me.timer().turn(Activity::SearchingInJoin);
         let mut patience = Patience::new();
         // Whether a wake-up for the holder's tasks is ours to pass on.
         let mut woken_for_tasks = false;
         while !is_done() {
             me.count(Count::StealAttempts);
+            let begin = me.timer().attempt();
             if let Some(stolen) = steal(patience.is_silent()) {
+                me.timer().stolen(begin);
                 me.count(Count::Steals);
                 if !patience.has_asked() {
                     me.count(Count::FreeSteals);
                 }
                 holder.pass_on();
                 woken_for_tasks = false;
+                me.timer().turn(Activity::ApplicationInJoin);
                 me.run_stolen(stolen);
+                me.timer().turn(Activity::SearchingInJoin);
                 patience = Patience::new();
                 continue;
             }
@@ -63,5 +68,6 @@ impl<S: Protocol> Shared<S> {
         if woken_for_tasks {
             holder.pass_on();
         }
+        me.timer().turn(outer);
     }
 }

@@ -125,8 +125,10 @@ impl<'m, S: Protocol> Search<'m, S> {
 
     fn attempt(&mut self, victim: &Member<S>) -> Option<S::Stolen> {
         self.me.count(Count::StealAttempts);
+        let begin = self.me.timer().attempt();
         let stolen = S::steal(self.me, victim, self.patience.is_silent());
         if stolen.is_some() {
+            self.me.timer().stolen(begin);
             self.me.count(Count::Steals);
             if !self.patience.has_asked() {
                 self.me.count(Count::FreeSteals);

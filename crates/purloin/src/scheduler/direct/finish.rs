@@ -29,6 +29,7 @@ use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack};
 use crate::pool::Shared;
+use crate::stats::Activity;
 use crate::worker::{Scope, Worker};
 
 /// With so many tasks of its own unstolen, a spawner runs the next at once:
@@ -215,12 +216,14 @@ impl<S: Direct> Finish<S> {
         let Some(escaped) = self.escaped.get() else {
             return;
         };
+        let outer = member.timer().turn(Activity::SearchingInJoin);
         while run_escaped(escaped, self.owner, member) {}
         member.pool().sleep.park_until(member.index, || {
             while run_escaped(escaped, self.owner, member) {}
             // Acquire: what the tasks did happened before the finish ends.
             escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0
         });
+        member.timer().turn(outer);
     }
 }
 
@@ -229,7 +232,9 @@ fn run_escaped<S: Direct>(escaped: &Escaped<S>, owner: usize, member: &Member<S>
     let Some(task) = escaped.pop() else {
         return false;
     };
+    let outer = member.timer().turn_to_application();
     task(member);
+    member.timer().turn(outer);
     let before = escaped
         .pending
         .fetch_sub(1, std::sync::atomic::Ordering::Release);

@@ -1,0 +1,217 @@
+//! Where a worker's time goes.
+
+use std::ops::Sub;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::time::Duration;
+
+use super::clock::{ticks, to_time};
+
+/// What a worker does; also its place among the totals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Activity {
+    Application,
+    Stealing,
+    Searching,
+    ApplicationInJoin,
+    StealingInJoin,
+    SearchingInJoin,
+}
+
+const ACTIVITIES: usize = Activity::SearchingInJoin as usize + 1;
+
+/// One worker's stop-watch: off, or on one of the activities.
+///
+/// Its own worker writes it, at the turns between activities only, which are
+/// all off the fast path. Others may take a reading at any time.
+pub(crate) struct Timer {
+    is_on: bool,
+    /// Odd while the worker is writing.
+    version: AtomicUsize,
+    activity: AtomicUsize,
+    /// Since when, in ticks.
+    since: AtomicU64,
+    totals: [AtomicU64; ACTIVITIES],
+}
+
+impl Timer {
+    pub(crate) fn new(is_on: bool) -> Timer {
+        Timer {
+            is_on,
+            version: AtomicUsize::new(0),
+            activity: AtomicUsize::new(Activity::Searching as usize),
+            since: AtomicU64::new(ticks()),
+            totals: Default::default(),
+        }
+    }
+
+    /// Goes over to another activity; returns the last.
+    pub(crate) fn turn(&self, to: Activity) -> Activity {
+        let last = self.activity();
+        if self.is_on {
+            self.write(|| {
+                self.add(last, ticks());
+                self.activity.store(to as usize, Ordering::Relaxed);
+            });
+        }
+        last
+    }
+
+    /// Goes over to the program, in a join or not as now; returns the last
+    /// activity.
+    pub(crate) fn turn_to_application(&self) -> Activity {
+        match self.activity() {
+            Activity::SearchingInJoin => self.turn(Activity::ApplicationInJoin),
+            activity => self.turn(match activity {
+                Activity::ApplicationInJoin => activity,
+                _ => Activity::Application,
+            }),
+        }
+    }
+
+    /// Goes over to stealing, in a join or not as now; returns the last activity.
+    pub(crate) fn turn_to_stealing(&self) -> Activity {
+        match self.activity() {
+            Activity::ApplicationInJoin => self.turn(Activity::StealingInJoin),
+            _ => self.turn(Activity::Stealing),
+        }
+    }
+
+    /// When an attempt to steal begins.
+    pub(crate) fn attempt(&self) -> u64 {
+        if self.is_on { ticks() } else { 0 }
+    }
+
+    /// The attempt that began then has succeeded: it was a steal, what came
+    /// before was search.
+    pub(crate) fn stolen(&self, begin: u64) {
+        if !self.is_on {
+            return;
+        }
+        let searching = self.activity();
+        let stealing = match searching {
+            Activity::SearchingInJoin => Activity::StealingInJoin,
+            _ => Activity::Stealing,
+        };
+        self.write(|| {
+            self.add(searching, begin);
+            self.add(stealing, ticks());
+        });
+    }
+
+    fn activity(&self) -> Activity {
+        use Activity::*;
+        const ALL: [Activity; ACTIVITIES] = [
+            Application,
+            Stealing,
+            Searching,
+            ApplicationInJoin,
+            StealingInJoin,
+            SearchingInJoin,
+        ];
+        ALL[self.activity.load(Ordering::Relaxed)]
+    }
+
+    fn add(&self, activity: Activity, until: u64) {
+        let since = self.since.load(Ordering::Relaxed);
+        let total = &self.totals[activity as usize];
+        // Counters of two cores may differ by a little.
+        let sum = total.load(Ordering::Relaxed) + until.saturating_sub(since);
+        total.store(sum, Ordering::Relaxed);
+        self.since.store(until, Ordering::Relaxed);
+    }
+
+    fn write(&self, change: impl FnOnce()) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version + 1, Ordering::Relaxed);
+        // A reader that sees any of the change sees the odd version.
+        fence(Ordering::Release);
+        change();
+        self.version.store(version + 2, Ordering::Release);
+    }
+
+    /// A reading, with what the current activity has taken so far.
+    pub(crate) fn read(&self) -> Times {
+        loop {
+            let version = self.version.load(Ordering::Acquire);
+            let mut ticks_of = [0; ACTIVITIES];
+            for (ticks, total) in ticks_of.iter_mut().zip(&self.totals) {
+                *ticks = total.load(Ordering::Relaxed);
+            }
+            if self.is_on {
+                let since = self.since.load(Ordering::Relaxed);
+                ticks_of[self.activity() as usize] += ticks().saturating_sub(since);
+            }
+            // Orders the loads above before the second look at the version.
+            fence(Ordering::Acquire);
+            if version.is_multiple_of(2) && version == self.version.load(Ordering::Relaxed) {
+                let time = |activity: Activity| to_time(ticks_of[activity as usize] as f64);
+                return Times {
+                    application: time(Activity::Application),
+                    stealing: time(Activity::Stealing),
+                    searching: time(Activity::Searching),
+                    application_in_join: time(Activity::ApplicationInJoin),
+                    stealing_in_join: time(Activity::StealingInJoin),
+                    searching_in_join: time(Activity::SearchingInJoin),
+                };
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
+///
+/// Each kind of time is told apart by whether the worker was blocked in a join
+/// (or at the end of a finish) meanwhile, waiting for a stolen task.
+///
+/// Source: Wool, section 5.3 (Figure 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Times {
+    /// Running the program.
+    pub application: Duration,
+    /// Steals that succeeded.
+    pub stealing: Duration,
+    /// Looking for work in vain, and sleeping.
+    pub searching: Duration,
+    /// Running descendants of the awaited task: leapfrogging.
+    pub application_in_join: Duration,
+    /// Steals of such.
+    pub stealing_in_join: Duration,
+    /// Waiting.
+    pub searching_in_join: Duration,
+}
+
+impl Times {
+    /// All of it: how long the worker has lived.
+    pub fn total(&self) -> Duration {
+        self.application
+            + self.stealing
+            + self.searching
+            + self.application_in_join
+            + self.stealing_in_join
+            + self.searching_in_join
+    }
+}
+
+impl Sub for Times {
+    type Output = Times;
+
+    /// What happened between `earlier` and this.
+    fn sub(self, earlier: Times) -> Times {
+        Times {
+            application: self.application.saturating_sub(earlier.application),
+            stealing: self.stealing.saturating_sub(earlier.stealing),
+            searching: self.searching.saturating_sub(earlier.searching),
+            application_in_join: self
+                .application_in_join
+                .saturating_sub(earlier.application_in_join),
+            stealing_in_join: self
+                .stealing_in_join
+                .saturating_sub(earlier.stealing_in_join),
+            searching_in_join: self
+                .searching_in_join
+                .saturating_sub(earlier.searching_in_join),
+        }
+    }
+}
