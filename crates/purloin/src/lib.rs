@@ -54,6 +54,7 @@
 
 mod free;
 mod pool;
+mod profile;
 mod scheduler;
 mod stats;
 mod sync;
@@ -63,6 +64,7 @@ mod worker;
 
 pub use free::{finish, join};
 pub use pool::{Builder, Error, Pool, global};
+pub use profile::{Profile, Profiler, Program, Span, profile};
 pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};
 pub use stats::{Counted, Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};

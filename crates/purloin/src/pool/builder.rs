@@ -40,6 +40,18 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     scheduler: S,
 }
 
+impl<S: Scheduler> std::fmt::Debug for Builder<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("stack_size", &self.stack_size)
+            .field("pinned", &self.pinned)
+            .field("steal_delay", &self.steal_delay)
+            .field("timed", &self.timed)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Builder {
     fn default() -> Self {
         Builder {

@@ -13,7 +13,7 @@ pub use counted::Counted;
 pub use times::Times;
 pub(crate) use times::{Activity, Timer};
 
-use std::ops::Sub;
+use std::ops::{AddAssign, Sub};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A counted event; also its place in [`Counters`].
@@ -94,6 +94,19 @@ impl Stats {
         self.leapfrogs += counters.get(Count::Leapfrogs);
         self.publications += counters.get(Count::Publications);
         self.sleeps += counters.get(Count::Sleeps);
+    }
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Stats) {
+        self.steals += other.steals;
+        self.steal_attempts += other.steal_attempts;
+        self.free_steals += other.free_steals;
+        self.forced_steals += other.forced_steals;
+        self.back_outs += other.back_outs;
+        self.leapfrogs += other.leapfrogs;
+        self.publications += other.publications;
+        self.sleeps += other.sleeps;
     }
 }
 

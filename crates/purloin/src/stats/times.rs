@@ -1,6 +1,6 @@
 //! Where a worker's time goes.
 
-use std::ops::Sub;
+use std::ops::{AddAssign, Sub};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
@@ -191,6 +191,17 @@ impl Times {
             + self.application_in_join
             + self.stealing_in_join
             + self.searching_in_join
+    }
+}
+
+impl AddAssign for Times {
+    fn add_assign(&mut self, other: Times) {
+        self.application += other.application;
+        self.stealing += other.stealing;
+        self.searching += other.searching;
+        self.application_in_join += other.application_in_join;
+        self.stealing_in_join += other.stealing_in_join;
+        self.searching_in_join += other.searching_in_join;
     }
 }
 

@@ -1,0 +1,378 @@
+//! Why is my program not faster? Work, span and where the time goes.
+//!
+//! # How work and span are measured
+//!
+//! The program's serial elision is run by a [`Worker`] that reads the
+//! processor's clock at every beginning and end of a task. What lies between
+//! two readings is a *strand*. A strand may take less than a reading does, and
+//! one interrupt is longer than the whole span of a fine-grained program; so
+//! the run is repeated, and of each strand the shortest time counts. What a
+//! reading costs is taken off, and all strands are scaled so that together they
+//! take as long as the plain serial elision.
+//!
+//! Programs with too many strands to keep them all are measured by one run
+//! without that filter, and those whose strands are not the same each time too.
+//!
+//! Source: Wool, sections 5.1 to 5.3.
+
+mod recorder;
+mod sink;
+mod span;
+
+use std::time::{Duration, Instant};
+
+use self::recorder::Recorder;
+use self::sink::{Sink, Strands};
+use self::span::Evaluator;
+use crate::pool::{Builder, Error, Pool};
+use crate::scheduler::{ReturnBarrier, Scheduler, Serial};
+use crate::stats::clock::{nanoseconds_per_tick, ticks, to_time};
+use crate::stats::{Stats, Times};
+use crate::worker::Worker;
+
+/// A program to be profiled: generic over its worker, and repeatable.
+pub trait Program: Send {
+    /// Does what is not to be timed, before each run; at first nothing.
+    fn prepare(&mut self) {}
+
+    /// Runs the program once. What it computes, it keeps.
+    fn run<W: Worker>(&mut self, w: W);
+}
+
+/// Runs a program again and again, and says why it is not faster: its work and
+/// span, its tasks and steals, and where the workers' time goes.
+///
+/// It uses one worker for each available core; see [`Profiler`] for options.
+///
+/// ```
+/// use purloin::{Program, Worker, profile};
+///
+/// struct Fib(u32, u64);
+///
+/// impl Program for Fib {
+///     fn run<W: Worker>(&mut self, w: W) {
+///         self.1 = fib(w, self.0);
+///     }
+/// }
+///
+/// fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let profile = profile(&mut Fib(20, 0))?;
+/// assert_eq!(profile.tasks, 10945);
+/// println!("parallelism {:.0}", profile.ideal.parallelism);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the pool cannot be made.
+///
+/// # Panics
+///
+/// If the program does. One that catches a panic of its own tasks, inside, is
+/// not measured rightly.
+///
+/// Source: Wool, section 5.
+pub fn profile(program: &mut impl Program) -> Result<Profile, Error> {
+    Profiler::new(Pool::builder()).profile(program)
+}
+
+/// The options of a [`profile`].
+#[derive(Debug)]
+pub struct Profiler<S: Scheduler = ReturnBarrier> {
+    pool: Builder<S>,
+    stealing_cost: Duration,
+}
+
+impl<S: Scheduler> Profiler<S> {
+    /// Profiles with a pool of these options.
+    pub fn new(pool: Builder<S>) -> Self {
+        Profiler {
+            pool,
+            stealing_cost: Duration::from_nanos(1000),
+        }
+    }
+
+    /// What a steal is taken to cost, for [`Profile::burdened`]; at first
+    /// 1,000 ns. At most an hour, as longer ones count.
+    pub fn stealing_cost(mut self, cost: Duration) -> Self {
+        self.stealing_cost = cost.min(Duration::from_secs(3600));
+        self
+    }
+
+    /// See [`profile`].
+    ///
+    /// # Errors
+    ///
+    /// If the pool cannot be made.
+    ///
+    /// # Panics
+    ///
+    /// If the program does.
+    pub fn profile<P: Program>(self, program: &mut P) -> Result<Profile, Error> {
+        let cost = self.stealing_cost;
+        let pool = self.pool.timed(true).build()?;
+        let serial = Serially::run(&pool, program);
+        let size = measure_size(&pool, program, serial.shortest, cost);
+        let parallel = InParallel::run(&pool, program);
+        let span = |index: usize, cost| {
+            let span = size.size.spans[index];
+            Span {
+                cost,
+                span: to_time(span),
+                parallelism: size.size.work / span,
+            }
+        };
+        Ok(Profile {
+            workers: pool.workers(),
+            tasks: size.tasks,
+            work: to_time(size.size.work),
+            ideal: span(0, Duration::ZERO),
+            burdened: span(1, cost),
+            is_filtered: size.is_filtered,
+            serial: serial.median,
+            serial_runs: serial.runs,
+            parallel: parallel.median,
+            runs: parallel.walls.len(),
+            wall: parallel.walls.iter().sum(),
+            stats: parallel.stats,
+            times: parallel.times,
+        })
+    }
+}
+
+/// Why a program is not faster: what [`profile`] has found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Profile {
+    /// The number of workers.
+    pub workers: usize,
+    /// The program's joins and spawns.
+    pub tasks: u64,
+    /// What all strands take together: the time of the serial elision.
+    pub work: Duration,
+    /// The span if steals cost nothing.
+    pub ideal: Span,
+    /// The span if each steal costs something.
+    pub burdened: Span,
+    /// Whether of each strand the shortest of several times counts. If not, an
+    /// interrupt may have made the spans longer than they are.
+    pub is_filtered: bool,
+    /// The median time of the serial elision.
+    pub serial: Duration,
+    /// How often that was run.
+    pub serial_runs: usize,
+    /// The median time on all workers.
+    pub parallel: Duration,
+    /// How often the program was run on all workers.
+    pub runs: usize,
+    /// The time of all those runs together.
+    pub wall: Duration,
+    /// What the workers did in all those runs.
+    pub stats: Stats,
+    /// For each worker, where its time went in all those runs.
+    pub times: Vec<Times>,
+}
+
+/// The longest chain of strands that have to be run one after the other.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Span {
+    /// What a steal is taken to cost. A join of *a* and *b* takes
+    /// min(*a* + *b*, max(*a*, *b*) + cost).
+    pub cost: Duration,
+    /// How long the chain is.
+    pub span: Duration,
+    /// Work divided by span: more workers than this cannot be used.
+    pub parallelism: f64,
+}
+
+impl Profile {
+    /// The serial time divided by the number of tasks (the paper's *S_T*).
+    pub fn task_size(&self) -> Duration {
+        self.serial.div_f64(self.tasks.max(1) as f64)
+    }
+
+    /// Steals in one run, on average.
+    pub fn steals(&self) -> f64 {
+        self.stats.steals as f64 / self.runs as f64
+    }
+
+    /// The serial time divided by the steals of a run (the paper's *I_S*): what
+    /// a steal gains on average. `None` if nothing was stolen.
+    pub fn steal_interval(&self) -> Option<Duration> {
+        (self.stats.steals > 0).then(|| self.serial.div_f64(self.steals()))
+    }
+
+    /// How long a successful steal takes. `None` if nothing was stolen.
+    pub fn steal_cost(&self) -> Option<Duration> {
+        let stealing = |times: &Times| times.stealing + times.stealing_in_join;
+        let total: Duration = self.times.iter().map(stealing).sum();
+        (self.stats.steals > 0).then(|| total.div_f64(self.stats.steals as f64))
+    }
+
+    /// The serial time divided by the parallel one.
+    pub fn speed_up(&self) -> f64 {
+        self.serial.as_secs_f64() / self.parallel.as_secs_f64()
+    }
+
+    /// Between what the speed-up on so many workers is to be expected by the
+    /// ideal span: work / (span + work / workers), of a program that is now
+    /// serial and now parallel, and work / max(span, work / workers), of one
+    /// that is always equally parallel.
+    ///
+    /// Source: Wool, section 5.2.
+    pub fn expected_speed_up(&self, workers: usize) -> (f64, f64) {
+        let (parallelism, workers) = (self.ideal.parallelism, workers as f64);
+        let low = 1.0 / (1.0 / parallelism + 1.0 / workers);
+        (low, parallelism.min(workers))
+    }
+}
+
+/// How long one kind of run goes on, at least: short runs are repeated.
+const LONG_ENOUGH: Duration = Duration::from_millis(100);
+const LEAST_RUNS: usize = 3;
+const MOST_RUNS: usize = 2000;
+
+/// Whether that was enough.
+fn is_enough(runs: usize, total: Duration) -> bool {
+    runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// The serial elision, run repeatedly.
+struct Serially {
+    median: Duration,
+    /// In ticks.
+    shortest: f64,
+    runs: usize,
+}
+
+impl Serially {
+    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
+        let (mut times, mut shortest) = (Vec::new(), u64::MAX);
+        while !is_enough(times.len(), times.iter().sum()) {
+            program.prepare();
+            // In the pool, for the sake of the stack.
+            let (time, ticks) = pool.run(|_| {
+                let (start, first) = (Instant::now(), ticks());
+                program.run(Serial);
+                (start.elapsed(), ticks() - first)
+            });
+            times.push(time);
+            shortest = shortest.min(ticks);
+        }
+        Serially {
+            shortest: shortest as f64,
+            runs: times.len(),
+            median: median(times),
+        }
+    }
+}
+
+/// The program's work and spans, in ticks.
+struct Measured {
+    size: span::Size,
+    tasks: u64,
+    is_filtered: bool,
+}
+
+/// For how long recorded runs are repeated.
+const RECORDING: Duration = Duration::from_secs(2);
+const MOST_RECORDED: usize = 20;
+
+fn measure_size<S: Scheduler, P: Program>(
+    pool: &Pool<S>,
+    program: &mut P,
+    serial: f64,
+    cost: Duration,
+) -> Measured {
+    let cost = cost.as_nanos() as f64 / nanoseconds_per_tick();
+    let evaluator = || Evaluator::new([0.0, cost]);
+    let mut record = |sink: Sink| {
+        program.prepare();
+        pool.run(|_| Recorder::new(sink).record(|w| program.run(w)))
+    };
+    let mut strands = Strands::default();
+    let start = Instant::now();
+    for runs in 1.. {
+        strands.begin_run();
+        let Sink::Keep(kept) = record(Sink::Keep(strands)) else {
+            unreachable!("a sink stays what it is");
+        };
+        strands = kept;
+        let enough = start.elapsed() >= RECORDING || runs >= MOST_RECORDED;
+        if !strands.end_run() || enough && runs >= LEAST_RUNS {
+            break;
+        }
+    }
+    let correction = strands.correction(recorder::reading(), serial);
+    if let Some(evaluator) = strands.evaluate(evaluator(), correction) {
+        let (size, tasks) = evaluator.result();
+        return Measured {
+            size,
+            tasks,
+            is_filtered: true,
+        };
+    }
+    drop(strands);
+    let evaluator = evaluator();
+    let sink = Sink::Evaluate {
+        evaluator,
+        correction,
+    };
+    let Sink::Evaluate { evaluator, .. } = record(sink) else {
+        unreachable!("a sink stays what it is");
+    };
+    let (size, tasks) = evaluator.result();
+    Measured {
+        size,
+        tasks,
+        is_filtered: false,
+    }
+}
+
+/// The program on all workers, run repeatedly.
+struct InParallel {
+    median: Duration,
+    walls: Vec<Duration>,
+    stats: Stats,
+    times: Vec<Times>,
+}
+
+impl InParallel {
+    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> InParallel {
+        let mut times = vec![Times::default(); pool.workers()];
+        let (mut walls, mut stats) = (Vec::new(), Stats::default());
+        // The first run wakes the cores, and does not count.
+        program.prepare();
+        pool.run(|w| program.run(w));
+        while !is_enough(walls.len(), walls.iter().sum()) {
+            program.prepare();
+            let (stats_before, before, start) = (pool.stats(), pool.times(), Instant::now());
+            pool.run(|w| program.run(w));
+            let (wall, after) = (start.elapsed(), pool.times());
+            walls.push(wall);
+            stats += pool.stats() - stats_before;
+            for ((sum, after), before) in times.iter_mut().zip(after).zip(before) {
+                *sum += after - before;
+            }
+        }
+        InParallel {
+            median: median(walls.clone()),
+            walls,
+            stats,
+            times,
+        }
+    }
+}

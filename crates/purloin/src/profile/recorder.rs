@@ -1,0 +1,174 @@
+//! A worker that runs the serial elision and records its strands.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::marker::PhantomData;
+use std::thread::{self, ThreadId};
+
+use super::sink::{Sink, Strands};
+use super::span::Event;
+use crate::scheduler::Serial;
+use crate::stats::clock::ticks;
+use crate::worker::{Scope, Spawner, Worker};
+
+/// Takes note of a program's strands, in the order of its serial elision.
+pub(super) struct Recorder {
+    last: Cell<u64>,
+    sink: RefCell<Sink>,
+}
+
+impl Recorder {
+    pub(super) fn new(sink: Sink) -> Recorder {
+        Recorder {
+            last: Cell::new(ticks()),
+            sink: RefCell::new(sink),
+        }
+    }
+
+    /// Runs a program, from its first strand to its last.
+    pub(super) fn record(self, program: impl FnOnce(Recorded)) -> Sink {
+        self.last.set(ticks());
+        program(Recorded::on(Some(&self)));
+        self.event(Event::End);
+        self.sink.into_inner()
+    }
+
+    fn event(&self, event: Event) {
+        let strand = ticks().saturating_sub(self.last.get());
+        self.sink.borrow_mut().take(event, strand as f64);
+        // What that has cost is nobody's.
+        self.last.set(ticks());
+    }
+}
+
+/// How many ticks there are between two events with nothing between them.
+pub(super) fn reading() -> f64 {
+    let mut strands = Strands::default();
+    strands.begin_run();
+    let sink = Recorder::new(Sink::Keep(strands)).record(|mut w| {
+        for _ in 0..1000 {
+            w.join(|_| (), |_| ());
+        }
+    });
+    match sink {
+        Sink::Keep(strands) => strands.shortest(),
+        Sink::Evaluate { .. } => 0.0,
+    }
+}
+
+/// The worker of a recorded run.
+pub(super) struct Recorded<'r> {
+    recorder: Option<&'r Recorder>,
+    /// A token stays on its thread.
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'r> Recorded<'r> {
+    fn on(recorder: Option<&'r Recorder>) -> Self {
+        Recorded {
+            recorder,
+            not_send: PhantomData,
+        }
+    }
+
+    fn event(&self, event: Event) {
+        if let Some(recorder) = self.recorder {
+            recorder.event(event);
+        }
+    }
+
+    fn again(&self) -> Self {
+        Recorded::on(self.recorder)
+    }
+}
+
+impl<'r> Worker for Recorded<'r> {
+    type Token<'t> = Recorded<'r>;
+    type Spawner = RecordedSpawner;
+
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Recorded<'r>) -> RA + Send,
+        B: for<'t> FnOnce(Recorded<'r>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.event(Event::Join);
+        let ra = a(self.again());
+        self.event(Event::Second);
+        let rb = b(self.again());
+        self.event(Event::Joined);
+        (ra, rb)
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, RecordedSpawner>) -> R,
+    {
+        self.event(Event::Finish);
+        // Outside the inner finish, as tasks use it until that ends.
+        let recorded = OnceCell::new();
+        let result = Serial.finish(|scope| {
+            let finish = Finish {
+                inner: scope.finish(),
+                recorder: self.recorder.map_or(std::ptr::null(), |recorder| recorder),
+                thread: thread::current().id(),
+            };
+            body(recorded.get_or_init(|| Scope::new(finish)))
+        });
+        self.event(Event::Finished);
+        result
+    }
+}
+
+/// A finish of the serial elision, with the recorder.
+pub(super) struct Finish {
+    inner: *const <Serial as Spawner>::Finish,
+    recorder: *const Recorder,
+    /// On which alone the recorder may be used.
+    thread: ThreadId,
+}
+
+// SAFETY: both pointers are to what outlives the finish. `inner` is to what is
+// `Sync`; `recorder` is followed on the thread of the finish only.
+unsafe impl Sync for Finish {}
+
+impl Finish {
+    fn worker(&self) -> Recorded<'_> {
+        match thread::current().id() == self.thread {
+            // SAFETY: see above.
+            true => Recorded::on(unsafe { self.recorder.as_ref() }),
+            // On threads that the program has made itself.
+            false => Recorded::on(None),
+        }
+    }
+}
+
+/// The [`Spawner`] of [`Recorded`].
+pub(super) struct RecordedSpawner;
+
+impl Spawner for RecordedSpawner {
+    type Token<'t> = Recorded<'t>;
+    type Finish = Finish;
+
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    where
+        F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
+    {
+        let worker = finish.worker();
+        worker.event(Event::Spawn);
+        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
+        // whose lifetime the caller vouches for.
+        unsafe { Serial::spawn(&*finish.inner, move |_| task(finish.worker())) };
+        worker.event(Event::Spawned);
+    }
+
+    fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Recorded<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Recorded<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        Worker::join(&mut finish.worker(), a, b)
+    }
+}

@@ -1,0 +1,230 @@
+//! Work and span of a program, from what happened in which order.
+
+use std::ops::AddAssign;
+
+/// What ends a strand: a stretch of the program without parallelism in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Event {
+    /// A join begins, with its first closure.
+    Join,
+    /// The first closure of a join ends, the second begins.
+    Second,
+    /// The second closure ends, and with it the join.
+    Joined,
+    /// A finish begins.
+    Finish,
+    /// A task is spawned, and begins.
+    Spawn,
+    /// A spawned task ends; the spawner goes on.
+    Spawned,
+    /// The body of a finish ends, and with it the finish.
+    Finished,
+    /// The program ends.
+    End,
+}
+
+/// How many costs of stealing are looked at side by side.
+pub(super) const COSTS: usize = 2;
+
+/// Work and spans, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Size {
+    pub work: f64,
+    /// For each cost of stealing.
+    pub spans: [f64; COSTS],
+}
+
+impl AddAssign<f64> for Size {
+    fn add_assign(&mut self, strand: f64) {
+        self.work += strand;
+        for span in &mut self.spans {
+            *span += strand;
+        }
+    }
+}
+
+/// In sequence.
+impl AddAssign<Size> for Size {
+    fn add_assign(&mut self, other: Size) {
+        self.work += other.work;
+        for (span, other) in self.spans.iter_mut().zip(other.spans) {
+            *span += other;
+        }
+    }
+}
+
+/// Works out the size of a program, event by event, in the order of its serial
+/// elision.
+///
+/// A join of *a* and *b* spans min(*a* + *b*, max(*a*, *b*) + cost): nobody
+/// would steal *b* where running it costs less. A spawned task is joined with
+/// the rest of the frame that spawned it, in the same way.
+///
+/// Source: Wool, section 5.1 (Table 1).
+pub(super) struct Evaluator {
+    costs: [f64; COSTS],
+    /// What goes on now, from its beginning.
+    current: Size,
+    /// What encloses that: for a join its beginning, then its first closure;
+    /// for a finish or a spawned task the frame around it.
+    enclosing: Vec<Size>,
+    /// For each frame that is open, a finish or a spawned task, its spawns so
+    /// far: what the frame did before, and the task.
+    spawns: Vec<(Size, Size)>,
+    /// Where in `spawns` each of these frames begins.
+    frames: Vec<usize>,
+    tasks: u64,
+}
+
+impl Evaluator {
+    /// With costs of stealing in ticks.
+    pub(super) fn new(costs: [f64; COSTS]) -> Evaluator {
+        Evaluator {
+            costs,
+            current: Size::default(),
+            enclosing: Vec::new(),
+            spawns: Vec::new(),
+            frames: Vec::new(),
+            tasks: 0,
+        }
+    }
+
+    /// A strand of so many ticks, which this event has ended.
+    pub(super) fn event(&mut self, event: Event, strand: f64) {
+        self.current += strand;
+        match event {
+            Event::Join => {
+                self.tasks += 1;
+                self.begin();
+            }
+            Event::Second => self.begin(),
+            Event::Joined => {
+                let first = self.end();
+                let both = self.parallel(first, self.current);
+                self.current = self.end();
+                self.current += both;
+            }
+            Event::Finish => self.begin_frame(),
+            Event::Spawn => {
+                self.tasks += 1;
+                self.begin_frame();
+            }
+            Event::Spawned => {
+                let task = self.end_frame();
+                let before = self.end();
+                self.spawns.push((before, task));
+                self.current = Size::default();
+            }
+            Event::Finished => {
+                let finish = self.end_frame();
+                self.current = self.end();
+                self.current += finish;
+            }
+            Event::End => (),
+        }
+    }
+
+    /// The size of the program, and how many tasks it has.
+    pub(super) fn result(&self) -> (Size, u64) {
+        (self.current, self.tasks)
+    }
+
+    fn begin(&mut self) {
+        self.enclosing.push(std::mem::take(&mut self.current));
+    }
+
+    fn end(&mut self) -> Size {
+        self.enclosing.pop().expect("an end has a beginning")
+    }
+
+    fn begin_frame(&mut self) {
+        self.begin();
+        self.frames.push(self.spawns.len());
+    }
+
+    /// The size of the innermost frame with its spawns.
+    fn end_frame(&mut self) -> Size {
+        let first = self.frames.pop().expect("an end has a beginning");
+        let mut rest = self.current;
+        while self.spawns.len() > first {
+            let (mut before, task) = self.spawns.pop().expect("just counted");
+            before += self.parallel(task, rest);
+            rest = before;
+        }
+        rest
+    }
+
+    fn parallel(&self, a: Size, b: Size) -> Size {
+        let mut both = Size {
+            work: a.work + b.work,
+            ..Size::default()
+        };
+        for (cost, span) in both.spans.iter_mut().enumerate() {
+            let (a, b) = (a.spans[cost], b.spans[cost]);
+            *span = (a + b).min(a.max(b) + self.costs[cost]);
+        }
+        both
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(costs: [f64; COSTS], events: &[(Event, f64)], last: f64) -> (Size, u64) {
+        let mut evaluator = Evaluator::new(costs);
+        for &(event, strand) in events {
+            evaluator.event(event, strand);
+        }
+        evaluator.event(Event::End, last);
+        evaluator.result()
+    }
+
+    #[test]
+    fn a_join_spans_the_longer_and_the_cost_unless_serial_is_less() {
+        use Event::*;
+        let join = [(Join, 1.0), (Second, 10.0), (Joined, 4.0)];
+        let (size, tasks) = size([0.0, 3.0], &join, 2.0);
+        assert_eq!((size.work, tasks), (17.0, 1));
+        assert_eq!(size.spans, [13.0, 16.0]);
+        let (dear, _) = self::size([0.0, 100.0], &join, 2.0);
+        assert_eq!(dear.spans, [13.0, 17.0]);
+    }
+
+    #[test]
+    fn joins_nest() {
+        use Event::*;
+        let nested = [
+            (Join, 0.0),
+            (Join, 1.0),
+            (Second, 5.0),
+            (Joined, 5.0),
+            (Second, 1.0),
+            (Joined, 20.0),
+        ];
+        let (size, tasks) = size([0.0, 1.0], &nested, 0.0);
+        assert_eq!((size.work, tasks), (32.0, 2));
+        assert_eq!(size.spans, [20.0, 21.0]);
+    }
+
+    #[test]
+    fn spawned_tasks_run_beside_the_rest_of_the_frame() {
+        use Event::*;
+        let finish = [
+            (Finish, 1.0),
+            (Spawn, 2.0),
+            (Spawned, 10.0),
+            (Spawn, 3.0),
+            // Which spawns in turn.
+            (Spawn, 1.0),
+            (Spawned, 9.0),
+            (Spawned, 1.0),
+            (Finished, 4.0),
+        ];
+        let (size, tasks) = size([0.0, 0.0], &finish, 1.0);
+        assert_eq!((size.work, tasks), (32.0, 3));
+        // 1, then 2, then 10 beside (3, then 1 and 9 beside 4), then 1.
+        assert_eq!(size.spans[0], 1.0 + 2.0 + 13.0 + 1.0);
+    }
+}

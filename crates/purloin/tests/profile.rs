@@ -1,0 +1,125 @@
+//! Profiles: what they say of programs that are known.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{busy, fib};
+use purloin::{Pool, Profile, Profiler, Program, Worker};
+
+fn profile(workers: usize, program: &mut impl Program) -> Profile {
+    let pool = Pool::builder().workers(workers);
+    Profiler::new(pool).profile(program).unwrap()
+}
+
+struct Fib(u32);
+
+impl Program for Fib {
+    fn run<W: Worker>(&mut self, w: W) {
+        assert!(fib(w, std::hint::black_box(self.0)) > 0);
+    }
+}
+
+/// A balanced tree with leaves of twenty microseconds.
+struct Tree(u32);
+
+const LEAF: Duration = Duration::from_micros(20);
+
+fn tree<W: Worker>(mut w: W, height: u32) {
+    match height {
+        0 => busy(LEAF),
+        _ => {
+            w.join(|w| tree(w, height - 1), |w| tree(w, height - 1));
+        }
+    }
+}
+
+impl Program for Tree {
+    fn run<W: Worker>(&mut self, w: W) {
+        tree(w, self.0);
+    }
+}
+
+/// Two tasks beside a body, of 1, 2 and 3 ms.
+struct Spawning;
+
+impl Program for Spawning {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        w.finish(|scope| {
+            scope.spawn(|_| busy(Duration::from_millis(1)));
+            scope.spawn(|_| busy(Duration::from_millis(2)));
+            busy(Duration::from_millis(3));
+        });
+    }
+}
+
+fn assert_near(measured: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (measured / expected - 1.0).abs() < tolerance,
+        "{measured} is not near {expected}"
+    );
+}
+
+#[test]
+fn work_and_span_of_a_balanced_tree_have_closed_forms() {
+    let profile = profile(2, &mut Tree(8));
+    assert_eq!(profile.tasks, 255);
+    assert!(profile.is_filtered);
+    let leaf = LEAF.as_secs_f64();
+    assert_near(profile.work.as_secs_f64(), 256.0 * leaf, 0.1);
+    assert_near(profile.ideal.span.as_secs_f64(), leaf, 0.1);
+    assert_near(profile.burdened.span.as_secs_f64(), leaf + 8.0 * 1e-6, 0.1);
+    assert_near(profile.ideal.parallelism, 256.0, 0.1);
+}
+
+#[test]
+fn spawned_tasks_run_beside_the_body() {
+    let profile = profile(1, &mut Spawning);
+    assert_eq!(profile.tasks, 2);
+    assert_near(profile.work.as_secs_f64(), 6e-3, 0.1);
+    assert_near(profile.ideal.span.as_secs_f64(), 3e-3, 0.1);
+}
+
+#[test]
+fn the_breakdown_sums_to_the_wall_time() {
+    for workers in [1, 2, 4] {
+        let profile = profile(workers, &mut Tree(9));
+        assert_eq!(profile.times.len(), workers);
+        for times in &profile.times {
+            assert_near(
+                times.total().as_secs_f64(),
+                profile.wall.as_secs_f64(),
+                0.03,
+            );
+        }
+        let application: Duration = profile
+            .times
+            .iter()
+            .map(|times| times.application + times.application_in_join)
+            .sum();
+        let per_run = application.as_secs_f64() / profile.runs as f64;
+        // Fewer cores than workers: what is not running is running, too.
+        assert!(per_run > 0.9 * profile.work.as_secs_f64());
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
+fn the_parallelism_of_the_finest_tasks_is_about_the_same_each_time() {
+    let parallelism = || profile(1, &mut Fib(25)).ideal.parallelism;
+    let mut seen = [parallelism(), parallelism(), parallelism()];
+    seen.sort_by(f64::total_cmp);
+    // There are 2^25 / √5 leaves or so, and 25 levels.
+    assert!((1_000.0..100_000.0).contains(&seen[1]), "{seen:?}");
+    assert!(seen[2] / seen[0] < 1.3, "{seen:?}");
+}
+
+#[test]
+fn what_is_to_be_expected_lies_between_the_bounds() {
+    let profile = profile(2, &mut Tree(6));
+    let (low, high) = profile.expected_speed_up(2);
+    assert!((1.8..=2.0).contains(&low) && high == 2.0, "{low} {high}");
+    let (low, high) = profile.expected_speed_up(1_000_000);
+    assert!(low < high && high == profile.ideal.parallelism);
+}
