@@ -1,8 +1,11 @@
 //! The command `purloin`.
 
 mod bench;
+mod format;
 mod list;
 mod machine;
+mod output;
+mod profile;
 mod schedulers;
 
 use std::io::Write;
@@ -28,6 +31,8 @@ struct Cli {
 enum Command {
     /// Run kernels under schedulers, check every answer and compare the times
     Bench(bench::Args),
+    /// Say why a kernel is not faster: its work and span, and where the time goes
+    Profile(profile::Args),
     /// Show the kernels with their inputs and the schedulers with their options
     List,
 }
@@ -78,6 +83,7 @@ fn main() -> ExitCode {
         Err(error) => Err(Failure::Usage(one_line(&error))),
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
+            Command::Profile(args) => profile::run(&args),
             Command::List => print(&list::text()),
         },
     };

@@ -11,10 +11,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use purloin_kernels::Job;
 
 use crate::machine::cores;
+use crate::output::Destination;
 use crate::schedulers::Spec;
 use crate::{Failure, print};
 use measure::Cell;
-use report::Destination;
+use report::Report;
 
 /// Runs kernels under schedulers: every answer is checked, runs are
 /// interleaved, and medians are compared with the serial elision of the same
@@ -71,7 +72,8 @@ const DEFAULT_SCHEDULERS: &[&str] = &[
     "rayon",
 ];
 
-fn parse_workers(text: &str) -> Result<usize, String> {
+/// A number of workers, from the command line.
+pub fn parse_workers(text: &str) -> Result<usize, String> {
     let most = purloin::Builder::MAX_WORKERS;
     match text.trim().parse() {
         Ok(workers) if (1..=most).contains(&workers) => Ok(workers),
@@ -79,7 +81,8 @@ fn parse_workers(text: &str) -> Result<usize, String> {
     }
 }
 
-fn parse_job(text: &str) -> Result<Job, String> {
+/// A kernel with its input, from the command line.
+pub fn parse_job(text: &str) -> Result<Job, String> {
     Job::parse(text).map_err(|error| match text.contains(',') {
         true => format!("{error}; give each kernel its own --kernel"),
         false => error.to_string(),
@@ -126,7 +129,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         print(&table::text(&all))?;
     }
     if let Some(destination) = destination {
-        destination.write(&all)?;
+        destination.write(&Report::of(&all))?;
     }
     match all.iter().find(|cell| !cell.verified) {
         None => Ok(()),

@@ -7,14 +7,17 @@ mod rayon;
 mod runner;
 
 use std::fmt;
+use std::time::Duration;
 
 use purloin::{
-    Builder, DirectStack, OneField, Pool, ReturnBarrier, Sampling, Scheduler, Sets, TwoFields,
+    Builder, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling, Scheduler,
+    Sets, TwoFields,
 };
 
-pub use self::options::{Choice, Options};
+pub use self::options::{Choice, Options, time};
 pub use self::runner::Runner;
 use self::runner::{Elision, WithoutTokens};
+use crate::profile::Profiled;
 
 /// The stack of every thread that runs a kernel, in bytes.
 pub const STACK_SIZE: usize = 256 << 20;
@@ -26,8 +29,13 @@ pub struct Description {
     /// Whether it has workers to choose the number of.
     has_workers: bool,
     start: fn(usize, &Options) -> Started,
+    /// Profiles a kernel, where that is possible.
+    profile: Option<ProfileKernel>,
     pub options: &'static [&'static Choice],
 }
+
+/// Profiles a kernel on so many workers, with this cost of a steal.
+pub type ProfileKernel = fn(usize, &Options, Duration, &mut Profiled) -> Result<Profile, String>;
 
 /// A scheduler with its threads, or why they cannot be started.
 type Started = Result<Box<dyn Runner>, String>;
@@ -46,6 +54,10 @@ pub const SCHEDULERS: &[Description] = &[
                 true => Box::new(WithoutTokens(pool)),
             })
         },
+        profile: Some(|workers, options, cost, kernel| {
+            let scheduler = ReturnBarrier::default().forced_steals(options.forced);
+            profile(builder(workers, options, scheduler), cost, kernel)
+        }),
         options: &[
             &options::API,
             &options::FORCED,
@@ -66,6 +78,16 @@ pub const SCHEDULERS: &[Description] = &[
                 true => Box::new(pool(workers, options, DirectStack::<TwoFields>::new())?),
             })
         },
+        profile: Some(|workers, options, cost, kernel| match options.two_fields {
+            false => {
+                let scheduler = DirectStack::<OneField>::new();
+                profile(builder(workers, options, scheduler), cost, kernel)
+            }
+            true => {
+                let scheduler = DirectStack::<TwoFields>::new();
+                profile(builder(workers, options, scheduler), cost, kernel)
+            }
+        }),
         options: &[
             &options::FIELDS,
             &options::VICTIMS,
@@ -83,6 +105,7 @@ pub const SCHEDULERS: &[Description] = &[
             let pool = pool(1, options, ReturnBarrier::default())?;
             Ok(Box::new(Elision(pool)))
         },
+        profile: None,
         options: &[],
     },
     Description {
@@ -93,6 +116,7 @@ pub const SCHEDULERS: &[Description] = &[
             Ok(pool) => Ok(Box::new(pool)),
             Err(error) => Err(error.to_string()),
         },
+        profile: None,
         options: &[],
     },
     Description {
@@ -100,6 +124,7 @@ pub const SCHEDULERS: &[Description] = &[
         about: "the same source over chili::Scope::join",
         has_workers: true,
         start: |workers, _| Ok(Box::new(chili::pool(workers))),
+        profile: None,
         options: &[],
     },
 ];
@@ -108,14 +133,26 @@ const SERIAL: &str = "serial";
 
 /// A pool of Purloin's with these options.
 fn pool<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Result<Pool<S>, String> {
+    let pool = builder(workers, options, scheduler).build();
+    pool.map_err(|error| error.to_string())
+}
+
+fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Builder<S> {
     let builder = Pool::builder()
         .workers(workers)
         .stack_size(STACK_SIZE)
         .steal_delay(options.steal_delay)
         .scheduler(scheduler);
     with_victims(builder, options)
-        .build()
-        .map_err(|error| error.to_string())
+}
+
+fn profile<S: Scheduler>(
+    pool: Builder<S>,
+    cost: Duration,
+    kernel: &mut Profiled,
+) -> Result<Profile, String> {
+    let profile = Profiler::new(pool).stealing_cost(cost).profile(kernel);
+    profile.map_err(|error| error.to_string())
 }
 
 fn with_victims<S: Scheduler>(builder: Builder<S>, options: &Options) -> Builder<S> {
@@ -185,6 +222,30 @@ impl Spec {
     /// Whether there is a number of workers to choose.
     pub fn has_workers(&self) -> bool {
         self.description.has_workers
+    }
+
+    /// Profiles a kernel under it.
+    pub fn profile(
+        &self,
+        workers: usize,
+        cost: Duration,
+        kernel: &mut Profiled,
+    ) -> Result<Profile, String> {
+        let profile = self.can_profile()?;
+        profile(workers, &self.options, cost, kernel)
+            .map_err(|error| format!("{self} with {workers} workers: {error}"))
+    }
+
+    /// Whether kernels can be profiled under it.
+    pub fn can_profile(&self) -> Result<ProfileKernel, String> {
+        match self.description.profile {
+            Some(profile) if !self.options.free => Ok(profile),
+            _ => Err(format!(
+                "no profile under {:?}; there are: return-barrier, direct-stack, with options \
+                 but api=free",
+                self.text
+            )),
+        }
     }
 
     /// Starts its threads.

@@ -1,0 +1,39 @@
+//! Numbers for tables.
+
+/// A time with three or four digits and its unit.
+pub fn time(seconds: f64) -> String {
+    match seconds {
+        s if s >= 1.0 => format!("{s:.3} s"),
+        s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
+        s if s >= 1e-6 => format!("{:.2} µs", s * 1e6),
+        s => format!("{:.2} ns", s * 1e9),
+    }
+}
+
+/// Digits in groups of three.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, time};
+
+    #[test]
+    fn numbers_are_grouped_and_times_have_units() {
+        assert_eq!(grouped(7), "7");
+        assert_eq!(grouped(165_580_140), "165 580 140");
+        assert_eq!(time(1.5), "1.500 s");
+        assert_eq!(time(0.0315), "31.50 ms");
+        assert_eq!(time(2e-6), "2.00 µs");
+        assert_eq!(time(2e-9), "2.00 ns");
+    }
+}

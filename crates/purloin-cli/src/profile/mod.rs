@@ -1,0 +1,152 @@
+//! `purloin profile`.
+
+mod kernel;
+mod report;
+mod sampling;
+mod table;
+mod table1;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use purloin::Profile;
+use purloin_kernels::Job;
+
+pub use self::kernel::Profiled;
+use crate::bench::{parse_job, parse_workers};
+use crate::machine::cores;
+use crate::output::Destination;
+use crate::schedulers::{self, Spec};
+use crate::{Failure, print};
+
+/// Says why a kernel is not faster: its work and span, its tasks and steals,
+/// and where the workers' time goes.
+///
+/// The kernel is run repeatedly: serially, with a clock reading at each task,
+/// and on all workers.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  purloin profile nqueens=12
+  purloin profile stress=10 --scheduler direct-stack --workers 4 --json profile.json
+  purloin profile --table1
+  purloin profile --sampling
+
+Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments.")]
+pub struct Args {
+    /// A kernel of `purloin list`, with its input if not the usual one
+    #[arg(value_name = "KERNEL[=INPUT]", required_unless_present_any = ["table1", "sampling"])]
+    kernel: Option<String>,
+
+    /// return-barrier or direct-stack, with options
+    #[arg(
+        long,
+        value_name = "NAME[:KEY=VALUE,…]",
+        default_value = "return-barrier"
+    )]
+    scheduler: String,
+
+    /// The number of workers [default: all cores; with --sampling: 16]
+    #[arg(long, value_name = "N", value_parser = parse_workers)]
+    workers: Option<usize>,
+
+    /// What a steal is taken to cost, for the second of the two spans
+    #[arg(long, value_name = "TIME", default_value = "1000ns", value_parser = parse_cost)]
+    cost: Duration,
+
+    /// This machine's version of Table 1 of the Wool paper: parallelism, task
+    /// sizes and steal intervals of many kernels (takes some minutes)
+    #[arg(long, conflicts_with_all = ["kernel", "sampling"])]
+    table1: bool,
+
+    /// This machine's version of Figures 7 and 8 of the Wool paper: what the
+    /// sampling of victims does to number and cost of steals, and to the time if
+    /// steals are delayed (takes some minutes)
+    #[arg(long, conflicts_with_all = ["kernel", "scheduler"])]
+    sampling: bool,
+
+    /// Write the result as JSON to a file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+fn parse_cost(text: &str) -> Result<Duration, String> {
+    schedulers::time(text)
+        .ok_or_else(|| "a cost is a time from 0ns to 1s, such as 1000ns or 2us".to_string())
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let job = args.kernel.as_deref().map(parse_job).transpose();
+    let job = job.map_err(Failure::Usage)?;
+    let scheduler: Spec = args.scheduler.parse().map_err(Failure::Usage)?;
+    scheduler.can_profile().map_err(Failure::Usage)?;
+    // Before anything is measured, so that no result is lost for want of it.
+    let destination = args.json.as_deref().map(Destination::open).transpose()?;
+    let workers = args.workers.unwrap_or_else(cores);
+    let (text, report) = if args.table1 {
+        table1::run(&scheduler, workers, args.cost)?
+    } else if args.sampling {
+        sampling::run(args.workers.unwrap_or(16), args.cost)?
+    } else {
+        let job = job.expect("the parser has asked for a kernel");
+        let progress = progress_bar(1);
+        progress.set_message(job.to_string());
+        let case = Case::profile(job, &scheduler, workers, args.cost)?;
+        progress.finish_and_clear();
+        (table::text(&case), report::single(&case))
+    };
+    if !destination
+        .as_ref()
+        .is_some_and(Destination::is_standard_output)
+    {
+        print(&text)?;
+    }
+    match destination {
+        Some(destination) => destination.write(&report),
+        None => Ok(()),
+    }
+}
+
+/// A kernel that was profiled.
+struct Case {
+    job: Job,
+    scheduler: String,
+    answer: String,
+    profile: Profile,
+}
+
+impl Case {
+    fn profile(
+        job: Job,
+        scheduler: &Spec,
+        workers: usize,
+        cost: Duration,
+    ) -> Result<Case, Failure> {
+        let mut kernel = Profiled::new(job);
+        let profile = scheduler
+            .profile(workers, cost, &mut kernel)
+            .map_err(Failure::Run)?;
+        let answer = kernel.finish().map_err(|wrong| {
+            Failure::Run(format!(
+                "no profile of {job} under {scheduler}: its answer is wrong: {wrong}"
+            ))
+        })?;
+        Ok(Case {
+            job,
+            scheduler: scheduler.to_string(),
+            answer,
+            profile,
+        })
+    }
+}
+
+/// Shown on standard error, if that is a terminal.
+fn progress_bar(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{spinner} {pos}/{len} profiles  {elapsed}  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let progress = ProgressBar::new(steps as u64).with_style(style);
+    // Seldom: drawing takes processor time from what is measured.
+    progress.enable_steady_tick(Duration::from_secs(1));
+    progress
+}

@@ -1,0 +1,140 @@
+//! Profiles as JSON.
+
+use purloin::{Span, Times};
+use serde::Serialize;
+
+use super::Case;
+use crate::machine::Machine;
+
+/// A profile, or several.
+#[derive(Serialize)]
+pub struct Report {
+    machine: Machine,
+    #[serde(flatten)]
+    content: Content,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content {
+    One(Box<CaseReport>),
+    Several { profiles: Vec<CaseReport> },
+}
+
+#[derive(Serialize)]
+struct CaseReport {
+    kernel: &'static str,
+    input: String,
+    scheduler: String,
+    workers: usize,
+    answer: String,
+    verified: bool,
+    tasks: u64,
+    work_seconds: f64,
+    spans: [SpanReport; 2],
+    filtered: bool,
+    serial_seconds: f64,
+    serial_runs: usize,
+    seconds: f64,
+    runs: usize,
+    speed_up: f64,
+    expected_speed_up: (f64, f64),
+    task_size_seconds: f64,
+    /// Per run.
+    steals: f64,
+    steal_interval_seconds: Option<f64>,
+    steal_cost_seconds: Option<f64>,
+    back_outs: u64,
+    /// Of all runs together.
+    wall_seconds: f64,
+    breakdown: Vec<TimesReport>,
+}
+
+#[derive(Serialize)]
+struct SpanReport {
+    stealing_cost_ns: u128,
+    span_seconds: f64,
+    parallelism: f64,
+}
+
+impl From<Span> for SpanReport {
+    fn from(span: Span) -> Self {
+        SpanReport {
+            stealing_cost_ns: span.cost.as_nanos(),
+            span_seconds: span.span.as_secs_f64(),
+            parallelism: span.parallelism,
+        }
+    }
+}
+
+/// One worker's, in seconds.
+#[derive(Serialize)]
+struct TimesReport {
+    application: f64,
+    stealing: f64,
+    searching: f64,
+    application_in_join: f64,
+    stealing_in_join: f64,
+    searching_in_join: f64,
+}
+
+impl From<&Times> for TimesReport {
+    fn from(times: &Times) -> Self {
+        TimesReport {
+            application: times.application.as_secs_f64(),
+            stealing: times.stealing.as_secs_f64(),
+            searching: times.searching.as_secs_f64(),
+            application_in_join: times.application_in_join.as_secs_f64(),
+            stealing_in_join: times.stealing_in_join.as_secs_f64(),
+            searching_in_join: times.searching_in_join.as_secs_f64(),
+        }
+    }
+}
+
+impl From<&Case> for CaseReport {
+    fn from(case: &Case) -> Self {
+        let profile = &case.profile;
+        CaseReport {
+            kernel: case.job.kernel(),
+            input: case.job.input(),
+            scheduler: case.scheduler.clone(),
+            workers: profile.workers,
+            answer: case.answer.clone(),
+            // Or there would be no profile.
+            verified: true,
+            tasks: profile.tasks,
+            work_seconds: profile.work.as_secs_f64(),
+            spans: [profile.ideal.into(), profile.burdened.into()],
+            filtered: profile.is_filtered,
+            serial_seconds: profile.serial.as_secs_f64(),
+            serial_runs: profile.serial_runs,
+            seconds: profile.parallel.as_secs_f64(),
+            runs: profile.runs,
+            speed_up: profile.speed_up(),
+            expected_speed_up: profile.expected_speed_up(profile.workers),
+            task_size_seconds: profile.task_size().as_secs_f64(),
+            steals: profile.steals(),
+            steal_interval_seconds: profile.steal_interval().map(|time| time.as_secs_f64()),
+            steal_cost_seconds: profile.steal_cost().map(|time| time.as_secs_f64()),
+            back_outs: profile.stats.back_outs,
+            wall_seconds: profile.wall.as_secs_f64(),
+            breakdown: profile.times.iter().map(TimesReport::from).collect(),
+        }
+    }
+}
+
+pub fn single(case: &Case) -> Report {
+    Report {
+        machine: Machine::this(),
+        content: Content::One(Box::new(case.into())),
+    }
+}
+
+pub fn several<'c>(cases: impl IntoIterator<Item = &'c Case>) -> Report {
+    Report {
+        machine: Machine::this(),
+        content: Content::Several {
+            profiles: cases.into_iter().map(CaseReport::from).collect(),
+        },
+    }
+}

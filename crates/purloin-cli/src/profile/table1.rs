@@ -1,0 +1,108 @@
+//! This machine's version of Table 1 of the Wool paper.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use purloin_kernels::Job;
+
+use super::report::{self, Report};
+use super::table::parallelism;
+use super::{Case, progress_bar};
+use crate::Failure;
+use crate::format::time;
+use crate::machine::Machine;
+use crate::schedulers::Spec;
+
+/// What the paper measures; `fib` with a smaller number.
+const KERNELS: &[(&str, &str, &[&str])] = &[
+    (
+        "cholesky",
+        "rows",
+        &["125,16", "250,16", "500,16", "1000,4", "2000"],
+    ),
+    (
+        "ssf",
+        "concatenations",
+        &["12,64", "13,32", "14,16", "15,8", "16,4"],
+    ),
+    (
+        "stress",
+        "height; leaves of 512 cycles",
+        &["10", "11", "12", "13", "14"],
+    ),
+    (
+        "multisort",
+        "integers",
+        &["16384,256", "65536,64", "262144,16", "1048576,4", "4194304"],
+    ),
+    ("fib", "n", &["36"]),
+    ("uts", "tree", &["T3", "T3L"]),
+    ("nqueens", "n", &["13"]),
+];
+
+/// How often a kernel with this input does its work, one after the other.
+fn repetitions(job: Job) -> f64 {
+    let input = job.input();
+    match (job.kernel(), input.split_once(',')) {
+        // As many trees as have the leaves of one of height 20.
+        ("stress", _) => 2_f64.powi(20 - input.parse().unwrap_or(20)),
+        (_, Some((_, repetitions))) => repetitions.parse().unwrap_or(1.0),
+        _ => 1.0,
+    }
+}
+
+pub fn run(scheduler: &Spec, workers: usize, cost: Duration) -> Result<(String, Report), Failure> {
+    let count = KERNELS.iter().map(|(_, _, inputs)| inputs.len()).sum();
+    let progress = progress_bar(count);
+    let mut text = String::new();
+    let mut all = Vec::new();
+    let machine = Machine::this();
+    let mut line = |line: &str| writeln!(text, "{line}").expect("a string takes everything");
+    line(&format!(
+        "{}, {} cores; {scheduler}, {workers} workers\n",
+        machine.processor, machine.cores
+    ));
+    line("                              parallelism                  granularities");
+    line(&format!(
+        "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        speed-up   to be expected",
+        format!("{} ns", cost.as_nanos())
+    ));
+    for (kernel, parameter, inputs) in KERNELS {
+        line(&format!("\n{kernel}, parameter: {parameter}"));
+        for input in *inputs {
+            let job = Job::parse(&format!("{kernel}={input}")).map_err(Failure::usage)?;
+            progress.set_message(job.to_string());
+            let case = Case::profile(job, scheduler, workers, cost)?;
+            progress.inc(1);
+            let profile = &case.profile;
+            let (low, high) = profile.expected_speed_up(workers);
+            line(&format!(
+                "  {:<10} {:>8} {:>14} {:>19} {:>12} {:>10} {:>10} {:>10.2}   {low:.2} to {high:.2}{}",
+                input.split(',').next().unwrap_or_default(),
+                repetitions(job),
+                parallelism(profile.ideal.parallelism),
+                parallelism(profile.burdened.parallelism),
+                time(profile.serial.as_secs_f64() / repetitions(job)),
+                time(profile.task_size().as_secs_f64()),
+                match profile.steal_interval() {
+                    Some(interval) => time(interval.as_secs_f64()),
+                    None => "no steals".to_string(),
+                },
+                profile.speed_up(),
+                if profile.is_filtered { "" } else { "  *" },
+            ));
+            all.push(case);
+        }
+    }
+    progress.finish_and_clear();
+    line("\nparallelism: work divided by span, if a steal costs nothing and if it costs so much.");
+    line(
+        "reps: how often the work is done, one after the other; rep size: what one takes serially.",
+    );
+    line("S_T: the mean size of a task. I_S: how much work there is for each steal.");
+    line("speed-up: against the serial elision; to be expected by the span.");
+    if all.iter().any(|case| !case.profile.is_filtered) {
+        line("*: too many tasks to tell interrupts from work: the parallelism is underestimated.");
+    }
+    Ok((text, report::several(&all)))
+}
