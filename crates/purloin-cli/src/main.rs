@@ -70,7 +70,12 @@ fn one_line(error: &clap::Error) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
-    format!("{first}; see --help")
+    // A heading is not all that there is to say.
+    let rest = match first.ends_with(':') {
+        true => lines.next().unwrap_or_default(),
+        false => "",
+    };
+    format!("{first} {rest}").trim_end().to_string() + "; see --help"
 }
 
 fn main() -> ExitCode {

@@ -61,7 +61,7 @@ impl From<Span> for SpanReport {
     fn from(span: Span) -> Self {
         SpanReport {
             stealing_cost_ns: span.cost.as_nanos(),
-            span_seconds: span.span.as_secs_f64(),
+            span_seconds: span.span,
             parallelism: span.parallelism,
         }
     }
@@ -103,7 +103,7 @@ impl From<&Case> for CaseReport {
             // Or there would be no profile.
             verified: true,
             tasks: profile.tasks,
-            work_seconds: profile.work.as_secs_f64(),
+            work_seconds: profile.work,
             spans: [profile.ideal.into(), profile.burdened.into()],
             filtered: profile.is_filtered,
             serial_seconds: profile.serial.as_secs_f64(),
@@ -112,10 +112,10 @@ impl From<&Case> for CaseReport {
             runs: profile.runs,
             speed_up: profile.speed_up(),
             expected_speed_up: profile.expected_speed_up(profile.workers),
-            task_size_seconds: profile.task_size().as_secs_f64(),
+            task_size_seconds: profile.task_size(),
             steals: profile.steals(),
-            steal_interval_seconds: profile.steal_interval().map(|time| time.as_secs_f64()),
-            steal_cost_seconds: profile.steal_cost().map(|time| time.as_secs_f64()),
+            steal_interval_seconds: profile.steal_interval(),
+            steal_cost_seconds: profile.steal_cost(),
             back_outs: profile.stats.back_outs,
             wall_seconds: profile.wall.as_secs_f64(),
             breakdown: profile.times.iter().map(TimesReport::from).collect(),

@@ -90,7 +90,7 @@ fn ratios(sets: &Profile, sampling: &Profile) -> String {
     format!(
         "{:>7} {:>7} {:>7}",
         ratio(|profile| Some(profile.steals()).filter(|&steals| steals > 0.0)),
-        ratio(|profile| profile.steal_cost().map(|cost| cost.as_secs_f64())),
+        ratio(Profile::steal_cost),
         ratio(|profile| Some(profile.parallel.as_secs_f64())),
     )
 }

@@ -12,6 +12,9 @@ use crate::machine::Machine;
 /// A run shorter than this is too short to be timed alone.
 const SHORT: Duration = Duration::from_millis(1);
 
+/// What it takes to wake a thread.
+const WAKING: Duration = Duration::from_micros(100);
+
 pub fn text(case: &Case) -> String {
     let mut text = String::new();
     write(&mut text, case).expect("a string takes everything");
@@ -60,14 +63,14 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
     row(
         text,
         "work",
-        seconds(profile.work),
+        time(profile.work),
         "what all of it takes without any parallelism",
     )?;
     row(text, "tasks", grouped(profile.tasks), "joins and spawns")?;
     row(
         text,
         "mean task size S_T",
-        seconds(profile.task_size()),
+        time(profile.task_size()),
         "work between one task and the next",
     )?;
     let filter = match profile.is_filtered {
@@ -83,7 +86,7 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
             "parallelism {}: no use for more workers than that{filter}",
             parallelism(span.parallelism)
         );
-        row(text, &name, seconds(span.span), &meaning)?;
+        row(text, &name, time(span.span), &meaning)?;
     }
     Ok(())
 }
@@ -94,7 +97,7 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
         text,
         "\nOn {}: {}, {:.2} times as fast as serially; to be expected by the span: {low:.2} to {high:.2}",
         workers(profile.workers),
-        seconds(profile.parallel),
+        time(profile.parallel.as_secs_f64()),
         profile.speed_up(),
     )?;
     match (profile.steal_interval(), profile.steal_cost()) {
@@ -102,8 +105,8 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
             text,
             "Steals: {:.1} a run, one for each {} of work (I_S); each takes {}",
             profile.steals(),
-            seconds(interval),
-            seconds(cost)
+            time(interval),
+            time(cost)
         ),
         _ => writeln!(text, "Steals: none"),
     }
@@ -165,6 +168,9 @@ fn diagnosis(profile: &Profile) -> String {
     if profile.speed_up() >= 0.9 * workers {
         return "It is about as fast as so many workers can make it.".to_string();
     }
+    if profile.serial < WAKING {
+        return "A run is so short that it is over before another worker is awake.".to_string();
+    }
     let mut all = Times::default();
     profile.times.iter().for_each(|times| all += *times);
     let of_all = |part: Duration| share(part, all.total());
@@ -209,10 +215,6 @@ fn diagnosis(profile: &Profile) -> String {
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .expect("there are several");
     reason
-}
-
-fn seconds(duration: Duration) -> String {
-    time(duration.as_secs_f64())
 }
 
 /// A round time, such as one that the user has given.

@@ -6,9 +6,9 @@
 //! processor's clock at every beginning and end of a task. What lies between
 //! two readings is a *strand*. A strand may take less than a reading does, and
 //! one interrupt is longer than the whole span of a fine-grained program; so
-//! the run is repeated, and of each strand the shortest time counts. What a
-//! reading costs is taken off, and all strands are scaled so that together they
-//! take as long as the plain serial elision.
+//! the run is repeated, and of each strand the mean of its undisturbed times
+//! counts. What a reading costs is taken off, and all strands are scaled so
+//! that together they take as long as the plain serial elision.
 //!
 //! Programs with too many strands to keep them all are measured by one run
 //! without that filter, and those whose strands are not the same each time too.
@@ -26,7 +26,7 @@ use self::sink::{Sink, Strands};
 use self::span::Evaluator;
 use crate::pool::{Builder, Error, Pool};
 use crate::scheduler::{ReturnBarrier, Scheduler, Serial};
-use crate::stats::clock::{nanoseconds_per_tick, ticks, to_time};
+use crate::stats::clock::{nanoseconds_per_tick, ticks};
 use crate::stats::{Stats, Times};
 use crate::worker::Worker;
 
@@ -121,18 +121,19 @@ impl<S: Scheduler> Profiler<S> {
         let serial = Serially::run(&pool, program);
         let size = measure_size(&pool, program, serial.shortest, cost);
         let parallel = InParallel::run(&pool, program);
+        let tick = nanoseconds_per_tick() * 1e-9;
         let span = |index: usize, cost| {
             let span = size.size.spans[index];
             Span {
                 cost,
-                span: to_time(span),
+                span: span * tick,
                 parallelism: size.size.work / span,
             }
         };
         Ok(Profile {
             workers: pool.workers(),
             tasks: size.tasks,
-            work: to_time(size.size.work),
+            work: size.size.work * tick,
             ideal: span(0, Duration::ZERO),
             burdened: span(1, cost),
             is_filtered: size.is_filtered,
@@ -155,13 +156,14 @@ pub struct Profile {
     pub workers: usize,
     /// The program's joins and spawns.
     pub tasks: u64,
-    /// What all strands take together: the time of the serial elision.
-    pub work: Duration,
+    /// What all strands take together, in seconds: the shortest time of the
+    /// serial elision.
+    pub work: f64,
     /// The span if steals cost nothing.
     pub ideal: Span,
     /// The span if each steal costs something.
     pub burdened: Span,
-    /// Whether of each strand the shortest of several times counts. If not, an
+    /// Whether of each strand only its undisturbed times count. If not, an
     /// interrupt may have made the spans longer than they are.
     pub is_filtered: bool,
     /// The median time of the serial elision.
@@ -187,16 +189,17 @@ pub struct Span {
     /// What a steal is taken to cost. A join of *a* and *b* takes
     /// min(*a* + *b*, max(*a*, *b*) + cost).
     pub cost: Duration,
-    /// How long the chain is.
-    pub span: Duration,
+    /// How long the chain is, in seconds.
+    pub span: f64,
     /// Work divided by span: more workers than this cannot be used.
     pub parallelism: f64,
 }
 
 impl Profile {
-    /// The serial time divided by the number of tasks (the paper's *S_T*).
-    pub fn task_size(&self) -> Duration {
-        self.serial.div_f64(self.tasks.max(1) as f64)
+    /// The serial time divided by the number of tasks, in seconds (the paper's
+    /// *S_T*).
+    pub fn task_size(&self) -> f64 {
+        self.serial.as_secs_f64() / self.tasks.max(1) as f64
     }
 
     /// Steals in one run, on average.
@@ -204,17 +207,18 @@ impl Profile {
         self.stats.steals as f64 / self.runs as f64
     }
 
-    /// The serial time divided by the steals of a run (the paper's *I_S*): what
-    /// a steal gains on average. `None` if nothing was stolen.
-    pub fn steal_interval(&self) -> Option<Duration> {
-        (self.stats.steals > 0).then(|| self.serial.div_f64(self.steals()))
+    /// The serial time divided by the steals of a run, in seconds (the paper's
+    /// *I_S*): what a steal gains on average. `None` if nothing was stolen.
+    pub fn steal_interval(&self) -> Option<f64> {
+        (self.stats.steals > 0).then(|| self.serial.as_secs_f64() / self.steals())
     }
 
-    /// How long a successful steal takes. `None` if nothing was stolen.
-    pub fn steal_cost(&self) -> Option<Duration> {
+    /// How long a successful steal takes, in seconds. `None` if nothing was
+    /// stolen.
+    pub fn steal_cost(&self) -> Option<f64> {
         let stealing = |times: &Times| times.stealing + times.stealing_in_join;
         let total: Duration = self.times.iter().map(stealing).sum();
-        (self.stats.steals > 0).then(|| total.div_f64(self.stats.steals as f64))
+        (self.stats.steals > 0).then(|| total.as_secs_f64() / self.stats.steals as f64)
     }
 
     /// The serial time divided by the parallel one.
@@ -330,6 +334,7 @@ fn measure_size<S: Scheduler, P: Program>(
     let sink = Sink::Evaluate {
         evaluator,
         correction,
+        is_first: true,
     };
     let Sink::Evaluate { evaluator, .. } = record(sink) else {
         unreachable!("a sink stays what it is");

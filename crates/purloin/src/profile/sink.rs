@@ -2,8 +2,8 @@
 
 use super::span::{Evaluator, Event};
 
-/// The most strands that are kept: 240 MB.
-const MOST_KEPT: usize = 48 << 20;
+/// The most strands that are kept: 250 MB.
+const MOST_KEPT: usize = 24 << 20;
 
 /// Where strands go.
 pub(super) enum Sink {
@@ -13,6 +13,7 @@ pub(super) enum Sink {
     Evaluate {
         evaluator: Evaluator,
         correction: Correction,
+        is_first: bool,
     },
 }
 
@@ -24,7 +25,11 @@ impl Sink {
             Sink::Evaluate {
                 evaluator,
                 correction,
-            } => evaluator.event(event, correction.apply(strand)),
+                is_first,
+            } => {
+                let is_first = std::mem::replace(is_first, false);
+                evaluator.event(event, correction.apply(is_first, event, strand));
+            }
         }
     }
 }
@@ -35,23 +40,112 @@ impl Sink {
 /// from running strands into one another, which matters where these are of a
 /// few instructions; so all are made shorter alike, until together they take as
 /// long as the program does without a clock.
+///
+/// Strands of a few nanoseconds cannot be told from one another by a clock. They
+/// all get their mean: the longest chain of them would else be the one that had
+/// the most bad luck.
 #[derive(Clone, Copy)]
 pub(super) struct Correction {
     reading: f64,
     scale: f64,
+    /// Up to this time, with the reading, a strand counts as fine.
+    finest: f64,
+    /// What fine strands take on average, with the reading.
+    fine: f64,
 }
 
 impl Correction {
-    fn apply(self, strand: f64) -> f64 {
-        f64::max(strand - self.reading, 0.0) * self.scale
+    fn apply(self, is_first: bool, event: Event, ticks: f64) -> f64 {
+        let is_cold = (is_first || event == Event::End) && ticks <= COLD;
+        let ticks = if ticks <= self.finest || is_cold {
+            self.fine
+        } else {
+            ticks
+        };
+        (ticks - self.reading) * self.scale
     }
 }
 
-/// The strands of a program, each with its shortest time in several runs.
+/// The times of one strand, in several runs.
+///
+/// Interrupts and the like make a time longer, nothing makes it shorter. So the
+/// shortest counts, but for fine strands: a time-stamp counter may go in steps of
+/// ten nanoseconds, and where a strand takes less, only the mean of those times
+/// that are near the shortest can tell.
+#[derive(Clone, Copy)]
+struct Strand {
+    shortest: f32,
+    /// Of those that count.
+    sum: f32,
+    count: u8,
+    event: Event,
+}
+
+impl Strand {
+    /// How much longer than the shortest a time may be, in ticks.
+    fn tolerance(shortest: f32) -> f32 {
+        80.0 + shortest / 16.0
+    }
+
+    fn new(event: Event, ticks: f32) -> Strand {
+        Strand {
+            shortest: ticks,
+            sum: ticks,
+            count: 1,
+            event,
+        }
+    }
+
+    fn add(&mut self, ticks: f32) {
+        if self.shortest > ticks + Self::tolerance(ticks) {
+            *self = Strand::new(self.event, ticks);
+        } else if ticks <= self.shortest + Self::tolerance(self.shortest) && self.count < u8::MAX {
+            self.shortest = self.shortest.min(ticks);
+            self.sum += ticks;
+            self.count += 1;
+        }
+    }
+
+    /// What counts, where strands up to `finest` are fine.
+    fn ticks(&self, finest: f64) -> f64 {
+        let shortest = f64::from(self.shortest);
+        match shortest <= finest {
+            true => f64::from(self.sum) / f64::from(self.count),
+            false => shortest,
+        }
+    }
+}
+
+/// Ticks by which times must differ to mean something: twice the step of the
+/// coarsest time-stamp counters.
+const INDISTINCT: f64 = 60.0;
+
+/// Ticks that the first and the last strand may take, some ten microseconds, as
+/// they begin and end in code that the processor has long forgotten. It would be
+/// the whole span of a fine-grained program.
+const COLD: f64 = 30_000.0;
+
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: u64,
+}
+
+impl Mean {
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
+    }
+}
+
+/// The strands of a program.
 #[derive(Default)]
 pub(super) struct Strands {
-    events: Vec<Event>,
-    ticks: Vec<f32>,
+    strands: Vec<Strand>,
     /// Strands so far in this run.
     count: usize,
     /// Of all the strands of this run, kept or not.
@@ -79,47 +173,63 @@ impl Strands {
         if self.runs == 1 {
             if place == MOST_KEPT {
                 self.is_incomplete = true;
-                (self.events, self.ticks) = Default::default();
+                self.strands = Vec::new();
                 return;
             }
-            self.events.push(event);
-            self.ticks.push(strand as f32);
-        } else if self.events.get(place) == Some(&event) {
-            self.ticks[place] = self.ticks[place].min(strand as f32);
-        } else {
-            self.is_incomplete = true;
+            self.strands.push(Strand::new(event, strand as f32));
+            return;
+        }
+        match self.strands.get_mut(place) {
+            Some(known) if known.event == event => known.add(strand as f32),
+            _ => self.is_incomplete = true,
         }
     }
 
     /// Ends a run. True if another could make the strands shorter.
     pub(super) fn end_run(&mut self) -> bool {
-        self.is_incomplete |= !self.events.is_empty() && self.count != self.events.len();
+        self.is_incomplete |= self.count != self.strands.len();
         !self.is_incomplete
     }
 
-    /// The shortest strand of all.
-    pub(super) fn shortest(&self) -> f64 {
-        self.ticks
-            .iter()
-            .copied()
-            .fold(f32::INFINITY, f32::min)
-            .into()
+    /// What all strands take on average.
+    pub(super) fn mean(&self) -> f64 {
+        let (sum, count) = self.sum(f64::INFINITY);
+        sum / count.max(1) as f64
+    }
+
+    fn sum(&self, finest: f64) -> (f64, usize) {
+        match self.is_incomplete {
+            false => {
+                let ticks = self.strands.iter().map(|strand| strand.ticks(finest));
+                (ticks.sum(), self.strands.len())
+            }
+            true => (self.sum, self.count),
+        }
     }
 
     /// What to make of these strands if a reading of the clock takes so long,
     /// and all together would take `total` ticks without any.
     pub(super) fn correction(&self, reading: f64, total: f64) -> Correction {
-        let (sum, count) = match self.is_incomplete {
-            false => (
-                self.ticks.iter().map(|&ticks| f64::from(ticks)).sum(),
-                self.ticks.len(),
-            ),
-            true => (self.sum, self.count),
+        let finest = reading + INDISTINCT;
+        let (sum, count) = self.sum(finest);
+        let mut fine = Mean::default();
+        for strand in self.strands.iter() {
+            if f64::from(strand.shortest) <= finest {
+                fine.add(strand.ticks(finest));
+            }
+        }
+        // No strand takes less than nothing.
+        let reading = fine.mean().map_or(reading, |fine| reading.min(fine));
+        let rest = sum - reading * count as f64;
+        let (reading, scale) = match rest > total {
+            true => (reading, total / rest),
+            false => ((sum - total) / count.max(1) as f64, 1.0),
         };
-        let rest = f64::max(sum - reading * count as f64, f64::MIN_POSITIVE);
         Correction {
             reading,
-            scale: f64::min(total / rest, 1.0),
+            scale,
+            finest,
+            fine: fine.mean().unwrap_or(finest),
         }
     }
 
@@ -132,8 +242,9 @@ impl Strands {
         if self.is_incomplete {
             return None;
         }
-        for (&event, &ticks) in self.events.iter().zip(&self.ticks) {
-            evaluator.event(event, correction.apply(ticks.into()));
+        for (place, strand) in self.strands.iter().enumerate() {
+            let ticks = correction.apply(place == 0, strand.event, strand.shortest.into());
+            evaluator.event(strand.event, ticks);
         }
         Some(evaluator)
     }

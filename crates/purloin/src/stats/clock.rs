@@ -13,6 +13,22 @@ pub(crate) fn ticks() -> u64 {
     return start().elapsed().as_nanos() as u64;
 }
 
+/// The same, after everything before has been done and before anything after
+/// begins; or else the processor runs both into one another.
+#[inline(always)]
+pub(crate) fn ordered_ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: every x86-64 processor has these instructions.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+        let ticks = ticks();
+        std::arch::x86_64::_mm_lfence();
+        ticks
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    ticks()
+}
+
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
