@@ -284,3 +284,57 @@ fn the_commands_of_the_readme_work() {
     }
     assert!(commands >= 3);
 }
+
+#[test]
+fn profile_says_what_a_kernel_is_made_of() {
+    let report = json(&purloin(&[
+        "profile",
+        "stress=6",
+        "--workers",
+        "2",
+        "--json",
+        "-",
+    ]));
+    assert_eq!(report["kernel"], "stress");
+    assert_eq!(report["verified"], true);
+    // 2^14 trees of 64 leaves.
+    assert_eq!(report["tasks"], (1 << 20) - (1 << 14));
+    assert_eq!(report["spans"][1]["stealing_cost_ns"], 1000);
+    let number = |value: &Value| value.as_f64().unwrap();
+    assert!(
+        number(&report["spans"][0]["parallelism"]) > number(&report["spans"][1]["parallelism"])
+    );
+    let wall = number(&report["wall_seconds"]);
+    for worker in report["breakdown"].as_array().unwrap() {
+        let sum: f64 = worker.as_object().unwrap().values().map(number).sum();
+        assert!((sum / wall - 1.0).abs() < 0.03, "{sum} of {wall}");
+    }
+}
+
+#[test]
+fn a_short_run_is_repeated_and_the_profile_says_so() {
+    let output = purloin(&["profile", "fib=5", "--scheduler", "direct-stack"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("too short to be timed alone"), "{text}");
+}
+
+#[test]
+fn profile_names_mistakes() {
+    let refusal = |args: &[&str], culprit: &str| {
+        let output = purloin(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        assert!(text.contains(culprit), "{text}");
+    };
+    refusal(&["profile"], "KERNEL");
+    refusal(&["profile", "fib=99"], "from 0 to 60");
+    refusal(&["profile", "fib=9", "--cost", "5"], "1000ns");
+    refusal(&["profile", "fib=9", "--scheduler", "chili"], "chili");
+    refusal(
+        &["profile", "fib=9", "--scheduler", "return-barrier:api=free"],
+        "api=free",
+    );
+    refusal(&["profile", "fib=9", "--table1"], "--table1");
+}

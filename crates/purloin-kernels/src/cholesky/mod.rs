@@ -42,10 +42,19 @@ fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node) {
         (Node::Leaf(a), Node::Leaf(l)) => a.solve(l),
         (Node::Inner(a), Node::Inner(l)) => {
             let [a00, a01, a10, a11] = &mut **a;
-            w.join(
-                |mut w| solve_row(&mut w, a00, a01, l),
-                |mut w| solve_row(&mut w, a10, a11, l),
-            );
+            let is_upper = a00.is_some() || a01.is_some();
+            let is_lower = a10.is_some() || a11.is_some();
+            match (is_upper, is_lower) {
+                (true, true) => {
+                    w.join(
+                        |mut w| solve_row(&mut w, a00, a01, l),
+                        |mut w| solve_row(&mut w, a10, a11, l),
+                    );
+                }
+                (true, false) => solve_row(w, a00, a01, l),
+                (false, true) => solve_row(w, a10, a11, l),
+                (false, false) => (),
+            }
         }
         _ => unreachable!("both are of one size"),
     }
@@ -78,12 +87,9 @@ fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
             }
         }
         (Node::Inner(a), Node::Inner(b)) => {
-            let products = |column: usize| {
-                let is_there = |row: &usize| a[2 * row + column].is_some();
-                let meets = |row: &usize| b[2 * row + column].is_some();
-                (0..2).any(|row| is_there(&row)) && (0..2).any(|row| meets(&row))
-            };
-            if !products(0) && !products(1) {
+            let is_upper = meet((a, 0), (b, 0)) || meet((a, 0), (b, 1));
+            let is_lower = meet((a, 1), (b, 0)) || meet((a, 1), (b, 1));
+            if !is_upper && !is_lower {
                 return;
             }
             let r = r.get_or_insert_with(|| Box::new(Node::Inner(Default::default())));
@@ -91,32 +97,53 @@ fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
                 unreachable!("all three are of one size");
             };
             let [r00, r01, r10, r11] = &mut **r;
-            w.join(
-                |mut w| {
+            match (is_upper, is_lower) {
+                (true, true) => {
                     w.join(
-                        |mut w| subtract_rows(&mut w, r00, (a, 0), (b, 0)),
-                        |mut w| subtract_rows(&mut w, r01, (a, 0), (b, 1)),
-                    )
-                },
-                |mut w| {
-                    w.join(
-                        |mut w| subtract_rows(&mut w, r10, (a, 1), (b, 0)),
-                        |mut w| subtract_rows(&mut w, r11, (a, 1), (b, 1)),
-                    )
-                },
-            );
+                        |mut w| subtract_half(&mut w, r00, r01, (a, 0), b),
+                        |mut w| subtract_half(&mut w, r10, r11, (a, 1), b),
+                    );
+                }
+                (true, false) => subtract_half(w, r00, r01, (a, 0), b),
+                _ => subtract_half(w, r10, r11, (a, 1), b),
+            }
         }
         _ => unreachable!("both are of one size"),
     }
 }
 
-/// Subtracts the product of a row of *a* with a row of *b*, quadrant by quadrant.
-fn subtract_rows<W: Worker>(
+/// The four quadrants of a matrix, and one of its two rows.
+type Row<'q> = (&'q [Quadrant; 4], usize);
+
+/// Whether the product of these rows is not zero.
+fn meet((a, i): Row, (b, j): Row) -> bool {
+    let is_there = |column: usize| a[2 * i + column].is_some() && b[2 * j + column].is_some();
+    is_there(0) || is_there(1)
+}
+
+/// The upper or the lower half of a [`subtract`].
+fn subtract_half<W: Worker>(
     w: &mut W,
-    r: &mut Quadrant,
-    (a, i): (&[Quadrant; 4], usize),
-    (b, j): (&[Quadrant; 4], usize),
+    left: &mut Quadrant,
+    right: &mut Quadrant,
+    a: Row,
+    b: &[Quadrant; 4],
 ) {
+    match (meet(a, (b, 0)), meet(a, (b, 1))) {
+        (true, true) => {
+            w.join(
+                |mut w| subtract_rows(&mut w, left, a, (b, 0)),
+                |mut w| subtract_rows(&mut w, right, a, (b, 1)),
+            );
+        }
+        (true, false) => subtract_rows(w, left, a, (b, 0)),
+        (false, true) => subtract_rows(w, right, a, (b, 1)),
+        (false, false) => (),
+    }
+}
+
+/// Subtracts the product of a row of *a* with a row of *b*, quadrant by quadrant.
+fn subtract_rows<W: Worker>(w: &mut W, r: &mut Quadrant, (a, i): Row, (b, j): Row) {
     for column in 0..2 {
         if let (Some(a), Some(b)) = (&a[2 * i + column], &b[2 * j + column]) {
             subtract(w, r, a, b);
@@ -146,7 +173,7 @@ fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
     }
 }
 
-fn subtract_row_square<W: Worker>(w: &mut W, r: &mut Node, (a, i): (&[Quadrant; 4], usize)) {
+fn subtract_row_square<W: Worker>(w: &mut W, r: &mut Node, (a, i): Row) {
     for column in 0..2 {
         if let Some(a) = &a[2 * i + column] {
             subtract_square(w, r, a);

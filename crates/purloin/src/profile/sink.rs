@@ -2,8 +2,8 @@
 
 use super::span::{Evaluator, Event};
 
-/// The most strands that are kept: 250 MB.
-const MOST_KEPT: usize = 24 << 20;
+/// The most strands that are kept: 310 MB.
+const MOST_KEPT: usize = 26 << 20;
 
 /// Where strands go.
 pub(super) enum Sink {
