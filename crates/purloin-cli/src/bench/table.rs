@@ -16,6 +16,8 @@ pub fn text(cells: &[Cell]) -> String {
 fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     let machine = Machine::this();
     writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
+    let names = cells.iter().map(|cell| cell.scheduler.chars().count());
+    let width = names.max().unwrap_or(0).max(26);
     let mut job = ("", "");
     for cell in cells {
         if job != (cell.kernel, &cell.input) {
@@ -31,13 +33,13 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
             )?;
             writeln!(
                 text,
-                "  {:<26} {:>7} {:>10} {:>5} {:>9} {:>9} {:>8}  right",
+                "  {:<width$} {:>7} {:>10} {:>5} {:>9} {:>9} {:>8}  right",
                 "scheduler", "workers", "time", "±", "× serial", "speed-up", "steals"
             )?;
         }
         writeln!(
             text,
-            "  {:<26} {:>7} {:>10} {:>5} {:>9.2} {:>9} {:>8}  {}",
+            "  {:<width$} {:>7} {:>10} {:>5} {:>9.2} {:>9} {:>8}  {}",
             cell.scheduler,
             cell.workers,
             time(cell.median()),
