@@ -336,5 +336,7 @@ fn profile_names_mistakes() {
         &["profile", "fib=9", "--scheduler", "return-barrier:api=free"],
         "api=free",
     );
-    refusal(&["profile", "fib=9", "--table1"], "--table1");
+    refusal(&["profile", "skynet", "--table1"], "uts=T3L");
+    refusal(&["profile", "fib=9", "--sampling"], "'fib=9'");
+    refusal(&["profile", "--table1", "--sampling"], "--sampling");
 }

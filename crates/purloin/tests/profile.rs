@@ -127,3 +127,23 @@ fn what_is_to_be_expected_lies_between_the_bounds() {
     let (low, high) = profile.expected_speed_up(1_000_000);
     assert!(low < high && high == profile.ideal.parallelism);
 }
+
+/// A program too short for any clock.
+struct Nothing;
+
+impl Program for Nothing {
+    fn run<W: Worker>(&mut self, _: W) {}
+}
+
+#[test]
+fn a_program_without_tasks_has_no_parallelism() {
+    let profile = profile(2, &mut Nothing);
+    assert_eq!(profile.tasks, 0);
+    assert_eq!(profile.ideal.parallelism, 1.0);
+    assert_eq!(profile.burdened.parallelism, 1.0);
+    let (low, high) = profile.expected_speed_up(2);
+    assert!(0.6 < low && high == 1.0, "from {low} to {high}");
+    assert!(profile.speed_up().is_finite());
+    assert_eq!(profile.steals(), 0.0);
+    assert_eq!(profile.steal_interval(), None);
+}

@@ -30,11 +30,13 @@ use crate::{Failure, print};
   purloin profile nqueens=12
   purloin profile stress=10 --scheduler direct-stack --workers 4 --json profile.json
   purloin profile --table1
+  purloin profile --table1 cholesky
   purloin profile --sampling
 
 Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments.")]
 pub struct Args {
-    /// A kernel of `purloin list`, with its input if not the usual one
+    /// A kernel of `purloin list`, with its input if not the usual one; with
+    /// --table1 or --sampling, the only kernel whose lines to measure
     #[arg(value_name = "KERNEL[=INPUT]", required_unless_present_any = ["table1", "sampling"])]
     kernel: Option<String>,
 
@@ -56,13 +58,13 @@ pub struct Args {
 
     /// This machine's version of Table 1 of the Wool paper: parallelism, task
     /// sizes and steal intervals of many kernels (takes some minutes)
-    #[arg(long, conflicts_with_all = ["kernel", "sampling"])]
+    #[arg(long, conflicts_with = "sampling")]
     table1: bool,
 
     /// This machine's version of Figures 7 and 8 of the Wool paper: what the
     /// sampling of victims does to number and cost of steals, and to the time if
     /// steals are delayed (takes some minutes)
-    #[arg(long, conflicts_with_all = ["kernel", "scheduler"])]
+    #[arg(long, conflicts_with = "scheduler")]
     sampling: bool,
 
     /// Write the result as JSON to a file, or to standard output with -
@@ -77,24 +79,22 @@ fn parse_cost(text: &str) -> Result<Duration, String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let job = args.kernel.as_deref().map(parse_job).transpose();
-    let job = job.map_err(Failure::Usage)?;
+    let task = Task::new(args).map_err(Failure::Usage)?;
     let scheduler: Spec = args.scheduler.parse().map_err(Failure::Usage)?;
     scheduler.can_profile().map_err(Failure::Usage)?;
     // Before anything is measured, so that no result is lost for want of it.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
     let workers = args.workers.unwrap_or_else(cores);
-    let (text, report) = if args.table1 {
-        table1::run(&scheduler, workers, args.cost)?
-    } else if args.sampling {
-        sampling::run(args.workers.unwrap_or(16), args.cost)?
-    } else {
-        let job = job.expect("the parser has asked for a kernel");
-        let progress = progress_bar(1);
-        progress.set_message(job.to_string());
-        let case = Case::profile(job, &scheduler, workers, args.cost)?;
-        progress.finish_and_clear();
-        (table::text(&case), report::single(&case))
+    let (text, report) = match task {
+        Task::Table1(rows) => table1::run(&rows, &scheduler, workers, args.cost)?,
+        Task::Sampling(rows) => sampling::run(&rows, args.workers.unwrap_or(16), args.cost)?,
+        Task::Kernel(job) => {
+            let progress = progress_bar(1);
+            progress.set_message(job.to_string());
+            let case = Case::profile(job, &scheduler, workers, args.cost)?;
+            progress.finish_and_clear();
+            (table::text(&case), report::single(&case))
+        }
     };
     if !destination
         .as_ref()
@@ -105,6 +105,42 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match destination {
         Some(destination) => destination.write(&report),
         None => Ok(()),
+    }
+}
+
+/// What is to be profiled.
+enum Task {
+    Kernel(Job),
+    Table1(Vec<Job>),
+    Sampling(Vec<Job>),
+}
+
+impl Task {
+    fn new(args: &Args) -> Result<Task, String> {
+        let only = args.kernel.as_deref();
+        match (args.table1, args.sampling) {
+            (true, _) => Ok(Task::Table1(rows(table1::ROWS, only)?)),
+            (_, true) => Ok(Task::Sampling(rows(sampling::ROWS, only)?)),
+            _ => Ok(Task::Kernel(parse_job(only.unwrap_or_default())?)),
+        }
+    }
+}
+
+/// The rows of a table, or those of one kernel only.
+fn rows(all: &[&str], only: Option<&str>) -> Result<Vec<Job>, String> {
+    let mut jobs = Vec::new();
+    for row in all {
+        let job = Job::parse(row).map_err(|error| error.to_string())?;
+        if only.is_none_or(|kernel| kernel == job.kernel()) {
+            jobs.push(job);
+        }
+    }
+    match (jobs.is_empty(), only) {
+        (true, Some(kernel)) => Err(format!(
+            "no line of this table has the kernel '{kernel}'; there are: {}",
+            all.join(", ")
+        )),
+        _ => Ok(jobs),
     }
 }
 

@@ -13,7 +13,8 @@ use crate::Failure;
 use crate::machine::Machine;
 use crate::schedulers::Spec;
 
-const KERNELS: &[&str] = &[
+/// The kernels that are measured.
+pub const ROWS: &[&str] = &[
     "cholesky=500,8",
     "cholesky=1000",
     "ssf=12,64",
@@ -35,12 +36,12 @@ const SCHEDULERS: [&str; 4] = [
     "direct-stack:victims=sampling+sets,steal-delay=4000ns",
 ];
 
-pub fn run(workers: usize, cost: Duration) -> Result<(String, Report), Failure> {
+pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Report), Failure> {
     let schedulers: Vec<Spec> = SCHEDULERS
         .iter()
         .map(|text| text.parse().expect("a scheduler of ours"))
         .collect();
-    let progress = progress_bar(KERNELS.len() * schedulers.len());
+    let progress = progress_bar(rows.len() * schedulers.len());
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();
@@ -52,8 +53,7 @@ pub fn run(workers: usize, cost: Duration) -> Result<(String, Report), Failure> 
     line("Victims by sampling and sets, relative to victims by sets alone\n");
     line("                            as it is (Figure 7)      steals delayed by 4 µs (Figure 8)");
     line("  kernel                   steals  cost    time         steals  cost    time");
-    for kernel in KERNELS {
-        let job = Job::parse(kernel).map_err(Failure::usage)?;
+    for &job in rows {
         let mut cases = Vec::new();
         for scheduler in &schedulers {
             progress.set_message(format!("{job} under {scheduler}"));
@@ -62,7 +62,7 @@ pub fn run(workers: usize, cost: Duration) -> Result<(String, Report), Failure> 
         }
         line(&format!(
             "  {:<22}  {}     {}",
-            kernel,
+            job.to_string(),
             ratios(&cases[0].profile, &cases[1].profile),
             ratios(&cases[2].profile, &cases[3].profile),
         ));

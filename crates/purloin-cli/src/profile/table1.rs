@@ -14,31 +14,27 @@ use crate::machine::Machine;
 use crate::schedulers::Spec;
 
 /// What the paper measures; `fib` with a smaller number.
-const KERNELS: &[(&str, &str, &[&str])] = &[
-    (
-        "cholesky",
-        "rows",
-        &["125,16", "250,16", "500,16", "1000,4", "2000"],
-    ),
-    (
-        "ssf",
-        "concatenations",
-        &["12,64", "13,32", "14,16", "15,8", "16,4"],
-    ),
-    (
-        "stress",
-        "height; leaves of 512 cycles",
-        &["10", "11", "12", "13", "14"],
-    ),
-    (
-        "multisort",
-        "integers",
-        &["16384,256", "65536,64", "262144,16", "1048576,4", "4194304"],
-    ),
-    ("fib", "n", &["33"]),
-    ("uts", "tree", &["T3", "T3L"]),
-    ("nqueens", "n", &["13"]),
+#[rustfmt::skip]
+pub const ROWS: &[&str] = &[
+    "cholesky=125,16", "cholesky=250,16", "cholesky=500,16", "cholesky=1000,4", "cholesky=2000",
+    "ssf=12,64", "ssf=13,32", "ssf=14,16", "ssf=15,8", "ssf=16,4",
+    "stress=10", "stress=11", "stress=12", "stress=13", "stress=14",
+    "multisort=16384,256", "multisort=65536,64", "multisort=262144,16", "multisort=1048576,4",
+    "multisort=4194304",
+    "fib=33", "uts=T3", "uts=T3L", "nqueens=13",
 ];
+
+/// What the input of a kernel says.
+fn parameter(kernel: &str) -> &str {
+    match kernel {
+        "cholesky" => "rows",
+        "ssf" => "concatenations",
+        "stress" => "height; leaves of 512 cycles",
+        "multisort" => "integers",
+        "uts" => "tree",
+        _ => "n",
+    }
+}
 
 /// How often a kernel with this input does its work, one after the other.
 fn repetitions(job: Job) -> f64 {
@@ -51,9 +47,13 @@ fn repetitions(job: Job) -> f64 {
     }
 }
 
-pub fn run(scheduler: &Spec, workers: usize, cost: Duration) -> Result<(String, Report), Failure> {
-    let count = KERNELS.iter().map(|(_, _, inputs)| inputs.len()).sum();
-    let progress = progress_bar(count);
+pub fn run(
+    rows: &[Job],
+    scheduler: &Spec,
+    workers: usize,
+    cost: Duration,
+) -> Result<(String, Report), Failure> {
+    let progress = progress_bar(rows.len());
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();
@@ -67,32 +67,17 @@ pub fn run(scheduler: &Spec, workers: usize, cost: Duration) -> Result<(String, 
         "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        speed-up   to be expected",
         format!("{} ns", cost.as_nanos())
     ));
-    for (kernel, parameter, inputs) in KERNELS {
-        line(&format!("\n{kernel}, parameter: {parameter}"));
-        for input in *inputs {
-            let job = Job::parse(&format!("{kernel}={input}")).map_err(Failure::usage)?;
-            progress.set_message(job.to_string());
-            let case = Case::profile(job, scheduler, workers, cost)?;
-            progress.inc(1);
-            let profile = &case.profile;
-            let (low, high) = profile.expected_speed_up(workers);
-            line(&format!(
-                "  {:<10} {:>8} {:>14} {:>19} {:>12} {:>10} {:>10} {:>10.2}   {low:.2} to {high:.2}{}",
-                input.split(',').next().unwrap_or_default(),
-                repetitions(job),
-                parallelism(profile.ideal.parallelism),
-                parallelism(profile.burdened.parallelism),
-                time(profile.serial.as_secs_f64() / repetitions(job)),
-                time(profile.task_size()),
-                match profile.steal_interval() {
-                    Some(interval) => time(interval),
-                    None => "no steals".to_string(),
-                },
-                profile.speed_up(),
-                if profile.is_filtered { "" } else { "  *" },
-            ));
-            all.push(case);
+    let mut kernel = "";
+    for &job in rows {
+        if kernel != job.kernel() {
+            kernel = job.kernel();
+            line(&format!("\n{kernel}, parameter: {}", parameter(kernel)));
         }
+        progress.set_message(job.to_string());
+        let case = Case::profile(job, scheduler, workers, cost)?;
+        progress.inc(1);
+        line(&row(&case, workers));
+        all.push(case);
     }
     progress.finish_and_clear();
     line("\nparallelism: work divided by span, if a steal costs nothing and if it costs so much.");
@@ -105,4 +90,25 @@ pub fn run(scheduler: &Spec, workers: usize, cost: Duration) -> Result<(String, 
         line("*: too many tasks to tell interrupts from work: the parallelism is underestimated.");
     }
     Ok((text, report::several(&all)))
+}
+
+fn row(case: &Case, workers: usize) -> String {
+    let (profile, input) = (&case.profile, case.job.input());
+    let repetitions = repetitions(case.job);
+    let (low, high) = profile.expected_speed_up(workers);
+    format!(
+        "  {:<10} {:>8} {:>14} {:>19} {:>12} {:>10} {:>10} {:>10.2}   {low:.2} to {high:.2}{}",
+        input.split(',').next().unwrap_or_default(),
+        repetitions,
+        parallelism(profile.ideal.parallelism),
+        parallelism(profile.burdened.parallelism),
+        time(profile.serial.as_secs_f64() / repetitions),
+        time(profile.task_size()),
+        match profile.steal_interval() {
+            Some(interval) => time(interval),
+            None => "no steals".to_string(),
+        },
+        profile.speed_up(),
+        if profile.is_filtered { "" } else { "  *" },
+    )
 }

@@ -6,12 +6,16 @@
 //! processor's clock at every beginning and end of a task. What lies between
 //! two readings is a *strand*. A strand may take less than a reading does, and
 //! one interrupt is longer than the whole span of a fine-grained program; so
-//! the run is repeated, and of each strand the mean of its undisturbed times
-//! counts. What a reading costs is taken off, and all strands are scaled so
-//! that together they take as long as the plain serial elision.
+//! the run is repeated, and of each strand its shortest time counts. What a
+//! reading costs is taken off, and all strands are scaled so that together they
+//! take as long as the plain serial elision.
 //!
-//! Programs with too many strands to keep them all are measured by one run
-//! without that filter, and those whose strands are not the same each time too.
+//! Strands that are finer than the clock's steps cannot be told apart. Of them
+//! all, the mean counts (`Correction` in `sink.rs`).
+//!
+//! Programs with too many strands to keep them all, and those whose strands are
+//! not the same each time, are measured by one run without that filter;
+//! [`Profile::is_filtered`] says so.
 //!
 //! Source: Wool, sections 5.1 to 5.3.
 
@@ -127,7 +131,11 @@ impl<S: Scheduler> Profiler<S> {
             Span {
                 cost,
                 span: span * tick,
-                parallelism: size.size.work / span,
+                // The shortest time of all may be less than a step of the clock.
+                parallelism: match span > 0.0 {
+                    true => size.size.work / span,
+                    false => 1.0,
+                },
             }
         };
         Ok(Profile {
