@@ -4,14 +4,18 @@ use std::fmt;
 
 use purloin::Worker;
 
+use crate::bpc::{Bpc, BpcLoop};
 use crate::cholesky::Cholesky;
 use crate::fib::Fib;
 use crate::kernel::{Answer, Description, Input, Kernel};
+use crate::loops::Loops;
 use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
 use crate::skynet::Skynet;
+use crate::spc::{Spc, SpcLoop};
 use crate::ssf::Ssf;
 use crate::stress::Stress;
+use crate::tree::Tree;
 use crate::uts::Uts;
 
 /// Makes the table of kernels and what depends on its length, from their types.
@@ -51,7 +55,10 @@ macro_rules! kernels {
     };
 }
 
-kernels!(Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf);
+kernels!(
+    Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
+    Loops
+);
 
 /// A kernel and an input for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,6 +49,8 @@ pub enum Inputs {
     Numbers(&'static [Range]),
     /// One of some names.
     Name(&'static [&'static str]),
+    /// One of some names, and numbers that may be left out.
+    NameAndNumbers(&'static [&'static str], &'static [Range]),
 }
 
 /// One of the numbers that make up an input.
@@ -73,7 +75,7 @@ pub(crate) const REPETITIONS: Range = Range {
     usual: Some(1),
 };
 
-/// An input: the numbers, or the position of the name.
+/// An input: the position of the name, or the numbers, or both in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
     values: [u32; Input::MOST],
@@ -105,41 +107,47 @@ impl std::ops::Deref for Input {
 impl Inputs {
     /// Reads an input. `None` if it is not among these.
     pub fn parse(&self, text: &str) -> Option<Input> {
+        let (names, ranges) = self.parts();
+        let mut parts = text.split(',').fuse();
+        let mut values = Vec::new();
+        if !names.is_empty() {
+            let name = parts.next()?;
+            let position = names.iter().position(|&known| known == name)?;
+            values.push(u32::try_from(position).ok()?);
+        }
+        for range in ranges {
+            let value = match parts.next() {
+                Some(part) => part.parse().ok()?,
+                None => range.usual?,
+            };
+            if !(range.least..=range.most).contains(&value) {
+                return None;
+            }
+            values.push(value);
+        }
+        parts.next().is_none().then(|| Input::new(&values))
+    }
+
+    /// The names of which there must be one, and the numbers.
+    fn parts(&self) -> (&'static [&'static str], &'static [Range]) {
         match *self {
-            Inputs::Numbers(ranges) => {
-                let mut parts = text.split(',').fuse();
-                let mut values = Vec::new();
-                for range in ranges {
-                    let value = match parts.next() {
-                        Some(part) => part.parse().ok()?,
-                        None => range.usual?,
-                    };
-                    if !(range.least..=range.most).contains(&value) {
-                        return None;
-                    }
-                    values.push(value);
-                }
-                parts.next().is_none().then(|| Input::new(&values))
-            }
-            Inputs::Name(names) => {
-                let position = names.iter().position(|&name| name == text)?;
-                Some(Input::new(&[u32::try_from(position).ok()?]))
-            }
+            Inputs::Numbers(ranges) => (&[], ranges),
+            Inputs::Name(names) => (names, &[]),
+            Inputs::NameAndNumbers(names, ranges) => (names, ranges),
         }
     }
 
     /// The text of an input, such that [`Inputs::parse`] reads it back.
     pub(crate) fn text(&self, input: Input) -> String {
-        match self {
-            Inputs::Numbers(ranges) => {
-                // Numbers at the end are left out where they are as usual.
-                let unusual = |(range, value): (&Range, &u32)| range.usual != Some(*value);
-                let told = ranges.iter().zip(&*input).rposition(unusual);
-                let values = input.iter().take(told.map_or(0, |last| last + 1));
-                values.map(u32::to_string).collect::<Vec<_>>().join(",")
-            }
-            Inputs::Name(names) => names[input[0] as usize].to_owned(),
-        }
+        let (names, ranges) = self.parts();
+        let name = (!names.is_empty()).then(|| names[input[0] as usize].to_owned());
+        let numbers = &input[usize::from(name.is_some())..];
+        // Numbers at the end are left out where they are as usual.
+        let unusual = |(range, value): (&Range, &u32)| range.usual != Some(*value);
+        let told = ranges.iter().zip(numbers).rposition(unusual);
+        let numbers = numbers.iter().take(told.map_or(0, |last| last + 1));
+        let parts = name.into_iter().chain(numbers.map(u32::to_string));
+        parts.collect::<Vec<_>>().join(",")
     }
 }
 
@@ -149,24 +157,30 @@ impl fmt::Display for Inputs {
             Inputs::Numbers([Range { least, most, .. }]) => {
                 write!(f, "a number from {least} to {most}")
             }
-            Inputs::Numbers(ranges) => {
-                for (place, range) in ranges.iter().enumerate() {
-                    let Range {
-                        what, least, most, ..
-                    } = range;
-                    f.write_str(if place > 0 { "," } else { "" })?;
-                    match range.usual {
-                        None => write!(f, "<{what}: {least} to {most}>")?,
-                        Some(usual) => write!(f, "<{what}: {least} to {most}, usually {usual}>")?,
-                    }
-                }
-                Ok(())
-            }
+            Inputs::Numbers(ranges) => numbers(f, ranges),
             Inputs::Name([]) => Ok(()),
             Inputs::Name([only]) => f.write_str(only),
             Inputs::Name([first @ .., last]) => write!(f, "{} or {last}", first.join(", ")),
+            Inputs::NameAndNumbers(names, ranges) => {
+                write!(f, "{},", Inputs::Name(names))?;
+                numbers(f, ranges)
+            }
         }
     }
+}
+
+fn numbers(f: &mut fmt::Formatter<'_>, ranges: &[Range]) -> fmt::Result {
+    for (place, range) in ranges.iter().enumerate() {
+        let Range {
+            what, least, most, ..
+        } = range;
+        f.write_str(if place > 0 { "," } else { "" })?;
+        match range.usual {
+            None => write!(f, "<{what}: {least} to {most}>")?,
+            Some(usual) => write!(f, "<{what}: {least} to {most}, usually {usual}>")?,
+        }
+    }
+    Ok(())
 }
 
 /// What a kernel has computed. Displayed as a report would show it.

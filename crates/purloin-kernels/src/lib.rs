@@ -29,16 +29,21 @@
 //! Builds without optimisation need several times as much.
 #![deny(missing_docs)]
 
+pub mod bpc;
 mod cholesky;
 pub mod fib;
 mod job;
 mod kernel;
+pub mod loops;
 pub mod multisort;
 pub mod nqueens;
 pub mod skynet;
+pub mod spc;
 pub mod ssf;
 pub mod stress;
+pub mod tree;
 pub mod uts;
+pub mod work;
 
 pub use job::{Error, Instance, Job, KERNELS};
 pub use kernel::{Answer, Description, Input, Inputs, Kernel, Range};

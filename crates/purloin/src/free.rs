@@ -1,5 +1,6 @@
-//! Joins and finishes without a token.
+//! Joins, finishes and loops without a token.
 
+use crate::loops::{self, IntoIterations};
 use crate::pool::global_or_default;
 use crate::scheduler::{ReturnBarrier, Token, current, in_registers};
 use crate::worker::{Scope, Worker};
@@ -87,5 +88,60 @@ where
         Some(member) => Token::at_top(member).finish(body),
         // The closure runs on a worker, so this recurses once.
         None => global_or_default().run(move |_| finish(body)),
+    }
+}
+
+/// Does `body` for each of the iterations, possibly in parallel: for code that
+/// has no token. See [`Worker::for_each`].
+///
+/// On a worker of a pool with the default scheduler it runs there; anywhere
+/// else, on the workers of the [global pool](crate::global).
+///
+/// ```
+/// let mut numbers = [1, 2, 3];
+/// purloin::for_each(&mut numbers, |number| *number *= 2);
+/// assert_eq!(numbers, [2, 4, 6]);
+/// ```
+///
+/// # Panics
+///
+/// If an iteration does, after all that were started have ended; or if no
+/// thread can be started for the global pool.
+pub fn for_each<I, F>(iterations: I, body: F)
+where
+    I: IntoIterations,
+    F: Fn(I::Item) + Sync,
+{
+    map_reduce(iterations, body, |(), ()| ());
+}
+
+/// Maps each of the iterations, possibly in parallel, and combines the results
+/// in their order; `None` if there are no iterations. For code that has no
+/// token, as [`for_each`]. See [`Worker::map_reduce`].
+///
+/// ```
+/// let squares = purloin::map_reduce(1..=4, |i| i * i, |a, b| a + b);
+/// assert_eq!(squares, Some(30));
+/// ```
+///
+/// # Panics
+///
+/// If an iteration or a combination does, after all that were started have
+/// ended; or if no thread can be started for the global pool.
+pub fn map_reduce<I, M, C, T>(iterations: I, map: M, combine: C) -> Option<T>
+where
+    I: IntoIterations,
+    M: Fn(I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    let iterations = iterations.into_iterations();
+    let (map, combine) = (&map, &combine);
+    let on_a_worker = move |w: Token<'_>| {
+        loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
+    };
+    match current() {
+        Some(member) => on_a_worker(Token::at_top(member)),
+        None => global_or_default().run(on_a_worker),
     }
 }

@@ -58,6 +58,7 @@
 )]
 
 mod free;
+mod loops;
 mod pool;
 mod profile;
 mod scheduler;
@@ -67,7 +68,8 @@ mod victim;
 mod wait;
 mod worker;
 
-pub use free::{finish, join};
+pub use free::{finish, for_each, join, map_reduce};
+pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
 pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};

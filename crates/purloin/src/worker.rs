@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 
+use crate::loops::{self, IntoIterations};
+
 /// Permission to create parallelism, and the way to do it.
 ///
 /// A worker is a small token passed **by value**. A program that is generic
@@ -45,7 +47,7 @@ pub trait Worker: Sized {
     ///
     /// For every worker of this crate it is the worker's own type with another
     /// lifetime, so that a recursive function has one instance.
-    type Token<'t>: Worker;
+    type Token<'t>: for<'u> Worker<Token<'u> = Self::Token<'u>>;
 
     /// How tasks are spawned here: what a [`Scope`] is generic over.
     type Spawner: Spawner;
@@ -106,6 +108,132 @@ pub trait Worker: Sized {
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
+
+    /// Calls `f` with a token, to pass on by value where only this borrowed one
+    /// is at hand.
+    ///
+    /// ```
+    /// # use purloin::Worker;
+    /// fn twice<W: Worker>(w: &mut W, numbers: &[u64]) -> u64 {
+    /// #   fn sum<W: Worker>(_: W, numbers: &[u64]) -> u64 { numbers.iter().sum() }
+    ///     let once = w.lend(|w| sum(w, numbers));
+    ///     once + w.lend(|w| sum(w, numbers))
+    /// }
+    /// # assert_eq!(twice(&mut purloin::Serial, &[1, 2, 3]), 12);
+    /// ```
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
+
+    /// Does `body` for each of the iterations, possibly in parallel.
+    ///
+    /// There is no grain size to choose: a worker runs the iterations in
+    /// order, as a plain loop would, and gives away a part of those that are
+    /// left whenever another worker has nothing to do.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker, chunks_mut};
+    /// # let pool = Pool::new()?;
+    /// let mut squares = vec![0; 1000];
+    /// pool.run(|mut w| {
+    ///     w.for_each((0..1000, &mut squares), |(i, square)| *square = i * i);
+    ///     w.for_each(&mut squares, |square| *square += 1);
+    ///     w.for_each(chunks_mut(&mut squares, 10), |ten| ten.reverse());
+    /// });
+    /// assert_eq!(squares[9], 1);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// What a loop can go over, [`Iterations`](crate::Iterations) says. Where
+    /// the body is parallel itself, use [`Self::for_each_with`].
+    ///
+    /// # Panics
+    ///
+    /// If an iteration does: after all that were started have ended. Others may
+    /// never be started.
+    ///
+    /// Source: Channel (splittable tasks).
+    #[inline]
+    fn for_each<I, F>(&mut self, iterations: I, body: F)
+    where
+        I: IntoIterations,
+        F: Fn(I::Item) + Sync,
+    {
+        self.map_reduce_with(iterations, |_, item| body(item), |(), ()| ());
+    }
+
+    /// The same, for a body that is parallel itself: it gets a token.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker, chunks_mut};
+    /// # let pool = Pool::new()?;
+    /// let mut table = vec![0_usize; 12];
+    /// pool.run(|mut w| {
+    ///     w.for_each_with((0.., chunks_mut(&mut table, 4)), |mut w, (i, row)| {
+    ///         w.for_each((0..4, row), |(j, entry)| *entry = 10 * i + j);
+    ///     })
+    /// });
+    /// assert_eq!(table[7], 13);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    #[inline]
+    fn for_each_with<I, F>(&mut self, iterations: I, body: F)
+    where
+        I: IntoIterations,
+        F: for<'t> Fn(Self::Token<'t>, I::Item) + Sync,
+    {
+        self.map_reduce_with(iterations, body, |(), ()| ());
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and combines the
+    /// results; `None` if there are no iterations.
+    ///
+    /// Results are combined in the order of the iterations, so `combine` need
+    /// not be commutative. It has to be associative: where the brackets are may
+    /// differ from run to run, and with it the rounding of floating-point sums.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let words = ["steal", "pilfer", "purloin"];
+    /// let longest = pool.run(|mut w| w.map_reduce(&words, |word| word.len(), usize::max));
+    /// assert_eq!(longest, Some(7));
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If an iteration or a combination does: after all that were started have
+    /// ended, and with what they returned dropped.
+    #[inline]
+    fn map_reduce<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        self.map_reduce_with(iterations, |_, item| map(item), combine)
+    }
+
+    /// The same, for a map that is parallel itself: it gets a token.
+    ///
+    /// All loops are made of this one. Whoever implements a worker need not
+    /// write it, but may.
+    #[inline]
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let iterations = iterations.into_iterations();
+        self.lend(|w| loops::map_reduce::<Self, _, _, _, _>(w, iterations, map, combine))
+    }
+
+    /// How many of a loop's `rest` iterations to make a task of now, because a
+    /// thief asks for work and this worker has nothing else to offer; 0 if
+    /// nobody does. Loops call this every few microseconds.
+    fn share_of(&mut self, rest: usize) -> usize;
 }
 
 /// What a [`Scope`] needs to know of its scheduler.

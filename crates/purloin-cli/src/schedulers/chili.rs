@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::num::NonZero;
 use std::thread;
 
-use purloin::{Scope, Serial, Worker};
+use purloin::{IntoIterations, Iterations, Scope, Serial, Worker};
 
 /// Joins by [`chili::Scope::join`].
 pub struct Chili<'t> {
@@ -71,5 +71,55 @@ impl Worker for Chili<'_> {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
     {
         Serial.finish(body)
+    }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Chili<'t>) -> R) -> R {
+        // SAFETY: the scope is lent to this token, which is borrowed here.
+        f(Chili::new(unsafe { &mut *self.scope }))
+    }
+
+    /// In halves, of which chili shares some.
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Chili<'t>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let iterations = iterations.into_iterations();
+        let piece = iterations.remaining().div_ceil(LOOP_PIECES).max(1);
+        self.halve(iterations, piece, &map, &combine)
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        unreachable!("chili's loops are split beforehand")
+    }
+}
+
+/// chili has no loops, so somebody has to choose.
+const LOOP_PIECES: usize = 256;
+
+impl Chili<'_> {
+    fn halve<I, M, C, T>(&mut self, rest: I, piece: usize, map: &M, combine: &C) -> Option<T>
+    where
+        I: Iterations,
+        M: for<'t> Fn(Chili<'t>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let len = rest.remaining();
+        if len <= piece {
+            let results = rest.in_order().map(|item| self.lend(|w| map(w, item)));
+            return results.reduce(combine);
+        }
+        let (front, back) = rest.split_at(len / 2);
+        let results = self.join(
+            |mut w| w.halve(front, piece, map, combine),
+            |mut w| w.halve(back, piece, map, combine),
+        );
+        match results {
+            (Some(front), Some(back)) => Some(combine(front, back)),
+            (front, back) => front.or(back),
+        }
     }
 }

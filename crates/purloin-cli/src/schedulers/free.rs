@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use purloin::{ReturnBarrier, Scope, Spawner, Worker};
+use purloin::{IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
 
 /// Joins by [`purloin::join`]. It exists on workers only.
 pub struct Free(NotSend);
@@ -67,6 +67,25 @@ impl Worker for Free {
         });
         purloin::finish(move |scope| body.call(Finish(scope.finish())));
         result.expect("the body has run")
+    }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Free) -> R) -> R {
+        f(Free::on_a_worker())
+    }
+
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Free, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let map = |item| map(Free::on_a_worker(), item);
+        purloin::map_reduce(iterations, map, combine)
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        unreachable!("purloin::map_reduce splits its loops itself")
     }
 }
 

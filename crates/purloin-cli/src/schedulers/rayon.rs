@@ -2,7 +2,8 @@
 
 use std::cell::OnceCell;
 
-use purloin::{Scope, Spawner, Worker};
+use purloin::{IntoIterations, Iterations, Scope, Spawner, Worker};
+use rayon::iter::ParallelIterator;
 
 /// Joins by [`rayon::join`]. It exists inside a pool of rayon's only.
 pub struct Rayon;
@@ -46,6 +47,37 @@ impl Worker for Rayon {
             let finish = Finish(std::ptr::from_ref(inner).cast());
             body(scope.get_or_init(|| Scope::new(finish)))
         })
+    }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Rayon) -> R) -> R {
+        f(Rayon)
+    }
+
+    /// As rayon's own parallel iterators do it.
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Rayon, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let halve = |all: I::Iterations| match all.remaining() {
+            0 | 1 => (all, None),
+            len => {
+                let (front, back) = all.split_at(len / 2);
+                (front, Some(back))
+            }
+        };
+        rayon::iter::split(iterations.into_iterations(), halve)
+            .filter_map(|piece| {
+                let results = piece.in_order().map(|item| map(Rayon, item));
+                results.reduce(&combine)
+            })
+            .reduce_with(&combine)
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        unreachable!("rayon splits its loops itself")
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::inbox::Inbox;
 use super::{Error, Member, Pool, Shared};
+use crate::loops::Splitting;
 use crate::scheduler::{ReturnBarrier, Scheduler};
 use crate::victim::{Random, Selection, VictimSelection};
 use crate::wait::sleep::Sleep;
@@ -36,6 +37,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     pinned: bool,
     victims: Box<dyn Selection>,
     steal_delay: Duration,
+    splitting: Splitting,
     timed: bool,
     scheduler: S,
 }
@@ -47,6 +49,7 @@ impl<S: Scheduler> std::fmt::Debug for Builder<S> {
             .field("stack_size", &self.stack_size)
             .field("pinned", &self.pinned)
             .field("steal_delay", &self.steal_delay)
+            .field("splitting", &self.splitting)
             .field("timed", &self.timed)
             .finish_non_exhaustive()
     }
@@ -61,6 +64,7 @@ impl Default for Builder {
             pinned: false,
             victims: Box::new(Random),
             steal_delay: Duration::ZERO,
+            splitting: Splitting::default(),
             timed: false,
             scheduler: ReturnBarrier::default(),
         }
@@ -139,6 +143,13 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
+    /// How much of a loop a thief gets; at first
+    /// [`LazyAdaptive`](Splitting::LazyAdaptive).
+    pub fn splitting(mut self, splitting: Splitting) -> Self {
+        self.splitting = splitting;
+        self
+    }
+
     /// The scheduler, with its options.
     ///
     /// ```
@@ -156,6 +167,7 @@ impl<S: Scheduler> Builder<S> {
             pinned: self.pinned,
             victims: self.victims,
             steal_delay: self.steal_delay,
+            splitting: self.splitting,
             timed: self.timed,
             scheduler,
         }
@@ -202,6 +214,7 @@ impl<S: Scheduler> Builder<S> {
             inbox: Inbox::new(),
             stopping: AtomicBool::new(false),
             steal_delay: self.steal_delay,
+            splitting: self.splitting,
         });
         // Dropping it ends the workers that it has.
         let mut pool = Pool {

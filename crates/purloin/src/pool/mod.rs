@@ -20,6 +20,7 @@ pub(crate) use global::global_or_default;
 pub(crate) use inbox::Injected;
 pub use member::Member;
 
+use crate::loops::Splitting;
 use crate::scheduler::Protocol;
 use crate::scheduler::{ReturnBarrier, Scheduler};
 use crate::stats::{Stats, Times};
@@ -159,6 +160,7 @@ pub struct Shared<S: Protocol> {
     stopping: AtomicBool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
+    splitting: Splitting,
 }
 
 impl<S: Protocol> Shared<S> {
@@ -178,6 +180,12 @@ impl<S: Protocol> Shared<S> {
     pub(crate) fn current(&self) -> Option<&Member<S>> {
         let (pool, index) = WORKER.get();
         std::ptr::addr_eq(pool, self).then(|| &self.members[index])
+    }
+
+    /// How many of a loop's `rest` iterations a thief is to get.
+    pub(crate) fn share_of(&self, rest: usize) -> usize {
+        self.splitting
+            .share(rest, self.members.len(), self.sleep.idle())
     }
 
     /// Leaves a job for whichever worker is idle first.

@@ -6,6 +6,7 @@ use std::thread::{self, ThreadId};
 
 use super::sink::{Sink, Strands};
 use super::span::Event;
+use crate::loops::{IntoIterations, Iterations};
 use crate::scheduler::Serial;
 use crate::stats::clock::ordered_ticks;
 use crate::worker::{Scope, Spawner, Worker};
@@ -127,6 +128,56 @@ impl<'r> Worker for Recorded<'r> {
         });
         self.event(Event::Finished);
         result
+    }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Recorded<'r>) -> R) -> R {
+        f(self.again())
+    }
+
+    /// In halves, down to a thousandth: to a loop, any number of workers up to
+    /// that is welcome.
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Recorded<'r>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let iterations = iterations.into_iterations();
+        let piece = iterations.remaining().div_ceil(LOOP_PIECES).max(1);
+        self.halve(iterations, piece, &map, &combine)
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        0
+    }
+}
+
+/// Into how many pieces a loop is divided, at most about.
+const LOOP_PIECES: usize = 1024;
+
+impl<'r> Recorded<'r> {
+    fn halve<I, M, C, T>(&mut self, rest: I, piece: usize, map: &M, combine: &C) -> Option<T>
+    where
+        I: Iterations,
+        M: Fn(Recorded<'r>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let len = rest.remaining();
+        if len <= piece {
+            let results = rest.in_order().map(|item| map(self.again(), item));
+            return results.reduce(combine);
+        }
+        let (front, back) = rest.split_at(len / 2);
+        let results = self.join(
+            |mut w| w.halve(front, piece, map, combine),
+            |mut w| w.halve(back, piece, map, combine),
+        );
+        match results {
+            (Some(front), Some(back)) => Some(combine(front, back)),
+            (front, back) => front.or(back),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
+use crate::loops::{IntoIterations, Iterations};
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The first panic of a spawned task, which surfaces when the finish ends.
@@ -57,6 +58,28 @@ impl Worker for Serial {
             None => result,
             Some(panic) => resume_unwind(panic),
         }
+    }
+
+    #[inline(always)]
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Serial) -> R) -> R {
+        f(Serial)
+    }
+
+    /// A plain loop.
+    #[inline(always)]
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Serial, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let iterations = iterations.into_iterations().in_order();
+        iterations.map(|item| map(Serial, item)).reduce(combine)
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        0
     }
 }
 

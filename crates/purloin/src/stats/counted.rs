@@ -81,6 +81,15 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
             body(counted.get_or_init(|| Scope::new(Finish { inner, tasks })))
         })
     }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R {
+        let tasks = self.tasks;
+        self.worker.lend(|worker| f(Counted { worker, tasks }))
+    }
+
+    fn share_of(&mut self, rest: usize) -> usize {
+        self.worker.share_of(rest)
+    }
 }
 
 /// The [`Spawner`] of [`Counted`].

@@ -111,6 +111,11 @@ impl Sleep {
         self.asleep.load(Ordering::Relaxed) > 0 || self.beds[of].awaited.load(Ordering::Relaxed) > 0
     }
 
+    /// How many workers are idle, awake or asleep.
+    pub(crate) fn idle(&self) -> usize {
+        self.searching.load(Ordering::Relaxed) + self.asleep.load(Ordering::Relaxed)
+    }
+
     /// A worker says that it is about to offer tasks, and learns whether it
     /// should ask itself for them.
     pub(crate) fn is_needed_by_sleepers(&self, of: usize) -> bool {

@@ -1,10 +1,12 @@
 //! Async and finish on the task stack.
 //!
 //! A spawned task lies in a slot like the second closure of a join. The frame
-//! that opened the finish, or that runs one of its tasks, takes its own spawns
-//! back from the top when it ends, newest first: each is run there, or, if it
-//! is stolen, waited for by leapfrogging. So everything is properly nested and
-//! needs no counter.
+//! that opened the finish takes all spawns above it back from the top when it
+//! ends, newest first: each is run there, or, if it is stolen, waited for by
+//! leapfrogging. What a task spawns in turn lies above the frame, too, and is
+//! taken back in the same loop; so a chain of spawns, however long, does not
+//! nest. A thief does the same before it says that its task is done. So
+//! everything is properly nested and needs no counter.
 //!
 //! Two things distinguish a spawn from the task of a join:
 //!
@@ -96,8 +98,9 @@ where
     }
 }
 
-/// Takes back everything above `base`, running what is not stolen.
-fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>) {
+/// Takes back every spawn above `base`, and what they spawn, running what is not
+/// stolen.
+pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>) {
     let stack = &member.tasks.stack;
     while stack.base().top() > base {
         let slot = stack.base().top().wrapping_sub(1);
@@ -137,7 +140,7 @@ impl<S: Direct> Finish<S> {
     {
         let stack = &member.tasks.stack;
         if stack.base().is_full() || stack.base().unstolen() >= MOST_UNSTOLEN {
-            return self.run(task, member);
+            return self.run_all(task, member);
         }
         let slot = stack.base().top();
         let finish: *const Finish<S> = self;
@@ -156,15 +159,23 @@ impl<S: Direct> Finish<S> {
         member.offer_all();
     }
 
-    /// Runs a task of this finish, and what it spawns.
-    fn run<F>(&self, task: F, member: &Member<S>)
+    /// Runs a task of this finish and then everything that it has spawned.
+    fn run_all<F>(&self, task: F, member: &Member<S>)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
         let base = member.tasks.stack.base().top();
+        self.run(task, member);
+        drain(member, base);
+    }
+
+    /// Runs a task of this finish. What it spawns is left on the stack.
+    fn run<F>(&self, task: F, member: &Member<S>)
+    where
+        F: for<'t> FnOnce(Token<'t, S>),
+    {
         let frame = member.tasks.enter(Some(self));
         let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
-        drain(member, base);
         drop(frame);
         if let Err(panic) = result {
             // The first panic is kept. Dropping another may itself panic, and
@@ -185,7 +196,7 @@ impl<S: Direct> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        let task: AnyTask<'scope, S> = Box::new(move |member| self.run(task, member));
+        let task: AnyTask<'scope, S> = Box::new(move |member| self.run_all(task, member));
         // SAFETY: only the lifetime changes. The task is run before the finish
         // ends, which waits for every pending one.
         let task: EscapedTask<S> = unsafe { std::mem::transmute(task) };

@@ -150,6 +150,9 @@ pub trait Stack<S: Direct>: Send + Sync {
     /// Answers a standing request. Returns how many tasks became public by it.
     fn answer(&self) -> usize;
 
+    /// Whether a request stands.
+    fn is_asked(&self) -> bool;
+
     /// Makes every task public, asked or not, and closes the slots below the
     /// top. Returns how many may be new to thieves.
     fn publish_all(&self) -> usize;
@@ -257,6 +260,19 @@ impl<S: Direct> Member<S> {
             self.count(Count::Publications);
             self.pool().sleep.published(self.index);
         }
+    }
+
+    /// How many of a loop's `rest` iterations to make a task of: none if
+    /// nobody asks, or if there are older tasks to answer with.
+    #[cold]
+    #[inline(never)]
+    fn share_of(&self, rest: usize) -> usize {
+        let stack = &self.tasks.stack;
+        self.answer();
+        if rest < 2 || !stack.is_asked() || stack.base().is_full() {
+            return 0;
+        }
+        self.pool().share_of(rest)
     }
 
     /// Makes all tasks public, asked or not, and wakes a thief for them.
@@ -388,14 +404,15 @@ impl<S: Direct> Protocol for S {
             "what a thief holds when it starts a task is all stolen"
         );
         let outer = tasks.depth.load(Ordering::Relaxed);
+        let base = tasks.stack.base().top();
         // The first task that it pushes is one level deeper.
-        let top = tasks.stack.base().position(tasks.stack.base().top());
-        let depth = (stolen.depth + 1).wrapping_sub(top);
+        let depth = (stolen.depth + 1).wrapping_sub(tasks.stack.base().position(base));
         tasks.depth.store(depth, Ordering::Relaxed);
         // SAFETY: we have the task, run it once, and its owner keeps the slot
         // until it is done.
         let sleeper = unsafe {
             (*stolen.slot).run(thief);
+            finish::drain(thief, base);
             (*stolen.slot).header.outcome().finish_stolen()
         };
         if sleeper {

@@ -221,6 +221,22 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
     {
         finish::finish(self.member, body)
     }
+
+    #[inline(always)]
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Token<'t, S>) -> R) -> R {
+        f(Token {
+            member: self.member,
+            top: self.top,
+        })
+    }
+
+    #[inline(always)]
+    fn share_of(&mut self, rest: usize) -> usize {
+        match self.member.tasks.stack.is_open(self.top) {
+            true => 0,
+            false => self.member.share_of(rest),
+        }
+    }
 }
 
 impl<S: Direct> Spawner for S {

@@ -160,11 +160,14 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     /// Lowers the floor, if a thief has asked and there is something for it.
     #[cold]
     fn answer(&self) -> usize {
-        let asked = self.guard.floor.load(Ordering::Relaxed) == ASKED;
-        if !asked || !self.base.has_any() {
+        if !self.is_asked() || !self.base.has_any() {
             return 0;
         }
         self.publish_all()
+    }
+
+    fn is_asked(&self) -> bool {
+        self.guard.floor.load(Ordering::Relaxed) == ASKED
     }
 
     /// All tasks are public; what is left is to close the slots below the top.

@@ -160,6 +160,10 @@ impl Stack<ReturnBarrier> for TaskStack {
         self.publish(MOST_PUBLISHED, false)
     }
 
+    fn is_asked(&self) -> bool {
+        self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
+    }
+
     /// Keeps the barrier above all tasks, which is what closes their slots.
     #[cold]
     fn publish_all(&self) -> usize {
@@ -195,7 +199,7 @@ impl Stack<ReturnBarrier> for TaskStack {
         may_take: impl Fn() -> bool,
     ) -> Claim<ReturnBarrier> {
         match claim_public(&self.base, thief, &may_take) {
-            Claim::Nothing if is_silent && self.hides() && self.is_requested() => {
+            Claim::Nothing if is_silent && self.hides() && self.is_asked() => {
                 self.force(thief, may_take)
             }
             claim => claim,
@@ -274,11 +278,6 @@ impl TaskStack {
 
 /// What thieves do without the owner's help, in detail.
 impl TaskStack {
-    /// Whether a request stands unanswered.
-    pub(super) fn is_requested(&self) -> bool {
-        self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
-    }
-
     /// Takes the oldest task without the owner's help: installs the barrier
     /// from outside. Only where [`asymmetric::available`] is true, and only
     /// after a request has stood unanswered.

@@ -1,0 +1,196 @@
+//! Parallel loops of several shapes.
+//!
+//! Source: Channel (lazy splitting: loops of fine, coarse, random, increasing
+//! and decreasing granularity).
+
+use std::hint::black_box;
+
+use purloin::Worker;
+
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
+use crate::work::{results, steps, steps_per_microsecond};
+
+/// The shapes: ten million iterations of 20 ns; 2,000 of 100 µs; 100,000 that
+/// take up to 4 µs, at random, more and more, or less and less; and, to see
+/// what a loop costs that does next to nothing, 10⁸ iterations of a nanosecond,
+/// and vectors of which the processor adds several elements at once.
+const SHAPES: &[&str] = &[
+    "fine",
+    "coarse",
+    "random",
+    "increasing",
+    "decreasing",
+    "tiny",
+    "vector",
+];
+
+const LONGEST: u64 = 4;
+const TINY: u64 = 100_000_000;
+
+/// Elements of the vectors, and how often they are added.
+const VECTOR: usize = 1 << 16;
+const ADDITIONS: u32 = 4000;
+
+/// The kernel `loops`.
+#[derive(Debug)]
+pub struct Loops {
+    data: Data,
+    /// Iterations up to which a loop is not split, if someone has chosen that.
+    grain: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Data {
+    /// How long the iterations take, and what they come to.
+    Steps(Granularity, Vec<u32>),
+    Tiny,
+    Vectors(Vec<f32>, Vec<f32>),
+}
+
+/// The number of iterations of a loop of varying granularity.
+const MANY: u64 = 100_000;
+
+/// How many steps an iteration takes.
+#[derive(Clone, Copy, Debug)]
+enum Granularity {
+    All(u64),
+    /// A part of that: as many of [`MANY`] as the function says.
+    Upto(u64, fn(u64) -> u64),
+}
+
+impl Granularity {
+    fn steps(self, i: usize) -> u64 {
+        match self {
+            Granularity::All(steps) => steps,
+            Granularity::Upto(most, part) => part(i as u64) * most / MANY,
+        }
+    }
+
+    /// Does an iteration.
+    fn run(self, i: usize, result: &mut u32) {
+        *result = steps(self.steps(i), i as u64);
+    }
+}
+
+/// A number that looks random.
+fn mix(number: u64) -> u64 {
+    let mixed = (number ^ (number >> 15)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
+}
+
+fn tiny(i: u64) -> u64 {
+    mix(mix(i)) & 0xff
+}
+
+fn granularity(shape: &str) -> (Granularity, u64) {
+    let microsecond = steps_per_microsecond();
+    let part: fn(u64) -> u64 = match shape {
+        "fine" => return (Granularity::All(microsecond / 50), 10_000_000),
+        "coarse" => return (Granularity::All(100 * microsecond), 2000),
+        "increasing" => |i| i,
+        "decreasing" => |i| MANY - i,
+        _ => |i| mix(i) % MANY,
+    };
+    (Granularity::Upto(LONGEST * microsecond, part), MANY)
+}
+
+/// The loop as people write it who choose a grain size.
+fn by_hand<W: Worker>(
+    mut w: W,
+    grain: usize,
+    granularity: Granularity,
+    first: usize,
+    results: &mut [u32],
+) {
+    if results.len() <= grain {
+        let iterations = (first..).zip(results);
+        return iterations.for_each(|(i, result)| granularity.run(i, result));
+    }
+    let middle = results.len() / 2;
+    let (front, back) = results.split_at_mut(middle);
+    w.join(
+        move |w| by_hand(w, grain, granularity, first, front),
+        move |w| by_hand(w, grain, granularity, first + middle, back),
+    );
+}
+
+impl Kernel for Loops {
+    const DESCRIPTION: Description = Description {
+        name: "loops",
+        about: "a parallel loop of some shape; with a grain size, by joins down to that",
+        inputs: Inputs::NameAndNumbers(
+            SHAPES,
+            &[Range {
+                what: "grain sizes",
+                least: 0,
+                most: TINY as u32,
+                usual: Some(0),
+            }],
+        ),
+        default: "fine",
+    };
+
+    fn prepare(input: Input) -> Self {
+        let data = match SHAPES[input[0] as usize] {
+            "tiny" => Data::Tiny,
+            "vector" => Data::Vectors(vec![1.0; VECTOR], vec![0.0; VECTOR]),
+            shape => {
+                let (granularity, count) = granularity(shape);
+                Data::Steps(granularity, results(count as usize))
+            }
+        };
+        Loops {
+            data,
+            grain: (input[1] > 0).then_some(input[1] as usize),
+        }
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        match (&mut self.data, self.grain) {
+            (Data::Steps(granularity, results), None) => {
+                w.for_each((0.., results), |(i, result)| granularity.run(i, result));
+            }
+            (Data::Steps(granularity, results), Some(grain)) => {
+                by_hand(w, grain, *granularity, 0, results);
+            }
+            (Data::Tiny, _) => {
+                let sum = w.map_reduce(0..black_box(TINY), tiny, u64::wrapping_add);
+                return Answer::Number(sum.unwrap_or(0));
+            }
+            (Data::Vectors(from, to), _) => {
+                for _ in 0..ADDITIONS {
+                    let from = &*from;
+                    w.for_each((from, &mut *to), |(from, to)| *to += 0.5 * from);
+                }
+            }
+        }
+        self.done()
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        match &self.data {
+            Data::Tiny => *answer == Answer::Number((0..TINY).map(tiny).sum()),
+            Data::Steps(granularity, results) => {
+                let mut some = results.iter().enumerate().step_by(results.len() / 16);
+                *answer == Answer::Number(results.len() as u64)
+                    && self.done() == *answer
+                    && some.all(|(i, &result)| result == steps(granularity.steps(i), i as u64))
+            }
+            Data::Vectors(..) => *answer == Answer::Number(VECTOR as u64),
+        }
+    }
+}
+
+impl Loops {
+    /// How many iterations have done their work.
+    fn done(&self) -> Answer {
+        Answer::Number(match &self.data {
+            Data::Tiny => 0,
+            Data::Steps(_, results) => results.iter().filter(|&&result| result != 0).count() as u64,
+            Data::Vectors(_, to) => {
+                let right = ADDITIONS as f32 / 2.0;
+                to.iter().filter(|&&sum| sum == right).count() as u64
+            }
+        })
+    }
+}

@@ -1,0 +1,317 @@
+//! What a loop can go over.
+
+use std::iter::Zip;
+use std::ops::{Range, RangeFrom, RangeInclusive};
+use std::slice;
+
+/// The iterations of a loop: something with a length, that can be split.
+///
+/// Ranges of integers are, slices, mutable slices, the [chunks](crate::chunks)
+/// of either, and pairs of these, which go in step and are as long as the
+/// shorter:
+///
+/// ```
+/// use purloin::{Serial, Worker};
+///
+/// let (from, mut to) = ([1, 2, 3], [0; 3]);
+/// Serial.for_each((&from, &mut to), |(from, to)| *to = 2 * from);
+/// assert_eq!(to, [2, 4, 6]);
+/// ```
+pub trait Iterations: Sized + Send {
+    /// What each iteration gets.
+    type Item;
+
+    /// Some of the iterations, one after the other.
+    type Iter: Iterator<Item = Self::Item>;
+
+    /// How many there are; the largest number if there are more.
+    fn remaining(&self) -> usize;
+
+    /// The first `index`, and the others. There are at least `index`.
+    fn split_at(self, index: usize) -> (Self, Self);
+
+    /// All of them, here and now.
+    fn in_order(self) -> Self::Iter;
+}
+
+/// What can be given to a loop: [`Iterations`], and references to vectors and
+/// arrays.
+pub trait IntoIterations {
+    /// What it is made into.
+    type Iterations: Iterations<Item = Self::Item>;
+
+    /// What each iteration gets.
+    type Item;
+
+    /// Does it.
+    fn into_iterations(self) -> Self::Iterations;
+}
+
+macro_rules! ranges {
+    ($($Int:ident),*) => {
+        $(
+            impl Iterations for Range<$Int> {
+                type Item = $Int;
+                type Iter = Range<$Int>;
+
+                #[inline]
+                fn remaining(&self) -> usize {
+                    match self.start < self.end {
+                        // The difference of signed numbers may not be one.
+                        true => usize::try_from(self.end.abs_diff(self.start)).unwrap_or(usize::MAX),
+                        false => 0,
+                    }
+                }
+
+                #[inline]
+                fn split_at(self, index: usize) -> (Self, Self) {
+                    // Wrapping: a length may be no signed number, but ends in range.
+                    let middle = self.start.wrapping_add(index as $Int);
+                    (self.start..middle, middle..self.end)
+                }
+
+                #[inline]
+                fn in_order(self) -> Self::Iter {
+                    self
+                }
+            }
+
+            impl Iterations for RangeInclusive<$Int> {
+                type Item = $Int;
+                type Iter = RangeInclusive<$Int>;
+
+                #[inline]
+                fn remaining(&self) -> usize {
+                    match self.is_empty() {
+                        false => usize::try_from(self.end().abs_diff(*self.start()))
+                            .unwrap_or(usize::MAX)
+                            .saturating_add(1),
+                        true => 0,
+                    }
+                }
+
+                #[inline]
+                #[allow(clippy::reversed_empty_ranges)]
+                fn split_at(self, index: usize) -> (Self, Self) {
+                    let (start, end) = (*self.start(), *self.end());
+                    if index == 0 {
+                        return (1..=0, self);
+                    }
+                    if index == self.remaining() && index != usize::MAX {
+                        return (self, 1..=0);
+                    }
+                    let last = start.wrapping_add((index - 1) as $Int);
+                    (start..=last, last.wrapping_add(1)..=end)
+                }
+
+                #[inline]
+                fn in_order(self) -> Self::Iter {
+                    self
+                }
+            }
+        )*
+        into_iterations! { $([] Range<$Int>, [] RangeInclusive<$Int>,)* }
+    };
+}
+
+/// For each, that it is what it is made into.
+macro_rules! into_iterations {
+    ($([$($generics:tt)*] $Type:ty,)*) => {
+        $(
+            impl<$($generics)*> IntoIterations for $Type {
+                type Iterations = Self;
+                type Item = <Self as Iterations>::Item;
+
+                #[inline]
+                fn into_iterations(self) -> Self {
+                    self
+                }
+            }
+        )*
+    };
+}
+
+ranges!(
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
+);
+
+impl<'s, T: Sync> Iterations for &'s [T] {
+    type Item = &'s T;
+    type Iter = slice::Iter<'s, T>;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        <[T]>::split_at(self, index)
+    }
+
+    #[inline]
+    fn in_order(self) -> Self::Iter {
+        self.iter()
+    }
+}
+
+impl<'s, T: Send> Iterations for &'s mut [T] {
+    type Item = &'s mut T;
+    type Iter = slice::IterMut<'s, T>;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        self.split_at_mut(index)
+    }
+
+    #[inline]
+    fn in_order(self) -> Self::Iter {
+        self.iter_mut()
+    }
+}
+
+/// Two that go in step.
+impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
+    type Item = (A::Item, B::Item);
+    type Iter = Zip<A::Iter, B::Iter>;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.0.remaining().min(self.1.remaining())
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let (a, b) = (self.0.split_at(index), self.1.split_at(index));
+        (Pair(a.0, b.0), Pair(a.1, b.1))
+    }
+
+    #[inline]
+    fn in_order(self) -> Self::Iter {
+        self.0.in_order().zip(self.1.in_order())
+    }
+}
+
+/// What a pair is made into, for a loop over both in step.
+#[derive(Debug)]
+pub struct Pair<A, B>(A, B);
+
+impl<A: IntoIterations, B: IntoIterations> IntoIterations for (A, B) {
+    type Iterations = Pair<A::Iterations, B::Iterations>;
+    type Item = (A::Item, B::Item);
+
+    #[inline]
+    fn into_iterations(self) -> Self::Iterations {
+        Pair(self.0.into_iterations(), self.1.into_iterations())
+    }
+}
+
+into_iterations! {
+    ['s, T: Sync] &'s [T],
+    ['s, T: Send] &'s mut [T],
+    ['s, T: Sync] super::Chunks<'s, T>,
+    ['s, T: Send] super::ChunksMut<'s, T>,
+}
+
+/// Numbers from here on, to go in step with something else.
+impl IntoIterations for RangeFrom<usize> {
+    type Iterations = Range<usize>;
+    type Item = usize;
+
+    #[inline]
+    fn into_iterations(self) -> Range<usize> {
+        self.start..usize::MAX
+    }
+}
+
+/// For each, that it is made into a slice.
+macro_rules! into_slice {
+    ($([$($generics:tt)*] $Type:ty => $Slice:ty,)*) => {
+        $(
+            impl<$($generics)*> IntoIterations for $Type {
+                type Iterations = $Slice;
+                type Item = <$Slice as Iterations>::Item;
+
+                #[inline]
+                fn into_iterations(self) -> $Slice {
+                    self
+                }
+            }
+        )*
+    };
+}
+
+into_slice! {
+    ['s, T: Sync] &'s Vec<T> => &'s [T],
+    ['s, T: Send] &'s mut Vec<T> => &'s mut [T],
+    ['s, T: Sync, const N: usize] &'s [T; N] => &'s [T],
+    ['s, T: Send, const N: usize] &'s mut [T; N] => &'s mut [T],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all<I: Iterations>(iterations: I) -> Vec<I::Item> {
+        iterations.in_order().collect()
+    }
+
+    /// Splits at each place, and compares.
+    fn check<I: Iterations + Clone>(iterations: I)
+    where
+        I::Item: PartialEq + std::fmt::Debug,
+    {
+        let expected = all(iterations.clone());
+        assert_eq!(iterations.remaining(), expected.len());
+        for index in 0..=expected.len() {
+            let (front, back) = iterations.clone().split_at(index);
+            assert_eq!(
+                (front.remaining(), back.remaining()),
+                (index, expected.len() - index)
+            );
+            let mut both = all(front);
+            both.extend(all(back));
+            assert_eq!(both, expected);
+        }
+    }
+
+    #[test]
+    fn ranges_can_be_split_anywhere() {
+        check(0..0);
+        check(3_u8..10);
+        check(i8::MIN..i8::MAX);
+        check(i8::MIN..=i8::MAX);
+        check(0..=u8::MAX);
+        check(u64::MAX - 3..u64::MAX);
+        check(u64::MAX - 3..=u64::MAX);
+        check(i64::MIN..i64::MIN + 3);
+        check(i128::MAX - 3..=i128::MAX);
+        #[allow(clippy::reversed_empty_ranges)]
+        check(5..3);
+    }
+
+    #[test]
+    fn the_longest_ranges_have_halves() {
+        let (front, back) = (i64::MIN..i64::MAX).split_at(1 << 63);
+        assert_eq!((front, back), (i64::MIN..0, 0..i64::MAX));
+        let all = 0..=u64::MAX;
+        assert_eq!(all.remaining(), usize::MAX);
+        assert_eq!(
+            all.split_at(1 << 63),
+            (0..=(1 << 63) - 1, 1 << 63..=u64::MAX)
+        );
+        assert_eq!((0..u128::MAX).remaining(), usize::MAX);
+    }
+
+    #[test]
+    fn an_inclusive_range_that_was_used_up_is_empty() {
+        let mut range = 0..=u8::MAX;
+        while range.next().is_some() {}
+        assert_eq!(range.remaining(), 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! Loops as splittable tasks: no grain size, no chunks.
+//!
+//! A loop is its body and the iterations that are left. A worker runs them a
+//! **block** at a time, and between two blocks looks whether a thief asks for
+//! work. Only then does it **split** what is left: the front stays, the rest
+//! becomes a task, by a join like any other, whose thief goes about it in the
+//! same way. So a loop that nobody else has time for is a plain loop, with a
+//! look at one word now and then, and one that everybody waits for is divided
+//! as often as anyone asks.
+//!
+//! Older tasks go first. A worker that has something to offer besides the
+//! loop offers that, see [`Worker::share_of`].
+//!
+//! # Blocks
+//!
+//! Within a block the compiler sees nothing but the body, and may unroll and
+//! vectorise it. A block is as long as [`pace::Pace`] finds that it may be,
+//! some microseconds: a thief waits for half a block, on average, and what
+//! lies between two of them, some twenty nanoseconds, counts for nothing.
+//!
+//! # Order
+//!
+//! Of what is split the front comes first, and its result is combined from the
+//! left. So results are combined in the order of the iterations, and a
+//! combination need only be associative; where the brackets are is chance.
+//!
+//! Source: Channel (splittable tasks; lazy binary, guided and adaptive
+//! splitting, in which a victim splits for those that have asked it).
+
+mod chunks;
+mod iterations;
+mod pace;
+mod splitting;
+
+pub use chunks::{Chunks, ChunksMut, chunks, chunks_mut};
+pub use iterations::{IntoIterations, Iterations};
+pub use splitting::Splitting;
+
+use self::pace::Pace;
+use crate::worker::Worker;
+
+/// What is done in each iteration, and with the results.
+struct Loop<M, C> {
+    map: M,
+    combine: C,
+}
+
+impl<M, C> Loop<M, C> {
+    fn combine<T>(&self, left: Option<T>, right: Option<T>) -> Option<T>
+    where
+        C: Fn(T, T) -> T,
+    {
+        match (left, right) {
+            (Some(left), Some(right)) => Some((self.combine)(left, right)),
+            (left, None) => left,
+            (None, right) => right,
+        }
+    }
+}
+
+/// Does what [`Worker::map_reduce_with`] says.
+pub(crate) fn map_reduce<W, I, M, C, T>(
+    w: W::Token<'_>,
+    iterations: I,
+    map: M,
+    combine: C,
+) -> Option<T>
+where
+    W: Worker,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    run::<W, I, M, C, T>(w, iterations, &Loop { map, combine }, Pace::new())
+}
+
+fn run<W, I, M, C, T>(
+    mut w: W::Token<'_>,
+    mut rest: I,
+    job: &Loop<M, C>,
+    mut pace: Pace,
+) -> Option<T>
+where
+    W: Worker,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    let mut sum = None;
+    loop {
+        let len = rest.remaining();
+        if len == 0 {
+            return sum;
+        }
+        let given = if len > 1 { w.share_of(len) } else { 0 };
+        if given > 0 {
+            let (mine, theirs) = rest.split_at(len - given.min(len - 1));
+            let (left, right) = w.join(
+                move |w| run::<W, I, M, C, T>(w, mine, job, pace),
+                move |w| run::<W, I, M, C, T>(w, theirs, job, pace),
+            );
+            return job.combine(job.combine(sum, left), right);
+        }
+        let count = pace.block(len);
+        let (block, after) = rest.split_at(count);
+        rest = after;
+        let results = block.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
+        sum = job.combine(sum, results.reduce(&job.combine));
+        pace.done(count);
+    }
+}
