@@ -56,14 +56,23 @@ fn tree<W: Worker>(mut w: W, task: u64, depth: u32, leapfrogs: &AtomicU64) {
 
 fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Default>() {
     let leapfrogs = AtomicU64::new(0);
-    for workers in [2, 3, 8] {
-        let pool = pool::<S>(workers);
-        for _ in 0..20 {
-            pool.run(|w| tree(w, 1, 13, &leapfrogs));
+    let round = || {
+        for workers in [2, 3, 8] {
+            let pool = pool::<S>(workers);
+            for _ in 0..20 {
+                pool.run(|w| tree(w, 1, 13, &leapfrogs));
+            }
         }
-    }
-    // Or else nothing has been tested.
-    assert!(leapfrogs.into_inner() > 0, "nobody has leapfrogged");
+    };
+    round();
+    // Or else nothing has been tested: on a busy machine it is rare.
+    eventually("a leapfrog", || {
+        let is_there = leapfrogs.load(Relaxed) > 0;
+        if !is_there {
+            round();
+        }
+        is_there
+    });
 }
 
 fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default>() {
