@@ -17,6 +17,8 @@ pub struct Base<S: Direct> {
     /// The oldest task that is not stolen. Thieves poll this line and that of
     /// the slot, neither of which the owner writes on its fast path.
     bot: CachePadded<AtomicPtr<Slot<S>>>,
+    /// See [`Base::live`]. Touched by the owner only.
+    live: CachePadded<AtomicPtr<Slot<S>>>,
     slots: Slots<S>,
 }
 
@@ -27,6 +29,7 @@ impl<S: Direct> Base<S> {
         Ok(Base {
             top: CachePadded::new(AtomicPtr::new(slots.base())),
             bot: CachePadded::new(AtomicPtr::new(slots.base())),
+            live: CachePadded::new(AtomicPtr::new(slots.base())),
             slots,
         })
     }
@@ -71,6 +74,17 @@ impl<S: Direct> Base<S> {
         // Relaxed: it carries no data. Who claims a task acquires, from that
         // task's state, every move of the bottom before its publication.
         self.bot.store(slot, Ordering::Relaxed);
+    }
+
+    /// Owner: one past the highest task on the stack that stays when the code
+    /// around it goes on, a spawn. Slots below are closed.
+    pub(crate) fn live(&self) -> *mut Slot<S> {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Owner: moves that.
+    pub(crate) fn set_live(&self, slot: *mut Slot<S>) {
+        self.live.store(slot, Ordering::Relaxed);
     }
 
     /// The slot at the bottom.

@@ -12,9 +12,9 @@
 //!
 //! - It stays when the code around it goes on. A token that was made before
 //!   has a top in its register that is now too low, and would overwrite it.
-//!   Therefore a spawn makes everything up to itself public, at once: it then
-//!   lies below the barrier (or floor), a join with a stale token takes its slow path,
-//!   and that starts from the top in memory.
+//!   Therefore a spawn closes the slots up to itself: it then lies below the
+//!   barrier (or floor), a join with a stale token takes its slow path, and
+//!   that starts from the top in memory.
 //! - It may be made where another frame is innermost on this worker: in the
 //!   first closure of a join, in a finish within, in a stolen task of a join,
 //!   or on a thread that is no worker at all. In the stack it would then have
@@ -85,10 +85,11 @@ where
         panic: std::sync::Mutex::new(None),
         escaped: OnceLock::new(),
     });
-    let base = member.tasks.stack.base().top();
+    let stack = member.tasks.stack.base();
+    let (base, live) = (stack.top(), stack.live());
     let frame = member.tasks.enter(Some(scope.finish()));
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    drain(member, base);
+    drain(member, base, live);
     drop(frame);
     scope.finish().await_escaped(member);
     let panic = lock_std(&scope.finish().panic).take();
@@ -99,13 +100,13 @@ where
 }
 
 /// Takes back every spawn above `base`, and what they spawn, running what is not
-/// stolen.
-pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>) {
+/// stolen. Below, the stack was live up to `live`.
+pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>, live: *mut Slot<S>) {
     let stack = &member.tasks.stack;
     while stack.base().top() > base {
         let slot = stack.base().top().wrapping_sub(1);
-        // A spawn is never private, but the task that we have just run may
-        // have been the last one below the barrier.
+        // Before the pop, which opens what is not live.
+        stack.base().set_live(if slot > base { slot } else { live });
         if stack.pop(slot) || member.take_back(slot) {
             // SAFETY: the task is ours, and it reads itself out of the slot
             // before anything else is pushed there.
@@ -114,6 +115,7 @@ pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>) {
             stack.release(slot);
         }
     }
+    debug_assert!(stack.base().live() <= base);
 }
 
 /// A spawned task as it lies in a slot.
@@ -156,7 +158,7 @@ impl<S: Direct> Finish<S> {
         }
         stack.push(slot);
         member.tasks.extend_frame();
-        member.offer_all();
+        member.keep();
     }
 
     /// Runs a task of this finish and then everything that it has spawned.
@@ -164,9 +166,10 @@ impl<S: Direct> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let base = member.tasks.stack.base().top();
+        let stack = member.tasks.stack.base();
+        let (base, live) = (stack.top(), stack.live());
         self.run(task, member);
-        drain(member, base);
+        drain(member, base, live);
     }
 
     /// Runs a task of this finish. What it spawns is left on the stack.

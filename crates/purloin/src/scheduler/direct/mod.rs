@@ -153,9 +153,13 @@ pub trait Stack<S: Direct>: Send + Sync {
     /// Whether a request stands.
     fn is_asked(&self) -> bool;
 
-    /// Makes every task public, asked or not, and closes the slots below the
-    /// top. Returns how many may be new to thieves.
-    fn publish_all(&self) -> usize;
+    /// Closes the slots below [`Base::live`], which has just moved up, and
+    /// answers a standing request. Returns how many tasks became public by that.
+    fn close(&self) -> usize;
+
+    /// Makes every task public, as a number of requests would.
+    #[cfg(all(loom, test))]
+    fn publish_all(&self);
 
     // What thieves do, on any thread.
 
@@ -275,9 +279,13 @@ impl<S: Direct> Member<S> {
         self.pool().share_of(rest)
     }
 
-    /// Makes all tasks public, asked or not, and wakes a thief for them.
-    fn offer_all(&self) {
-        if self.tasks.stack.publish_all() > 0 {
+    /// Makes the task that was just pushed one that stays, and offers it where
+    /// somebody has asked.
+    fn keep(&self) {
+        let stack = &self.tasks.stack;
+        stack.base().set_live(stack.base().top());
+        if stack.close() > 0 {
+            self.count(Count::Publications);
             self.pool().sleep.published(self.index);
         }
     }
@@ -405,6 +413,7 @@ impl<S: Direct> Protocol for S {
         );
         let outer = tasks.depth.load(Ordering::Relaxed);
         let base = tasks.stack.base().top();
+        let live = tasks.stack.base().live();
         // The first task that it pushes is one level deeper.
         let depth = (stolen.depth + 1).wrapping_sub(tasks.stack.base().position(base));
         tasks.depth.store(depth, Ordering::Relaxed);
@@ -412,7 +421,7 @@ impl<S: Direct> Protocol for S {
         // until it is done.
         let sleeper = unsafe {
             (*stolen.slot).run(thief);
-            finish::drain(thief, base);
+            finish::drain(thief, base, live);
             (*stolen.slot).header.outcome().finish_stolen()
         };
         if sleeper {

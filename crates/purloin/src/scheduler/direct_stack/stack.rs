@@ -119,15 +119,18 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
 
     #[cold]
     fn reopen(&self, slot: *mut Slot<F>) {
-        let floor = self.guard.floor.load(Ordering::Relaxed);
-        if floor != ASKED && floor > slot.addr() {
-            // Every live spawn is below the top, which this slot is. If a thief
-            // asks at this moment, its request stands instead.
-            let (lower, relaxed) = (slot.addr(), Ordering::Relaxed);
+        debug_assert!(self.base.live() <= slot);
+        let (floor, live) = (
+            self.guard.floor.load(Ordering::Relaxed),
+            self.base.live().addr(),
+        );
+        if floor != ASKED && floor > live {
+            // If a thief asks at this moment, its request stands instead.
+            let relaxed = Ordering::Relaxed;
             let _ = self
                 .guard
                 .floor
-                .compare_exchange(floor, lower, relaxed, relaxed);
+                .compare_exchange(floor, live, relaxed, relaxed);
         }
     }
 
@@ -163,20 +166,24 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
         if !self.is_asked() || !self.base.has_any() {
             return 0;
         }
-        self.publish_all()
+        self.close()
     }
 
     fn is_asked(&self) -> bool {
         self.guard.floor.load(Ordering::Relaxed) == ASKED
     }
 
-    /// All tasks are public; what is left is to close the slots below the top.
-    #[cold]
-    fn publish_all(&self) -> usize {
-        let top = self.base.top().addr();
-        self.guard.floor.store(top, Ordering::Relaxed);
-        1
+    /// All tasks are public; so if somebody has asked, this is the answer.
+    fn close(&self) -> usize {
+        let live = self.base.live().addr();
+        let floor = self.guard.floor.load(Ordering::Relaxed);
+        // A request that comes between the two is answered, too.
+        let is_closed = floor >= live && floor != ASKED;
+        usize::from(!is_closed && self.guard.floor.swap(live, Ordering::Relaxed) == ASKED)
     }
+
+    #[cfg(all(loom, test))]
+    fn publish_all(&self) {}
 
     fn offers(&self) -> bool {
         self.base.has_any()

@@ -21,7 +21,8 @@
 //! | `top`: the first free slot | owner | owner's slow paths, forcing thieves |
 //! | `barrier`: an address, or `REQUESTED`, or `REQUESTED｜FORCED` | thieves raise it; the owner lowers it from an address or `REQUESTED`; a forcing thief alone moves it from `FORCED` | owner at each push and pop |
 //! | `bot`: the oldest task not stolen | whoever holds the slot it points at: the thief that steals it moves it up, the owner that joins with a stolen task moves it down | thieves |
-//! | `published`: slots below are public or stolen | owner | owner |
+//! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
+//! | `live`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
 //! | each slot's contents | owner while it is free, thief between STOLEN and DONE | |
 //!
@@ -79,7 +80,11 @@
 //! bits, and the owner's compare-and-swap fails.
 //!
 //! **A spawn above a token's top.** It lies below the barrier, and so does
-//! the slot that the token would push: the join goes the slow way.
+//! the slot that the token would push: the join goes the slow way. The barrier
+//! closes it, but does not make it public: its state stays EMPTY until somebody
+//! asks, and to have it back its owner looks at the barrier once more, which by
+//! then does not stand at a request. After the last spawn the barrier stays
+//! where it is until a join finds it in its way.
 //!
 //! What the stack is otherwise, and how a blocked worker waits, is told in
 //! [`super::direct`].

@@ -180,3 +180,28 @@ fn a_thief_that_may_not_take_a_task_by_force_leaves_it() {
         model.assert_each_ran_once(2);
     });
 }
+
+#[test]
+fn a_forced_steal_and_a_task_below_the_barrier_that_is_not_public() {
+    check(|model| {
+        let base = model.stack.base();
+        // As a spawn is: nobody has asked for it.
+        let slot = model.push(0);
+        base.set_live(base.top());
+        model.stack.close();
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.stack.request();
+                force(&model, 1);
+            })
+        };
+        base.set_live(slot);
+        model.join(slot, 0);
+        // The same place, private again.
+        let slot = model.push(1);
+        model.join(slot, 1);
+        thief.join().unwrap();
+        model.assert_each_ran_once(2);
+    });
+}

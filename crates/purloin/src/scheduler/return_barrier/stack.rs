@@ -34,8 +34,8 @@ pub struct TaskStack {
     base: Base<ReturnBarrier>,
     /// Read by the owner at each push and pop, written when a thief asks.
     guard: CachePadded<Guard>,
-    /// Slots below are public, stolen or being forced; never below a live
-    /// spawn. Touched by the owner only, on its slow paths.
+    /// Slots below are public or stolen; so are some above, by force, while a
+    /// request stands. Touched by the owner only, on its slow paths.
     published: CachePadded<Cell<*mut Slot>>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
@@ -105,12 +105,23 @@ impl Stack<ReturnBarrier> for TaskStack {
         self.is_private(slot)
     }
 
+    fn reopen(&self, slot: *mut Slot) {
+        self.lower(slot);
+    }
+
     fn is_awaited(&self, slot: *mut Slot) -> bool {
         !self.is_private(slot)
     }
 
     #[cold]
     fn take_back(&self, slot: *mut Slot) -> Taken {
+        if slot >= self.published.get() && !self.is_asked() {
+            // Closed by a spawn, no more. What is stolen by force lies below
+            // `published` as soon as its request is answered; and no thief is
+            // forcing its way in, or this look, after the store of the top,
+            // would have seen that. The barrier stays, for the next spawn.
+            return Taken::Back;
+        }
         // SAFETY: `slot` was pushed, so it lies in our memory.
         let state = unsafe { &(*slot).header };
         // Orders our store of the top before our read of the state, against a
@@ -157,17 +168,41 @@ impl Stack<ReturnBarrier> for TaskStack {
     /// request stands, and the next push answers it.
     #[cold]
     fn answer(&self) -> usize {
-        self.publish(MOST_PUBLISHED, false)
+        self.publish(MOST_PUBLISHED)
     }
 
     fn is_asked(&self) -> bool {
         self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
     }
 
-    /// Keeps the barrier above all tasks, which is what closes their slots.
-    #[cold]
-    fn publish_all(&self) -> usize {
-        self.publish(usize::MAX, true)
+    /// Closed is what lies below the barrier.
+    fn close(&self) -> usize {
+        let live = self.base.live().addr();
+        loop {
+            let barrier = self.guard.barrier.load(Ordering::Relaxed);
+            if barrier & REQUESTED != 0 {
+                return self.answer();
+            }
+            // If a thief asks at this moment, it is answered. Relaxed: this
+            // thread's own pushes and pops are ordered by program order, and a
+            // forcing thief starts from a request that it has read.
+            let relaxed = Ordering::Relaxed;
+            if barrier >= live
+                || self
+                    .guard
+                    .barrier
+                    .compare_exchange(barrier, live, relaxed, relaxed)
+                    .is_ok()
+            {
+                return 0;
+            }
+        }
+    }
+
+    #[cfg(all(loom, test))]
+    fn publish_all(&self) {
+        self.request();
+        self.publish(usize::MAX);
     }
 
     fn offers(&self) -> bool {
@@ -209,32 +244,35 @@ impl Stack<ReturnBarrier> for TaskStack {
 
 /// The owner's slow paths, in detail.
 impl TaskStack {
-    /// Moves the barrier down to `slot`, which just left the stack.
+    /// Moves the barrier down: `slot` is the first that is free, and what is
+    /// neither published nor live is open again.
     fn lower(&self, slot: *mut Slot) {
-        let published = self.published.get();
-        self.published.set(published.min(slot));
+        let published = self.published.get().min(slot);
+        self.published.set(published);
+        let open = published.max(self.base.live()).addr();
         let barrier = self.guard.barrier.load(Ordering::Relaxed);
-        if barrier & REQUESTED == 0 && barrier > slot.addr() {
+        if barrier & REQUESTED == 0 && barrier > open {
             // If a thief asks at this moment, its request stands instead.
             // Relaxed: this thread's own pops are ordered by program order,
             // and a forcing thief starts from a request that it has read.
             let _ = self.guard.barrier.compare_exchange(
                 barrier,
-                slot.addr(),
+                open,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
         }
     }
 
-    fn publish(&self, most: usize, unasked: bool) -> usize {
+    /// Makes so many private tasks public, if a thief has asked, and lowers the
+    /// barrier to above them.
+    fn publish(&self, most: usize) -> usize {
         let mut count = 0;
         loop {
             // Acquire: if a thief has forced its way in, its steal happened
             // before what we now decide.
             let barrier = self.guard.barrier.load(Ordering::Acquire);
-            let asked = barrier & REQUESTED != 0;
-            if !(asked || unasked) {
+            if barrier & REQUESTED == 0 {
                 return count;
             }
             let top = self.base.top();
@@ -247,10 +285,10 @@ impl TaskStack {
             if slot > self.published.get() {
                 self.published.set(slot);
             }
-            if count == 0 && !unasked {
+            if count == 0 {
                 return 0;
             }
-            if barrier & FORCED != 0 || (!asked && barrier >= slot.addr()) {
+            if barrier & FORCED != 0 {
                 // A forcing thief keeps the barrier up until it is through.
                 return count;
             }
@@ -261,7 +299,7 @@ impl TaskStack {
             // our states.
             let lowered = self.guard.barrier.compare_exchange(
                 barrier,
-                slot.addr(),
+                slot.max(self.base.live()).addr(),
                 Ordering::Release,
                 Ordering::Relaxed,
             );
