@@ -3,13 +3,17 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use common::{add, fib, message, pool};
-use purloin::{Scope, Serial, Spawner, Worker};
+use purloin::{
+    DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner, TwoFields,
+    Worker,
+};
 
 #[test]
 fn a_finish_waits_for_everything_spawned_in_it() {
@@ -196,4 +200,101 @@ fn token_free_finish_works_inside_and_outside_a_pool() {
     both();
     pool(2).run(|_| both());
     assert_eq!(count.into_inner(), 2 * 56);
+}
+
+/// Stolen tasks keep their places until the finish takes them back.
+#[test]
+fn a_small_stack_is_enough_for_many_tasks_whoever_runs_them() {
+    fn check<S: Scheduler>(scheduler: S) {
+        let builder = Pool::builder().workers(2).stack_size(64 << 10);
+        let pool = builder.scheduler(scheduler).build().unwrap();
+        for _ in 0..20 {
+            let count = AtomicUsize::new(0);
+            let one = || add(&count, 1);
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    for _ in 0..20_000 {
+                        scope.spawn(|mut w| {
+                            w.join(|_| one(), |_| one());
+                        });
+                    }
+                    scope.join(|_| one(), |_| one());
+                });
+            });
+            assert_eq!(count.into_inner(), 40_002);
+        }
+    }
+    check(ReturnBarrier::default());
+    check(DirectStack::<OneField>::new());
+    check(DirectStack::<TwoFields>::new());
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any(7);
+    }
+}
+
+#[test]
+fn panics_whose_payloads_panic_do_not_end_the_process() {
+    let pool = pool(1);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.spawn(|_| panic_any(Bomb));
+                scope.spawn(|_| panic_any(Bomb));
+                panic_any(1);
+            })
+        })
+    }));
+    assert_eq!(result.unwrap_err().downcast_ref(), Some(&1));
+}
+
+#[test]
+fn a_result_that_panics_when_it_is_dropped_leaves_the_stack_as_it_was() {
+    let pool = Pool::builder().workers(2).stack_size(64 << 10);
+    let pool = pool.build().unwrap();
+    let mut steals = 0;
+    while steals < 2 * (64 << 10) / 8 {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                let stolen = AtomicBool::new(false);
+                w.join(
+                    |_| {
+                        let start = Instant::now();
+                        while !stolen.load(Acquire) && start.elapsed() < Duration::from_millis(5) {
+                            std::hint::spin_loop();
+                        }
+                        panic_any(1);
+                    },
+                    |_| {
+                        stolen.store(true, Release);
+                        Bomb
+                    },
+                );
+            });
+        }));
+        let panic = result.unwrap_err();
+        let panic = panic.downcast::<i32>().map_err(message).unwrap();
+        steals += usize::from(*panic == 7);
+    }
+}
+
+/// A chain of spawns, however long, does not nest.
+#[test]
+fn a_million_tasks_that_each_spawn_the_next() {
+    fn next<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, left: usize, count: &'s AtomicUsize) {
+        add(count, 1);
+        if left > 1 {
+            scope.spawn(move |_| next(scope, left - 1, count));
+        }
+    }
+    for workers in [1, 3] {
+        let count = AtomicUsize::new(0);
+        pool(workers).run(|mut w| w.finish(|scope| next(scope, 1_000_000, &count)));
+        assert_eq!(count.into_inner(), 1_000_000);
+    }
 }

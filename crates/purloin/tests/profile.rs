@@ -3,12 +3,17 @@
 
 mod common;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use common::{busy, fib};
 use purloin::{Pool, Profile, Profiler, Program, Worker};
 
+/// One at a time, as the others would be in the way.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn profile(workers: usize, program: &mut impl Program) -> Profile {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let pool = Pool::builder().workers(workers);
     Profiler::new(pool).profile(program).unwrap()
 }

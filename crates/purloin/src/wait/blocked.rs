@@ -1,6 +1,7 @@
 //! A blocked worker: it helps the thief that it waits for, then it sleeps.
 
 use super::Patience;
+use super::sleep::Slept;
 use crate::pool::{Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count};
@@ -50,20 +51,22 @@ impl<S: Protocol> Shared<S> {
             // publishes or ends. This is the place where it will be lent to a
             // spare worker, which may take anything from anyone.
             me.count(Count::Sleeps);
+            let mut slept = Slept::Woken;
             if wake_me() {
                 match patience.nap() {
                     Some(time) => self.sleep.nap_blocked(me.index, time),
                     None => {
-                        woken_for_tasks |= self.sleep.sleep_blocked(
+                        slept = self.sleep.sleep_blocked(
                             me.index,
                             holder.index,
-                            patience.doze(),
+                            patience.doze(true),
                             || is_done() || holder.has_something_asked_for(),
                         );
+                        woken_for_tasks |= slept == Slept::WokenForTasks;
                     }
                 }
             }
-            patience.again();
+            patience.again(slept);
         }
         if woken_for_tasks {
             holder.pass_on();

@@ -1,6 +1,7 @@
 //! An idle worker: it looks everywhere, then it sleeps.
 
 use super::Patience;
+use super::sleep::Slept;
 use crate::pool::{Injected, Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::Count;
@@ -32,20 +33,25 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
         if patience.pause() {
             continue;
         }
-        match patience.nap() {
-            Some(time) if pool.sleep.is_only_searcher() => pool.sleep.nap(me.index, time),
+        let slept = match patience.nap() {
+            Some(time) if pool.sleep.is_only_searcher() => {
+                pool.sleep.nap(me.index, time);
+                Slept::Woken
+            }
             _ => {
                 me.count(Count::Sleeps);
-                pool.sleep.sleep_idle(me.index, patience.doze(), || {
+                let is_anyone_active = me.active_others().next().is_some();
+                let time = patience.doze(is_anyone_active);
+                pool.sleep.sleep_idle(me.index, time, || {
                     let mut found = pool.has_injected() || pool.is_stopping();
                     for victim in me.active_others() {
                         found |= victim.has_something_asked_for();
                     }
                     found
-                });
+                })
             }
-        }
-        search.again();
+        };
+        search.again(slept);
     }
 }
 
@@ -53,7 +59,7 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
 struct Search<'m, S: Protocol> {
     me: &'m Member<S>,
     patience: Patience,
-    /// Whether no attempt to steal has failed yet.
+    /// Whether it has not looked at anyone yet.
     is_fresh: bool,
 }
 
@@ -68,10 +74,9 @@ impl<'m, S: Protocol> Search<'m, S> {
     }
 
     /// Goes on after sleep or nap.
-    fn again(&mut self) {
+    fn again(&mut self, slept: Slept) {
         self.me.walk().start();
-        self.patience.again();
-        self.is_fresh = true;
+        self.patience.again(slept);
     }
 
     /// One round of looking.
@@ -84,7 +89,7 @@ impl<'m, S: Protocol> Search<'m, S> {
             return Some(Work::Stop);
         }
         let mut walk = self.me.walk();
-        if self.is_fresh
+        if std::mem::replace(&mut self.is_fresh, false)
             && walk.samples() > 1
             && let Some(victim) = self.sample(&mut **walk)
             && let Some(stolen) = self.attempt(victim)
@@ -134,7 +139,6 @@ impl<'m, S: Protocol> Search<'m, S> {
                 self.me.count(Count::FreeSteals);
             }
         } else {
-            self.is_fresh = false;
             if S::request(victim) {
                 self.patience.requested_anew();
             }

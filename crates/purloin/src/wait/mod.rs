@@ -6,8 +6,10 @@
 //! descends from that ([`blocked`]). Both first spin for some tens of
 //! microseconds, asking their victims for tasks all the while and in the end
 //! forcing their way in; then they sleep ([`sleep`]), leaving their requests
-//! standing. Sleeping costs nothing: after the first millisecond no timer
-//! runs in a pool that has nothing to do, nor beside a worker that offers nothing.
+//! standing. Sleeping costs nothing: after the first millisecond no timer runs
+//! in a pool that has nothing to do. Beside an active worker a sleeper looks up
+//! now and then, after two milliseconds, four, and so on up to an eighth of a
+//! second.
 //!
 //! # No wake-up is lost
 //!

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::sleep::Slept;
 use crate::sync::{spin_loop, yield_now};
 
 /// Time spent spinning before a worker goes to sleep: a few times what it
@@ -15,8 +16,10 @@ const SILENT: Duration = Duration::from_micros(30);
 /// How many rounds a worker tries force, at least, before it sleeps.
 const PRESSING_ROUNDS: u32 = 8;
 
-/// How long the first sleep lasts at most; see the page on waiting.
-const DOZE: Duration = Duration::from_millis(1);
+/// How long the first sleep lasts at most, and the last but one that does not
+/// last for good; see the page on waiting.
+const SHORTEST_DOZE: Duration = Duration::from_millis(1);
+const LONGEST_DOZE: Duration = Duration::from_millis(128);
 
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
@@ -24,6 +27,8 @@ const LONGEST_NAP: Duration = Duration::from_millis(2);
 /// One worker's patience while it finds nothing.
 pub(super) struct Patience {
     since: Instant,
+    /// How long to spin.
+    spin: Duration,
     elapsed: Duration,
     rounds: u32,
     /// Rounds in which victims that had not answered were taken to be silent.
@@ -33,29 +38,39 @@ pub(super) struct Patience {
     /// Requests answered, with nothing got, late in this spell of spinning.
     answered: bool,
     naps: u32,
-    dozed: bool,
+    dozes: u32,
 }
 
 impl Patience {
     pub(super) fn new() -> Self {
         Patience {
             since: Instant::now(),
+            spin: SPIN,
             elapsed: Duration::ZERO,
             rounds: 0,
             pressing_rounds: 0,
             asked: false,
             answered: false,
             naps: 0,
-            dozed: false,
+            dozes: 0,
         }
     }
 
-    /// Another spell of spinning, after sleep or nap.
-    pub(super) fn again(&mut self) {
+    /// Another spell of spinning, after sleep or nap. After a doze that nobody
+    /// has ended it is a short one: the victims have had all that time to answer.
+    pub(super) fn again(&mut self, slept: Slept) {
+        let fresh = Patience::new();
         *self = Patience {
             naps: self.naps,
-            dozed: self.dozed,
-            ..Patience::new()
+            dozes: self.dozes,
+            ..match slept {
+                Slept::TimedOut => Patience {
+                    spin: Duration::ZERO,
+                    elapsed: SILENT,
+                    ..fresh
+                },
+                Slept::Woken | Slept::WokenForTasks => fresh,
+            }
         };
     }
 
@@ -81,10 +96,10 @@ impl Patience {
         self.rounds += 1;
         self.pressing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {
-            self.elapsed = self.since.elapsed();
+            self.elapsed = self.elapsed.max(self.since.elapsed());
             // If we have lost the processor for long, the time is over before
             // we have used any force.
-            if self.elapsed >= SPIN && self.pressing_rounds >= PRESSING_ROUNDS {
+            if self.elapsed >= self.spin && self.pressing_rounds >= PRESSING_ROUNDS {
                 return false;
             }
         }
@@ -98,9 +113,15 @@ impl Patience {
         true
     }
 
-    /// How long to sleep at most: the first time not for good.
-    pub(super) fn doze(&mut self) -> Option<Duration> {
-        (!std::mem::replace(&mut self.dozed, true)).then_some(DOZE)
+    /// How long to sleep at most: the first time not for good, and as long as
+    /// anyone is active twice as long each time.
+    pub(super) fn doze(&mut self, is_anyone_active: bool) -> Option<Duration> {
+        if self.dozes > 0 && !is_anyone_active {
+            return None;
+        }
+        let doze = SHORTEST_DOZE * 2u32.saturating_pow(self.dozes.min(10));
+        self.dozes += 1;
+        Some(doze.min(LONGEST_DOZE))
     }
 
     /// How long to nap instead of sleeping, if that is better.

@@ -27,6 +27,17 @@ struct Sleeper {
     until: Option<usize>,
 }
 
+/// How a sleep ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Slept {
+    /// By a wake-up, or it did not begin.
+    Woken,
+    /// By a wake-up of a worker that has published tasks.
+    WokenForTasks,
+    /// By itself.
+    TimedOut,
+}
+
 /// Where one worker sleeps.
 struct Bed {
     woken: Mutex<bool>,
@@ -47,19 +58,21 @@ impl Bed {
         *woken = false;
     }
 
+    /// False if nobody came.
     #[cfg(not(loom))]
-    fn park_for(&self, time: Duration) {
+    fn park_for(&self, time: Duration) -> bool {
         let woken = lock(&self.woken);
         let (mut woken, _) = match self.wake.wait_timeout_while(woken, time, |woken| !*woken) {
             Ok(result) => result,
             Err(poisoned) => poisoned.into_inner(),
         };
-        *woken = false;
+        std::mem::replace(&mut woken, false)
     }
 
     #[cfg(loom)]
-    fn park_for(&self, _: Duration) {
+    fn park_for(&self, _: Duration) -> bool {
         crate::sync::yield_now();
+        false
     }
 
     fn unpark(&self) {
@@ -179,19 +192,20 @@ impl Sleep {
         }
     }
 
-    /// Registers, looks once more, and sleeps unless `found_something`. True
-    /// if it was woken because there is something for it.
+    /// Registers, looks once more, and sleeps unless `found_something`.
     fn sleep(
         &self,
         sleeper: Sleeper,
         time: Option<Duration>,
         found_something: impl FnOnce() -> bool,
-    ) -> bool {
+    ) -> Slept {
         self.register(sleeper);
+        let mut slept = Slept::Woken;
         if !found_something() {
             let bed = &self.beds[sleeper.worker];
             match time {
-                Some(time) => bed.park_for(time),
+                Some(time) if !bed.park_for(time) => slept = Slept::TimedOut,
+                Some(_) => (),
                 None => bed.park(),
             }
         }
@@ -202,7 +216,10 @@ impl Sleep {
             sleepers.swap_remove(place);
             self.deregister(sleeper);
         }
-        place.is_none()
+        match place {
+            Some(_) => slept,
+            None => Slept::WokenForTasks,
+        }
     }
 
     /// An idle worker sleeps until there is something for it, or the time is over.
@@ -211,21 +228,21 @@ impl Sleep {
         worker: usize,
         time: Option<Duration>,
         found_something: impl FnOnce() -> bool,
-    ) {
+    ) -> Slept {
         let until = None;
-        self.sleep(Sleeper { worker, until }, time, found_something);
+        self.sleep(Sleeper { worker, until }, time, found_something)
     }
 
     /// A blocked worker sleeps until worker `until` publishes, until it is
-    /// unparked, or until the time is over. True in the first case: then it
-    /// must take what there is, or see that another does.
+    /// unparked, or until the time is over. In the first case it must take what
+    /// there is, or see that another does.
     pub(crate) fn sleep_blocked(
         &self,
         worker: usize,
         until: usize,
         time: Option<Duration>,
         found_something: impl FnOnce() -> bool,
-    ) -> bool {
+    ) -> Slept {
         let until = Some(until);
         self.sleep(Sleeper { worker, until }, time, found_something)
     }

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
-use super::job::{Panic, fits};
+use super::job::{Panic, discard, fits};
 use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack};
@@ -95,7 +95,13 @@ where
     let panic = lock_std(&scope.finish().panic).take();
     match (result, panic) {
         (Ok(result), None) => result,
-        (Err(panic), _) | (Ok(_), Some(panic)) => resume_unwind(panic),
+        (Ok(_), Some(panic)) => resume_unwind(panic),
+        (Err(panic), of_a_task) => {
+            if let Some(other) = of_a_task {
+                discard(other);
+            }
+            resume_unwind(panic)
+        }
     }
 }
 
@@ -141,6 +147,14 @@ impl<S: Direct> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let stack = &member.tasks.stack;
+        // Stolen spawns keep their slots until they are taken back. If half of
+        // what was free is used, they are, so that there is room for joins.
+        let frame = member.tasks.frame.get();
+        let bytes = |to: *mut Slot<S>| to.addr() - frame.base.addr();
+        if bytes(stack.base().top()) > bytes(stack.base().end()) / 2 {
+            drain(member, frame.base, frame.live);
+            member.tasks.extend_frame();
+        }
         if stack.base().is_full() || stack.base().unstolen() >= MOST_UNSTOLEN {
             return self.run_all(task, member);
         }
@@ -181,15 +195,13 @@ impl<S: Direct> Finish<S> {
         let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
         drop(frame);
         if let Err(panic) = result {
-            // The first panic is kept. Dropping another may itself panic, and
-            // so may dropping that, so it is forgotten: nothing may unwind
-            // from here.
+            // The first panic is kept.
             let mut first = lock_std(&self.panic);
             if first.is_none() {
                 *first = Some(panic);
             } else {
                 drop(first);
-                std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+                discard(panic);
             }
         }
     }

@@ -12,6 +12,12 @@ use super::{Direct, Member, Stack};
 /// A panic on its way from a thief to the parent.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
+/// Drops a panic that nobody is to hear of. Doing that may itself panic, and
+/// dropping that again, so it is forgotten: nothing unwinds from here.
+pub(super) fn discard(panic: Panic) {
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+}
+
 /// Whether a value of type `T` fits a slot's payload.
 pub(super) const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<[u64; PAYLOAD_WORDS]>() && align_of::<T>() <= align_of::<u64>()
@@ -189,8 +195,10 @@ where
         if member.tasks.stack.pop(slot) || member.take_back(slot) {
             drop(Job::<S, B, R>::closure(&*slot));
         } else {
-            drop(Job::<S, B, R>::result(&*slot));
+            let result = Job::<S, B, R>::result(&*slot);
             member.tasks.stack.release(slot);
+            // After that, as this may panic in turn.
+            drop(result);
         }
     }
 }

@@ -199,6 +199,9 @@ unsafe impl<S: Direct> Send for Tasks<S> {}
 /// Where spawns may go directly to the task stack.
 struct Frame<S: Direct> {
     finish: *const Finish<S>,
+    /// The top and the live end when the frame began.
+    base: *mut Slot<S>,
+    live: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: *mut Slot<S>,
 }
@@ -214,9 +217,12 @@ impl<S: Direct> Copy for Frame<S> {}
 impl<S: Direct> Tasks<S> {
     /// Starts a frame, of a finish or of none, until the guard is dropped.
     fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
+        let stack = self.stack.base();
         let frame = Frame {
             finish: finish.map_or(std::ptr::null(), |finish| finish),
-            top: self.stack.base().top(),
+            base: stack.top(),
+            live: stack.live(),
+            top: stack.top(),
         };
         FrameGuard {
             tasks: self,
@@ -370,6 +376,8 @@ impl<S: Direct> Protocol for S {
             stack: self.stack(stack_size / STACK_BYTES_PER_SLOT)?,
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
+                base: std::ptr::null_mut(),
+                live: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
             }),
             depth: AtomicUsize::new(0),

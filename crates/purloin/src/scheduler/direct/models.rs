@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicUsize;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::{Claim, Direct, Header, Member, Slot, Stack, State, Taken};
+use super::{Claim, Direct, Header, Member, Slot, Stack, State, StateWord, Taken};
 use crate::sync::{Ordering, yield_now};
 
 /// A stack whose tasks are numbers, and how often each was run.
@@ -73,6 +73,7 @@ impl<S: Direct> Model<S> {
         // SAFETY: live until it is released.
         let place = unsafe { &*slot };
         if self.stack.pop(slot) {
+            assert_eq!(self.stack.base().top(), slot);
             return self.run(task);
         }
         match self.stack.take_back(slot) {
@@ -89,6 +90,7 @@ impl<S: Direct> Model<S> {
                 self.stack.release(slot);
             }
         }
+        assert_eq!(self.stack.base().top(), slot);
     }
 
     /// Thief: runs what it has got.
@@ -127,6 +129,46 @@ impl<S: Direct> Model<S> {
     pub(crate) fn claim(&self, thief: usize) -> bool {
         self.run_stolen(self.stack.claim(thief, false, || true))
     }
+}
+
+pub(crate) fn the_bottom_moves_up<S: Direct>(scheduler: S) {
+    Model::check(1, scheduler, |model| {
+        let first = model.push(0);
+        let second = model.push(1);
+        model.stack.publish_all();
+        assert!(model.claim(1) && model.claim(2) && !model.claim(1));
+        model.join(second, 1);
+        model.join(first, 0);
+        model.assert_each_ran_once(2);
+    });
+}
+
+/// A leapfrogging worker that comes too late: the task that it waits for is
+/// done, and the thief is on to something else.
+pub(crate) fn a_late_leapfrog_takes_nothing_unrelated<S: Direct>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let outcome = Arc::new(StateWord::empty());
+        let blocked = {
+            let (model, outcome) = (model.clone(), outcome.clone());
+            thread::spawn(move || {
+                let claim = model.stack.claim(1, false, || !outcome.is_done());
+                if let Claim::Stolen(slot) = claim {
+                    // SAFETY: we have it.
+                    assert_eq!(unsafe { (*slot).read::<u64>() }, 0, "unrelated");
+                }
+                model.run_stolen(claim);
+            })
+        };
+        let descendant = model.push(0);
+        model.stack.publish_all();
+        model.join(descendant, 0);
+        outcome.finish_stolen();
+        let unrelated = model.push(1);
+        model.stack.publish_all();
+        model.join(unrelated, 1);
+        blocked.join().unwrap();
+        model.assert_each_ran_once(2);
+    });
 }
 
 pub(crate) fn the_last_public_task_is_run_once<S: Direct>(scheduler: S) {

@@ -3,8 +3,8 @@
 use loom::thread;
 
 use super::{DirectStack, OneField, TwoFields};
-use crate::scheduler::direct::Direct;
 use crate::scheduler::direct::models::{self, Model};
+use crate::scheduler::direct::{Claim, Direct, Stack, Taken};
 
 /// An owner that pushes and pops the same places again and again, and a thief
 /// that comes twice.
@@ -15,7 +15,7 @@ fn an_owner_at_work_and_a_thief<S: Direct>(scheduler: S) {
             thread::spawn(move || {
                 for _ in 0..2 {
                     if !model.claim(1) {
-                        crate::scheduler::direct::Stack::request(&model.stack);
+                        model.stack.request();
                     }
                 }
             })
@@ -28,6 +28,122 @@ fn an_owner_at_work_and_a_thief<S: Direct>(scheduler: S) {
         model.join(first, 0);
         thief.join().unwrap();
         model.assert_each_ran_once(3);
+    });
+}
+
+/// One thief gives the task back, and another takes it from there.
+fn what_was_given_back_goes_to_the_next_thief<S: Direct>(scheduler: S) {
+    Model::check(4, scheduler, |model| {
+        let refuses = {
+            let model = model.clone();
+            thread::spawn(move || {
+                let claim = model.stack.claim(1, false, || false);
+                assert!(!matches!(claim, Claim::Stolen(_)));
+            })
+        };
+        let takes = {
+            let model = model.clone();
+            thread::spawn(move || model.claim(2))
+        };
+        // After the thieves were started, so that nothing but the state tells
+        // them of it.
+        let slot = model.push(0);
+        model.join(slot, 0);
+        refuses.join().unwrap();
+        takes.join().unwrap();
+        model.assert_each_ran_once(1);
+    });
+}
+
+/// Two thieves hold the task, one after the other, and give it back.
+fn two_thieves_leave_a_task<S: Direct>(scheduler: S) {
+    Model::check(4, scheduler, |model| {
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || {
+                let claim = model.stack.claim(thief, false, || false);
+                assert!(!matches!(claim, Claim::Stolen(_)));
+            })
+        });
+        let slot = model.push(0);
+        model.join(slot, 0);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        model.assert_each_ran_once(1);
+    });
+}
+
+/// A blocked owner runs a descendant above the stolen task, as in leapfrogging.
+fn a_blocked_owner_works_above_what_is_stolen<S: Direct>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || model.claim(thief))
+        });
+        let first = model.push(0);
+        if model.stack.pop(first) || model.stack.take_back(first) == Taken::Back {
+            model.run(0);
+        } else {
+            let second = model.push(1);
+            assert_ne!(second, first);
+            model.join(second, 1);
+            model.join(first, 0);
+        }
+        let third = model.push(2);
+        assert_eq!(third, first);
+        model.join(third, 2);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+    });
+}
+
+/// The owner opens its stack while a thief asks: the request is not lost.
+fn a_request_outlives_a_reopening<S: Direct>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let base = model.stack.base();
+        let slot = model.push(0);
+        base.set_live(base.top());
+        model.stack.close();
+        base.set_live(slot);
+        model.join(slot, 0);
+        // The floor is above the top now.
+        assert!(!model.stack.is_open(slot));
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || model.stack.request())
+        };
+        model.stack.reopen(slot);
+        assert!(thief.join().unwrap());
+        assert!(!model.stack.request(), "it still stands");
+    });
+}
+
+/// Slots below a live spawn are closed, and open again when it has gone.
+fn slots_below_a_spawn_are_closed<S: Direct>(scheduler: S) {
+    Model::check(1, scheduler, |model| {
+        let base = model.stack.base();
+        let spawn = model.push(0);
+        let top = base.top();
+        base.set_live(top);
+        assert_eq!(model.stack.close(), 0, "nobody asks");
+        assert!(model.stack.is_open(top) && !model.stack.is_open(spawn));
+        assert!(!model.stack.is_open(base.end()));
+        // With a request, too.
+        assert!(model.stack.request());
+        model.stack.reopen(top);
+        assert!(!model.stack.is_open(top), "the request stands");
+        assert_eq!(model.stack.answer(), 1);
+        assert!(model.stack.is_open(top) && !model.stack.is_open(spawn));
+        assert_eq!(model.stack.answer(), 0, "nobody asks");
+        base.set_live(spawn);
+        model.join(spawn, 0);
+        model.stack.reopen(spawn);
+        assert!(model.stack.is_open(spawn));
+        assert!(model.stack.request());
+        assert_eq!(model.stack.answer(), 0, "there is nothing to offer");
+        assert!(!model.stack.request(), "so it stands");
     });
 }
 
@@ -48,6 +164,20 @@ macro_rules! for_both_forms {
 }
 
 for_both_forms! {
+    what_was_given_back_goes_to_the_next_thief
+        => what_was_given_back_one_field, what_was_given_back_two_fields;
+    two_thieves_leave_a_task
+        => two_thieves_one_field, two_thieves_two_fields;
+    a_blocked_owner_works_above_what_is_stolen
+        => a_blocked_owner_one_field, a_blocked_owner_two_fields;
+    a_request_outlives_a_reopening
+        => a_request_one_field, a_request_two_fields;
+    slots_below_a_spawn_are_closed
+        => a_spawn_one_field, a_spawn_two_fields;
+    models::the_bottom_moves_up
+        => the_bottom_one_field, the_bottom_two_fields;
+    models::a_late_leapfrog_takes_nothing_unrelated
+        => a_late_leapfrog_one_field, a_late_leapfrog_two_fields;
     an_owner_at_work_and_a_thief
         => an_owner_at_work_one_field, an_owner_at_work_two_fields;
     models::the_last_public_task_is_run_once

@@ -17,11 +17,16 @@ impl Fields for OneField {
         state.set(State::TASK, Ordering::Release);
     }
 
+    fn is_offered(state: &StateWord) -> bool {
+        state.get(Ordering::Relaxed) == State::TASK
+    }
+
     #[inline(always)]
     fn take(state: &StateWord) -> bool {
-        // Acquire, so that nothing of the task moves above.
+        // Relaxed: the contents are the owner's own, and a thief that has backed
+        // out has written nothing.
         state
-            .exchange(State::TASK, State::EMPTY, Ordering::Acquire)
+            .exchange(State::TASK, State::EMPTY, Ordering::Relaxed)
             .is_ok()
     }
 

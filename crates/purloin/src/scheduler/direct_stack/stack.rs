@@ -18,6 +18,9 @@ pub trait Fields: Sized + 'static {
     /// Owner: offers the task that was written to the slot.
     fn offer(header: &Self::Header);
 
+    /// Whether there is a task for thieves, at a glance.
+    fn is_offered(header: &Self::Header) -> bool;
+
     /// Owner: tries to have the task back, at once.
     fn take(header: &Self::Header) -> bool;
 
@@ -185,8 +188,9 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     #[cfg(all(loom, test))]
     fn publish_all(&self) {}
 
+    /// Looks at the slot at the bottom, not at the top, which is the owner's.
     fn offers(&self) -> bool {
-        self.base.has_any()
+        F::is_offered(&self.base.oldest().header)
     }
 
     fn hides(&self) -> bool {

@@ -44,10 +44,15 @@ impl Fields for TwoFields {
         both.taken.set_among_swaps(State::TASK, Ordering::Release);
     }
 
+    fn is_offered(both: &Both) -> bool {
+        both.taken.get(Ordering::Relaxed) == State::TASK
+    }
+
     #[inline(always)]
     fn take(both: &Both) -> bool {
-        // Acquire, so that nothing of the task moves above.
-        both.taken.swap(State::EMPTY, Ordering::Acquire) == State::TASK
+        // Relaxed: the contents are the owner's own, and a thief that has backed
+        // out has written nothing.
+        both.taken.swap(State::EMPTY, Ordering::Relaxed) == State::TASK
     }
 
     fn take_back(both: &Both) -> Taken {
@@ -82,6 +87,7 @@ impl Fields for TwoFields {
 
     fn give_back(both: &Both) {
         // Release: the next thief acquires from here what we have from the owner.
+        // (Under loom that is a swap, which goes on with the owner's release.)
         both.taken.set_among_swaps(State::TASK, Ordering::Release);
     }
 

@@ -30,6 +30,16 @@ fn a_stale_bot_is_backed_out_of() {
 }
 
 #[test]
+fn the_bottom_moves_up() {
+    models::the_bottom_moves_up(ReturnBarrier::default());
+}
+
+#[test]
+fn a_late_leapfrog_takes_nothing_unrelated() {
+    models::a_late_leapfrog_takes_nothing_unrelated(ReturnBarrier::default());
+}
+
+#[test]
 fn a_sleeping_owner_is_woken_when_its_task_is_done() {
     models::a_sleeping_owner_is_woken_when_its_task_is_done(ReturnBarrier::default());
 }
