@@ -7,6 +7,7 @@ use purloin::Worker;
 use crate::bpc::{Bpc, BpcLoop};
 use crate::cholesky::Cholesky;
 use crate::fib::Fib;
+use crate::futures::Futures;
 use crate::kernel::{Answer, Description, Input, Kernel};
 use crate::loops::Loops;
 use crate::multisort::Multisort;
@@ -57,7 +58,7 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Loops
+    Futures, Loops
 );
 
 /// A kernel and an input for it.

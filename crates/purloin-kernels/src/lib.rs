@@ -32,6 +32,7 @@
 pub mod bpc;
 mod cholesky;
 pub mod fib;
+pub mod futures;
 mod job;
 mod kernel;
 pub mod loops;

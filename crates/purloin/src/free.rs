@@ -1,5 +1,6 @@
-//! Joins, finishes and loops without a token.
+//! Joins, finishes, futures and loops without a token.
 
+use crate::future::Future;
 use crate::loops::{self, IntoIterations};
 use crate::pool::global_or_default;
 use crate::scheduler::{ReturnBarrier, Token, current, in_registers};
@@ -88,6 +89,38 @@ where
         Some(member) => Token::at_top(member).finish(body),
         // The closure runs on a worker, so this recurses once.
         None => global_or_default().run(move |_| finish(body)),
+    }
+}
+
+/// Makes a task of `f` and returns its result to come: for code that has no
+/// token. See [`Worker::future`].
+///
+/// On a thread that is no worker of a pool with the default scheduler there is
+/// no scope that could wait for it; there it is run, in the
+/// [global pool](crate::global), before this returns.
+///
+/// ```
+/// let pool = purloin::global()?;
+/// let sum = pool.run(|_| {
+///     let six = purloin::future(|| 6);
+///     six.get() + 7
+/// });
+/// assert_eq!(sum, 13);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// # Panics
+///
+/// If no thread can be started for the global pool. If the task panics, then
+/// [`Future::get`] does.
+pub fn future<F, T>(f: F) -> Future<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    match current() {
+        Some(member) => Token::at_top(member).future(move |_| f()),
+        None => global_or_default().run(move |_| Future::run(f)),
     }
 }
 

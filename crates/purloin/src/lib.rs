@@ -58,6 +58,7 @@
 )]
 
 mod free;
+mod future;
 mod loops;
 mod pool;
 mod profile;
@@ -68,7 +69,8 @@ mod victim;
 mod wait;
 mod worker;
 
-pub use free::{finish, for_each, join, map_reduce};
+pub use free::{finish, for_each, future, join, map_reduce};
+pub use future::Future;
 pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::future::Future;
 use crate::loops::{self, IntoIterations};
 
 /// Permission to create parallelism, and the way to do it.
@@ -123,6 +124,48 @@ pub trait Worker: Sized {
     /// ```
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
+    /// Makes a task of `f`, which any worker may run from now on, and returns its
+    /// result to come.
+    ///
+    /// Whoever [gets](Self::get) it runs the task itself, if nobody has begun it.
+    /// It ends before its scope does, got or not: that is the closure with
+    /// whose token it was made, or one around that, and at last
+    /// [`Pool::run`](crate::Pool::run). To borrow from outside, use
+    /// [`Scope::future`].
+    ///
+    /// ```
+    /// use purloin::{Pool, Worker};
+    ///
+    /// fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+    ///     if n < 2 {
+    ///         return n.into();
+    ///     }
+    ///     let a = w.future(move |w| fib(w, n - 1));
+    ///     let b = w.lend(|w| fib(w, n - 2));
+    ///     w.get(a) + b
+    /// }
+    ///
+    /// let pool = Pool::new()?;
+    /// assert_eq!(pool.run(|w| fib(w, 20)), 6765);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// Source: Channel (channel-based futures).
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
+        T: Send + 'static;
+
+    /// Waits for the result of a future, in the manner of this worker: see
+    /// [`Future::get`].
+    ///
+    /// # Panics
+    ///
+    /// If the task has.
+    fn get<T: Send>(&mut self, future: Future<T>) -> T {
+        future.get()
+    }
+
     /// Does `body` for each of the iterations, possibly in parallel.
     ///
     /// There is no grain size to choose: a worker runs the iterations in
@@ -168,7 +211,7 @@ pub trait Worker: Sized {
     /// let mut table = vec![0_usize; 12];
     /// pool.run(|mut w| {
     ///     w.for_each_with((0.., chunks_mut(&mut table, 4)), |mut w, (i, row)| {
-    ///         w.for_each((0..4, row), |(j, entry)| *entry = 10 * i + j);
+    ///         w.for_each((0.., row), |(j, entry)| *entry = 10 * i + j);
     ///     })
     /// });
     /// assert_eq!(table[7], 13);
@@ -258,6 +301,16 @@ pub trait Spawner: Sized + 'static {
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
 
+    /// Does what [`Scope::future`] says.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::spawn`].
+    unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
+        T: Send + 'scope;
+
     /// Does what [`Scope::join`] says.
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
     where
@@ -327,6 +380,31 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     {
         // SAFETY: `'scope` is our own parameter, and invariant.
         unsafe { S::spawn(&self.finish, task) };
+    }
+
+    /// Adds a task with a result: [`Worker::future`] for what borrows from
+    /// outside.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let words = ["purloin", "steal"];
+    /// let length = pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         let [a, b] = words.each_ref().map(|word| scope.future(|_| word.len()));
+    ///         a.get() + b.get()
+    ///     })
+    /// });
+    /// assert_eq!(length, 12);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    pub fn future<F, T>(&'scope self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: `'scope` is our own parameter, and invariant.
+        unsafe { S::future(&self.finish, f) }
     }
 
     /// Joins two closures inside the finish: [`Worker::join`] for where the

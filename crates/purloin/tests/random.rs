@@ -1,11 +1,11 @@
 //! Random programs under every scheduler, compared with their serial elision.
 //!
-//! Each program is a tree of joins, finishes, leaves and panics, made from a
-//! seed. A failure names the seed and the number of workers; with
+//! Each program is a tree of joins, finishes, futures, loops, leaves and panics,
+//! made from a seed. A failure names the seed and the number of workers; with
 //! `PURLOIN_SEED=N` the test starts there.
 #![allow(missing_docs)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -33,6 +33,14 @@ enum Program {
         /// Spawned inside a join in the finish.
         escaping: Vec<Program>,
     },
+    Futures {
+        got: Vec<Program>,
+        /// Futures that nobody gets.
+        dropped: Vec<Program>,
+        /// Decides how and in which order they are got.
+        choice: u64,
+    },
+    Loop(Vec<Program>),
 }
 
 use Program::*;
@@ -58,7 +66,7 @@ impl Random {
         }
         // Lopsided as often as balanced.
         let left = if self.below(3) == 0 { 0 } else { depth - 1 };
-        match self.below(12) {
+        match self.below(14) {
             0 => Leaf(self.below(1000)),
             1 => BigJoin(self.two(depth - 1, left, panics)),
             2 => FreeJoin(self.two(left, depth - 1, panics)),
@@ -66,6 +74,12 @@ impl Random {
                 direct: self.some(depth, panics),
                 escaping: self.some(depth, panics),
             },
+            5 => Futures {
+                got: self.some(depth, panics),
+                dropped: self.some(depth, false),
+                choice: self.below(1 << 30),
+            },
+            6 => Loop(self.some(depth, panics)),
             n if n % 2 == 0 => Join(self.two(left, depth - 1, panics)),
             _ => Join(self.two(depth - 1, left, panics)),
         }
@@ -97,6 +111,7 @@ fn panics(program: &Program) -> BTreeSet<u64> {
             }
         }
         Finish { direct, escaping } => direct.iter().chain(escaping).flat_map(panics).collect(),
+        Futures { got: all, .. } | Loop(all) => all.iter().flat_map(panics).collect(),
     }
 }
 
@@ -105,7 +120,7 @@ fn mix(a: u64, b: u64) -> u64 {
 }
 
 /// The value of a program; every leaf counts itself.
-fn run<W: Worker>(mut w: W, program: &Program, leaves: &AtomicU64) -> u64 {
+fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU64) -> u64 {
     match program {
         Leaf(value) => {
             leaves.fetch_add(1, Relaxed);
@@ -161,14 +176,77 @@ fn run<W: Worker>(mut w: W, program: &Program, leaves: &AtomicU64) -> u64 {
                 .into_iter()
                 .fold(0, |x, value| mix(x, value.into_inner()))
         }
+        Futures {
+            got,
+            dropped,
+            choice,
+        } => {
+            let mut choice = Random(*choice);
+            let mut futures = VecDeque::new();
+            let mut dropped = dropped.iter();
+            for (place, program) in got.iter().enumerate() {
+                // In the scope of this task, or of a finish.
+                let future = match choice.below(3) {
+                    0 => w.finish(|scope| scope.future(move |w| run(w, program, leaves))),
+                    _ => w.future(move |w| run(w, program, leaves)),
+                };
+                futures.push_back((place, future));
+                if let Some(program) = dropped.next() {
+                    drop(w.future(move |w| run(w, program, leaves)));
+                }
+                if choice.below(3) == 0 {
+                    w.join(|_| (), |_| ());
+                }
+            }
+            for program in dropped {
+                drop(w.future(move |w| run(w, program, leaves)));
+            }
+            let mut values = vec![0; got.len()];
+            while let Some((place, future)) = match choice.below(3) {
+                0 => futures.pop_front(),
+                _ => futures.pop_back(),
+            } {
+                values[place] = match choice.below(5) {
+                    0 => future.get(),
+                    1 => w.join(|mut w| w.get(future), |_| ()).0,
+                    2 => w.join(|_| (), |mut w| w.get(future)).1,
+                    3 => {
+                        let outer = w.future(move |mut w| w.get(future));
+                        w.get(outer)
+                    }
+                    _ => w.get(future),
+                };
+            }
+            values.into_iter().fold(0, mix)
+        }
+        Loop(items) => {
+            let run = |w: W::Token<'_>, item| vec![run(w, item, leaves)];
+            let values = w.map_reduce_with(items, run, |a, b| [a, b].concat());
+            values.unwrap_or_default().into_iter().fold(0, mix)
+        }
     }
 }
 
 /// From no token to a token, by a finish with one task.
-fn run_freely(program: &Program, leaves: &AtomicU64) -> u64 {
+fn run_freely(program: &'static Program, leaves: &'static AtomicU64) -> u64 {
     let value = AtomicU64::new(0);
     purloin::finish(|scope| scope.spawn(|w| value.store(run(w, program, leaves), Relaxed)));
     value.into_inner()
+}
+
+/// Something that lives as long as a call, lent as if for ever.
+fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R {
+    struct Lent<T>(*mut T);
+    impl<T> Drop for Lent<T> {
+        fn drop(&mut self) {
+            // SAFETY: from the box below, and no longer used, as every future
+            // ends before the run in which it was made.
+            drop(unsafe { Box::from_raw(self.0) });
+        }
+    }
+    let lent = Lent(Box::into_raw(Box::new(value)));
+    // SAFETY: as above.
+    f(unsafe { &*lent.0 })
 }
 
 fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
@@ -176,23 +254,29 @@ fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
     random.below(1);
     let depth = random.below(14);
     let with_panics = random.below(3) == 0;
-    let program = random.program(depth, with_panics);
-    let panics = panics(&program);
-    let serial_leaves = AtomicU64::new(0);
-    // Token-free joins of the serial elision would go to the global pool; the
-    // value is the same.
-    let expected = panics
-        .is_empty()
-        .then(|| run(Serial, &program, &serial_leaves));
+    lend_for_ever(random.program(depth, with_panics), |program| {
+        check_program(pools, &format!("seed {seed}"), program);
+    });
+}
+
+fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static Program) {
+    let panics = panics(program);
+    // Token-free joins of the serial elision go to the global pool; the value is
+    // the same.
+    let expected = panics.is_empty().then(|| {
+        lend_for_ever(AtomicU64::new(0), |leaves| {
+            (run(Serial, program, leaves), leaves.load(Relaxed))
+        })
+    });
     for pool in pools {
-        let leaves = AtomicU64::new(0);
-        let result = catch_unwind(AssertUnwindSafe(|| pool.run(|w| run(w, &program, &leaves))));
-        let place = format!("seed {seed}, {} workers", pool.workers());
+        let place = format!("{seed}, {} workers", pool.workers());
+        let result = lend_for_ever(AtomicU64::new(0), |leaves| {
+            let run = || pool.run(|w| run(w, program, leaves));
+            let result = catch_unwind(AssertUnwindSafe(run));
+            result.map(|value| (value, leaves.load(Relaxed)))
+        });
         match result {
-            Ok(value) => {
-                assert_eq!(Some(value), expected, "{place}");
-                assert_eq!(leaves.into_inner(), serial_leaves.load(Relaxed), "{place}");
-            }
+            Ok(both) => assert_eq!(Some(both), expected, "{place}"),
             Err(panic) => {
                 let id = *panic
                     .downcast::<u64>()

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::num::NonZero;
 use std::thread;
 
-use purloin::{IntoIterations, Iterations, Scope, Serial, Worker};
+use purloin::{Future, IntoIterations, Iterations, Scope, Serial, Worker};
 
 /// Joins by [`chili::Scope::join`].
 pub struct Chili<'t> {
@@ -89,6 +89,15 @@ impl Worker for Chili<'_> {
         let iterations = iterations.into_iterations();
         let piece = iterations.remaining().div_ceil(LOOP_PIECES).max(1);
         self.halve(iterations, piece, &map, &combine)
+    }
+
+    /// chili has no futures; they are run at once.
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Chili<'t>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Future::run(|| self.lend(f))
     }
 
     fn share_of(&mut self, _: usize) -> usize {

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use purloin::{IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
+use purloin::{Future, IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
 
 /// Joins by [`purloin::join`]. It exists on workers only.
 pub struct Free(NotSend);
@@ -84,6 +84,14 @@ impl Worker for Free {
         purloin::map_reduce(iterations, map, combine)
     }
 
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Free) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        purloin::future(|| f(Free::on_a_worker()))
+    }
+
     fn share_of(&mut self, _: usize) -> usize {
         unreachable!("purloin::map_reduce splits its loops itself")
     }
@@ -100,6 +108,16 @@ impl Spawner for Free {
         // SAFETY: see `Finish`; and the inner scope lives longer than ours,
         // whose lifetime the caller vouches for.
         unsafe { ReturnBarrier::spawn(&*finish.0, |_| task(Free::on_a_worker())) };
+    }
+
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Free) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
+        // whose lifetime the caller vouches for.
+        unsafe { ReturnBarrier::future(&*finish.0, |_| f(Free::on_a_worker())) }
     }
 
     fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use purloin::{IntoIterations, Iterations, Scope, Spawner, Worker};
+use purloin::{Future, IntoIterations, Iterations, Scope, Spawner, Worker};
 use rayon::iter::ParallelIterator;
 
 /// Joins by [`rayon::join`]. It exists inside a pool of rayon's only.
@@ -76,6 +76,15 @@ impl Worker for Rayon {
             .reduce_with(&combine)
     }
 
+    /// rayon has no futures; they are run at once.
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Rayon) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Future::run(|| f(Rayon))
+    }
+
     fn share_of(&mut self, _: usize) -> usize {
         unreachable!("rayon splits its loops itself")
     }
@@ -93,6 +102,14 @@ impl Spawner for Rayon {
         // its lifetime may be any that the finish outlives.
         let scope = unsafe { &*finish.0.cast::<rayon::Scope<'scope>>() };
         scope.spawn(|_| task(Rayon));
+    }
+
+    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Rayon) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Future::run(|| f(Rayon))
     }
 
     fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)

@@ -188,6 +188,13 @@ impl<S: Protocol> Shared<S> {
             .share(rest, self.members.len(), self.sleep.idle())
     }
 
+    /// The same of a pool that may be gone, unless it has this very thread.
+    pub(crate) fn worker_of<'p>(pool: *const Self) -> Option<&'p Member<S>> {
+        let (own, index) = WORKER.get();
+        // SAFETY: a worker's thread keeps its pool alive.
+        std::ptr::addr_eq(own, pool).then(|| unsafe { &(&(*pool).members)[index] })
+    }
+
     /// Leaves a job for whichever worker is idle first.
     pub(crate) fn inject(&self, job: Injected<S>) {
         self.inbox.push(job);

@@ -2,10 +2,12 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::sink::{Sink, Strands};
 use super::span::Event;
+use crate::future::Future;
 use crate::loops::{IntoIterations, Iterations};
 use crate::scheduler::Serial;
 use crate::stats::clock::ordered_ticks;
@@ -15,22 +17,56 @@ use crate::worker::{Scope, Spawner, Worker};
 pub(super) struct Recorder {
     last: Cell<u64>,
     sink: RefCell<Sink>,
+    /// Futures so far.
+    futures: Cell<u32>,
+    /// No other recorder has this number.
+    run: u64,
+}
+
+thread_local! {
+    /// The recorder of this thread, while it records. Futures ask here, as they
+    /// may live longer.
+    static CURRENT: Cell<*const Recorder> = const { Cell::new(std::ptr::null()) };
 }
 
 impl Recorder {
     pub(super) fn new(sink: Sink) -> Recorder {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
         Recorder {
             last: Cell::new(ordered_ticks()),
             sink: RefCell::new(sink),
+            futures: Cell::new(0),
+            run: RUNS.fetch_add(1, Relaxed),
         }
     }
 
     /// Runs a program, from its first strand to its last.
     pub(super) fn record(self, program: impl FnOnce(Recorded)) -> Sink {
+        /// Also if the program panics.
+        struct Ended;
+        impl Drop for Ended {
+            fn drop(&mut self) {
+                CURRENT.set(std::ptr::null());
+            }
+        }
+        let ended = Ended;
+        CURRENT.set(&self);
         self.last.set(ordered_ticks());
         program(Recorded::on(Some(&self)));
         self.event(Event::End);
+        drop(ended);
         self.sink.into_inner()
+    }
+
+    /// A future of this run has been got.
+    fn got(run: u64, number: u32) {
+        // SAFETY: set while the recorder lives, on this thread.
+        if let Some(recorder) = unsafe { CURRENT.get().as_ref() }
+            && recorder.run == run
+        {
+            recorder.sink.borrow_mut().got(number);
+            recorder.event(Event::Got);
+        }
     }
 
     fn event(&self, event: Event) {
@@ -148,6 +184,14 @@ impl<'r> Worker for Recorded<'r> {
         self.halve(iterations, piece, &map, &combine)
     }
 
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Recorded<'r>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.record_future(f)
+    }
+
     fn share_of(&mut self, _: usize) -> usize {
         0
     }
@@ -157,6 +201,25 @@ impl<'r> Worker for Recorded<'r> {
 const LOOP_PIECES: usize = 1024;
 
 impl<'r> Recorded<'r> {
+    /// Runs a future at once, and notes when it is got.
+    fn record_future<T>(&self, f: impl FnOnce(Recorded<'r>) -> T) -> Future<T> {
+        let Some(recorder) = self.recorder else {
+            return Future::run(|| f(self.again()));
+        };
+        self.event(Event::Future);
+        let number = recorder.futures.get();
+        recorder.futures.set(number + 1);
+        let run = recorder.run;
+        Future::watched(
+            || {
+                let result = f(self.again());
+                recorder.event(Event::FutureDone);
+                result
+            },
+            move || Recorder::got(run, number),
+        )
+    }
+
     fn halve<I, M, C, T>(&mut self, rest: I, piece: usize, map: &M, combine: &C) -> Option<T>
     where
         I: Iterations,
@@ -210,6 +273,14 @@ pub(super) struct RecordedSpawner;
 impl Spawner for RecordedSpawner {
     type Token<'t> = Recorded<'t>;
     type Finish = Finish;
+
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Recorded<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        finish.worker().record_future(f)
+    }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where

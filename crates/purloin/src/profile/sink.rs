@@ -18,6 +18,18 @@ pub(super) enum Sink {
 }
 
 impl Sink {
+    /// The next [`Event::Got`] is of this future.
+    pub(super) fn got(&mut self, number: u32) {
+        match self {
+            Sink::Keep(strands) => {
+                if strands.runs == 1 {
+                    strands.got.push(number);
+                }
+            }
+            Sink::Evaluate { evaluator, .. } => evaluator.got(number),
+        }
+    }
+
     /// Takes the next strand, and the event that has ended it.
     pub(super) fn take(&mut self, event: Event, strand: f64) {
         match self {
@@ -146,6 +158,8 @@ impl Mean {
 #[derive(Default)]
 pub(super) struct Strands {
     strands: Vec<Strand>,
+    /// The futures that were got, in order.
+    got: Vec<u32>,
     /// Strands so far in this run.
     count: usize,
     /// Of all the strands of this run, kept or not.
@@ -242,7 +256,13 @@ impl Strands {
         if self.is_incomplete {
             return None;
         }
+        let mut got = self.got.iter();
         for (place, strand) in self.strands.iter().enumerate() {
+            if strand.event == Event::Got
+                && let Some(&number) = got.next()
+            {
+                evaluator.got(number);
+            }
             let ticks = correction.apply(place == 0, strand.event, strand.shortest.into());
             evaluator.event(strand.event, ticks);
         }

@@ -18,6 +18,12 @@ pub(super) enum Event {
     Spawn,
     /// A spawned task ends; the spawner goes on.
     Spawned,
+    /// A future is made, and its task begins.
+    Future,
+    /// The task of a future ends; who made it goes on.
+    FutureDone,
+    /// A future is got, which one [`Evaluator::got`] has said before.
+    Got,
     /// The body of a finish ends, and with it the finish.
     Finished,
     /// The program ends.
@@ -59,7 +65,10 @@ impl AddAssign<Size> for Size {
 ///
 /// A join of *a* and *b* spans min(*a* + *b*, max(*a*, *b*) + cost): nobody
 /// would steal *b* where running it costs less. A spawned task is joined with
-/// the rest of the frame that spawned it, in the same way.
+/// the rest of the frame that spawned it, in the same way; and the task of a
+/// future, with what its frame did until it was got. If that happened elsewhere,
+/// or not at all, then with the rest of the frame; and of several futures of one
+/// frame those made later count as got with it.
 ///
 /// Source: Wool, section 5.1 (Table 1).
 pub(super) struct Evaluator {
@@ -67,14 +76,28 @@ pub(super) struct Evaluator {
     /// What goes on now, from its beginning.
     current: Size,
     /// What encloses that: for a join its beginning, then its first closure;
-    /// for a finish or a spawned task the frame around it.
+    /// for a finish or a task the frame around it.
     enclosing: Vec<Size>,
-    /// For each frame that is open, a finish or a spawned task, its spawns so
-    /// far: what the frame did before, and the task.
-    spawns: Vec<(Size, Size)>,
-    /// Where in `spawns` each of these frames begins.
+    /// For each frame that is open, its spawns and futures so far.
+    children: Vec<Child>,
+    /// Where in `children` each of these frames begins.
     frames: Vec<usize>,
+    /// So far; they are numbered as they are made.
+    futures: u32,
+    /// Those whose tasks are running.
+    open: Vec<u32>,
+    /// The future that is got next.
+    got: u32,
     tasks: u64,
+}
+
+/// A spawned task, or that of a future.
+struct Child {
+    /// What the frame did before, since the last child.
+    before: Size,
+    task: Size,
+    /// The number of a future.
+    future: Option<u32>,
 }
 
 impl Evaluator {
@@ -84,8 +107,11 @@ impl Evaluator {
             costs,
             current: Size::default(),
             enclosing: Vec::new(),
-            spawns: Vec::new(),
-            frames: Vec::new(),
+            children: Vec::new(),
+            frames: vec![0],
+            futures: 0,
+            open: Vec::new(),
+            got: u32::MAX,
             tasks: 0,
         }
     }
@@ -98,31 +124,53 @@ impl Evaluator {
                 self.tasks += 1;
                 self.begin();
             }
-            Event::Second => self.begin(),
+            Event::Second => {
+                self.current = self.end_frame();
+                self.begin();
+            }
             Event::Joined => {
+                let second = self.end_frame();
                 let first = self.end();
-                let both = self.parallel(first, self.current);
+                let both = self.parallel(first, second);
                 self.current = self.end();
                 self.current += both;
             }
-            Event::Finish => self.begin_frame(),
+            Event::Finish => self.begin(),
             Event::Spawn => {
                 self.tasks += 1;
-                self.begin_frame();
+                self.begin();
             }
-            Event::Spawned => {
-                let task = self.end_frame();
-                let before = self.end();
-                self.spawns.push((before, task));
-                self.current = Size::default();
+            Event::Future => {
+                self.open.push(self.futures);
+                self.futures += 1;
+                self.tasks += 1;
+                self.begin();
+            }
+            Event::Spawned => self.end_child(None),
+            Event::FutureDone => {
+                let number = self.open.pop();
+                self.end_child(number);
+            }
+            Event::Got => {
+                let first = *self.frames.last().expect("there is always one");
+                let own = self.children[first..].iter();
+                let place = own.rev().position(|child| child.future == Some(self.got));
+                if let Some(place) = place {
+                    self.join_children(self.children.len() - 1 - place);
+                }
             }
             Event::Finished => {
                 let finish = self.end_frame();
                 self.current = self.end();
                 self.current += finish;
             }
-            Event::End => (),
+            Event::End => self.join_children(0),
         }
+    }
+
+    /// The next [`Event::Got`] is of this future.
+    pub(super) fn got(&mut self, number: u32) {
+        self.got = number;
     }
 
     /// The size of the program, and how many tasks it has.
@@ -130,29 +178,42 @@ impl Evaluator {
         (self.current, self.tasks)
     }
 
+    /// Begins a frame inside the current.
     fn begin(&mut self) {
         self.enclosing.push(std::mem::take(&mut self.current));
+        self.frames.push(self.children.len());
     }
 
     fn end(&mut self) -> Size {
         self.enclosing.pop().expect("an end has a beginning")
     }
 
-    fn begin_frame(&mut self) {
-        self.begin();
-        self.frames.push(self.spawns.len());
-    }
-
-    /// The size of the innermost frame with its spawns.
+    /// The size of the innermost frame with its children.
     fn end_frame(&mut self) -> Size {
         let first = self.frames.pop().expect("an end has a beginning");
-        let mut rest = self.current;
-        while self.spawns.len() > first {
-            let (mut before, task) = self.spawns.pop().expect("just counted");
-            before += self.parallel(task, rest);
-            rest = before;
+        self.join_children(first);
+        self.current
+    }
+
+    fn end_child(&mut self, future: Option<u32>) {
+        let task = self.end_frame();
+        let before = self.end();
+        self.children.push(Child {
+            before,
+            task,
+            future,
+        });
+        self.current = Size::default();
+    }
+
+    /// Joins the current frame with its children from this one on.
+    fn join_children(&mut self, first: usize) {
+        while self.children.len() > first {
+            let child = self.children.pop().expect("just counted");
+            let mut all = child.before;
+            all += self.parallel(child.task, self.current);
+            self.current = all;
         }
-        rest
     }
 
     fn parallel(&self, a: Size, b: Size) -> Size {
@@ -226,5 +287,33 @@ mod tests {
         assert_eq!((size.work, tasks), (32.0, 3));
         // 1, then 2, then 10 beside (3, then 1 and 9 beside 4), then 1.
         assert_eq!(size.spans[0], 1.0 + 2.0 + 13.0 + 1.0);
+    }
+
+    #[test]
+    fn the_task_of_a_future_runs_beside_the_frame_until_it_is_got() {
+        use Event::*;
+        let costs = [0.0, 0.0];
+        let mut evaluator = Evaluator::new(costs);
+        for (event, strand) in [
+            (Future, 1.0),
+            (FutureDone, 10.0),
+            (Future, 2.0),
+            (FutureDone, 3.0),
+        ] {
+            evaluator.event(event, strand);
+        }
+        // The first, while the second is on its way.
+        evaluator.got(0);
+        evaluator.event(Got, 4.0);
+        evaluator.event(Join, 5.0);
+        evaluator.event(Second, 1.0);
+        evaluator.event(Joined, 1.0);
+        // It counts as got already.
+        evaluator.got(1);
+        evaluator.event(Got, 1.0);
+        evaluator.event(End, 1.0);
+        let (size, tasks) = evaluator.result();
+        assert_eq!((size.work, tasks), (29.0, 3));
+        assert_eq!(size.spans[0], 1.0 + 10.0 + 5.0 + 1.0 + 1.0 + 1.0);
     }
 }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
+use crate::future::Future;
 use crate::loops::{IntoIterations, Iterations};
 use crate::worker::{Scope, Spawner, Worker};
 
@@ -78,6 +79,14 @@ impl Worker for Serial {
         iterations.map(|item| map(Serial, item)).reduce(combine)
     }
 
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Serial) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Future::run(|| f(Serial))
+    }
+
     fn share_of(&mut self, _: usize) -> usize {
         0
     }
@@ -97,6 +106,14 @@ impl Spawner for Serial {
         {
             first.get_or_insert(panic);
         }
+    }
+
+    unsafe fn future<'scope, F, T>(_: &'scope FirstPanic, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Serial) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Future::run(|| f(Serial))
     }
 
     #[inline(always)]

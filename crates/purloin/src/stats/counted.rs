@@ -3,11 +3,12 @@
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::future::Future;
 use crate::worker::{Scope, Spawner, Worker};
 use std::marker::PhantomData;
 
-/// A [`Worker`] that counts the tasks of a program: one for each join and one
-/// for each spawn. Otherwise it is the worker that it wraps.
+/// A [`Worker`] that counts the tasks of a program: one for each join,
+/// spawn and future. Otherwise it is the worker that it wraps.
 ///
 /// ```
 /// use std::sync::atomic::AtomicU64;
@@ -87,6 +88,16 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
         self.worker.lend(|worker| f(Counted { worker, tasks }))
     }
 
+    /// Runs it at once, as it might outlive the counter otherwise.
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        count(self.tasks);
+        Future::run(|| self.lend(f))
+    }
+
     fn share_of(&mut self, rest: usize) -> usize {
         self.worker.share_of(rest)
     }
@@ -109,6 +120,20 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
             let (inner, tasks) = (&*finish.inner, &*finish.tasks);
             count(tasks);
             S::spawn(inner, move |worker| task(Counted { worker, tasks }));
+        }
+    }
+
+    unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
+        // whose lifetime the caller vouches for.
+        unsafe {
+            let (inner, tasks) = (&*finish.inner, &*finish.tasks);
+            count(tasks);
+            S::future(inner, move |worker| f(Counted { worker, tasks }))
         }
     }
 

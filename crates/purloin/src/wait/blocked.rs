@@ -11,12 +11,17 @@ impl<S: Protocol> Shared<S> {
     /// stolen has ended, and leapfrogs meanwhile: runs what `steal` takes from
     /// the holder (with force, if told that he is silent).
     ///
+    /// It does so only while `may_help`: if `me` has tasks of its own that nobody
+    /// has stolen, then what it runs above them would be offered together with
+    /// them, and another blocked worker that awaits it might take one of those.
+    ///
     /// `wake_me` asks to be unparked at the end, and is false if that is past.
     pub(crate) fn await_done(
         &self,
         me: &Member<S>,
         holder: &Member<S>,
         is_done: impl Fn() -> bool,
+        may_help: impl Fn() -> bool,
         steal: impl Fn(bool) -> Option<S::Stolen>,
         wake_me: impl Fn() -> bool,
     ) {
@@ -25,24 +30,27 @@ impl<S: Protocol> Shared<S> {
         // Whether a wake-up for the holder's tasks is ours to pass on.
         let mut woken_for_tasks = false;
         while !is_done() {
-            me.count(Count::StealAttempts);
-            let begin = me.timer().attempt();
-            if let Some(stolen) = steal(patience.is_silent()) {
-                me.timer().stolen(begin);
-                me.count(Count::Steals);
-                if !patience.has_asked() {
-                    me.count(Count::FreeSteals);
+            let helps = may_help();
+            if helps {
+                me.count(Count::StealAttempts);
+                let begin = me.timer().attempt();
+                if let Some(stolen) = steal(patience.is_silent()) {
+                    me.timer().stolen(begin);
+                    me.count(Count::Steals);
+                    if !patience.has_asked() {
+                        me.count(Count::FreeSteals);
+                    }
+                    holder.pass_on();
+                    woken_for_tasks = false;
+                    me.timer().turn(Activity::ApplicationInJoin);
+                    me.run_stolen(stolen);
+                    me.timer().turn(Activity::SearchingInJoin);
+                    patience = Patience::new();
+                    continue;
                 }
-                holder.pass_on();
-                woken_for_tasks = false;
-                me.timer().turn(Activity::ApplicationInJoin);
-                me.run_stolen(stolen);
-                me.timer().turn(Activity::SearchingInJoin);
-                patience = Patience::new();
-                continue;
-            }
-            if S::request(holder) {
-                patience.requested_anew();
+                if S::request(holder) {
+                    patience.requested_anew();
+                }
             }
             if patience.pause() {
                 continue;
@@ -53,7 +61,11 @@ impl<S: Protocol> Shared<S> {
             me.count(Count::Sleeps);
             let mut slept = Slept::Woken;
             if wake_me() {
-                match patience.nap() {
+                let nap = match helps {
+                    true => patience.nap(),
+                    false => patience.doze(true),
+                };
+                match nap {
                     Some(time) => self.sleep.nap_blocked(me.index, time),
                     None => {
                         slept = self.sleep.sleep_blocked(

@@ -26,10 +26,12 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
+use super::future;
 use super::job::{Panic, discard, fits};
 use super::slot::Slot;
 use super::token::Token;
-use super::{Direct, Member, Stack};
+use super::{Base, Direct, Member, Stack};
+use crate::future::Future;
 use crate::pool::Shared;
 use crate::stats::Activity;
 use crate::worker::{Scope, Worker};
@@ -37,6 +39,11 @@ use crate::worker::{Scope, Worker};
 /// With so many tasks of its own unstolen, a spawner runs the next at once:
 /// enough for thieves to live on, and the memory stays bounded.
 const MOST_UNSTOLEN: usize = 4096;
+
+/// Whether another task should go to the stack.
+pub(super) fn has_room<S: Direct>(base: &Base<S>) -> bool {
+    !base.is_full() && base.unstolen() < MOST_UNSTOLEN
+}
 
 /// What a finish keeps in its [`Scope`].
 pub struct Finish<S: Direct> {
@@ -113,7 +120,8 @@ pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>, live: *mu
         let slot = stack.base().top().wrapping_sub(1);
         // Before the pop, which opens what is not live.
         stack.base().set_live(if slot > base { slot } else { live });
-        if stack.pop(slot) || member.take_back(slot) {
+        member.tasks.tickets.forget(slot);
+        if stack.pop_kept(slot) || member.take_back(slot) {
             // SAFETY: the task is ours, and it reads itself out of the slot
             // before anything else is pushed there.
             unsafe { (*slot).run(member) };
@@ -155,7 +163,7 @@ impl<S: Direct> Finish<S> {
             drain(member, frame.base, frame.live);
             member.tasks.extend_frame();
         }
-        if stack.base().is_full() || stack.base().unstolen() >= MOST_UNSTOLEN {
+        if !has_room(stack.base()) {
             return self.run_all(task, member);
         }
         let slot = stack.base().top();
@@ -206,8 +214,29 @@ impl<S: Direct> Finish<S> {
         }
     }
 
+    /// See [`Scope::future`].
+    pub(super) fn future<'scope, F, T>(&'scope self, closure: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: the pool outlives the finish.
+        match unsafe { &*self.pool }.current() {
+            Some(member) if member.tasks.is_innermost(self) => {
+                // No join is open in the frame, so its tokens are as old as it.
+                let oldest = member.tasks.frame.get().base;
+                future::future(member, oldest, self, closure)
+            }
+            _ => future::escaping_future(self, closure),
+        }
+    }
+
+    pub(super) fn pool(&self) -> *const Shared<S> {
+        self.pool
+    }
+
     #[cold]
-    fn escape<'scope, F>(&'scope self, task: F)
+    pub(super) fn escape<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {

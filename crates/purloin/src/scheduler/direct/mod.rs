@@ -28,6 +28,10 @@
 //! before its descendants, and what we hold is either its descendant or was
 //! pushed after its end, which we would see.
 //!
+//! Only in a join is everything older stolen along with the awaited task. Who
+//! waits for a [`future`] may have tasks of its own that nobody has taken; then
+//! it does not help, but leaves its tasks to those that are idle, and sleeps.
+//!
 //! # How deep a task is
 //!
 //! For the sampling of victims. In the stack of a worker, each task is one
@@ -42,20 +46,25 @@
 mod base;
 mod claim;
 mod finish;
+mod future;
 mod job;
 mod memory;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
+mod recycle;
 mod slot;
 mod state;
 mod token;
 
 use std::cell::Cell;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 pub(crate) use base::Base;
 pub(crate) use claim::{claim_public, commit};
 use finish::Finish;
+use future::Tickets;
+use recycle::Blocks;
 pub(crate) use slot::{Header, Slot};
 pub(crate) use state::{State, StateWord, Undecided};
 pub use token::Token;
@@ -131,6 +140,10 @@ pub trait Stack<S: Direct>: Send + Sync {
     /// owner's; if not, ask [`Self::take_back`].
     fn pop(&self, slot: *mut Slot<S>) -> bool;
 
+    /// The same for a task that stays when the code around it goes on: its slot
+    /// is closed.
+    fn pop_kept(&self, slot: *mut Slot<S>) -> bool;
+
     // The owner's slow paths.
 
     /// Opens what it can, before a push to `slot`, which is at the top.
@@ -186,12 +199,16 @@ pub struct Tasks<S: Direct> {
     pub(crate) stack: S::Stack,
     /// The innermost finish whose body or task this worker runs.
     frame: Cell<Frame<S>>,
+    /// The futures whose tickets lie on the stack.
+    tickets: Tickets<S>,
+    /// Memory for more of them.
+    blocks: Blocks,
     /// The depth of a task that lies at the very bottom of the stack, were the
     /// branch that this worker runs to begin there. Modulo 2⁶⁴.
     depth: AtomicUsize,
 }
 
-// SAFETY: `frame` is used on the worker's own thread only.
+// SAFETY: `frame`, `tickets` and `blocks` are used on the worker's own thread only.
 unsafe impl<S: Direct> Sync for Tasks<S> {}
 // SAFETY: nothing is tied to a thread before the worker starts.
 unsafe impl<S: Direct> Send for Tasks<S> {}
@@ -241,6 +258,15 @@ impl<S: Direct> Tasks<S> {
         let mut frame = self.frame.get();
         frame.top = self.stack.base().top();
         self.frame.set(frame);
+    }
+
+    /// The frame goes on with the top at `to`, if that was at `from` for it.
+    fn resize_frame(&self, from: *mut Slot<S>, to: *mut Slot<S>) {
+        let mut frame = self.frame.get();
+        if frame.top == from {
+            frame.top = to;
+            self.frame.set(frame);
+        }
     }
 
     /// How deep in the program's tree the task in `slot` is.
@@ -299,7 +325,14 @@ impl<S: Direct> Member<S> {
     /// After a pop that failed: true if the task in `slot` is ours again. If
     /// not, it was stolen, and is done when this returns.
     fn take_back(&self, slot: *mut Slot<S>) -> bool {
-        match self.tasks.stack.take_back(slot) {
+        let stack = &self.tasks.stack;
+        if stack.base().live() > slot.wrapping_add(1) {
+            self.end_futures_above(slot);
+            if stack.pop(slot) {
+                return true;
+            }
+        }
+        match stack.take_back(slot) {
             Taken::Back => {
                 self.answer();
                 true
@@ -310,6 +343,18 @@ impl<S: Direct> Member<S> {
                 false
             }
         }
+    }
+
+    /// The first closure of the join whose task is in `slot` has left futures
+    /// behind, and the pop of that slot has gone below their tickets.
+    #[cold]
+    fn end_futures_above(&self, slot: *mut Slot<S>) {
+        let (base, bottom) = (self.tasks.stack.base(), slot.wrapping_add(1));
+        let live = self.tasks.tickets.live_below(bottom);
+        let live = live.expect("a join leaves nothing alive but futures");
+        // Release: as the push has.
+        base.set_top(base.live(), Ordering::Release);
+        finish::drain(self, bottom, live);
     }
 
     /// Blocks until the stolen task with this outcome is done, running its
@@ -323,6 +368,7 @@ impl<S: Direct> Member<S> {
             self,
             holder,
             || outcome.is_done(),
+            || self.tasks.stack.base().unstolen() == 0,
             |is_silent| {
                 let stolen = steal_if(self, holder, is_silent, || !outcome.is_done())?;
                 self.count(Count::Leapfrogs);
@@ -380,6 +426,8 @@ impl<S: Direct> Protocol for S {
                 live: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
             }),
+            tickets: Tickets::new(),
+            blocks: Blocks::default(),
             depth: AtomicUsize::new(0),
         })
     }
@@ -389,8 +437,17 @@ impl<S: Direct> Protocol for S {
     }
 
     fn call<R>(member: &Member<S>, f: impl for<'t> FnOnce(Token<'t, S>) -> R) -> R {
-        let _frame = member.tasks.enter(None);
-        f(Token::at_top(member))
+        let stack = member.tasks.stack.base();
+        let (base, live) = (stack.top(), stack.live());
+        let frame = member.tasks.enter(None);
+        let result = catch_unwind(AssertUnwindSafe(|| f(Token::at_top(member))));
+        // Futures that nobody has got.
+        finish::drain(member, base, live);
+        drop(frame);
+        match result {
+            Ok(result) => result,
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     fn offers(member: &Member<S>) -> bool {

@@ -47,6 +47,10 @@ impl State {
 pub struct StateWord(AtomicU32);
 
 impl StateWord {
+    pub(crate) fn new(state: State) -> StateWord {
+        StateWord(AtomicU32::new(state.0))
+    }
+
     pub(crate) fn get(&self, order: Ordering) -> State {
         State(self.0.load(order))
     }
@@ -99,7 +103,7 @@ impl StateWord {
 impl Header for StateWord {
     #[cfg(any(loom, miri, not(unix)))]
     fn empty() -> StateWord {
-        StateWord(AtomicU32::new(State::EMPTY.0))
+        StateWord::new(State::EMPTY)
     }
 
     fn outcome(&self) -> &StateWord {
@@ -123,17 +127,16 @@ impl StateWord {
         if state.is_waited_for() {
             return true;
         }
-        // Relaxed on success: only the bit travels, and the thief's swap to
-        // DONE reads it in the state's modification order.
-        self.exchange(state, state.waited_for(), Ordering::Relaxed)
+        // Release: with the bit goes who waits, where that is not known anyway.
+        self.exchange(state, state.waited_for(), Ordering::Release)
             .is_ok()
     }
 
     /// Thief: the task is finished. True if the owner sleeps until then.
     pub(crate) fn finish_stolen(&self) -> bool {
         // Release: the owner sees the result. The slot must not be touched
-        // after this: its owner may reuse it at once.
-        self.swap(State::DONE, Ordering::Release).is_waited_for()
+        // after this: its owner may reuse it at once. Acquire: who waits.
+        self.swap(State::DONE, Ordering::AcqRel).is_waited_for()
     }
 }
 

@@ -7,7 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::finish::Finish;
 use super::job::{Job, Panic, abandon};
 use super::slot::Slot;
-use super::{Direct, Member, Stack, finish};
+use super::{Direct, Member, Stack, finish, future};
+use crate::future::{Future, Place};
 use crate::scheduler::ReturnBarrier;
 use crate::worker::{Scope, Spawner, Worker};
 
@@ -37,6 +38,12 @@ impl<'t, S: Direct> Token<'t, S> {
             member,
             top: member.tasks.stack.base().top(),
         }
+    }
+}
+
+impl<'t, S: Direct> Token<'t, S> {
+    pub(super) fn member(&self) -> &'t Member<S> {
+        self.member
     }
 }
 
@@ -230,6 +237,22 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
         })
     }
 
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        future::future(self.member, self.top, std::ptr::null(), f)
+    }
+
+    fn get<T: Send>(&mut self, future: Future<T>) -> T {
+        future.get_at(Some(Place {
+            pool: std::ptr::from_ref(self.member.pool()).cast(),
+            worker: self.member.index,
+            top: self.top.cast_const().cast(),
+        }))
+    }
+
     #[inline(always)]
     fn share_of(&mut self, rest: usize) -> usize {
         match self.member.tasks.stack.is_open(self.top) {
@@ -242,6 +265,14 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
 impl<S: Direct> Spawner for S {
     type Token<'t> = Token<'t, S>;
     type Finish = Finish<S>;
+
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish<S>, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        finish.future(f)
+    }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
     where

@@ -112,9 +112,17 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
         F::offer(unsafe { &(*slot).header });
     }
 
-    /// Two stores, one of them an atomic read-modify-write, and a compare.
+    /// Two stores, one of them an atomic read-modify-write, and two compares:
+    /// below the floor there may be tasks above that stay.
     #[inline(always)]
     fn pop(&self, slot: *mut Slot<F>) -> bool {
+        self.base.set_top(slot, Ordering::Relaxed);
+        // SAFETY: `slot` was pushed, so it lies in our memory.
+        self.is_above_floor(slot) && F::take(unsafe { &(*slot).header })
+    }
+
+    #[inline(always)]
+    fn pop_kept(&self, slot: *mut Slot<F>) -> bool {
         self.base.set_top(slot, Ordering::Relaxed);
         // SAFETY: `slot` was pushed, so it lies in our memory.
         F::take(unsafe { &(*slot).header })

@@ -105,6 +105,17 @@ impl Stack<ReturnBarrier> for TaskStack {
         self.is_private(slot)
     }
 
+    /// Closed by itself, no more, if nobody has asked. What is stolen by force
+    /// lies below `published` as soon as its request is answered; and if a thief
+    /// were forcing its way in, this look, after the store of the top, would see
+    /// that. The barrier stays, for the next task that stays.
+    #[inline(always)]
+    fn pop_kept(&self, slot: *mut Slot) -> bool {
+        self.base.set_top(slot, Ordering::Relaxed);
+        asymmetric::light();
+        slot >= self.published.get() && !self.is_asked()
+    }
+
     fn reopen(&self, slot: *mut Slot) {
         self.lower(slot);
     }
@@ -116,10 +127,7 @@ impl Stack<ReturnBarrier> for TaskStack {
     #[cold]
     fn take_back(&self, slot: *mut Slot) -> Taken {
         if slot >= self.published.get() && !self.is_asked() {
-            // Closed by a spawn, no more. What is stolen by force lies below
-            // `published` as soon as its request is answered; and no thief is
-            // forcing its way in, or this look, after the store of the top,
-            // would have seen that. The barrier stays, for the next spawn.
+            // Closed by another above it, no more: see `pop_kept`.
             return Taken::Back;
         }
         // SAFETY: `slot` was pushed, so it lies in our memory.

@@ -1,0 +1,486 @@
+//! Futures on the task stack.
+//!
+//! A future is a **channel** for one message, in memory of its own, with the
+//! closure that is to send it; and a **ticket**, a task in a slot like any other,
+//! which says: run that closure, unless somebody has. Whoever **claims** the
+//! closure, by moving the channel's state from TASK, runs it. That may be
+//!
+//! - the thief of the ticket;
+//! - the owner of the ticket, when the frame above which it lies ends: so a
+//!   future ends before its scope does, whether it is got or not;
+//! - whoever gets the result, on the spot. Then the ticket stays behind, for
+//!   nothing, as it may lie anywhere in anybody's stack.
+//!
+//! Mostly a future is got where it was made, though, with the ticket still at
+//! the top. Then it is popped like the task of a join, and needs no claim.
+//! That is possible only by a token that was made before the ticket was pushed,
+//! which a comparison tells: a token made later believes that the ticket lies
+//! below its top, and would go on from there.
+//!
+//! A ticket is a task that stays when the code around it goes on, as a spawn
+//! is, so it closes the slots up to itself, see [`super::finish`].
+//!
+//! # Waiting
+//!
+//! A worker that gets what another runs leapfrogs with that, as in a join: it
+//! runs what descends from the awaited task and nothing else (and not even that
+//! while it has tasks of its own to offer, see [`super`]). The frames that it
+//! buries under that wait for the task, and so for all its descendants; no
+//! descendant waits for them, or the program waits for itself.
+//!
+//! # Who frees the channel
+//!
+//! It has two holders, the future and the ticket; the last to let go frees it.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicUsize as RealAtomicUsize;
+use std::thread;
+use std::time::Duration;
+
+use super::finish::{Finish, drain, has_room};
+use super::job::discard;
+use super::slot::Slot;
+use super::token::Token;
+use super::{Direct, Member, Stack, State, StateWord, recycle};
+use crate::future::{Functions, Future, Place, Promise};
+use crate::pool::Shared;
+use crate::sync::Ordering;
+
+/// One message on its way. `repr(C)`: it is also the beginning of a [`Sender`].
+#[repr(C)]
+struct Channel<T> {
+    /// TASK, then STOLEN by whoever runs the closure, then DONE.
+    state: StateWord,
+    holders: std::sync::atomic::AtomicU32,
+    /// The worker to wake, if the state says so.
+    waiter: RealAtomicUsize,
+    /// Written by who has claimed, before DONE; read by the future, after.
+    result: UnsafeCell<MaybeUninit<thread::Result<T>>>,
+    /// Whether the result is there and nobody's. Only for the last holder.
+    is_left: UnsafeCell<bool>,
+}
+
+/// A channel with the closure that sends.
+#[repr(C)]
+struct Sender<S: Direct, F, T> {
+    channel: Channel<T>,
+    pool: *const Shared<S>,
+    /// The finish of the scope that it was made in, or none.
+    finish: *const Finish<S>,
+    /// Where the ticket is, in the stack of worker `owner`; none if elsewhere.
+    slot: *mut Slot<S>,
+    owner: usize,
+    closure: UnsafeCell<MaybeUninit<F>>,
+}
+
+/// What a worker knows of a ticket on its stack.
+pub(super) struct Ticket<S: Direct> {
+    slot: *mut Slot<S>,
+    /// The live end of the stack before it.
+    live: *mut Slot<S>,
+    /// Whether its closure is known to be claimed.
+    is_claimed: bool,
+}
+
+/// The tickets on a worker's stack, in order. Used on its own thread only.
+pub(super) struct Tickets<S: Direct>(UnsafeCell<Vec<Ticket<S>>>);
+
+impl<S: Direct> Tickets<S> {
+    pub(super) fn new() -> Self {
+        Tickets(UnsafeCell::new(Vec::new()))
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Ticket<S>>) -> R) -> R {
+        // SAFETY: used on one thread, and no `f` here calls anything that
+        // could come back.
+        f(unsafe { &mut *self.0.get() })
+    }
+
+    /// Notes that `slot` is being popped.
+    pub(super) fn forget(&self, slot: *mut Slot<S>) {
+        self.with(|tickets| {
+            if tickets.last().is_some_and(|last| last.slot == slot) {
+                tickets.pop();
+            }
+        });
+    }
+
+    /// The live end of the stack without the tickets at or above `base`.
+    pub(super) fn live_below(&self, base: *mut Slot<S>) -> Option<*mut Slot<S>> {
+        self.with(|tickets| {
+            let first = tickets.partition_point(|ticket| ticket.slot < base);
+            tickets.get(first).map(|ticket| ticket.live)
+        })
+    }
+}
+
+/// Makes a future of `closure`, whose ticket goes to the top of the stack. In a
+/// full stack it is run at once.
+pub(super) fn future<S, F, T>(
+    member: &Member<S>,
+    top: *mut Slot<S>,
+    finish: *const Finish<S>,
+    closure: F,
+) -> Future<T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    let base = member.tasks.stack.base();
+    member.drop_claimed(top);
+    if !has_room(base) {
+        let run = || run(closure, finish, member);
+        return Future::ready(catch_unwind(AssertUnwindSafe(run)));
+    }
+    let slot = base.top();
+    // SAFETY: this is the worker's thread.
+    let memory = unsafe { member.tasks.blocks.take() };
+    let sender = Sender::new(memory, member.pool(), finish, slot, member.index, closure);
+    // SAFETY: the slot is the free one at the top.
+    unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
+    let live = base.live();
+    member.tasks.tickets.with(|tickets| {
+        tickets.push(Ticket {
+            slot,
+            live,
+            is_claimed: false,
+        });
+    });
+    member.tasks.stack.push(slot);
+    member.tasks.resize_frame(slot, base.top());
+    member.keep();
+    Sender::promise(sender)
+}
+
+/// Makes a future of `closure` whose ticket goes to the queue of the finish.
+pub(super) fn escaping_future<'scope, S, F, T>(finish: &'scope Finish<S>, closure: F) -> Future<T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+    T: Send + 'scope,
+{
+    let nowhere = std::ptr::null_mut();
+    let memory = recycle::allocate_for();
+    let sender = Sender::new(memory, finish.pool(), finish, nowhere, usize::MAX, closure);
+    let ticket = SentTicket(sender);
+    finish.escape(move |w: Token<'_, S>| {
+        let SentTicket(sender) = { ticket };
+        // SAFETY: this is the ticket, used once.
+        unsafe { Sender::run_unless_claimed(sender, w.member()) };
+    });
+    Sender::promise(sender)
+}
+
+struct SentTicket<S: Direct, F, T>(NonNull<Sender<S, F, T>>);
+
+// SAFETY: a ticket is made to be taken elsewhere: closure and result are `Send`.
+unsafe impl<S: Direct, F: Send, T: Send> Send for SentTicket<S, F, T> {}
+
+/// Runs the closure, and what it leaves on the stack.
+fn run<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T,
+{
+    /// Also if the closure panics.
+    struct Drain<'m, S: Direct> {
+        member: &'m Member<S>,
+        bottom: *mut Slot<S>,
+        live: *mut Slot<S>,
+    }
+    impl<S: Direct> Drop for Drain<'_, S> {
+        fn drop(&mut self) {
+            drain(self.member, self.bottom, self.live);
+        }
+    }
+    let base = member.tasks.stack.base();
+    let _drain = Drain {
+        member,
+        bottom: base.top(),
+        live: base.live(),
+    };
+    // SAFETY: the finish, if there is one, waits for its futures.
+    let _frame = member.tasks.enter(unsafe { finish.as_ref() });
+    closure(Token::at_top(member))
+}
+
+unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, member: &Member<S>)
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    // SAFETY: called once, by who has the ticket.
+    unsafe {
+        let sender = slot.read::<NonNull<Sender<S, F, T>>>();
+        Sender::run_unless_claimed(sender, member);
+    }
+}
+
+impl<S, F, T> Sender<S, F, T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    const FUNCTIONS: *const Functions<T> = &Functions {
+        // SAFETY: the channel of the promise is a sender, and used up.
+        get: |channel, place| unsafe { Self::get(channel.cast(), place) },
+        // SAFETY: as above.
+        drop: |channel| unsafe { Self::let_go(channel.cast()) },
+        // SAFETY: it is a sender, and there.
+        is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
+    };
+
+    fn is_done(&self) -> bool {
+        self.channel.state.is_done()
+    }
+
+    /// Writes a sender to this memory.
+    fn new(
+        memory: NonNull<Self>,
+        pool: *const Shared<S>,
+        finish: *const Finish<S>,
+        slot: *mut Slot<S>,
+        owner: usize,
+        closure: F,
+    ) -> NonNull<Self> {
+        // SAFETY: it is memory for this.
+        unsafe {
+            memory.write(Sender {
+                channel: Channel {
+                    state: StateWord::new(State::TASK),
+                    holders: std::sync::atomic::AtomicU32::new(2),
+                    waiter: RealAtomicUsize::new(usize::MAX),
+                    result: UnsafeCell::new(MaybeUninit::uninit()),
+                    is_left: UnsafeCell::new(false),
+                },
+                pool,
+                finish,
+                slot,
+                owner,
+                closure: UnsafeCell::new(MaybeUninit::new(closure)),
+            });
+        }
+        memory
+    }
+
+    fn promise(sender: NonNull<Self>) -> Future<T> {
+        // SAFETY: the future is one of the two holders.
+        Future::promised(unsafe { Promise::new(sender.cast(), Self::FUNCTIONS) })
+    }
+
+    /// Whether the ticket is at the top of its owner's stack, and a token with
+    /// this top is older.
+    fn is_at_top(&self, owner: &Member<S>, top: *const Slot<S>) -> bool {
+        // Relaxed: a ticket that nobody has used is where it was, unless a
+        // thief is about to use it, which the pop will tell.
+        self.channel.state.get(Ordering::Relaxed) == State::TASK
+            && top <= self.slot.cast_const()
+            && self.slot.wrapping_add(1) == owner.tasks.stack.base().top()
+    }
+
+    /// Whether the closure is now `worker`'s to run.
+    fn claim(&self, worker: usize) -> bool {
+        // Relaxed: the closure came with the ticket or with the future.
+        let state = &self.channel.state;
+        state
+            .exchange(State::TASK, State::stolen(worker), Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Moves the closure out.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed it, or holds both ends; and calls this once.
+    unsafe fn take_closure(&self) -> F {
+        // SAFETY: the caller's promise.
+        unsafe { (*self.closure.get()).assume_init_read() }
+    }
+
+    /// Does what the ticket says, and uses it up.
+    unsafe fn run_unless_claimed(sender: NonNull<Self>, member: &Member<S>) {
+        // SAFETY: the ticket is a holder, and the claim makes us the one who
+        // runs the closure and writes the result.
+        unsafe {
+            let this = sender.as_ref();
+            if this.claim(member.index) {
+                let closure = this.take_closure();
+                let run = || run(closure, this.finish, member);
+                let result = catch_unwind(AssertUnwindSafe(run));
+                (*this.channel.result.get()).write(result);
+                *this.channel.is_left.get() = true;
+                if this.channel.state.finish_stolen() {
+                    let waiter = this.channel.waiter.load(Ordering::Relaxed);
+                    member.pool().sleep.unpark(waiter);
+                }
+            }
+            Self::let_go(sender);
+        }
+    }
+
+    /// One of the two holders lets go.
+    unsafe fn let_go(sender: NonNull<Self>) {
+        // SAFETY: the caller is a holder, and does not use it again.
+        unsafe {
+            let holders = &sender.as_ref().channel.holders;
+            // AcqRel: the last sees what the other has done, and that one's
+            // accesses come before the memory is used for something else.
+            if holders.fetch_sub(1, Ordering::AcqRel) > 1 {
+                return;
+            }
+            let channel = &sender.as_ref().channel;
+            if *channel.is_left.get() {
+                let result = (*channel.result.get()).assume_init_read();
+                // What nobody has got may panic when it is dropped.
+                match catch_unwind(AssertUnwindSafe(|| drop(result))) {
+                    Ok(()) => (),
+                    Err(panic) => discard(panic),
+                }
+            }
+            match Shared::worker_of(sender.as_ref().pool) {
+                Some(member) => member.tasks.blocks.give(sender),
+                None => recycle::free(sender),
+            }
+        }
+    }
+
+    /// Takes the result, which is there, and lets go.
+    unsafe fn take_result(sender: NonNull<Self>) -> T {
+        // SAFETY: DONE was acquired, and the future is the only reader.
+        let result = unsafe {
+            let channel = &sender.as_ref().channel;
+            let result = (*channel.result.get()).assume_init_read();
+            *channel.is_left.get() = false;
+            Self::let_go(sender);
+            result
+        };
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    unsafe fn get(sender: NonNull<Self>, place: Option<Place>) -> T {
+        // SAFETY: the future is a holder. The pool is only compared, unless it
+        // is the one that this thread is a worker of.
+        unsafe {
+            let this = sender.as_ref();
+            if let Some(place) = place
+                && std::ptr::addr_eq(place.pool, this.pool)
+            {
+                let member = &(*this.pool).members[place.worker];
+                if this.owner == place.worker && this.is_at_top(member, place.top.cast()) {
+                    return Self::pop(sender, member);
+                }
+                return Self::get_on(sender, member);
+            }
+            if let Some(member) = Shared::worker_of(this.pool) {
+                return Self::get_on(sender, member);
+            }
+            Self::await_outside(sender);
+            Self::take_result(sender)
+        }
+    }
+
+    /// Sleeps until the result is there, on a thread that is no worker of the
+    /// pool. It may be gone by then, so it is not asked to wake us.
+    unsafe fn await_outside(sender: NonNull<Self>) {
+        let mut time = Duration::from_micros(20);
+        // SAFETY: the future is a holder.
+        while !unsafe { sender.as_ref() }.is_done() {
+            thread::sleep(time);
+            time = (2 * time).min(Duration::from_millis(2));
+        }
+    }
+
+    unsafe fn get_on(sender: NonNull<Self>, member: &Member<S>) -> T {
+        // SAFETY: the future is a holder; what is claimed is ours.
+        unsafe {
+            let this = sender.as_ref();
+            if this.claim(member.index) {
+                if this.owner == member.index {
+                    member.note_claimed(this.slot);
+                }
+                let closure = this.take_closure();
+                let finish = this.finish;
+                // The ticket is left; it finds that it is for nothing.
+                Self::let_go(sender);
+                return run(closure, finish, member);
+            }
+            // Before the state says that we wait.
+            let waiter = &this.channel.waiter;
+            waiter.store(member.index, Ordering::Relaxed);
+            member.await_stolen(&this.channel.state);
+            Self::take_result(sender)
+        }
+    }
+
+    /// Gets the result with the ticket at the top of the stack, which a token
+    /// knows of whose own top is below.
+    ///
+    /// # Safety
+    ///
+    /// The future is used up, and its ticket is at the top of `member`'s stack.
+    unsafe fn pop(sender: NonNull<Self>, member: &Member<S>) -> T {
+        let stack = &member.tasks.stack;
+        // SAFETY: the future is a holder, and so is the ticket. If that is ours
+        // again, nobody can have claimed: only we could get the result.
+        unsafe {
+            let slot = sender.as_ref().slot;
+            if member.pop_ticket(slot) {
+                let closure = sender.as_ref().take_closure();
+                let finish = sender.as_ref().finish;
+                member.tasks.blocks.give(sender);
+                return run(closure, finish, member);
+            }
+            stack.release(slot);
+            // The ticket is done, so the result is there.
+            debug_assert!(sender.as_ref().is_done());
+            Self::take_result(sender)
+        }
+    }
+}
+
+impl<S: Direct> Member<S> {
+    /// Pops the ticket at the top. True if it is ours; if not, it is done.
+    fn pop_ticket(&self, slot: *mut Slot<S>) -> bool {
+        let tasks = &self.tasks;
+        let ticket = tasks.tickets.with(Vec::pop);
+        let ticket = ticket.expect("the ticket at the top is noted");
+        debug_assert_eq!(ticket.slot, slot);
+        tasks.stack.base().set_live(ticket.live);
+        tasks.resize_frame(slot.wrapping_add(1), slot);
+        tasks.stack.pop_kept(slot) || self.take_back(slot)
+    }
+
+    fn note_claimed(&self, slot: *mut Slot<S>) {
+        self.tasks.tickets.with(|tickets| {
+            let place = tickets.partition_point(|ticket| ticket.slot < slot);
+            if let Some(ticket) = tickets.get_mut(place)
+                && ticket.slot == slot
+            {
+                ticket.is_claimed = true;
+            }
+        });
+    }
+
+    /// Takes tickets for nothing off the top, down to the top of a token.
+    fn drop_claimed(&self, top: *mut Slot<S>) {
+        let (tasks, base) = (&self.tasks, self.tasks.stack.base());
+        while let Some(slot) = tasks.tickets.with(|tickets| {
+            let last = tickets.last()?;
+            let is_top = last.slot.wrapping_add(1) == base.top();
+            (is_top && last.is_claimed && last.slot >= top).then_some(last.slot)
+        }) {
+            if self.pop_ticket(slot) {
+                // SAFETY: the ticket is ours; it finds that it is for nothing.
+                unsafe { (*slot).run(self) };
+            } else {
+                tasks.stack.release(slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! What the documentation promises of loops, each as a test.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::thread;
+use std::time::Duration;
+
+use common::{add, busy, pool};
+use purloin::{
+    Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler, Serial, Splitting,
+    TwoFields, Worker, chunks, chunks_mut,
+};
+
+const SPLITTINGS: [Splitting; 3] = [
+    Splitting::LazyBinary,
+    Splitting::LazyGuided,
+    Splitting::LazyAdaptive,
+];
+
+/// Runs a test under each scheduler and with each splitting.
+macro_rules! under_each_scheduler {
+    ($($test:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $test() {
+                for (workers, splitting) in [1, 2, 5].into_iter().zip(SPLITTINGS) {
+                    let pool = || Pool::builder().workers(workers).splitting(splitting);
+                    $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
+                    $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
+                    $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
+                }
+            }
+        )*
+    };
+}
+
+under_each_scheduler!(
+    every_iteration_is_run_once,
+    results_are_combined_in_order,
+    loops_nest,
+    a_panic_waits_for_the_iterations_that_were_started,
+    results_are_dropped_once,
+);
+
+mod every_iteration_is_run_once {
+    use super::*;
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        for n in [0_usize, 1, 2, 3, 10, 1000, 100_000] {
+            let mut counts = vec![0_u8; n];
+            pool.run(|mut w| {
+                w.for_each(&mut counts, |count| *count += 1);
+                w.for_each((0..n, &mut counts), |(i, count)| *count += (i % 7) as u8);
+                w.for_each(chunks_mut(&mut counts, 9), |part| {
+                    part.iter_mut().for_each(|count| *count += 1);
+                });
+            });
+            let right = |(i, &count): (usize, &u8)| usize::from(count) == 2 + i % 7;
+            assert!(counts.iter().enumerate().all(right), "{n}");
+        }
+        // Some that take a while, so that they are split.
+        let count = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.for_each(0..500, |_| {
+                busy(Duration::from_micros(10));
+                add(&count, 1);
+            });
+        });
+        assert_eq!(count.into_inner(), 500);
+    }
+}
+
+mod results_are_combined_in_order {
+    use super::*;
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        for n in [0, 1, 2, 3, 10, 1000, 20_000] {
+            let text = |n: usize| (0..n).map(|i| format!("{i},")).collect::<String>();
+            let joined = pool.run(|mut w| w.map_reduce(0..n, |i| format!("{i},"), |a, b| a + &b));
+            assert_eq!(joined, (n > 0).then(|| text(n)));
+        }
+        let numbers: Vec<_> = (1..=1000_u64).collect();
+        let sums = pool.run(|mut w| {
+            let first = w.map_reduce(&numbers, |n| *n, u64::wrapping_add);
+            let second = w.map_reduce(chunks(&numbers, 64), |part| part.len(), usize::max);
+            let third = w.map_reduce((&numbers, 0..10_u64), |(n, i)| n * i, |a, b| a + b);
+            (first, second, third)
+        });
+        assert_eq!(sums, (Some(500_500), Some(64), Some(330)));
+    }
+}
+
+mod loops_nest {
+    use super::*;
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        let mut table = vec![vec![0; 50]; 40];
+        pool.run(|mut w| {
+            w.for_each_with((0.., &mut table), |mut w, (i, row)| {
+                w.for_each((0.., row), |(j, entry)| *entry = i * j);
+                w.join(|_| (), |_| ());
+            });
+        });
+        for (i, row) in table.iter().enumerate() {
+            assert!(row.iter().enumerate().all(|(j, &entry)| entry == i * j));
+        }
+        let sum = pool
+            .run(|mut w| w.map_reduce_with(0..100_u64, |mut w, i| sum_to(&mut w, i), |a, b| a + b));
+        assert_eq!(sum, Some((0..100).map(|i| i * (i + 1) / 2).sum()));
+    }
+
+    fn sum_to<W: Worker>(w: &mut W, n: u64) -> u64 {
+        w.map_reduce(0..=n, |i| i, |a, b| a + b).unwrap()
+    }
+}
+
+mod a_panic_waits_for_the_iterations_that_were_started {
+    use super::*;
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        for bad in [0, 1, 57, 499] {
+            let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.for_each(0..500, |i| {
+                        add(&begun, 1);
+                        busy(Duration::from_micros(5));
+                        if i == bad {
+                            panic_any(i);
+                        }
+                        add(&ended, 1);
+                    });
+                });
+            }));
+            assert_eq!(result.unwrap_err().downcast_ref(), Some(&bad));
+            assert_eq!(begun.into_inner(), ended.into_inner() + 1);
+        }
+    }
+}
+
+mod results_are_dropped_once {
+    use super::*;
+
+    struct Counts<'c>(&'c AtomicUsize);
+
+    impl Drop for Counts<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, AcqRel);
+        }
+    }
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        for panics in [None, Some(250), Some(0)] {
+            for in_combination in [false, true] {
+                let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+                let combinations = AtomicUsize::new(0);
+                let result = catch_unwind(AssertUnwindSafe(|| {
+                    pool.run(|mut w| {
+                        let map = |i| {
+                            busy(Duration::from_micros(3));
+                            if Some(i) == panics && !in_combination {
+                                panic_any(i);
+                            }
+                            made.fetch_add(1, AcqRel);
+                            Counts(&dropped)
+                        };
+                        let combine = |a, _: Counts| {
+                            let number = combinations.fetch_add(1, Relaxed);
+                            if Some(number) == panics && in_combination {
+                                panic_any(number);
+                            }
+                            a
+                        };
+                        drop(w.map_reduce(0..500_usize, map, combine));
+                    });
+                }));
+                assert_eq!(result.is_err(), panics.is_some());
+                assert_eq!(made.into_inner(), dropped.into_inner());
+            }
+        }
+    }
+}
+
+#[test]
+fn loops_of_any_length() {
+    let pool = pool(3);
+    pool.run(|mut w| {
+        let mut sum = |range: std::ops::RangeInclusive<u64>| {
+            let count = w.map_reduce(range.clone(), |_| 1, |a, b| a + b);
+            let last = w.map_reduce(range, |i| i, |_, b| b);
+            (count, last)
+        };
+        assert_eq!(sum(u64::MAX - 99..=u64::MAX), (Some(100), Some(u64::MAX)));
+        assert_eq!(sum(7..=7), (Some(1), Some(7)));
+        #[allow(clippy::reversed_empty_ranges)]
+        let empty = 8..=7;
+        assert_eq!(sum(empty), (None, None));
+        let signed = w.map_reduce(i8::MIN..=i8::MAX, i64::from, |a, b| a + b);
+        assert_eq!(signed, Some(-128));
+        let least = w.map_reduce(i64::MIN..i64::MIN + 10, |i| i, i64::min);
+        assert_eq!(least, Some(i64::MIN));
+        let empty: &[u8] = &[];
+        assert_eq!(w.map_reduce(empty, |_| (), |(), ()| ()), None);
+        assert_eq!(w.map_reduce(&[5], |i| *i, i32::min), Some(5));
+    });
+}
+
+/// It would take hundreds of years to the end; it is split and begun all the
+/// same, and ends with a panic.
+#[test]
+fn loops_of_more_iterations_than_there_are_numbers() {
+    let pool = pool(3);
+    for splitting in [0, u64::MAX / 2, u64::MAX] {
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                let is_late = AtomicUsize::new(0);
+                w.for_each(0..=u64::MAX, |i| {
+                    if i >= splitting || is_late.fetch_add(1, Relaxed) > 50_000_000 {
+                        panic_any(1);
+                    }
+                });
+            });
+        }));
+        assert!(result.is_err());
+    }
+}
+
+#[test]
+fn an_idle_worker_gets_its_part_of_a_loop() {
+    let pool = pool(2);
+    for _ in 0..20 {
+        let workers = Mutex::new(HashSet::new());
+        let both = AtomicBool::new(false);
+        pool.run(|mut w| {
+            w.for_each(0..5_000_000, |_| {
+                if !both.load(Relaxed) {
+                    let mut workers = workers.lock().unwrap();
+                    workers.insert(thread::current().id());
+                    both.store(workers.len() == 2, Relaxed);
+                    drop(workers);
+                    busy(Duration::from_micros(2));
+                }
+            });
+        });
+        assert!(both.into_inner(), "nobody has helped for ten seconds");
+    }
+}
+
+#[test]
+fn token_free_loops_work_inside_and_outside_a_pool() {
+    let sum = || purloin::map_reduce(0..1000, |i| i, |a, b| a + b);
+    assert_eq!(sum(), Some(499_500));
+    assert_eq!(pool(2).run(|_| sum()), Some(499_500));
+    let mut numbers = vec![1; 1000];
+    purloin::for_each(&mut numbers, |n| *n += 1);
+    assert!(numbers.iter().all(|&n| n == 2));
+}
+
+#[test]
+fn a_loop_is_one_program_under_every_worker() {
+    let tasks = std::sync::atomic::AtomicU64::new(0);
+    let sum = |mut w: Counted<'_, Serial>| w.map_reduce(0..1000, |i| i, |a, b| a + b);
+    assert_eq!(sum(Counted::new(Serial, &tasks)), Some(499_500));
+    assert_eq!(
+        Serial.map_reduce(0..1000, |i| i, |a, b| a + b),
+        Some(499_500)
+    );
+    // The compiler knows what a loop goes over.
+    fn length(iterations: impl Iterations) -> usize {
+        iterations.remaining()
+    }
+    assert_eq!(length(chunks(&[0; 10], 3)), 4);
+}
+
+#[test]
+fn chunks_of_nothing_are_refused() {
+    let message = |panic: Box<dyn std::any::Any + Send>| common::message(panic);
+    let result = catch_unwind(|| chunks(&[1], 0).remaining());
+    assert_eq!(
+        message(result.unwrap_err()),
+        "the size of chunks must be at least 1"
+    );
+}
