@@ -74,7 +74,9 @@ pub use future::Future;
 pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
-pub use scheduler::{DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields};
+pub use scheduler::{
+    ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields,
+};
 pub use stats::{Counted, Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{add, fib, message, pool};
 use purloin::{
-    DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner, TwoFields,
-    Worker,
+    ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner,
+    TwoFields, Worker,
 };
 
 #[test]
@@ -227,6 +227,7 @@ fn a_small_stack_is_enough_for_many_tasks_whoever_runs_them() {
     check(ReturnBarrier::default());
     check(DirectStack::<OneField>::new());
     check(DirectStack::<TwoFields>::new());
+    check(ChaseLev::default());
 }
 
 /// Panics when it is dropped.
@@ -258,7 +259,8 @@ fn a_result_that_panics_when_it_is_dropped_leaves_the_stack_as_it_was() {
     let pool = Pool::builder().workers(2).stack_size(64 << 10);
     let pool = pool.build().unwrap();
     let mut steals = 0;
-    while steals < 2 * (64 << 10) / 8 {
+    // More than there are slots.
+    while steals < (64 << 10) / 8 + 100 {
         let result = catch_unwind(AssertUnwindSafe(|| {
             pool.run(|mut w| {
                 let stolen = AtomicBool::new(false);

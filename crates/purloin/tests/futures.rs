@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use common::{add, busy, eventually, pool};
 use purloin::{
-    Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Serial, TwoFields,
-    Worker,
+    ChaseLev, Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Serial,
+    TwoFields, Worker,
 };
 
 /// Runs a test under each scheduler, on one worker and on several.
@@ -26,6 +26,7 @@ macro_rules! under_each_scheduler {
                     $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
+                    $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
                 }
             }
         )*

@@ -4,12 +4,15 @@
 mod common;
 
 use std::cell::RefCell;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::time::{Duration, Instant};
 
 use common::{busy, eventually};
-use purloin::{DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker};
+use purloin::{ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker};
+
+/// One test at a time, as the others would be in the way.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn pool<S: Scheduler + Default>(workers: usize) -> Pool<S> {
     let builder = Pool::builder().workers(workers);
@@ -55,6 +58,7 @@ fn tree<W: Worker>(mut w: W, task: u64, depth: u32, leapfrogs: &AtomicU64) {
 }
 
 fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Default>() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let leapfrogs = AtomicU64::new(0);
     let round = || {
         for workers in [2, 3, 8] {
@@ -76,6 +80,7 @@ fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Def
 }
 
 fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default>() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const UNRELATED: Duration = Duration::from_millis(8);
 
     /// Plenty of long tasks, for whoever would take them.
@@ -152,4 +157,5 @@ under! {
     ReturnBarrier => return_barrier;
     DirectStack<OneField> => direct_stack_one_field;
     DirectStack<TwoFields> => direct_stack_two_fields;
+    ChaseLev => chase_lev;
 }

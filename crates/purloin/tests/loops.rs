@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{add, busy, pool};
 use purloin::{
-    Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler, Serial, Splitting,
-    TwoFields, Worker, chunks, chunks_mut,
+    ChaseLev, Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler, Serial,
+    Splitting, TwoFields, Worker, chunks, chunks_mut,
 };
 
 const SPLITTINGS: [Splitting; 3] = [
@@ -33,6 +33,7 @@ macro_rules! under_each_scheduler {
                     $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
+                    $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
                 }
             }
         )*

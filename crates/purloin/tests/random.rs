@@ -9,7 +9,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use purloin::{DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, TwoFields, Worker};
+use purloin::{
+    ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, TwoFields, Worker,
+};
 
 const PROGRAMS: u64 = if cfg!(debug_assertions) {
     1_000
@@ -325,4 +327,9 @@ fn random_programs_agree_under_the_direct_stack() {
 #[test]
 fn random_programs_agree_under_the_direct_stack_of_two_fields() {
     check_all(DirectStack::<TwoFields>::new());
+}
+
+#[test]
+fn random_programs_agree_under_chase_lev_deques() {
+    check_all(ChaseLev::default());
 }

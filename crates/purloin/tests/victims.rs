@@ -5,8 +5,8 @@ mod common;
 
 use common::{busy, fib};
 use purloin::{
-    DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, TwoFields,
-    VictimSelection, Worker,
+    ChaseLev, DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets,
+    TwoFields, VictimSelection, Worker,
 };
 use std::time::Duration;
 
@@ -69,6 +69,11 @@ fn every_selection_under_the_direct_stack() {
 #[test]
 fn every_selection_under_the_direct_stack_of_two_fields() {
     check_all::<DirectStack<TwoFields>>();
+}
+
+#[test]
+fn every_selection_under_chase_lev_deques() {
+    check_all::<ChaseLev>();
 }
 
 #[test]

@@ -10,8 +10,8 @@ use std::fmt;
 use std::time::Duration;
 
 use purloin::{
-    Builder, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling, Scheduler,
-    Sets, TwoFields,
+    Builder, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling,
+    Scheduler, Sets, TwoFields,
 };
 
 pub use self::options::{Choice, Options, time};
@@ -66,6 +66,7 @@ pub const SCHEDULERS: &[Description] = &[
             &options::SET_SIZE,
             &options::THIEVES,
             &options::STEAL_DELAY,
+            &options::SPLIT,
         ],
     },
     Description {
@@ -95,6 +96,24 @@ pub const SCHEDULERS: &[Description] = &[
             &options::SET_SIZE,
             &options::THIEVES,
             &options::STEAL_DELAY,
+            &options::SPLIT,
+        ],
+    },
+    Description {
+        name: "chase-lev",
+        about: "the classic: a concurrent deque for each worker, of crossbeam-deque",
+        has_workers: true,
+        start: |workers, options| Ok(Box::new(pool(workers, options, ChaseLev::default())?)),
+        profile: Some(|workers, options, cost, kernel| {
+            profile(builder(workers, options, ChaseLev::default()), cost, kernel)
+        }),
+        options: &[
+            &options::VICTIMS,
+            &options::SAMPLES,
+            &options::SET_SIZE,
+            &options::THIEVES,
+            &options::STEAL_DELAY,
+            &options::SPLIT,
         ],
     },
     Description {
@@ -142,6 +161,7 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
         .workers(workers)
         .stack_size(STACK_SIZE)
         .steal_delay(options.steal_delay)
+        .splitting(options.splitting)
         .scheduler(scheduler);
     with_victims(builder, options)
 }
@@ -241,7 +261,7 @@ impl Spec {
         match self.description.profile {
             Some(profile) if !self.options.free => Ok(profile),
             _ => Err(format!(
-                "no profile under {:?}; there are: return-barrier, direct-stack, with options \
+                "no profile under {:?}; there are: return-barrier, direct-stack, chase-lev, with options \
                  but api=free",
                 self.text
             )),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use purloin::Splitting;
+
 /// What `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
@@ -17,6 +19,7 @@ pub struct Options {
     pub thieves: Option<usize>,
     pub samples: Option<usize>,
     pub steal_delay: Duration,
+    pub splitting: Splitting,
 }
 
 impl Default for Options {
@@ -31,6 +34,7 @@ impl Default for Options {
             thieves: None,
             samples: None,
             steal_delay: Duration::ZERO,
+            splitting: Splitting::default(),
         }
     }
 }
@@ -127,6 +131,21 @@ pub const STEAL_DELAY: Choice = Choice {
     about: "makes each steal dearer, for experiments (usual: 0ns)",
     set: |options, value| {
         options.steal_delay = time(value)?;
+        Some(())
+    },
+};
+
+pub const SPLIT: Choice = Choice {
+    key: "split",
+    values: "lazy-binary, lazy-guided or lazy-adaptive",
+    about: "how much of a loop a thief gets: half, 1/workers, or 1/(1 + idle workers) (usual)",
+    set: |options, value| {
+        options.splitting = match value {
+            "lazy-binary" => Splitting::LazyBinary,
+            "lazy-guided" => Splitting::LazyGuided,
+            "lazy-adaptive" => Splitting::LazyAdaptive,
+            _ => return None,
+        };
         Some(())
     },
 };

@@ -1,5 +1,6 @@
 //! Schedulers: one folder for each protocol, behind one small trait.
 
+mod chase_lev;
 mod direct;
 mod direct_stack;
 mod return_barrier;
@@ -7,6 +8,7 @@ mod serial;
 
 use std::io;
 
+pub use chase_lev::ChaseLev;
 pub use direct::Token;
 pub(crate) use direct::in_registers;
 pub use direct_stack::{DirectStack, OneField, TwoFields};

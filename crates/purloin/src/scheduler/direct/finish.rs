@@ -30,7 +30,7 @@ use super::future;
 use super::job::{Panic, discard, fits};
 use super::slot::Slot;
 use super::token::Token;
-use super::{Base, Direct, Member, Stack};
+use super::{Direct, Member, Stack};
 use crate::future::Future;
 use crate::pool::Shared;
 use crate::stats::Activity;
@@ -41,8 +41,8 @@ use crate::worker::{Scope, Worker};
 const MOST_UNSTOLEN: usize = 4096;
 
 /// Whether another task should go to the stack.
-pub(super) fn has_room<S: Direct>(base: &Base<S>) -> bool {
-    !base.is_full() && base.unstolen() < MOST_UNSTOLEN
+pub(super) fn has_room<S: Direct>(stack: &S::Stack) -> bool {
+    !stack.base().is_full() && stack.unstolen() < MOST_UNSTOLEN
 }
 
 /// What a finish keeps in its [`Scope`].
@@ -163,7 +163,7 @@ impl<S: Direct> Finish<S> {
             drain(member, frame.base, frame.live);
             member.tasks.extend_frame();
         }
-        if !has_room(stack.base()) {
+        if !has_room::<S>(stack) {
             return self.run_all(task, member);
         }
         let slot = stack.base().top();

@@ -46,6 +46,7 @@
 mod base;
 mod claim;
 mod finish;
+mod floor;
 mod future;
 mod job;
 mod memory;
@@ -63,6 +64,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 pub(crate) use base::Base;
 pub(crate) use claim::{claim_public, commit};
 use finish::Finish;
+pub(crate) use floor::Floor;
 use future::Tickets;
 use recycle::Blocks;
 pub(crate) use slot::{Header, Slot};
@@ -128,6 +130,11 @@ pub trait Stack<S: Direct>: Send + Sync {
     fn base(&self) -> &Base<S>;
 
     // The owner's fast path.
+
+    /// How many tasks are not stolen.
+    fn unstolen(&self) -> usize {
+        self.base().unstolen()
+    }
 
     /// Whether `slot` may be pushed by the fast path: it is there, no live
     /// spawn lies above it, and nobody has asked for what will be pushed.
@@ -368,7 +375,7 @@ impl<S: Direct> Member<S> {
             self,
             holder,
             || outcome.is_done(),
-            || self.tasks.stack.base().unstolen() == 0,
+            || self.tasks.stack.unstolen() == 0,
             |is_silent| {
                 let stolen = steal_if(self, holder, is_silent, || !outcome.is_done())?;
                 self.count(Count::Leapfrogs);
@@ -473,7 +480,7 @@ impl<S: Direct> Protocol for S {
     fn run(thief: &Member<S>, stolen: Stolen<S>) {
         let tasks = &thief.tasks;
         debug_assert!(
-            tasks.stack.base().unstolen() == 0,
+            tasks.stack.unstolen() == 0,
             "what a thief holds when it starts a task is all stolen"
         );
         let outer = tasks.depth.load(Ordering::Relaxed);

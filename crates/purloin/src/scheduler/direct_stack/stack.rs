@@ -2,11 +2,9 @@
 
 use std::io;
 
-use crossbeam_utils::CachePadded;
-
 use super::DirectStack;
-use crate::scheduler::direct::{self, Base, Claim, Header, Stack, Taken};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::scheduler::direct::{self, Base, Claim, Floor, Header, Stack, Taken};
+use crate::sync::Ordering;
 
 pub(super) type Slot<F> = direct::Slot<DirectStack<F>>;
 
@@ -53,43 +51,17 @@ pub enum Hold {
 /// A worker's stack of public tasks.
 pub struct TaskStack<F: Fields> {
     base: Base<DirectStack<F>>,
-    /// Read by the owner at each push, written when a thief asks.
-    guard: CachePadded<Guard<F>>,
+    floor: Floor<DirectStack<F>>,
 }
-
-struct Guard<F: Fields> {
-    /// Slots at or above this address are open. `ASKED` is above all.
-    floor: AtomicUsize,
-    /// One past the last slot.
-    end: *const Slot<F>,
-}
-
-/// The floor while a thief asks to be told of the next push.
-const ASKED: usize = usize::MAX;
-
-// SAFETY: all is atomic or immutable.
-unsafe impl<F: Fields> Sync for TaskStack<F> {}
-// SAFETY: nothing in it is tied to a thread.
-unsafe impl<F: Fields> Send for TaskStack<F> {}
 
 impl<F: Fields> TaskStack<F> {
     /// A stack of `capacity` slots, all free.
     pub(super) fn new(capacity: usize) -> io::Result<Self> {
         let base = Base::new(capacity)?;
         Ok(TaskStack {
-            guard: CachePadded::new(Guard {
-                floor: AtomicUsize::new(base.first().addr()),
-                end: base.end(),
-            }),
+            floor: Floor::new(&base),
             base,
         })
-    }
-
-    /// Whether `slot` is at or above the floor.
-    #[inline(always)]
-    fn is_above_floor(&self, slot: *mut Slot<F>) -> bool {
-        // Relaxed: a request that is not seen now is seen at a later push.
-        slot.addr() >= self.guard.floor.load(Ordering::Relaxed)
     }
 }
 
@@ -101,7 +73,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
 
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot<F>) -> bool {
-        self.is_above_floor(slot) && slot.cast_const() < self.guard.end
+        self.floor.is_open(slot)
     }
 
     #[inline(always)]
@@ -118,7 +90,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     fn pop(&self, slot: *mut Slot<F>) -> bool {
         self.base.set_top(slot, Ordering::Relaxed);
         // SAFETY: `slot` was pushed, so it lies in our memory.
-        self.is_above_floor(slot) && F::take(unsafe { &(*slot).header })
+        self.floor.is_below(slot) && F::take(unsafe { &(*slot).header })
     }
 
     #[inline(always)]
@@ -128,25 +100,13 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
         F::take(unsafe { &(*slot).header })
     }
 
-    #[cold]
     fn reopen(&self, slot: *mut Slot<F>) {
         debug_assert!(self.base.live() <= slot);
-        let (floor, live) = (
-            self.guard.floor.load(Ordering::Relaxed),
-            self.base.live().addr(),
-        );
-        if floor != ASKED && floor > live {
-            // If a thief asks at this moment, its request stands instead.
-            let relaxed = Ordering::Relaxed;
-            let _ = self
-                .guard
-                .floor
-                .compare_exchange(floor, live, relaxed, relaxed);
-        }
+        self.floor.reopen(&self.base);
     }
 
     fn is_awaited(&self, slot: *mut Slot<F>) -> bool {
-        !self.is_above_floor(slot)
+        !self.floor.is_below(slot)
     }
 
     #[cold]
@@ -181,16 +141,12 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     }
 
     fn is_asked(&self) -> bool {
-        self.guard.floor.load(Ordering::Relaxed) == ASKED
+        self.floor.is_asked()
     }
 
     /// All tasks are public; so if somebody has asked, this is the answer.
     fn close(&self) -> usize {
-        let live = self.base.live().addr();
-        let floor = self.guard.floor.load(Ordering::Relaxed);
-        // A request that comes between the two is answered, too.
-        let is_closed = floor >= live && floor != ASKED;
-        usize::from(!is_closed && self.guard.floor.swap(live, Ordering::Relaxed) == ASKED)
+        usize::from(self.floor.close(&self.base))
     }
 
     #[cfg(all(loom, test))]
@@ -206,10 +162,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     }
 
     fn request(&self) -> bool {
-        // Relaxed: whoever sleeps after this looks for tasks after a full
-        // fence, and once more after a doze.
-        self.guard.floor.load(Ordering::Relaxed) != ASKED
-            && self.guard.floor.swap(ASKED, Ordering::Relaxed) != ASKED
+        self.floor.request()
     }
 
     fn claim(
