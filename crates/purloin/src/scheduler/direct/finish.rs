@@ -164,6 +164,8 @@ impl<S: Direct> Finish<S> {
             member.tasks.extend_frame();
         }
         if !has_room::<S>(stack) {
+            // There is plenty for others.
+            member.answer();
             return self.run_all(task, member);
         }
         let slot = stack.base().top();

@@ -133,6 +133,7 @@ where
     let base = member.tasks.stack.base();
     member.drop_claimed(top);
     if !has_room::<S>(&member.tasks.stack) {
+        member.answer();
         let run = || run(closure, finish, member);
         return Future::ready(catch_unwind(AssertUnwindSafe(run)));
     }
