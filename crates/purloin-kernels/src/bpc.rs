@@ -115,7 +115,7 @@ impl Kernel for Bpc {
         name: "bpc",
         about: "bouncing producer, consumers: a chain of tasks that each spawn the next and many small ones",
         inputs: INPUTS,
-        default: "10000,9,10",
+        default: "10000",
     };
 
     fn prepare(input: Input) -> Self {
@@ -147,7 +147,7 @@ impl Kernel for BpcLoop {
         name: "bpc-loop",
         about: "bpc, with the consumers of each producer as one splittable loop",
         inputs: INPUTS,
-        default: "10000,9,10",
+        default: "10000",
     };
 
     fn prepare(input: Input) -> Self {

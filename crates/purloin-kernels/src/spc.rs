@@ -65,7 +65,7 @@ impl Kernel for Spc {
         name: "spc",
         about: "single producer, consumers: one task spawns all others",
         inputs: INPUTS,
-        default: "1000000,1",
+        default: "1000000",
     };
 
     fn prepare(input: Input) -> Self {
@@ -96,7 +96,7 @@ impl Kernel for SpcLoop {
         name: "spc-loop",
         about: "the tasks of spc as one splittable loop",
         inputs: INPUTS,
-        default: "1000000,1",
+        default: "1000000",
     };
 
     fn prepare(input: Input) -> Self {

@@ -47,7 +47,7 @@ impl Kernel for Tree {
                 usual: Some(1),
             },
         ]),
-        default: "25,1",
+        default: "25",
     };
 
     fn prepare(input: Input) -> Self {

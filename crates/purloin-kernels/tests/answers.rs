@@ -181,3 +181,40 @@ fn ssf_finds_the_longest_copies() {
 fn multisort_sorts_again_and_again() {
     check("multisort", &[("10000,3", "sorted")]);
 }
+
+#[test]
+fn producers_make_all_their_consumers() {
+    check("spc", &[("0", "0"), ("1,0", "1"), ("10000,0", "10000")]);
+    check(
+        "spc-loop",
+        &[("0", "0"), ("1,0", "1"), ("10000,1", "10000")],
+    );
+    let inputs = [
+        ("1,0,0", "0"),
+        ("3,9,0", "27"),
+        ("2000,9,0", "18000"),
+        ("1,5000,1", "5000"),
+    ];
+    check("bpc", &inputs);
+    check("bpc-loop", &inputs);
+}
+
+#[test]
+fn trees_and_futures_give_fibonacci_numbers() {
+    check("tree", &[("0,0", "0"), ("1", "1"), ("15,1", "610")]);
+    check("futures", &[("0", "0"), ("1", "1"), ("20", "6765")]);
+}
+
+#[test]
+fn loops_of_every_shape_run_all_iterations() {
+    let shapes = ["random", "increasing", "decreasing"].map(|shape| (shape, "100000"));
+    check("loops", &shapes);
+    check(
+        "loops",
+        &[
+            ("coarse", "2000"),
+            ("coarse,10", "2000"),
+            ("vector", "65536"),
+        ],
+    );
+}

@@ -28,6 +28,10 @@ fn a_job_is_read_back_from_its_text() {
         "uts=T3L",
         "ssf=16",
         "multisort=9,2",
+        "bpc=1,99999",
+        "bpc=5,9,1",
+        "loops=random",
+        "loops=fine,100",
     ] {
         assert_eq!(Job::parse(text).expect("a job").to_string(), text);
     }
@@ -47,9 +51,11 @@ fn inputs_just_out_of_range_are_refused() {
 
 #[test]
 fn errors_name_the_culprit_and_what_is_possible() {
+    let all = "fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf, spc, spc-loop, bpc, \
+               bpc-loop, tree, futures, loops";
     assert_eq!(
         error("foo=3"),
-        r#"no kernel "foo"; there are: fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf"#
+        format!(r#"no kernel "foo"; there are: {all}"#)
     );
     assert_eq!(
         error("fib=abc"),
@@ -69,13 +75,14 @@ fn errors_name_the_culprit_and_what_is_possible() {
         );
     }
     assert_eq!(
+        error("loops=coarse,-1"),
+        r#"loops: input must be fine, coarse, random, increasing, decreasing, tiny or vector,<grain sizes: 0 to 100000000, usually 0>, not "coarse,-1""#
+    );
+    assert_eq!(
         error("uts=T4"),
         r#"uts: input must be T1, T2, T3 or T3L, not "T4""#
     );
-    assert_eq!(
-        error(""),
-        r#"no kernel ""; there are: fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf"#
-    );
+    assert_eq!(error(""), format!(r#"no kernel ""; there are: {all}"#));
 }
 
 #[test]

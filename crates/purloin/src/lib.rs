@@ -33,15 +33,16 @@
 //!
 //! # Where to look
 //!
-//! - [`Worker::join`] and [`Worker::finish`] create parallelism; [`join`] and
-//!   [`finish`] do without a token, where one cannot be passed.
+//! - [`Worker::join`], [`Worker::finish`], [`Worker::future`],
+//!   [`Worker::for_each`] and [`Worker::map_reduce`] create parallelism; [`join`],
+//!   [`finish`] and so on do without a token, where one cannot be passed.
 //! - [`Pool`] has the threads; [`Pool::builder`] has the options.
 //! - [`profile()`] says why a program is not faster: its work and span, and
 //!   where the workers' time goes.
 //! - [`Stats`] says what the workers have done, [`Counted`] how many tasks a
 //!   program has.
 //! - [`ReturnBarrier`] is the scheduler that a pool has unless it is given
-//!   another, as [`DirectStack`]; [`Sampling`] and [`Sets`] choose victims
+//!   another, as [`DirectStack`] or [`ChaseLev`]; [`Sampling`] and [`Sets`] choose victims
 //!   where there are many workers.
 //!
 //! # How to make small tasks fast

@@ -4,8 +4,8 @@
 mod common;
 
 use std::cell::RefCell;
-use std::sync::{Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{busy, eventually};
