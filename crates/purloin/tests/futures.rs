@@ -390,3 +390,42 @@ fn futures_count_as_tasks() {
     });
     assert_eq!((sum, tasks.into_inner()), (13, 2));
 }
+
+/// Whoever runs the task of a future, the scope from which it borrows waits.
+#[test]
+fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
+    for _ in 0..20 {
+        let pool = pool(2);
+        let (sender, receiver) = std::sync::mpsc::channel::<Future<()>>();
+        let (begun, ended) = (&AtomicBool::new(false), AtomicBool::new(false));
+        pool.run(|mut w| {
+            w.join(
+                |mut w| {
+                    // Until the other worker is there.
+                    eventually("the steal", || begun.load(Acquire));
+                    let local = AtomicBool::new(false);
+                    w.finish(|scope| {
+                        let (local, ended) = (&local, &ended);
+                        let future = scope.future(move |_| {
+                            local.store(true, Release);
+                            busy(Duration::from_millis(2));
+                            assert!(local.load(Acquire));
+                            ended.store(true, Release);
+                        });
+                        sender.send(future).unwrap();
+                        eventually("the other to run it", || local.load(Acquire));
+                    });
+                    assert!(
+                        ended.load(Acquire),
+                        "it borrows from a scope that has ended"
+                    );
+                    local.store(false, Release);
+                },
+                move |mut w| {
+                    begun.store(true, Release);
+                    w.get(receiver.recv().unwrap());
+                },
+            );
+        });
+    }
+}

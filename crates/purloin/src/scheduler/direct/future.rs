@@ -8,8 +8,10 @@
 //! - the thief of the ticket;
 //! - the owner of the ticket, when the frame above which it lies ends: so a
 //!   future ends before its scope does, whether it is got or not;
-//! - whoever gets the result, on the spot. Then the ticket stays behind, for
-//!   nothing, as it may lie anywhere in anybody's stack.
+//! - whoever gets the result, on the spot. Then the ticket stays behind, as it
+//!   may lie anywhere in anybody's stack. There is nothing to run for it, but who
+//!   comes to it waits until the closure has ended: the scope must not end
+//!   before, and the closure may borrow from that.
 //!
 //! Mostly a future is got where it was made, though, with the ticket still at
 //! the top. Then it is popped like the task of a join, and needs no claim.
@@ -304,25 +306,35 @@ where
         unsafe { (*self.closure.get()).assume_init_read() }
     }
 
-    /// Does what the ticket says, and uses it up.
+    /// Does what the ticket says, and uses it up: when this returns, the closure
+    /// has ended, whoever runs it.
     unsafe fn run_unless_claimed(sender: NonNull<Self>, member: &Member<S>) {
         // SAFETY: the ticket is a holder, and the claim makes us the one who
         // runs the closure and writes the result.
         unsafe {
             let this = sender.as_ref();
             if this.claim(member.index) {
+                let claimed = Claimed { sender, member };
                 let closure = this.take_closure();
                 let run = || run(closure, this.finish, member);
                 let result = catch_unwind(AssertUnwindSafe(run));
                 (*this.channel.result.get()).write(result);
                 *this.channel.is_left.get() = true;
-                if this.channel.state.finish_stolen() {
-                    let waiter = this.channel.waiter.load(Ordering::Relaxed);
-                    member.pool().sleep.unpark(waiter);
-                }
+                drop(claimed);
+            } else {
+                this.wait(member);
+                Self::let_go(sender);
             }
-            Self::let_go(sender);
         }
+    }
+
+    /// Waits until another has run the closure.
+    fn wait(&self, member: &Member<S>) {
+        // Before the state says that somebody waits. Only one of the two holders
+        // may, as the other has claimed.
+        let waiter = &self.channel.waiter;
+        waiter.store(member.index, Ordering::Relaxed);
+        member.await_stolen(&self.channel.state);
     }
 
     /// One of the two holders lets go.
@@ -405,16 +417,11 @@ where
                 if this.owner == member.index {
                     member.note_claimed(this.slot);
                 }
-                let closure = this.take_closure();
-                let finish = this.finish;
-                // The ticket is left; it finds that it is for nothing.
-                Self::let_go(sender);
-                return run(closure, finish, member);
+                // The ticket is left, and waits for this.
+                let _claimed = Claimed { sender, member };
+                return run(this.take_closure(), this.finish, member);
             }
-            // Before the state says that we wait.
-            let waiter = &this.channel.waiter;
-            waiter.store(member.index, Ordering::Relaxed);
-            member.await_stolen(&this.channel.state);
+            this.wait(member);
             Self::take_result(sender)
         }
     }
@@ -441,6 +448,37 @@ where
             // The ticket is done, so the result is there.
             debug_assert!(sender.as_ref().is_done());
             Self::take_result(sender)
+        }
+    }
+}
+
+/// While a closure that one holder has claimed runs; then that holder says that
+/// it is done, and lets go. Also if the closure panics.
+struct Claimed<'m, S, F, T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    sender: NonNull<Sender<S, F, T>>,
+    member: &'m Member<S>,
+}
+
+impl<S, F, T> Drop for Claimed<'_, S, F, T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    fn drop(&mut self) {
+        // SAFETY: whoever made this is a holder, and lets go by it.
+        unsafe {
+            let channel = &self.sender.as_ref().channel;
+            if channel.state.finish_stolen() {
+                let waiter = channel.waiter.load(Ordering::Relaxed);
+                self.member.pool().sleep.unpark(waiter);
+            }
+            Sender::let_go(self.sender);
         }
     }
 }
