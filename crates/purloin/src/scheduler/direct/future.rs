@@ -38,35 +38,19 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicUsize as RealAtomicUsize;
 use std::thread;
 use std::time::Duration;
 
+use super::channel::Channel;
 use super::finish::{Finish, drain, has_room};
 use super::job::discard;
 use super::slot::Slot;
 use super::token::Token;
-use super::{Direct, Member, Stack, State, StateWord, recycle};
+use super::{Direct, Member, Stack, recycle};
 use crate::future::{Functions, Future, Place, Promise};
 use crate::pool::Shared;
-use crate::sync::Ordering;
-
-/// One message on its way. `repr(C)`: it is also the beginning of a [`Sender`].
-#[repr(C)]
-struct Channel<T> {
-    /// TASK, then STOLEN by whoever runs the closure, then DONE.
-    state: StateWord,
-    holders: std::sync::atomic::AtomicU32,
-    /// The worker to wake, if the state says so.
-    waiter: RealAtomicUsize,
-    /// Written by who has claimed, before DONE; read by the future, after.
-    result: UnsafeCell<MaybeUninit<thread::Result<T>>>,
-    /// Whether the result is there and nobody's. Only for the last holder.
-    is_left: UnsafeCell<bool>,
-}
 
 /// A channel with the closure that sends.
-#[repr(C)]
 struct Sender<S: Direct, F, T> {
     channel: Channel<T>,
     pool: *const Shared<S>,
@@ -240,7 +224,7 @@ where
     };
 
     fn is_done(&self) -> bool {
-        self.channel.state.is_done()
+        self.channel.is_done()
     }
 
     /// Writes a sender to this memory.
@@ -255,13 +239,7 @@ where
         // SAFETY: it is memory for this.
         unsafe {
             memory.write(Sender {
-                channel: Channel {
-                    state: StateWord::new(State::TASK),
-                    holders: std::sync::atomic::AtomicU32::new(2),
-                    waiter: RealAtomicUsize::new(usize::MAX),
-                    result: UnsafeCell::new(MaybeUninit::uninit()),
-                    is_left: UnsafeCell::new(false),
-                },
+                channel: Channel::new(),
                 pool,
                 finish,
                 slot,
@@ -280,20 +258,11 @@ where
     /// Whether the ticket is at the top of its owner's stack, and a token with
     /// this top is older.
     fn is_at_top(&self, owner: &Member<S>, top: *const Slot<S>) -> bool {
-        // Relaxed: a ticket that nobody has used is where it was, unless a
-        // thief is about to use it, which the pop will tell.
-        self.channel.state.get(Ordering::Relaxed) == State::TASK
+        // A ticket that nobody has used is where it was, unless a thief is about
+        // to use it, which the pop will tell.
+        self.channel.is_unclaimed()
             && top <= self.slot.cast_const()
             && self.slot.wrapping_add(1) == owner.tasks.stack.base().top()
-    }
-
-    /// Whether the closure is now `worker`'s to run.
-    fn claim(&self, worker: usize) -> bool {
-        // Relaxed: the closure came with the ticket or with the future.
-        let state = &self.channel.state;
-        state
-            .exchange(State::TASK, State::stolen(worker), Ordering::Relaxed)
-            .is_ok()
     }
 
     /// Moves the closure out.
@@ -313,13 +282,12 @@ where
         // runs the closure and writes the result.
         unsafe {
             let this = sender.as_ref();
-            if this.claim(member.index) {
+            if this.channel.claim(member.index) {
                 let claimed = Claimed { sender, member };
                 let closure = this.take_closure();
                 let run = || run(closure, this.finish, member);
                 let result = catch_unwind(AssertUnwindSafe(run));
-                (*this.channel.result.get()).write(result);
-                *this.channel.is_left.get() = true;
+                this.channel.send(result);
                 drop(claimed);
             } else {
                 this.wait(member);
@@ -330,31 +298,22 @@ where
 
     /// Waits until another has run the closure.
     fn wait(&self, member: &Member<S>) {
-        // Before the state says that somebody waits. Only one of the two holders
-        // may, as the other has claimed.
-        let waiter = &self.channel.waiter;
-        waiter.store(member.index, Ordering::Relaxed);
-        member.await_stolen(&self.channel.state);
+        self.channel.expect(member.index);
+        member.await_stolen(self.channel.outcome());
     }
 
     /// One of the two holders lets go.
     unsafe fn let_go(sender: NonNull<Self>) {
         // SAFETY: the caller is a holder, and does not use it again.
         unsafe {
-            let holders = &sender.as_ref().channel.holders;
-            // AcqRel: the last sees what the other has done, and that one's
-            // accesses come before the memory is used for something else.
-            if holders.fetch_sub(1, Ordering::AcqRel) > 1 {
+            let channel = &sender.as_ref().channel;
+            if !channel.let_go() {
                 return;
             }
-            let channel = &sender.as_ref().channel;
-            if *channel.is_left.get() {
-                let result = (*channel.result.get()).assume_init_read();
-                // What nobody has got may panic when it is dropped.
-                match catch_unwind(AssertUnwindSafe(|| drop(result))) {
-                    Ok(()) => (),
-                    Err(panic) => discard(panic),
-                }
+            let left = channel.take();
+            // What nobody has got may panic when it is dropped.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
+                discard(panic);
             }
             match Shared::worker_of(sender.as_ref().pool) {
                 Some(member) => member.tasks.blocks.give(sender),
@@ -365,14 +324,14 @@ where
 
     /// Takes the result, which is there, and lets go.
     unsafe fn take_result(sender: NonNull<Self>) -> T {
-        // SAFETY: DONE was acquired, and the future is the only reader.
+        // SAFETY: the future is a holder, and the closure has ended.
         let result = unsafe {
-            let channel = &sender.as_ref().channel;
-            let result = (*channel.result.get()).assume_init_read();
-            *channel.is_left.get() = false;
+            let result = sender.as_ref().channel.take();
             Self::let_go(sender);
             result
         };
+        // Whoever claims, but for the future itself, sends.
+        let result = result.expect("a message was sent");
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
@@ -413,7 +372,7 @@ where
         // SAFETY: the future is a holder; what is claimed is ours.
         unsafe {
             let this = sender.as_ref();
-            if this.claim(member.index) {
+            if this.channel.claim(member.index) {
                 if this.owner == member.index {
                     member.note_claimed(this.slot);
                 }
@@ -474,8 +433,7 @@ where
         // SAFETY: whoever made this is a holder, and lets go by it.
         unsafe {
             let channel = &self.sender.as_ref().channel;
-            if channel.state.finish_stolen() {
-                let waiter = channel.waiter.load(Ordering::Relaxed);
+            if let Some(waiter) = channel.end() {
                 self.member.pool().sleep.unpark(waiter);
             }
             Sender::let_go(self.sender);

@@ -44,6 +44,7 @@
 //! Source: Wool, sections 1.1 and 3.
 
 mod base;
+mod channel;
 mod claim;
 mod finish;
 mod floor;
