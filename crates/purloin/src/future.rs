@@ -119,7 +119,8 @@ pub(crate) struct Promise<T> {
 /// as the scheduler may be any.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    pub(crate) pool: *const (),
+    /// The pool's number.
+    pub(crate) pool: u64,
     pub(crate) worker: usize,
     pub(crate) top: *const (),
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -202,6 +202,8 @@ impl<S: Scheduler> Builder<S> {
             );
         }
         let shared = Arc::new_cyclic(|shared| Shared {
+            // Relaxed: only that it is another each time.
+            id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
             members: tasks
                 .into_iter()
                 .enumerate()

@@ -9,7 +9,7 @@ mod member;
 use std::cell::Cell;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -146,14 +146,22 @@ impl<S: Scheduler> Drop for Pool<S> {
     }
 }
 
+/// No pool has this number.
+const NO_POOL: u64 = 0;
+
+/// The number of the next pool. No two ever have the same.
+static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
+
 thread_local! {
-    /// The pool, of whatever scheduler, and the index of the worker that this
-    /// thread is, if it is one.
-    static WORKER: Cell<(*const (), usize)> = const { Cell::new((std::ptr::null(), 0)) };
+    /// The number of the pool and the index of the worker that this thread is, if
+    /// it is one.
+    static WORKER: Cell<(u64, usize)> = const { Cell::new((NO_POOL, 0)) };
 }
 
 /// What the workers of a pool share.
 pub struct Shared<S: Protocol> {
+    /// The number of the pool.
+    pub(crate) id: u64,
     pub(crate) members: Box<[Member<S>]>,
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
@@ -179,7 +187,7 @@ impl<S: Protocol> Shared<S> {
     /// The worker of this pool that runs on this thread.
     pub(crate) fn current(&self) -> Option<&Member<S>> {
         let (pool, index) = WORKER.get();
-        std::ptr::addr_eq(pool, self).then(|| &self.members[index])
+        (pool == self.id).then(|| &self.members[index])
     }
 
     /// How many of a loop's `rest` iterations a thief is to get.
@@ -188,11 +196,12 @@ impl<S: Protocol> Shared<S> {
             .share(rest, self.members.len(), self.sleep.idle())
     }
 
-    /// The same of a pool that may be gone, unless it has this very thread.
-    pub(crate) fn worker_of<'p>(pool: *const Self) -> Option<&'p Member<S>> {
+    /// The same of a pool that may be gone, unless it has this very thread; its
+    /// number is given.
+    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p Member<S>> {
         let (own, index) = WORKER.get();
         // SAFETY: a worker's thread keeps its pool alive.
-        std::ptr::addr_eq(own, pool).then(|| unsafe { &(&(*pool).members)[index] })
+        (own == id).then(|| unsafe { &(&(*pool).members)[index] })
     }
 
     /// Leaves a job for whichever worker is idle first.
@@ -222,7 +231,7 @@ impl<S: Protocol> Shared<S> {
     /// The life of a worker's thread.
     fn serve(&self, index: usize) {
         let me = &self.members[index];
-        WORKER.set((std::ptr::from_ref(self).cast(), index));
+        WORKER.set((self.id, index));
         S::enter_thread(me);
         loop {
             match idle::find(me) {

@@ -1,10 +1,15 @@
 //! A blocked worker: it helps the thief that it waits for, then it sleeps.
 
+use std::time::Duration;
+
 use super::Patience;
 use super::sleep::Slept;
 use crate::pool::{Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count};
+
+/// How long a blocked worker sleeps that may not help.
+const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
 
 impl<S: Protocol> Shared<S> {
     /// Blocks `me` until `is_done`, that is, until the task that `holder` has
@@ -63,7 +68,8 @@ impl<S: Protocol> Shared<S> {
             if wake_me() {
                 let nap = match helps {
                     true => patience.nap(),
-                    false => patience.doze(true),
+                    // Thieves that ask for what this worker has are answered then.
+                    false => Some(UNHELPFUL_NAP),
                 };
                 match nap {
                     Some(time) => self.sleep.nap_blocked(me.index, time),

@@ -6,6 +6,7 @@
 //! | `waiter` | the holder that has not claimed, before it sets that bit | the other, after DONE |
 //! | `message` | who has claimed, before DONE; whoever takes it, after | |
 //! | `holders` | each once | the last frees the channel |
+//! | `may_be_helped` | who has claimed | the other |
 
 use std::thread;
 
@@ -18,6 +19,8 @@ pub(super) struct Channel<T> {
     holders: AtomicU32,
     waiter: AtomicUsize,
     message: UnsafeCell<Option<thread::Result<T>>>,
+    /// 1 if who has claimed had no tasks of his own that were not stolen.
+    may_be_helped: AtomicU32,
 }
 
 impl<T> Channel<T> {
@@ -27,6 +30,7 @@ impl<T> Channel<T> {
             holders: AtomicU32::new(2),
             waiter: AtomicUsize::new(usize::MAX),
             message: UnsafeCell::new(None),
+            may_be_helped: AtomicU32::new(0),
         }
     }
 
@@ -41,6 +45,16 @@ impl<T> Channel<T> {
         self.state
             .exchange(State::TASK, State::stolen(worker), Ordering::Relaxed)
             .is_ok()
+    }
+
+    /// Notes that who has claimed offers nothing but what descends from that.
+    pub(super) fn allow_help(&self) {
+        // Relaxed: who does not see it does not help.
+        self.may_be_helped.store(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn may_be_helped(&self) -> bool {
+        self.may_be_helped.load(Ordering::Relaxed) == 1
     }
 
     /// Leaves the message.

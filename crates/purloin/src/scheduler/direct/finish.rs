@@ -40,9 +40,15 @@ use crate::worker::{Scope, Worker};
 /// enough for thieves to live on, and the memory stays bounded.
 const MOST_UNSTOLEN: usize = 4096;
 
-/// Whether another task should go to the stack.
+/// Whether half of the stack is used. The other half is for joins.
+fn is_half_full<S: Direct>(stack: &S::Stack) -> bool {
+    let base = stack.base();
+    base.position(base.top()) >= base.capacity() / 2
+}
+
+/// Whether another task should go to the stack, that stays there.
 pub(super) fn has_room<S: Direct>(stack: &S::Stack) -> bool {
-    !stack.base().is_full() && stack.unstolen() < MOST_UNSTOLEN
+    !is_half_full::<S>(stack) && stack.unstolen() < MOST_UNSTOLEN
 }
 
 /// What a finish keeps in its [`Scope`].
@@ -94,7 +100,7 @@ where
     });
     let stack = member.tasks.stack.base();
     let (base, live) = (stack.top(), stack.live());
-    let frame = member.tasks.enter(Some(scope.finish()));
+    let frame = member.tasks.enter_frame(Some(scope.finish()), true);
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     drain(member, base, live);
     drop(frame);
@@ -155,11 +161,10 @@ impl<S: Direct> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let stack = &member.tasks.stack;
-        // Stolen spawns keep their slots until they are taken back. If half of
-        // what was free is used, they are, so that there is room for joins.
+        // Stolen spawns keep their slots until they are taken back. In the body
+        // of a finish no token knows of them, so that may be now.
         let frame = member.tasks.frame.get();
-        let bytes = |to: *mut Slot<S>| to.addr() - frame.base.addr();
-        if bytes(stack.base().top()) > bytes(stack.base().end()) / 2 {
+        if is_half_full::<S>(stack) && frame.is_body {
             drain(member, frame.base, frame.live);
             member.tasks.extend_frame();
         }
@@ -225,16 +230,20 @@ impl<S: Direct> Finish<S> {
         // SAFETY: the pool outlives the finish.
         match unsafe { &*self.pool }.current() {
             Some(member) if member.tasks.is_innermost(self) => {
-                // No join is open in the frame, so its tokens are as old as it.
-                let oldest = member.tasks.frame.get().base;
-                future::future(member, oldest, self, closure)
+                let frame = member.tasks.frame.get();
+                let newest = match frame.is_body {
+                    true => frame.base,
+                    false => member.tasks.stack.base().top(),
+                };
+                future::future(member, newest, self, closure)
             }
             _ => future::escaping_future(self, closure),
         }
     }
 
-    pub(super) fn pool(&self) -> *const Shared<S> {
-        self.pool
+    pub(super) fn pool(&self) -> &Shared<S> {
+        // SAFETY: the pool outlives the finish.
+        unsafe { &*self.pool }
     }
 
     #[cold]

@@ -54,6 +54,8 @@ use crate::pool::Shared;
 struct Sender<S: Direct, F, T> {
     channel: Channel<T>,
     pool: *const Shared<S>,
+    /// The number of the pool, as another may come to be at that address.
+    pool_id: u64,
     /// The finish of the scope that it was made in, or none.
     finish: *const Finish<S>,
     /// Where the ticket is, in the stack of worker `owner`; none if elsewhere.
@@ -230,7 +232,7 @@ where
     /// Writes a sender to this memory.
     fn new(
         memory: NonNull<Self>,
-        pool: *const Shared<S>,
+        pool: &Shared<S>,
         finish: *const Finish<S>,
         slot: *mut Slot<S>,
         owner: usize,
@@ -240,6 +242,7 @@ where
         unsafe {
             memory.write(Sender {
                 channel: Channel::new(),
+                pool_id: pool.id,
                 pool,
                 finish,
                 slot,
@@ -283,7 +286,7 @@ where
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(member.index) {
-                let claimed = Claimed { sender, member };
+                let claimed = Claimed::new(sender, member);
                 let closure = this.take_closure();
                 let run = || run(closure, this.finish, member);
                 let result = catch_unwind(AssertUnwindSafe(run));
@@ -298,8 +301,9 @@ where
 
     /// Waits until another has run the closure.
     fn wait(&self, member: &Member<S>) {
-        self.channel.expect(member.index);
-        member.await_stolen(self.channel.outcome());
+        let channel = &self.channel;
+        channel.expect(member.index);
+        member.await_stolen(channel.outcome(), || channel.may_be_helped());
     }
 
     /// One of the two holders lets go.
@@ -315,7 +319,8 @@ where
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
                 discard(panic);
             }
-            match Shared::worker_of(sender.as_ref().pool) {
+            let this = sender.as_ref();
+            match Shared::worker_of(this.pool, this.pool_id) {
                 Some(member) => member.tasks.blocks.give(sender),
                 None => recycle::free(sender),
             }
@@ -341,7 +346,7 @@ where
         unsafe {
             let this = sender.as_ref();
             if let Some(place) = place
-                && std::ptr::addr_eq(place.pool, this.pool)
+                && place.pool == this.pool_id
             {
                 let member = &(*this.pool).members[place.worker];
                 if this.owner == place.worker && this.is_at_top(member, place.top.cast()) {
@@ -349,7 +354,7 @@ where
                 }
                 return Self::get_on(sender, member);
             }
-            if let Some(member) = Shared::worker_of(this.pool) {
+            if let Some(member) = Shared::worker_of(this.pool, this.pool_id) {
                 return Self::get_on(sender, member);
             }
             Self::await_outside(sender);
@@ -377,7 +382,7 @@ where
                     member.note_claimed(this.slot);
                 }
                 // The ticket is left, and waits for this.
-                let _claimed = Claimed { sender, member };
+                let _claimed = Claimed::new(sender, member);
                 return run(this.take_closure(), this.finish, member);
             }
             this.wait(member);
@@ -421,6 +426,22 @@ where
 {
     sender: NonNull<Sender<S, F, T>>,
     member: &'m Member<S>,
+}
+
+impl<'m, S, F, T> Claimed<'m, S, F, T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    /// The caller has claimed.
+    fn new(sender: NonNull<Sender<S, F, T>>, member: &'m Member<S>) -> Self {
+        if member.tasks.stack.unstolen() == 0 {
+            // SAFETY: whoever claims is a holder.
+            unsafe { sender.as_ref() }.channel.allow_help();
+        }
+        Claimed { sender, member }
+    }
 }
 
 impl<S, F, T> Drop for Claimed<'_, S, F, T>

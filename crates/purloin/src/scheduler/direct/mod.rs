@@ -30,7 +30,8 @@
 //!
 //! Only in a join is everything older stolen along with the awaited task. Who
 //! waits for a [`future`] may have tasks of its own that nobody has taken; then
-//! it does not help, but leaves its tasks to those that are idle, and sleeps.
+//! it does not help, but leaves its tasks to those that are idle, and sleeps. And
+//! who runs the closure of a future may have such tasks; then nobody helps him.
 //!
 //! # How deep a task is
 //!
@@ -224,6 +225,9 @@ unsafe impl<S: Direct> Send for Tasks<S> {}
 /// Where spawns may go directly to the task stack.
 struct Frame<S: Direct> {
     finish: *const Finish<S>,
+    /// Whether it is the body of the finish. There, no token is newer than it
+    /// while it is innermost; in a task, that of the second closure of a join is.
+    is_body: bool,
     /// The top and the live end when the frame began.
     base: *mut Slot<S>,
     live: *mut Slot<S>,
@@ -242,9 +246,14 @@ impl<S: Direct> Copy for Frame<S> {}
 impl<S: Direct> Tasks<S> {
     /// Starts a frame, of a finish or of none, until the guard is dropped.
     fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
+        self.enter_frame(finish, false)
+    }
+
+    fn enter_frame(&self, finish: Option<&Finish<S>>, is_body: bool) -> FrameGuard<'_, S> {
         let stack = self.stack.base();
         let frame = Frame {
             finish: finish.map_or(std::ptr::null(), |finish| finish),
+            is_body,
             base: stack.top(),
             live: stack.live(),
             top: stack.top(),
@@ -347,7 +356,7 @@ impl<S: Direct> Member<S> {
             }
             Taken::Stolen => {
                 // SAFETY: a slot of our own stack, live until it is released.
-                self.await_stolen(unsafe { &*slot }.header.outcome());
+                self.await_stolen(unsafe { &*slot }.header.outcome(), || true);
                 false
             }
         }
@@ -366,8 +375,8 @@ impl<S: Direct> Member<S> {
     }
 
     /// Blocks until the stolen task with this outcome is done, running its
-    /// descendants.
-    fn await_stolen(&self, outcome: &StateWord) {
+    /// descendants, if the thief has nothing but those to offer (`may_help`).
+    fn await_stolen(&self, outcome: &StateWord, may_help: impl Fn() -> bool) {
         let holder = match outcome.get(Ordering::Acquire).thief() {
             Some(thief) => &self.pool().members[thief],
             None => return,
@@ -376,7 +385,13 @@ impl<S: Direct> Member<S> {
             self,
             holder,
             || outcome.is_done(),
-            || self.tasks.stack.unstolen() == 0,
+            || {
+                let is_free = self.tasks.stack.unstolen() == 0;
+                if !is_free {
+                    self.answer();
+                }
+                is_free && may_help()
+            },
             |is_silent| {
                 let stolen = steal_if(self, holder, is_silent, || !outcome.is_done())?;
                 self.count(Count::Leapfrogs);
@@ -430,6 +445,7 @@ impl<S: Direct> Protocol for S {
             stack: self.stack(stack_size / STACK_BYTES_PER_SLOT)?,
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
+                is_body: false,
                 base: std::ptr::null_mut(),
                 live: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),

@@ -247,7 +247,7 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
 
     fn get<T: Send>(&mut self, future: Future<T>) -> T {
         future.get_at(Some(Place {
-            pool: std::ptr::from_ref(self.member.pool()).cast(),
+            pool: self.member.pool().id,
             worker: self.member.index,
             top: self.top.cast_const().cast(),
         }))
