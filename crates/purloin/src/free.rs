@@ -3,7 +3,7 @@
 use crate::future::Future;
 use crate::loops::{self, IntoIterations};
 use crate::pool::global_or_default;
-use crate::scheduler::{ReturnBarrier, Token, current, in_registers};
+use crate::scheduler::{Protocol, ReturnBarrier, Token, current, in_registers};
 use crate::worker::{Scope, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results: for code
@@ -174,7 +174,9 @@ where
         loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
     };
     match current() {
-        Some(member) => on_a_worker(Token::at_top(member)),
+        // In a frame of its own: the loop goes on with its token after the body
+        // has spawned into a finish around it.
+        Some(member) => ReturnBarrier::call(member, on_a_worker),
         None => global_or_default().run(on_a_worker),
     }
 }

@@ -225,3 +225,29 @@ fn a_worker_that_waits_for_a_future_gives_away_its_own_tasks() {
         assert!(begun < got, "nobody has taken it, though a worker was idle");
     }
 }
+
+/// The token of a loop lies above what the body of a finish has spawned before.
+#[test]
+fn spawns_in_a_token_free_loop_in_the_body_of_a_finish() {
+    let pool = Pool::builder().workers(3).stack_size(256 << 10);
+    let pool = pool.build().unwrap();
+    for _ in 0..20 {
+        let (runs, spawned) = (&AtomicUsize::new(0), &AtomicUsize::new(0));
+        pool.run(move |mut w| {
+            w.finish(|scope| {
+                let spawn = |count: usize| {
+                    for _ in 0..count {
+                        add(spawned, 1);
+                        scope.spawn(move |_| add(runs, 1));
+                    }
+                    busy(Duration::from_micros(100));
+                };
+                (0..20).for_each(|_| spawn(200));
+                purloin::for_each(0..400, |_| spawn(200));
+                let sum = purloin::map_reduce(0..1000, |i| i, |a, b| a + b);
+                assert_eq!(sum, Some(499_500));
+            });
+        });
+        assert_eq!(runs.load(Acquire), spawned.load(Acquire));
+    }
+}

@@ -97,10 +97,10 @@ macro_rules! ranges {
                     if index == 0 {
                         return (1..=0, self);
                     }
-                    if index == self.remaining() && index != usize::MAX {
+                    let last = start.wrapping_add((index - 1) as $Int);
+                    if last == end {
                         return (self, 1..=0);
                     }
-                    let last = start.wrapping_add((index - 1) as $Int);
                     (start..=last, last.wrapping_add(1)..=end)
                 }
 
@@ -306,6 +306,8 @@ mod tests {
             (0..=(1 << 63) - 1, 1 << 63..=u64::MAX)
         );
         assert_eq!((0..u128::MAX).remaining(), usize::MAX);
+        let (front, back) = (1..=u64::MAX).split_at(usize::MAX);
+        assert_eq!((front.remaining(), back.remaining()), (usize::MAX, 0));
     }
 
     #[test]

@@ -237,8 +237,12 @@ impl<S: Protocol> Shared<S> {
             match idle::find(me) {
                 Work::Injected(job) => me.active(|| job(me)),
                 Work::Stolen(stolen) => me.active(|| me.run_stolen(stolen)),
-                Work::Stop => return,
+                Work::Stop => break,
             }
         }
+        // What runs on this thread from here on, destructors of thread-local
+        // values, is no worker's: the pool may go.
+        S::leave_thread();
+        WORKER.set((NO_POOL, 0));
     }
 }

@@ -18,7 +18,8 @@
 //! worker that has taken one too late, when the task that it waits for is done
 //! and the other is on to something else, puts it on a list of tasks
 //! **returned**, where thieves look first, and in the end its owner. That is
-//! rare.
+//! rare. As long as a thief may give something back, the owner does not count as
+//! one that has nothing to offer, see [`Stack::offers_nothing`].
 //!
 //! Sources: Channel (Chase-Lev WS in its comparisons); Chase and Lev, *Dynamic
 //! circular work-stealing deque*; Lê and others, *Correct and efficient
@@ -60,6 +61,7 @@ impl Direct for ChaseLev {
             deque: OwnersDeque(deque),
             returned: Mutex::new(Vec::new()),
             returns: AtomicUsize::new(0),
+            undecided: AtomicUsize::new(0),
             floor: Floor::new(&base),
             base,
         })
@@ -87,6 +89,8 @@ pub struct TaskStack {
     returned: Mutex<Vec<Address>>,
     /// How many there are.
     returns: AtomicUsize,
+    /// How many thieves are about to steal, or to give back.
+    undecided: AtomicUsize,
     floor: Floor<ChaseLev>,
 }
 
@@ -109,6 +113,7 @@ impl TaskStack {
     fn give_back(&self, slot: *mut Slot) {
         let mut returned = lock(&self.returned);
         returned.push(Address(slot));
+        // Relaxed: before the release by which the thief has decided.
         self.returns.store(returned.len(), Ordering::Relaxed);
     }
 
@@ -131,8 +136,16 @@ impl Stack<ChaseLev> for TaskStack {
     }
 
     fn unstolen(&self) -> usize {
-        // One by one: a task between the two counts until it is stolen.
         self.deque.0.len() + self.returns.load(Ordering::Relaxed)
+    }
+
+    /// In this order: who has emptied the deque said before that he is undecided
+    /// (the deque's steal orders the two), and who has decided has given back
+    /// before.
+    fn offers_nothing(&self) -> bool {
+        self.deque.0.is_empty()
+            && self.undecided.load(Ordering::Acquire) == 0
+            && self.returns.load(Ordering::Relaxed) == 0
     }
 
     #[inline(always)]
@@ -232,22 +245,28 @@ impl Stack<ChaseLev> for TaskStack {
         _is_silent: bool,
         may_take: impl Fn() -> bool,
     ) -> Claim<ChaseLev> {
-        // Before as well, so that what is given back is rare.
-        if !may_take() {
-            return Claim::Lost;
+        // A look first, so that thieves who find nothing do not write. And may we?
+        // So that what is given back is rare.
+        if !self.offers() || !may_take() {
+            return Claim::Nothing;
         }
-        let slot = match self.steal() {
-            Ok(slot) => slot,
-            Err(claim) => return claim,
+        // Relaxed: the deque's steal comes after, with a full fence.
+        self.undecided.fetch_add(1, Ordering::Relaxed);
+        let claim = match self.steal() {
+            Err(claim) => claim,
+            Ok(slot) if !may_take() => {
+                self.give_back(slot);
+                Claim::Lost
+            }
+            Ok(slot) => {
+                // Relaxed: it carries no data.
+                // SAFETY: we have its task, and so it is in the stack.
+                unsafe { &(*slot).header }.set(State::stolen(thief), Ordering::Relaxed);
+                self.base.set_bot(slot.wrapping_add(1));
+                Claim::Stolen(slot)
+            }
         };
-        if !may_take() {
-            self.give_back(slot);
-            return Claim::Lost;
-        }
-        // Relaxed: it carries no data.
-        // SAFETY: we have its task, and so it is in the stack.
-        unsafe { &(*slot).header }.set(State::stolen(thief), Ordering::Relaxed);
-        self.base.set_bot(slot.wrapping_add(1));
-        Claim::Stolen(slot)
+        self.undecided.fetch_sub(1, Ordering::Release);
+        claim
     }
 }

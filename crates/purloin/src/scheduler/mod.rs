@@ -45,6 +45,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Called on the worker's own thread, before anything else.
     fn enter_thread(member: &Member<Self>);
 
+    /// Called on that thread at the end.
+    fn leave_thread();
+
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 

@@ -64,7 +64,11 @@ impl<S: Protocol> Shared<S> {
             // publishes or ends. This is the place where it will be lent to a
             // spare worker, which may take anything from anyone.
             me.count(Count::Sleeps);
-            let mut slept = Slept::Woken;
+            // One that may not help has nothing to spin for.
+            let mut slept = match helps {
+                true => Slept::Woken,
+                false => Slept::TimedOut,
+            };
             if wake_me() {
                 let nap = match helps {
                     true => patience.nap(),

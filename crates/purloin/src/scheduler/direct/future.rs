@@ -436,7 +436,7 @@ where
 {
     /// The caller has claimed.
     fn new(sender: NonNull<Sender<S, F, T>>, member: &'m Member<S>) -> Self {
-        if member.tasks.stack.unstolen() == 0 {
+        if member.tasks.stack.offers_nothing() {
             // SAFETY: whoever claims is a holder.
             unsafe { sender.as_ref() }.channel.allow_help();
         }

@@ -99,6 +99,9 @@ pub trait Direct: Send + Sync + Sized + 'static {
 
     /// Called on each worker's own thread, before anything else.
     fn enter_thread(_: &Member<Self>) {}
+
+    /// Called on that thread at the end.
+    fn leave_thread() {}
 }
 
 /// To whom the owner's top task belongs.
@@ -136,6 +139,12 @@ pub trait Stack<S: Direct>: Send + Sync {
     /// How many tasks are not stolen.
     fn unstolen(&self) -> usize {
         self.base().unstolen()
+    }
+
+    /// Owner: whether there is nothing that thieves could take, until the owner
+    /// pushes again.
+    fn offers_nothing(&self) -> bool {
+        self.unstolen() == 0
     }
 
     /// Whether `slot` may be pushed by the fast path: it is there, no live
@@ -386,7 +395,7 @@ impl<S: Direct> Member<S> {
             holder,
             || outcome.is_done(),
             || {
-                let is_free = self.tasks.stack.unstolen() == 0;
+                let is_free = self.tasks.stack.offers_nothing();
                 if !is_free {
                     self.answer();
                 }
@@ -458,6 +467,10 @@ impl<S: Direct> Protocol for S {
 
     fn enter_thread(member: &Member<S>) {
         <S as Direct>::enter_thread(member);
+    }
+
+    fn leave_thread() {
+        <S as Direct>::leave_thread();
     }
 
     fn call<R>(member: &Member<S>, f: impl for<'t> FnOnce(Token<'t, S>) -> R) -> R {

@@ -146,6 +146,10 @@ impl Direct for ReturnBarrier {
     fn enter_thread(member: &Member<Self>) {
         CURRENT.set(member);
     }
+
+    fn leave_thread() {
+        CURRENT.set(std::ptr::null());
+    }
 }
 
 thread_local! {
