@@ -96,10 +96,7 @@ impl<S: Protocol> Member<S> {
     /// Runs `work` as an active worker: one that thieves look at.
     pub(super) fn active(&self, work: impl FnOnce()) {
         self.active.store(true, Ordering::Relaxed);
-        if self.pool().sleep.is_needed_by_sleepers(self.index) {
-            // Whoever sleeps has asked those that were active then.
-            S::request(self);
-        }
+        S::became_active(self);
         self.timer().turn(Activity::Application);
         work();
         self.timer().turn(Activity::Searching);

@@ -190,10 +190,9 @@ impl<S: Protocol> Shared<S> {
         (pool == self.id).then(|| &self.members[index])
     }
 
-    /// How many of a loop's `rest` iterations a thief is to get.
-    pub(crate) fn share_of(&self, rest: usize) -> usize {
-        self.splitting
-            .share(rest, self.members.len(), self.sleep.idle())
+    /// How many of a loop's `rest` iterations a thief is to get, if so many ask.
+    pub(crate) fn share_of(&self, rest: usize, askers: usize) -> usize {
+        self.splitting.share(rest, self.members.len(), askers)
     }
 
     /// The same of a pool that may be gone, unless it has this very thread; its

@@ -29,7 +29,8 @@ use std::io;
 
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
-use super::direct::{self, Base, Claim, Direct, Floor, Stack, State, StateWord, Taken, Undecided};
+use super::direct::{self, Base, Claim, Direct, Floor, Reachable, Reaching, Stack};
+use super::direct::{State, StateWord, Taken, Undecided};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 type Slot = direct::Slot<ChaseLev>;
@@ -52,6 +53,7 @@ pub struct ChaseLev(());
 impl Direct for ChaseLev {
     type Header = StateWord;
     type Stack = TaskStack;
+    type Thieves = Reaching;
 
     fn stack(&self, capacity: usize) -> io::Result<TaskStack> {
         let base = Base::new(capacity)?;
@@ -208,16 +210,18 @@ impl Stack<ChaseLev> for TaskStack {
         self.base.set_bot(slot);
     }
 
+    fn is_asked(&self) -> bool {
+        self.floor.is_asked()
+    }
+}
+
+impl Reachable<ChaseLev> for TaskStack {
     #[cold]
     fn answer(&self) -> usize {
         match self.is_asked() && self.offers() {
             true => self.close(),
             false => 0,
         }
-    }
-
-    fn is_asked(&self) -> bool {
-        self.floor.is_asked()
     }
 
     fn close(&self) -> usize {

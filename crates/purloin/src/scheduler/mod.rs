@@ -17,6 +17,7 @@ pub(crate) use return_barrier::current;
 pub use serial::Serial;
 
 use crate::pool::Member;
+use crate::wait::Search;
 use crate::worker::Worker;
 
 /// A way to schedule: the protocol by which the workers of a [`Pool`](crate::Pool)
@@ -39,6 +40,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// A task that a thief has taken and not yet run.
     type Stolen;
 
+    /// Whether a sleeping thief looks up now and then beside active workers.
+    const DOZES: bool;
+
     /// Makes the task pool of a worker whose stack has `stack_size` bytes.
     fn tasks(&self, stack_size: usize) -> io::Result<Self::Tasks>;
 
@@ -51,24 +55,22 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
-    /// Whether the worker visibly has a task for thieves.
-    fn offers(member: &Member<Self>) -> bool;
+    /// An idle worker looks for a task, once.
+    fn look(search: &mut Search<'_, Self>) -> Option<Self::Stolen>;
 
-    /// Whether the worker seems to have a task that a thief could take from it
-    /// by force, if it does not answer.
-    fn hides(member: &Member<Self>) -> bool;
+    /// It looks once more before it sleeps. True if it had better not.
+    fn last_look(me: &Member<Self>) -> bool;
 
-    /// How deep in the program's tree the task is that the worker offers.
-    fn offered_depth(member: &Member<Self>) -> usize;
+    /// The same for one that is blocked on a task that `holder` runs.
+    fn last_look_at(me: &Member<Self>, holder: &Member<Self>) -> bool;
 
-    /// Asks the worker to offer tasks. True if nobody had asked since it last
-    /// answered.
-    fn request(member: &Member<Self>) -> bool;
+    /// Asks this worker anew, on behalf of those that sleep, and wakes one of
+    /// them if there is something to get and nobody is searching.
+    fn pass_on(member: &Member<Self>);
 
-    /// Tries once to take a task from `victim`. If it has been silent
-    /// (`is_silent`), with force.
-    fn steal(thief: &Member<Self>, victim: &Member<Self>, is_silent: bool) -> Option<Self::Stolen>;
+    /// A worker that was idle has something to run.
+    fn became_active(member: &Member<Self>);
 
-    /// Runs what [`Self::steal`] took.
+    /// Runs a task that a thief has got.
     fn run(thief: &Member<Self>, stolen: Self::Stolen);
 }

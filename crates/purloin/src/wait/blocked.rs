@@ -13,8 +13,8 @@ const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
 
 impl<S: Protocol> Shared<S> {
     /// Blocks `me` until `is_done`, that is, until the task that `holder` has
-    /// stolen has ended, and leapfrogs meanwhile: runs what `steal` takes from
-    /// the holder (with force, if told that he is silent).
+    /// stolen has ended, and leapfrogs meanwhile: runs what it takes from the
+    /// holder by `help`.
     ///
     /// It does so only while `may_help`: if `me` has tasks of its own that nobody
     /// has stolen, then what it runs above them would be offered together with
@@ -27,7 +27,7 @@ impl<S: Protocol> Shared<S> {
         holder: &Member<S>,
         is_done: impl Fn() -> bool,
         may_help: impl Fn() -> bool,
-        steal: impl Fn(bool) -> Option<S::Stolen>,
+        help: impl Fn(&mut Patience) -> Option<S::Stolen>,
         wake_me: impl Fn() -> bool,
     ) {
         let outer = me.timer().turn(Activity::SearchingInJoin);
@@ -37,24 +37,20 @@ impl<S: Protocol> Shared<S> {
         while !is_done() {
             let helps = may_help();
             if helps {
-                me.count(Count::StealAttempts);
                 let begin = me.timer().attempt();
-                if let Some(stolen) = steal(patience.is_silent()) {
+                if let Some(stolen) = help(&mut patience) {
                     me.timer().stolen(begin);
                     me.count(Count::Steals);
                     if !patience.has_asked() {
                         me.count(Count::FreeSteals);
                     }
-                    holder.pass_on();
+                    S::pass_on(holder);
                     woken_for_tasks = false;
                     me.timer().turn(Activity::ApplicationInJoin);
                     me.run_stolen(stolen);
                     me.timer().turn(Activity::SearchingInJoin);
                     patience = Patience::new();
                     continue;
-                }
-                if S::request(holder) {
-                    patience.requested_anew();
                 }
             }
             if patience.pause() {
@@ -81,8 +77,8 @@ impl<S: Protocol> Shared<S> {
                         slept = self.sleep.sleep_blocked(
                             me.index,
                             holder.index,
-                            patience.doze(true),
-                            || is_done() || holder.has_something_asked_for(),
+                            patience.doze(true).filter(|_| S::DOZES),
+                            || is_done() || S::last_look_at(me, holder),
                         );
                         woken_for_tasks |= slept == Slept::WokenForTasks;
                     }
@@ -91,7 +87,7 @@ impl<S: Protocol> Shared<S> {
             patience.again(slept);
         }
         if woken_for_tasks {
-            holder.pass_on();
+            S::pass_on(holder);
         }
         me.timer().turn(outer);
     }

@@ -5,7 +5,6 @@ use super::sleep::Slept;
 use crate::pool::{Injected, Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::Count;
-use crate::victim::Walk;
 
 /// What an idle worker has found.
 pub(crate) enum Work<S: Protocol> {
@@ -41,13 +40,10 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
             _ => {
                 me.count(Count::Sleeps);
                 let is_anyone_active = me.active_others().next().is_some();
-                let time = patience.doze(is_anyone_active);
+                let time = patience.doze(is_anyone_active).filter(|_| S::DOZES);
                 pool.sleep.sleep_idle(me.index, time, || {
-                    let mut found = pool.has_injected() || pool.is_stopping();
-                    for victim in me.active_others() {
-                        found |= victim.has_something_asked_for();
-                    }
-                    found
+                    let found = S::last_look(me);
+                    found || pool.has_injected() || pool.is_stopping()
                 })
             }
         };
@@ -56,11 +52,11 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
 }
 
 /// A search for work, from one task to the next.
-struct Search<'m, S: Protocol> {
-    me: &'m Member<S>,
-    patience: Patience,
+pub struct Search<'m, S: Protocol> {
+    pub(crate) me: &'m Member<S>,
+    pub(crate) patience: Patience,
     /// Whether it has not looked at anyone yet.
-    is_fresh: bool,
+    pub(crate) is_fresh: bool,
 }
 
 impl<'m, S: Protocol> Search<'m, S> {
@@ -88,62 +84,7 @@ impl<'m, S: Protocol> Search<'m, S> {
         if pool.is_stopping() {
             return Some(Work::Stop);
         }
-        let mut walk = self.me.walk();
-        if std::mem::replace(&mut self.is_fresh, false)
-            && walk.samples() > 1
-            && let Some(victim) = self.sample(&mut **walk)
-            && let Some(stolen) = self.attempt(victim)
-        {
-            return Some(Work::Stolen(stolen));
-        }
-        while let Some(victim) = walk.next() {
-            let victim = &pool.members[victim];
-            if !victim.is_active() {
-                walk.met_thief();
-            } else if let Some(stolen) = self.attempt(victim) {
-                return Some(Work::Stolen(stolen));
-            }
-        }
-        None
-    }
-
-    /// The victim with the task nearest to the root, of several.
-    fn sample(&self, walk: &mut dyn Walk) -> Option<&'m Member<S>> {
-        let mut best: Option<(usize, &Member<S>)> = None;
-        for _ in 0..walk.samples() {
-            let Some(victim) = walk.next() else { break };
-            let victim = &self.me.pool().members[victim];
-            if !victim.is_active() {
-                walk.met_thief();
-                break;
-            }
-            if !S::offers(victim) {
-                break;
-            }
-            let depth = S::offered_depth(victim);
-            if best.is_none_or(|(least, _)| depth < least) {
-                best = Some((depth, victim));
-            }
-        }
-        best.map(|(_, victim)| victim)
-    }
-
-    fn attempt(&mut self, victim: &Member<S>) -> Option<S::Stolen> {
-        self.me.count(Count::StealAttempts);
-        let begin = self.me.timer().attempt();
-        let stolen = S::steal(self.me, victim, self.patience.is_silent());
-        if stolen.is_some() {
-            self.me.timer().stolen(begin);
-            self.me.count(Count::Steals);
-            if !self.patience.has_asked() {
-                self.me.count(Count::FreeSteals);
-            }
-        } else {
-            if S::request(victim) {
-                self.patience.requested_anew();
-            }
-        }
-        stolen
+        S::look(self).map(Work::Stolen)
     }
 }
 
@@ -153,31 +94,9 @@ impl<'m, S: Protocol> Search<'m, S> {
 /// have become public, or been pushed, while it was expected to come by.
 fn pass_on<S: Protocol>(pool: &Shared<S>) {
     for member in pool.members.iter().filter(|member| member.is_active()) {
-        member.pass_on();
+        S::pass_on(member);
     }
     if pool.has_injected() {
         pool.sleep.injected();
-    }
-}
-
-impl<S: Protocol> Member<S> {
-    /// Asks this worker anew, on behalf of those that sleep, and wakes one of
-    /// them if there is something to get and nobody is searching.
-    pub(super) fn pass_on(&self) {
-        let sleep = &self.pool().sleep;
-        if sleep.has_sleepers(self.index) {
-            S::request(self);
-            if S::offers(self) || S::hides(self) {
-                sleep.published(self.index);
-            }
-        }
-    }
-
-    /// The last look of a worker that goes to sleep, which leaves a request.
-    /// Private tasks count if a request stood already, and so might be forced;
-    /// if it was answered a moment ago, its victim is not silent.
-    pub(super) fn has_something_asked_for(&self) -> bool {
-        let stood = !S::request(self);
-        S::offers(self) || stood && S::hides(self)
     }
 }

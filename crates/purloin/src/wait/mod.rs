@@ -52,4 +52,5 @@ mod models;
 mod patience;
 pub(crate) mod sleep;
 
-use patience::Patience;
+pub(crate) use idle::Search;
+pub(crate) use patience::Patience;

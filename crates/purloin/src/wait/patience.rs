@@ -25,7 +25,7 @@ const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
 /// One worker's patience while it finds nothing.
-pub(super) struct Patience {
+pub struct Patience {
     since: Instant,
     /// How long to spin.
     spin: Duration,
@@ -42,7 +42,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Patience {
             since: Instant::now(),
             spin: SPIN,
@@ -58,7 +58,7 @@ impl Patience {
 
     /// Another spell of spinning, after sleep or nap. After a doze that nobody
     /// has ended it is a short one: the victims have had all that time to answer.
-    pub(super) fn again(&mut self, slept: Slept) {
+    pub(crate) fn again(&mut self, slept: Slept) {
         let fresh = Patience::new();
         *self = Patience {
             naps: self.naps,
@@ -75,24 +75,24 @@ impl Patience {
     }
 
     /// Notes that a request was posted anew: somebody had answered the last.
-    pub(super) fn requested_anew(&mut self) {
+    pub(crate) fn requested_anew(&mut self) {
         self.asked = true;
         self.answered |= self.is_silent();
     }
 
     /// Whether this worker has asked somebody for tasks since it last got any;
     /// if not, what it gets now is a free steal.
-    pub(super) fn has_asked(&self) -> bool {
+    pub(crate) fn has_asked(&self) -> bool {
         self.asked
     }
 
     /// Whether a victim whose request still stands is in a leaf.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(crate) fn is_silent(&self) -> bool {
         self.elapsed >= SILENT
     }
 
     /// Lets a moment pass. False once it is time to sleep.
-    pub(super) fn pause(&mut self) -> bool {
+    pub(crate) fn pause(&mut self) -> bool {
         self.rounds += 1;
         self.pressing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {
@@ -115,7 +115,7 @@ impl Patience {
 
     /// How long to sleep at most: the first time not for good, and as long as
     /// anyone is active twice as long each time.
-    pub(super) fn doze(&mut self, is_anyone_active: bool) -> Option<Duration> {
+    pub(crate) fn doze(&mut self, is_anyone_active: bool) -> Option<Duration> {
         if self.dozes > 0 && !is_anyone_active {
             return None;
         }
@@ -125,7 +125,7 @@ impl Patience {
     }
 
     /// How long to nap instead of sleeping, if that is better.
-    pub(super) fn nap(&mut self) -> Option<Duration> {
+    pub(crate) fn nap(&mut self) -> Option<Duration> {
         if !self.answered {
             self.naps = 0;
             return None;

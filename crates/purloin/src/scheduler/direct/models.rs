@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicUsize;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::{Claim, Direct, Header, Member, Slot, Stack, State, StateWord, Taken};
+use super::Stack;
+use super::{Claim, Direct, Header, Member, Reachable, Slot, State, StateWord, Taken};
 use crate::sync::{Ordering, yield_now};
 
 /// A stack whose tasks are numbers, and how often each was run.
@@ -21,7 +22,7 @@ unsafe fn never<S: Direct>(_: &Slot<S>, _: &Member<S>) {
     unreachable!("the models run tasks themselves");
 }
 
-impl<S: Direct> Model<S> {
+impl<S: Direct<Stack: Reachable<S>>> Model<S> {
     pub(crate) fn check(
         preemptions: usize,
         scheduler: S,
@@ -131,7 +132,7 @@ impl<S: Direct> Model<S> {
     }
 }
 
-pub(crate) fn the_bottom_moves_up<S: Direct>(scheduler: S) {
+pub(crate) fn the_bottom_moves_up<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(1, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
@@ -145,7 +146,9 @@ pub(crate) fn the_bottom_moves_up<S: Direct>(scheduler: S) {
 
 /// A leapfrogging worker that comes too late: the task that it waits for is
 /// done, and the thief is on to something else.
-pub(crate) fn a_late_leapfrog_takes_nothing_unrelated<S: Direct>(scheduler: S) {
+pub(crate) fn a_late_leapfrog_takes_nothing_unrelated<S: Direct<Stack: Reachable<S>>>(
+    scheduler: S,
+) {
     Model::check(3, scheduler, |model| {
         let outcome = Arc::new(StateWord::empty());
         let blocked = {
@@ -171,7 +174,7 @@ pub(crate) fn a_late_leapfrog_takes_nothing_unrelated<S: Direct>(scheduler: S) {
     });
 }
 
-pub(crate) fn the_last_public_task_is_run_once<S: Direct>(scheduler: S) {
+pub(crate) fn the_last_public_task_is_run_once<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let slot = model.push(0);
         model.stack.publish_all();
@@ -187,7 +190,7 @@ pub(crate) fn the_last_public_task_is_run_once<S: Direct>(scheduler: S) {
     });
 }
 
-pub(crate) fn a_stale_bot_is_backed_out_of<S: Direct>(scheduler: S) {
+pub(crate) fn a_stale_bot_is_backed_out_of<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
@@ -212,7 +215,9 @@ pub(crate) fn a_stale_bot_is_backed_out_of<S: Direct>(scheduler: S) {
     });
 }
 
-pub(crate) fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Direct>(scheduler: S) {
+pub(crate) fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Direct<Stack: Reachable<S>>>(
+    scheduler: S,
+) {
     use crate::wait::sleep::Sleep;
     Model::check(3, scheduler, |model| {
         let sleep = Arc::new(Sleep::new(2));
@@ -250,7 +255,9 @@ pub(crate) fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Direct>(schedul
     });
 }
 
-pub(crate) fn a_thief_that_may_not_take_a_task_leaves_it<S: Direct>(scheduler: S) {
+pub(crate) fn a_thief_that_may_not_take_a_task_leaves_it<S: Direct<Stack: Reachable<S>>>(
+    scheduler: S,
+) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
         model.stack.publish_all();
@@ -269,7 +276,9 @@ pub(crate) fn a_thief_that_may_not_take_a_task_leaves_it<S: Direct>(scheduler: S
     });
 }
 
-pub(crate) fn a_standing_request_is_answered_by_the_next_push<S: Direct>(scheduler: S) {
+pub(crate) fn a_standing_request_is_answered_by_the_next_push<S: Direct<Stack: Reachable<S>>>(
+    scheduler: S,
+) {
     Model::check(2, scheduler, |model| {
         assert!(model.stack.request());
         assert!(!model.stack.request(), "the second finds the first");

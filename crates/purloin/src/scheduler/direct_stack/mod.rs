@@ -81,7 +81,7 @@ use std::marker::PhantomData;
 pub use self::one_field::OneField;
 use self::stack::{Fields, TaskStack};
 pub use self::two_fields::TwoFields;
-use super::direct::Direct;
+use super::direct::{Direct, Reaching};
 
 /// Wool's direct task stack: all tasks are public, and whoever takes one from
 /// its slot, owner or thief, does it by one atomic operation.
@@ -130,6 +130,7 @@ impl<F: Fields> std::fmt::Debug for DirectStack<F> {
 impl<F: Fields> Direct for DirectStack<F> {
     type Header = F::Header;
     type Stack = TaskStack<F>;
+    type Thieves = Reaching;
 
     fn stack(&self, capacity: usize) -> io::Result<TaskStack<F>> {
         TaskStack::new(capacity)

@@ -4,11 +4,11 @@ use loom::thread;
 
 use super::{DirectStack, OneField, TwoFields};
 use crate::scheduler::direct::models::{self, Model};
-use crate::scheduler::direct::{Claim, Direct, Stack, Taken};
+use crate::scheduler::direct::{Claim, Direct, Reachable, Stack, Taken};
 
 /// An owner that pushes and pops the same places again and again, and a thief
 /// that comes twice.
-fn an_owner_at_work_and_a_thief<S: Direct>(scheduler: S) {
+fn an_owner_at_work_and_a_thief<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thief = {
             let model = model.clone();
@@ -32,7 +32,7 @@ fn an_owner_at_work_and_a_thief<S: Direct>(scheduler: S) {
 }
 
 /// One thief gives the task back, and another takes it from there.
-fn what_was_given_back_goes_to_the_next_thief<S: Direct>(scheduler: S) {
+fn what_was_given_back_goes_to_the_next_thief<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let refuses = {
             let model = model.clone();
@@ -56,7 +56,7 @@ fn what_was_given_back_goes_to_the_next_thief<S: Direct>(scheduler: S) {
 }
 
 /// Two thieves hold the task, one after the other, and give it back.
-fn two_thieves_leave_a_task<S: Direct>(scheduler: S) {
+fn two_thieves_leave_a_task<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
@@ -75,7 +75,7 @@ fn two_thieves_leave_a_task<S: Direct>(scheduler: S) {
 }
 
 /// A blocked owner runs a descendant above the stolen task, as in leapfrogging.
-fn a_blocked_owner_works_above_what_is_stolen<S: Direct>(scheduler: S) {
+fn a_blocked_owner_works_above_what_is_stolen<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
@@ -100,7 +100,7 @@ fn a_blocked_owner_works_above_what_is_stolen<S: Direct>(scheduler: S) {
 }
 
 /// The owner opens its stack while a thief asks: the request is not lost.
-fn a_request_outlives_a_reopening<S: Direct>(scheduler: S) {
+fn a_request_outlives_a_reopening<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let base = model.stack.base();
         let slot = model.push(0);
@@ -121,7 +121,7 @@ fn a_request_outlives_a_reopening<S: Direct>(scheduler: S) {
 }
 
 /// Slots below a live spawn are closed, and open again when it has gone.
-fn slots_below_a_spawn_are_closed<S: Direct>(scheduler: S) {
+fn slots_below_a_spawn_are_closed<S: Direct<Stack: Reachable<S>>>(scheduler: S) {
     Model::check(1, scheduler, |model| {
         let base = model.stack.base();
         let spawn = model.push(0);

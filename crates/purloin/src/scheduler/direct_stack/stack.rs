@@ -3,7 +3,7 @@
 use std::io;
 
 use super::DirectStack;
-use crate::scheduler::direct::{self, Base, Claim, Floor, Header, Stack, Taken};
+use crate::scheduler::direct::{self, Base, Claim, Floor, Header, Reachable, Stack, Taken};
 use crate::sync::Ordering;
 
 pub(super) type Slot<F> = direct::Slot<DirectStack<F>>;
@@ -131,6 +131,12 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
         self.base.set_bot(slot);
     }
 
+    fn is_asked(&self) -> bool {
+        self.floor.is_asked()
+    }
+}
+
+impl<F: Fields> Reachable<DirectStack<F>> for TaskStack<F> {
     /// Lowers the floor, if a thief has asked and there is something for it.
     #[cold]
     fn answer(&self) -> usize {
@@ -138,10 +144,6 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
             return 0;
         }
         self.close()
-    }
-
-    fn is_asked(&self) -> bool {
-        self.floor.is_asked()
     }
 
     /// All tasks are public; so if somebody has asked, this is the answer.

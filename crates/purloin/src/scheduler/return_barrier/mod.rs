@@ -100,7 +100,7 @@ use std::cell::Cell;
 use std::io;
 
 use self::stack::TaskStack;
-use super::direct::{Direct, Member, StateWord};
+use super::direct::{Direct, Member, Reaching, StateWord};
 use crate::sync::asymmetric;
 
 /// Return-barrier stealing, the default scheduler.
@@ -138,6 +138,7 @@ impl ReturnBarrier {
 impl Direct for ReturnBarrier {
     type Header = StateWord;
     type Stack = TaskStack;
+    type Thieves = Reaching;
 
     fn stack(&self, capacity: usize) -> io::Result<TaskStack> {
         TaskStack::new(capacity, self.forced_steals && asymmetric::available())

@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::ReturnBarrier;
 use crate::scheduler::direct::models::{self, Model};
-use crate::scheduler::direct::{Claim, Stack};
+use crate::scheduler::direct::{Claim, Reachable, Stack};
 
 fn check(model: impl Fn(Arc<Model<ReturnBarrier>>) + Sync + Send + 'static) {
     Model::check(3, ReturnBarrier::default(), model);

@@ -8,7 +8,7 @@ use std::io;
 use crossbeam_utils::CachePadded;
 
 use super::ReturnBarrier;
-use crate::scheduler::direct::{self, Base, Claim, Stack, State, StateWord, Taken};
+use crate::scheduler::direct::{self, Base, Claim, Reachable, Stack, State, StateWord, Taken};
 use crate::scheduler::direct::{claim_public, commit};
 use crate::sync::{AtomicUsize, Ordering, asymmetric, fence};
 
@@ -172,15 +172,17 @@ impl Stack<ReturnBarrier> for TaskStack {
         self.lower(slot);
     }
 
+    fn is_asked(&self) -> bool {
+        self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
+    }
+}
+
+impl Reachable<ReturnBarrier> for TaskStack {
     /// Answers with the owner's oldest private tasks. With none to offer the
     /// request stands, and the next push answers it.
     #[cold]
     fn answer(&self) -> usize {
         self.publish(MOST_PUBLISHED)
-    }
-
-    fn is_asked(&self) -> bool {
-        self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
     }
 
     /// Closed is what lies below the barrier.

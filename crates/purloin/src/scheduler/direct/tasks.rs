@@ -1,0 +1,132 @@
+//! What a worker keeps: its stack, and who may spawn there.
+
+use std::cell::Cell;
+use std::io;
+
+use super::finish::Finish;
+use super::future::Tickets;
+use super::recycle::Blocks;
+use super::{Direct, STACK_BYTES_PER_SLOT, Slot, Stack};
+use crate::sync::{AtomicUsize, Ordering};
+
+/// What a worker keeps under such a scheduler.
+pub struct Tasks<S: Direct> {
+    pub(crate) stack: S::Stack,
+    /// The innermost finish whose body or task this worker runs.
+    pub(super) frame: Cell<Frame<S>>,
+    /// The futures whose tickets lie on the stack.
+    pub(super) tickets: Tickets<S>,
+    /// Memory for more of them.
+    pub(super) blocks: Blocks,
+    /// The depth of a task that lies at the very bottom of the stack, were the
+    /// branch that this worker runs to begin there. Modulo 2⁶⁴.
+    pub(super) depth: AtomicUsize,
+}
+
+// SAFETY: `frame`, `tickets` and `blocks` are used on the worker's own thread only.
+unsafe impl<S: Direct> Sync for Tasks<S> {}
+// SAFETY: nothing is tied to a thread before the worker starts.
+unsafe impl<S: Direct> Send for Tasks<S> {}
+
+/// Where spawns may go directly to the task stack.
+pub(super) struct Frame<S: Direct> {
+    finish: *const Finish<S>,
+    /// Whether it is the body of the finish. There, no token is newer than it
+    /// while it is innermost; in a task, that of the second closure of a join is.
+    pub(super) is_body: bool,
+    /// The top and the live end when the frame began.
+    pub(super) base: *mut Slot<S>,
+    pub(super) live: *mut Slot<S>,
+    /// The top after the frame's last spawn.
+    top: *mut Slot<S>,
+}
+
+// Derived, these would ask the same of `S`.
+impl<S: Direct> Clone for Frame<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Direct> Copy for Frame<S> {}
+
+impl<S: Direct> Tasks<S> {
+    /// For a worker whose stack has `stack_size` bytes.
+    pub(super) fn new(scheduler: &S, stack_size: usize) -> io::Result<Self> {
+        Ok(Tasks {
+            stack: scheduler.stack(stack_size / STACK_BYTES_PER_SLOT)?,
+            frame: Cell::new(Frame {
+                finish: std::ptr::null(),
+                is_body: false,
+                base: std::ptr::null_mut(),
+                live: std::ptr::null_mut(),
+                top: std::ptr::null_mut(),
+            }),
+            tickets: Tickets::new(),
+            blocks: Blocks::default(),
+            depth: AtomicUsize::new(0),
+        })
+    }
+
+    /// Starts a frame, of a finish or of none, until the guard is dropped.
+    pub(super) fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
+        self.enter_frame(finish, false)
+    }
+
+    pub(super) fn enter_frame(
+        &self,
+        finish: Option<&Finish<S>>,
+        is_body: bool,
+    ) -> FrameGuard<'_, S> {
+        let stack = self.stack.base();
+        let frame = Frame {
+            finish: finish.map_or(std::ptr::null(), |finish| finish),
+            is_body,
+            base: stack.top(),
+            live: stack.live(),
+            top: stack.top(),
+        };
+        FrameGuard {
+            tasks: self,
+            outer: self.frame.replace(frame),
+        }
+    }
+
+    /// Whether this frame is of `finish`, with no join's first closure open in it.
+    pub(super) fn is_innermost(&self, finish: &Finish<S>) -> bool {
+        let frame = self.frame.get();
+        std::ptr::eq(frame.finish, finish) && frame.top == self.stack.base().top()
+    }
+
+    /// Notes that the frame has pushed a spawn.
+    pub(super) fn extend_frame(&self) {
+        let mut frame = self.frame.get();
+        frame.top = self.stack.base().top();
+        self.frame.set(frame);
+    }
+
+    /// The frame goes on with the top at `to`, if that was at `from` for it.
+    pub(super) fn resize_frame(&self, from: *mut Slot<S>, to: *mut Slot<S>) {
+        let mut frame = self.frame.get();
+        if frame.top == from {
+            frame.top = to;
+            self.frame.set(frame);
+        }
+    }
+
+    /// How deep in the program's tree the task in `slot` is.
+    pub(crate) fn depth_of(&self, slot: *const Slot<S>) -> usize {
+        let position = self.stack.base().position(slot);
+        self.depth.load(Ordering::Relaxed).wrapping_add(position)
+    }
+}
+
+pub(super) struct FrameGuard<'t, S: Direct> {
+    tasks: &'t Tasks<S>,
+    outer: Frame<S>,
+}
+
+impl<S: Direct> Drop for FrameGuard<'_, S> {
+    fn drop(&mut self) {
+        self.tasks.frame.set(self.outer);
+    }
+}
