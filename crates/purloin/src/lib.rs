@@ -76,7 +76,8 @@ pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
 pub use scheduler::{
-    ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Token, TwoFields,
+    Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Stealing, Token,
+    TwoFields,
 };
 pub use stats::{Counted, Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};

@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 use purloin::{
-    Builder, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling,
+    Builder, Channel, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling,
     Scheduler, Sets, TwoFields,
 };
 
@@ -98,6 +98,20 @@ pub const SCHEDULERS: &[Description] = &[
             &options::STEAL_DELAY,
             &options::SPLIT,
         ],
+    },
+    Description {
+        name: "channel",
+        about: "Prell's: private tasks, sent to thieves who ask by messages that go around",
+        has_workers: true,
+        start: |workers, options| {
+            let scheduler = Channel::default().steal(options.stealing);
+            Ok(Box::new(pool(workers, options, scheduler)?))
+        },
+        profile: Some(|workers, options, cost, kernel| {
+            let scheduler = Channel::default().steal(options.stealing);
+            profile(builder(workers, options, scheduler), cost, kernel)
+        }),
+        options: &[&options::STEAL, &options::STEAL_DELAY, &options::SPLIT],
     },
     Description {
         name: "chase-lev",
@@ -261,7 +275,7 @@ impl Spec {
         match self.description.profile {
             Some(profile) if !self.options.free => Ok(profile),
             _ => Err(format!(
-                "no profile under {:?}; there are: return-barrier, direct-stack, chase-lev, with options \
+                "no profile under {:?}; there are: return-barrier, direct-stack, channel, chase-lev, with options \
                  but api=free",
                 self.text
             )),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use purloin::Splitting;
+use purloin::{Splitting, Stealing};
 
 /// What `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub struct Options {
     pub free: bool,
     pub forced: bool,
     pub two_fields: bool,
+    pub stealing: Stealing,
     pub sampling: bool,
     pub sets: bool,
     /// The least number of victims in a set (Wool's W).
@@ -28,6 +29,7 @@ impl Default for Options {
             free: false,
             forced: true,
             two_fields: false,
+            stealing: Stealing::default(),
             sampling: false,
             sets: false,
             set_size: None,
@@ -75,6 +77,21 @@ pub const FIELDS: Choice = Choice {
     about: "a state moved by compare-and-swap (usual), or two and test-and-set",
     set: |options, value| {
         options.two_fields = either(value, "one", "two")?;
+        Some(())
+    },
+};
+
+pub const STEAL: Choice = Choice {
+    key: "steal",
+    values: "one, half or adaptive",
+    about: "how much a thief gets: the oldest task, the older half, or whichever pays (usual)",
+    set: |options, value| {
+        options.stealing = match value {
+            "one" => Stealing::One,
+            "half" => Stealing::Half,
+            "adaptive" => Stealing::Adaptive,
+            _ => return None,
+        };
         Some(())
     },
 };

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::inbox::Inbox;
-use super::{Error, Member, Pool, Shared};
+use super::{Barrier, Error, Member, Pool, Shared};
 use crate::loops::Splitting;
 use crate::scheduler::{ReturnBarrier, Scheduler};
 use crate::victim::{Random, Selection, VictimSelection};
@@ -214,6 +214,7 @@ impl<S: Scheduler> Builder<S> {
                 .collect(),
             sleep: Sleep::new(workers),
             inbox: Inbox::new(),
+            barrier: Barrier::new(),
             stopping: AtomicBool::new(false),
             steal_delay: self.steal_delay,
             splitting: self.splitting,

@@ -42,14 +42,15 @@ impl<S: Protocol> Inbox<S> {
         }
         let mut jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner());
         let job = jobs.pop_front();
-        self.len.store(jobs.len(), Ordering::Relaxed);
+        // Release: who sees that it is gone, sees that its taker is not idle.
+        self.len.store(jobs.len(), Ordering::Release);
         job
     }
 
     /// Whether it seems empty. Who sleeps over it is woken: see
     /// [`Sleep::injected`](crate::wait::sleep::Sleep::injected).
     pub(super) fn is_empty(&self) -> bool {
-        self.len.load(Ordering::Relaxed) == 0
+        self.len.load(Ordering::Acquire) == 0
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 
+mod barrier;
 mod builder;
 mod error;
 mod global;
@@ -7,12 +8,13 @@ mod inbox;
 mod member;
 
 use std::cell::Cell;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+pub use barrier::Barrier;
 pub use builder::Builder;
 pub use error::Error;
 pub use global::global;
@@ -21,8 +23,7 @@ pub(crate) use inbox::Injected;
 pub use member::Member;
 
 use crate::loops::Splitting;
-use crate::scheduler::Protocol;
-use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::scheduler::{Protocol, ReturnBarrier, Scheduler, discard};
 use crate::stats::{Stats, Times};
 use crate::wait::idle::{self, Work};
 use crate::wait::sleep::Sleep;
@@ -80,6 +81,51 @@ impl<S: Scheduler> Pool<S> {
         R: Send,
     {
         self.shared.run(f)
+    }
+
+    /// Leaves `f` to this pool, and does not wait for it: see
+    /// [`wait`](Pool::wait).
+    ///
+    /// It may be called from any thread. The pool runs what it was left in order,
+    /// each when a worker is idle. Dropped, it first runs all that is left.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// # use purloin::Pool;
+    ///
+    /// static SUM: AtomicU32 = AtomicU32::new(0);
+    /// let pool = Pool::new()?;
+    /// for n in 1..=10 {
+    ///     pool.spawn(move |_| {
+    ///         SUM.fetch_add(n, Relaxed);
+    ///     });
+    /// }
+    /// pool.wait();
+    /// assert_eq!(SUM.load(Relaxed), 55);
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    ///
+    /// If `f` panics, the next `wait` does; a second panic before that is
+    /// dropped.
+    pub fn spawn<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
+    {
+        self.shared.spawn(f);
+    }
+
+    /// Waits until everything that was [spawned](Pool::spawn) before has ended,
+    /// and what that has spawned in turn.
+    ///
+    /// Under [`Channel`](crate::Channel), which does not count tasks, it waits
+    /// until no worker has anything to do, calls of [`run`](Pool::run) included.
+    ///
+    /// # Panics
+    ///
+    /// If one of them has panicked; of several panics, the first. And on a worker
+    /// of this very pool, which would wait for itself.
+    pub fn wait(&self) {
+        self.shared.wait();
     }
 
     /// The number of workers.
@@ -165,6 +211,7 @@ pub struct Shared<S: Protocol> {
     pub(crate) members: Box<[Member<S>]>,
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
+    pub(crate) barrier: Barrier,
     stopping: AtomicBool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
@@ -181,6 +228,39 @@ impl<S: Protocol> Shared<S> {
         match self.current() {
             Some(member) => S::call(member, f),
             None => inbox::run_from_outside(self, f),
+        }
+    }
+
+    fn spawn<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
+    {
+        if !S::DETECTS_QUIET {
+            self.barrier.spawned();
+        }
+        self.inject(Box::new(move |member| {
+            let result = catch_unwind(AssertUnwindSafe(|| S::call(member, f)));
+            let barrier = &member.pool().barrier;
+            if let Err(panic) = result
+                && let Err(second) = barrier.keep(panic)
+            {
+                discard(second);
+            }
+            if !S::DETECTS_QUIET {
+                barrier.done();
+            }
+        }));
+    }
+
+    fn wait(&self) {
+        assert!(
+            self.current().is_none(),
+            "Pool::wait on a worker of this pool would wait for itself; \
+             Worker::finish waits for a part of the tasks"
+        );
+        match S::DETECTS_QUIET {
+            true => self.barrier.wait_for_end(|| self.sleep.unpark(0)),
+            false => self.barrier.wait(),
         }
     }
 

@@ -176,7 +176,7 @@ impl Stack<ChaseLev> for TaskStack {
     }
 
     fn reopen(&self, _slot: *mut Slot) {
-        self.floor.reopen(&self.base);
+        self.floor.lower(self.base.live());
     }
 
     fn is_awaited(&self, slot: *mut Slot) -> bool {
@@ -225,7 +225,7 @@ impl Reachable<ChaseLev> for TaskStack {
     }
 
     fn close(&self) -> usize {
-        usize::from(self.floor.close(&self.base))
+        usize::from(self.floor.close(self.base.live()))
     }
 
     #[cfg(all(loom, test))]

@@ -1,5 +1,6 @@
 //! Schedulers: one folder for each protocol, behind one small trait.
 
+mod channel;
 mod chase_lev;
 mod direct;
 mod direct_stack;
@@ -8,9 +9,10 @@ mod serial;
 
 use std::io;
 
+pub use channel::{Channel, Stealing};
 pub use chase_lev::ChaseLev;
 pub use direct::Token;
-pub(crate) use direct::in_registers;
+pub(crate) use direct::{discard, in_registers};
 pub use direct_stack::{DirectStack, OneField, TwoFields};
 pub use return_barrier::ReturnBarrier;
 pub(crate) use return_barrier::current;
@@ -43,6 +45,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Whether a sleeping thief looks up now and then beside active workers.
     const DOZES: bool;
 
+    /// Whether it says when all workers are idle.
+    const DETECTS_QUIET: bool;
+
     /// Makes the task pool of a worker whose stack has `stack_size` bytes.
     fn tasks(&self, stack_size: usize) -> io::Result<Self::Tasks>;
 
@@ -54,6 +59,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// Calls `f` with a token, on the worker's own thread.
     fn call<R>(member: &Member<Self>, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
+
+    /// An idle worker is about to look for work from outside.
+    fn turns_outside(me: &Member<Self>);
 
     /// An idle worker looks for a task, once.
     fn look(search: &mut Search<'_, Self>) -> Option<Self::Stolen>;

@@ -78,8 +78,11 @@ impl<'m, S: Protocol> Search<'m, S> {
     /// One round of looking.
     fn look(&mut self) -> Option<Work<S>> {
         let pool = self.me.pool();
-        if let Some(job) = pool.take_injected() {
-            return Some(Work::Injected(job));
+        if pool.has_injected() {
+            S::turns_outside(self.me);
+            if let Some(job) = pool.take_injected() {
+                return Some(Work::Injected(job));
+            }
         }
         if pool.is_stopping() {
             return Some(Work::Stop);

@@ -30,7 +30,7 @@ use super::future;
 use super::job::{Panic, discard, fits};
 use super::slot::Slot;
 use super::token::Token;
-use super::{Direct, Member, Stack};
+use super::{Direct, Member, Stack, Thieves};
 use crate::future::Future;
 use crate::pool::Shared;
 use crate::stats::Activity;
@@ -285,6 +285,7 @@ impl<S: Direct> Finish<S> {
         let outer = member.timer().turn(Activity::SearchingInJoin);
         while run_escaped(escaped, self.owner, member) {}
         member.pool().sleep.park_until(member.index, || {
+            S::Thieves::attend(member, None);
             while run_escaped(escaped, self.owner, member) {}
             // Acquire: what the tasks did happened before the finish ends.
             escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0

@@ -46,26 +46,39 @@ impl<S: Direct> Floor<S> {
         self.is_below(slot) && slot.cast_const() < self.0.end
     }
 
-    /// Owner: lowers it to the live end, unless somebody asks.
+    /// Owner: opens the slots from `slot` on, unless somebody asks.
     #[cold]
-    pub(crate) fn reopen(&self, base: &Base<S>) {
+    pub(crate) fn lower(&self, slot: *mut Slot<S>) {
         let floor = self.0.floor.load(Ordering::Relaxed);
-        let live = base.live().addr();
-        if floor != ASKED && floor > live {
+        if floor != ASKED && floor > slot.addr() {
             // If a thief asks at this moment, its request stands instead.
-            let relaxed = Ordering::Relaxed;
-            let _ = self.0.floor.compare_exchange(floor, live, relaxed, relaxed);
+            let (relaxed, to) = (Ordering::Relaxed, slot.addr());
+            let _ = self.0.floor.compare_exchange(floor, to, relaxed, relaxed);
         }
     }
 
-    /// Owner: raises it to the live end, which is the answer to a request. True
-    /// if there was one.
-    pub(crate) fn close(&self, base: &Base<S>) -> bool {
-        let live = base.live().addr();
+    /// Owner: closes the slots below `slot`, unless somebody asks.
+    pub(crate) fn raise(&self, slot: *mut Slot<S>) {
         let floor = self.0.floor.load(Ordering::Relaxed);
-        // A request that comes between the two is answered, too.
-        let is_closed = floor >= live && floor != ASKED;
-        !is_closed && self.0.floor.swap(live, Ordering::Relaxed) == ASKED
+        if floor < slot.addr() {
+            let (relaxed, to) = (Ordering::Relaxed, slot.addr());
+            let _ = self.0.floor.compare_exchange(floor, to, relaxed, relaxed);
+        }
+    }
+
+    /// Owner: closes the slots below `slot`, and no more, which is the answer to
+    /// a request. True if there was one.
+    pub(crate) fn answer(&self, slot: *mut Slot<S>) -> bool {
+        // AcqRel: what was left before a request is seen after its answer; and a
+        // request that comes between two looks is answered, too.
+        self.0.floor.swap(slot.addr(), Ordering::AcqRel) == ASKED
+    }
+
+    /// The same, with no exchange if the floor is there and nobody asks.
+    pub(crate) fn close(&self, slot: *mut Slot<S>) -> bool {
+        let floor = self.0.floor.load(Ordering::Relaxed);
+        let is_closed = floor >= slot.addr() && floor != ASKED;
+        !is_closed && self.answer(slot)
     }
 
     /// Whether a request stands.
@@ -78,5 +91,11 @@ impl<S: Direct> Floor<S> {
         // Relaxed: whoever sleeps after this looks for tasks after a full
         // fence, and once more after a doze.
         !self.is_asked() && self.0.floor.swap(ASKED, Ordering::Relaxed) != ASKED
+    }
+
+    /// The same, to have the owner look at what was left for it before this.
+    pub(crate) fn notify(&self) {
+        // Release: that.
+        self.0.floor.swap(ASKED, Ordering::Release);
     }
 }

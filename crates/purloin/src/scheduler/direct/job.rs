@@ -14,7 +14,7 @@ pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// Drops a panic that nobody is to hear of. Doing that may itself panic, and
 /// dropping that again, so it is forgotten: nothing unwinds from here.
-pub(super) fn discard(panic: Panic) {
+pub(crate) fn discard(panic: Panic) {
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
 }
 

@@ -81,11 +81,8 @@ impl<S: Direct> Member<S> {
             holder,
             || outcome.is_done(),
             || {
-                let is_free = self.tasks.stack.offers_nothing();
-                if !is_free {
-                    self.answer();
-                }
-                is_free && may_help()
+                S::Thieves::attend(self, Some(holder));
+                self.tasks.stack.offers_nothing() && may_help()
             },
             |patience| {
                 let stolen = S::Thieves::help(self, holder, outcome, patience)?;
@@ -94,5 +91,6 @@ impl<S: Direct> Member<S> {
             },
             || outcome.wait_for(),
         );
+        S::Thieves::waited(self);
     }
 }

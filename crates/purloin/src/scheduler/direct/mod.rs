@@ -69,6 +69,7 @@ use std::io;
 pub(crate) use base::Base;
 pub(crate) use claim::{claim_public, commit};
 pub(crate) use floor::Floor;
+pub(crate) use job::discard;
 pub(crate) use reach::{Claim, Reachable, Reaching};
 pub(crate) use slot::{Header, Slot};
 pub(crate) use state::{State, StateWord, Undecided};

@@ -15,6 +15,7 @@ impl<S: Direct> Protocol for S {
     type Stolen = Stolen<S>;
 
     const DOZES: bool = S::Thieves::DOZES;
+    const DETECTS_QUIET: bool = S::Thieves::DETECTS_QUIET;
 
     fn tasks(&self, stack_size: usize) -> io::Result<Tasks<S>> {
         Tasks::new(self, stack_size)
@@ -40,6 +41,10 @@ impl<S: Direct> Protocol for S {
             Ok(result) => result,
             Err(panic) => resume_unwind(panic),
         }
+    }
+
+    fn turns_outside(me: &Member<S>) {
+        S::Thieves::turns_outside(me);
     }
 
     fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
@@ -74,12 +79,15 @@ impl<S: Direct> Protocol for S {
         // The first task that it pushes is one level deeper.
         let depth = (stolen.depth + 1).wrapping_sub(tasks.stack.base().position(base));
         tasks.depth.store(depth, Ordering::Relaxed);
+        S::Thieves::begins(thief);
         // SAFETY: we have the task, run it once, and its owner keeps the slot
         // until it is done.
         let sleeper = unsafe {
             (*stolen.slot).run(thief);
             finish::drain(thief, base, live);
-            (*stolen.slot).header.outcome().finish_stolen()
+            let outcome = (*stolen.slot).header.outcome();
+            S::Thieves::ends(thief, outcome);
+            outcome.finish_stolen()
         };
         if sleeper {
             thief.pool().sleep.unpark(stolen.victim);

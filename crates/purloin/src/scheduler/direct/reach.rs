@@ -109,6 +109,12 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
         found
     }
 
+    fn attend(me: &Member<S>, _holder: Option<&Member<S>>) {
+        if !me.tasks.stack.offers_nothing() {
+            Self::answer(me);
+        }
+    }
+
     fn help(
         me: &Member<S>,
         holder: &Member<S>,

@@ -42,6 +42,28 @@ pub struct Slot<S: Direct> {
 }
 
 impl<S: Direct> Slot<S> {
+    /// Marks a free slot, until something is written to it.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's.
+    pub(super) unsafe fn mark(&self) {
+        // SAFETY: the caller's promise.
+        self.contents
+            .with_mut(|contents| unsafe { (&raw mut (*contents).run).cast::<usize>().write(0) });
+    }
+
+    /// Whether nothing was written to it since it was marked.
+    ///
+    /// # Safety
+    ///
+    /// It is the caller's, and has been marked.
+    pub(super) unsafe fn is_marked(&self) -> bool {
+        // SAFETY: the caller's promise. No function is at address 0.
+        self.contents
+            .with(|contents| unsafe { (&raw const (*contents).run).cast::<usize>().read() == 0 })
+    }
+
     #[cfg(any(loom, miri, not(unix)))]
     pub(crate) fn empty() -> Slot<S> {
         Slot {

@@ -113,6 +113,18 @@ impl<S: Direct> Tasks<S> {
         }
     }
 
+    /// Marks the slot at the top, which is free, until something is pushed there.
+    pub(crate) fn mark_top(&self) {
+        // SAFETY: there is one more slot than are ever used, and nobody else
+        // touches a free one.
+        unsafe { (*self.stack.base().top()).mark() };
+    }
+
+    pub(crate) fn is_top_marked(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { (*self.stack.base().top()).is_marked() }
+    }
+
     /// How deep in the program's tree the task in `slot` is.
     pub(crate) fn depth_of(&self, slot: *const Slot<S>) -> usize {
         let position = self.stack.base().position(slot);

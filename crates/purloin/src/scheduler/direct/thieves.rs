@@ -9,6 +9,10 @@ pub trait Thieves<S: Direct>: 'static {
     /// Whether a sleeping thief looks up now and then beside active workers.
     const DOZES: bool;
 
+    /// Whether the scheduler knows when all workers are idle, and says so: see
+    /// [`Barrier`](crate::pool::Barrier).
+    const DETECTS_QUIET: bool = false;
+
     // The owner's slow paths.
 
     /// Answers those who have asked.
@@ -23,6 +27,9 @@ pub trait Thieves<S: Direct>: 'static {
 
     // An idle thief.
 
+    /// Is about to look for work from outside.
+    fn turns_outside(_me: &Member<S>) {}
+
     /// Looks for a task, once.
     fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>>;
 
@@ -30,6 +37,10 @@ pub trait Thieves<S: Direct>: 'static {
     fn last_look(me: &Member<S>) -> bool;
 
     // A blocked one.
+
+    /// Does what it owes to others while it waits, for this worker if that is
+    /// known.
+    fn attend(me: &Member<S>, holder: Option<&Member<S>>);
 
     /// Tries to take a task that descends from the one that `holder` has stolen,
     /// with this outcome.
@@ -42,6 +53,17 @@ pub trait Thieves<S: Direct>: 'static {
 
     /// Looks once more before it sleeps. True if it had better not.
     fn last_look_at(me: &Member<S>, holder: &Member<S>) -> bool;
+
+    /// It does not wait any more.
+    fn waited(_me: &Member<S>) {}
+
+    // Around a stolen task.
+
+    /// It is about to be run.
+    fn begins(_me: &Member<S>) {}
+
+    /// It is about to be done.
+    fn ends(_me: &Member<S>, _outcome: &StateWord) {}
 
     // Others, on behalf of those who sleep.
 

@@ -102,7 +102,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
 
     fn reopen(&self, slot: *mut Slot<F>) {
         debug_assert!(self.base.live() <= slot);
-        self.floor.reopen(&self.base);
+        self.floor.lower(self.base.live());
     }
 
     fn is_awaited(&self, slot: *mut Slot<F>) -> bool {
@@ -148,7 +148,7 @@ impl<F: Fields> Reachable<DirectStack<F>> for TaskStack<F> {
 
     /// All tasks are public; so if somebody has asked, this is the answer.
     fn close(&self) -> usize {
-        usize::from(self.floor.close(&self.base))
+        usize::from(self.floor.close(self.base.live()))
     }
 
     #[cfg(all(loom, test))]

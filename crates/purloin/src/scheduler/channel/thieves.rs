@@ -1,0 +1,403 @@
+//! Thieves who send requests, and owners who answer them.
+
+use super::post::{self, Desk, Kind, MANAGER, Network, Post, Situation};
+use super::request::{Awaited, Colour, MOST_TASKS, Request, Sent};
+use super::{Channel, Slot};
+use crate::pool::Shared;
+use crate::scheduler::direct::{self, Stack, State, StateWord, Stolen, Thieves};
+use crate::stats::Count;
+use crate::sync::{Ordering, fence};
+use crate::wait::{Patience, Search};
+
+type Member = direct::Member<Channel>;
+
+/// The thieves of [`Channel`].
+pub struct ByMessage(());
+
+impl Network for Shared<Channel> {
+    fn workers(&self) -> usize {
+        self.members.len()
+    }
+
+    fn post(&self, worker: usize) -> &Post {
+        &self.members[worker].tasks.stack.post
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        self.members[worker].is_active()
+    }
+
+    fn notify(&self, worker: usize) {
+        self.members[worker].tasks.stack.notify();
+        self.sleep.unpark(worker);
+    }
+}
+
+impl Thieves<Channel> for ByMessage {
+    /// What there is to wake up for comes as a message.
+    const DOZES: bool = false;
+    const DETECTS_QUIET: bool = true;
+
+    fn answer(member: &Member) {
+        poll(member, Situation::Running);
+    }
+
+    fn close(member: &Member) {
+        let stack = &member.tasks.stack;
+        stack.close();
+        if stack.is_asked() {
+            poll(member, Situation::Running);
+        }
+    }
+
+    fn askers(member: &Member) -> usize {
+        post(member).desk().requests.len()
+    }
+
+    fn turns_outside(me: &Member) {
+        // First, so that the manager does not believe it idle.
+        post(me).request(Kind::Any).unwant();
+    }
+
+    fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
+        let me = search.me;
+        poll(me, Situation::Idle);
+        let pool = me.pool();
+        let own = post(me).request(Kind::Any);
+        let stolen = begin_received(me, true).or_else(|| match own.colour() {
+            Colour::Answered => {
+                let begin = me.timer().attempt();
+                receive_tasks(me);
+                let stolen = begin_received(me, false)?;
+                me.timer().stolen(begin);
+                Some(stolen)
+            }
+            Colour::Home => {
+                ask_anyone(me);
+                None
+            }
+            _ => {
+                if own.want() {
+                    tell_manager(me);
+                }
+                None
+            }
+        });
+        if stolen.is_none()
+            && me.index == MANAGER
+            && let Some(asked) = pool.barrier.awaited()
+            && post::is_quiet(pool, &post(me).desk(), || !pool.has_injected())
+        {
+            pool.barrier.end(asked);
+        }
+        stolen
+    }
+
+    fn last_look(me: &Member) -> bool {
+        let post = post(me);
+        post.has_mail() || post.request(Kind::Any).colour() == Colour::Answered
+    }
+
+    fn attend(me: &Member, holder: Option<&Member>) {
+        let holder = holder.map(|holder| holder.index);
+        poll(me, Situation::Blocked(holder));
+    }
+
+    fn help(
+        me: &Member,
+        holder: &Member,
+        outcome: &StateWord,
+        patience: &mut Patience,
+    ) -> Option<Stolen<Channel>> {
+        let own = post(me).request(Kind::Leap);
+        match own.colour() {
+            Colour::Home => {
+                // SAFETY: it is home.
+                unsafe { own.with(|contents| contents.awaited = Some(Awaited::new(outcome))) };
+                own.depart(Colour::Idle);
+                me.count(Count::StealAttempts);
+                patience.requested_anew();
+                post::send(me.pool(), post::id(me.index, Kind::Leap), holder.index);
+                None
+            }
+            Colour::Answered => {
+                let sent = take_leap(own)?;
+                claim(sent.slot, me.index, || !outcome.is_done())
+                    .then(|| Stolen::new(sent.slot, holder))
+            }
+            _ => None,
+        }
+    }
+
+    fn last_look_at(me: &Member, _holder: &Member) -> bool {
+        let post = post(me);
+        post.has_mail() || post.request(Kind::Leap).colour() == Colour::Answered
+    }
+
+    fn waited(me: &Member) {
+        let own = post(me).request(Kind::Leap);
+        if own.unwant() == Colour::Answered {
+            // Too late, so its owner has it back by now.
+            take_leap(own);
+        }
+    }
+
+    fn pass_on(_: &Member) {}
+
+    fn became_active(me: &Member) {
+        if me.pool().members.len() == 1 {
+            return;
+        }
+        if post(me).request(Kind::Any).unwant() == Colour::Answered {
+            receive_tasks(me);
+        }
+        // The first push is offered to those who wait, or else the manager, who
+        // may have their requests, hears of it.
+        post(me).desk().is_news = true;
+        me.tasks.stack.keep_asked();
+    }
+
+    fn begins(me: &Member) {
+        me.tasks.mark_top();
+    }
+
+    fn ends(me: &Member, outcome: &StateWord) {
+        let has_children = !me.tasks.is_top_marked();
+        let desk = &mut *post(me).desk();
+        desk.experience.ran(has_children);
+        if post(me).has_mail() || !desk.requests.is_empty() {
+            dismiss(me, desk, outcome);
+        }
+    }
+}
+
+fn post(me: &Member) -> &Post {
+    &me.tasks.stack.post
+}
+
+/// The owner looks at the requests that have come, answers those it can, and
+/// sends on the others.
+fn poll(me: &Member, situation: Situation) {
+    let (stack, pool) = (&me.tasks.stack, me.pool());
+    let desk = &mut *post(me).desk();
+    loop {
+        post::receive(pool, me.index, desk);
+        for _ in 0..desk.requests.len() {
+            let Some(id) = desk.requests.pop_front() else {
+                break;
+            };
+            if !serve(me, desk, id, situation) {
+                desk.requests.push_back(id);
+            }
+        }
+        if desk.is_news && stack.unstolen() > 0 {
+            desk.is_news = false;
+            if desk.requests.is_empty() && me.index != MANAGER {
+                pool.sleep.unpark(MANAGER);
+            }
+        }
+        if !desk.requests.is_empty() || desk.is_news {
+            stack.keep_asked();
+            return;
+        }
+        stack.settle();
+        if !post(me).has_mail() {
+            return;
+        }
+    }
+}
+
+/// Answers a request, sends it on, or finds that nobody wants it. False if none.
+fn serve(me: &Member, desk: &mut Desk, id: u32, situation: Situation) -> bool {
+    let (stack, pool) = (&me.tasks.stack, me.pool());
+    let request = post::request(pool, id);
+    let kind = post::kind(id);
+    let can_answer = stack.unstolen() > 0 || kind == Kind::Any && !desk.tasks.is_empty();
+    let thief = post::thief(id);
+    if !can_answer && kind == Kind::Any && thief != me.index && request.is_wanted() {
+        return post::pass(pool, me.index, id, situation);
+    }
+    let Some(colour) = request.hold() else {
+        return true;
+    };
+    if thief == me.index {
+        // It has gone around for nothing.
+        request.let_go(Colour::Home);
+        return true;
+    }
+    // SAFETY: we hold it.
+    let count = unsafe {
+        request.with(|contents| {
+            if let Some(awaited) = contents.awaited
+                && awaited.is_done()
+            {
+                return None;
+            }
+            contents.tasks.clear();
+            let count = match kind {
+                Kind::Leap => 1,
+                Kind::Any => contents.portion.of(stack.unstolen()).min(MOST_TASKS),
+            };
+            if kind == Kind::Any {
+                let portion = contents.portion.of(desk.tasks.len());
+                while contents.tasks.len() < portion
+                    && let Some(sent) = desk.tasks.pop_front()
+                {
+                    if is_unbegun(sent.slot) {
+                        contents.tasks.push(sent);
+                    }
+                }
+            }
+            if contents.tasks.is_empty() {
+                stack.give(count.min(stack.unstolen()), |slot| {
+                    contents.tasks.push(Sent {
+                        slot,
+                        owner: me.index,
+                    });
+                });
+            }
+            Some(contents.tasks.len())
+        })
+    };
+    match count {
+        // What it waits for is done.
+        None => request.let_go(Colour::Home),
+        Some(0) => {
+            request.let_go(colour);
+            return kind == Kind::Any && post::pass(pool, me.index, id, situation);
+        }
+        Some(_) => {
+            me.count(Count::Publications);
+            request.answer();
+            pool.sleep.unpark(thief);
+        }
+    }
+    true
+}
+
+/// Sends home the requests of those that wait for this task, which is about to
+/// be done.
+#[cold]
+fn dismiss(me: &Member, desk: &mut Desk, outcome: &StateWord) {
+    let pool = me.pool();
+    post::receive(pool, me.index, desk);
+    desk.requests.retain(|&id| {
+        if post::kind(id) != Kind::Leap {
+            return true;
+        }
+        let request = post::request(pool, id);
+        let Some(colour) = request.hold() else {
+            return false;
+        };
+        // SAFETY: we hold it.
+        let is_for_this = unsafe {
+            request.with(|contents| contents.awaited.is_some_and(|awaited| awaited.is(outcome)))
+        };
+        request.let_go(if is_for_this { Colour::Home } else { colour });
+        !is_for_this
+    });
+}
+
+/// Sends the thief's request to a first victim, or to the manager if there is
+/// none.
+fn ask_anyone(me: &Member) {
+    let pool = me.pool();
+    let victim = {
+        let mut walk = me.walk();
+        walk.start();
+        loop {
+            match walk.next() {
+                Some(victim) if pool.members[victim].is_active() => break Some(victim),
+                Some(_) => walk.met_thief(),
+                None => break None,
+            }
+        }
+    };
+    let to = match victim {
+        Some(victim) => victim,
+        None if me.index == MANAGER => return,
+        None => MANAGER,
+    };
+    me.count(Count::StealAttempts);
+    let own = post(me).request(Kind::Any);
+    // SAFETY: it is home.
+    unsafe {
+        own.with(|contents| {
+            contents.begin_anew(pool.members.len());
+            contents.note_asked(me.index);
+            contents.portion = post(me).desk().experience.portion();
+        });
+    }
+    own.depart(Colour::Idle);
+    post::send(pool, post::id(me.index, Kind::Any), to);
+}
+
+/// Its request, which may be with the manager, is an idle worker's again.
+fn tell_manager(me: &Member) {
+    // Between the colour and a look for who waits; he goes the other way around.
+    fence(Ordering::SeqCst);
+    if me.pool().barrier.is_awaited() {
+        me.pool().sleep.unpark(MANAGER);
+    }
+}
+
+/// Puts the tasks that a request has brought on the desk.
+fn receive_tasks(me: &Member) {
+    let own = post(me).request(Kind::Any);
+    let mut desk = post(me).desk();
+    // SAFETY: it is answered.
+    unsafe { own.with(|contents| desk.tasks.extend(contents.tasks.drain(..))) };
+    own.arrive();
+    desk.experience.stole();
+}
+
+/// Begins a task that was sent, if there is one that its owner has not taken back.
+fn begin_received(me: &Member, is_free: bool) -> Option<Stolen<Channel>> {
+    loop {
+        let sent = post(me).desk().tasks.pop_front()?;
+        if claim(sent.slot, me.index, || true) {
+            me.count(Count::Steals);
+            if is_free {
+                me.count(Count::FreeSteals);
+            }
+            return Some(Stolen::new(sent.slot, &me.pool().members[sent.owner]));
+        }
+    }
+}
+
+fn take_leap(own: &Request) -> Option<Sent> {
+    // SAFETY: it is answered.
+    let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
+    own.arrive();
+    sent
+}
+
+fn is_unbegun(slot: *mut Slot) -> bool {
+    // Relaxed: whoever claims it looks again.
+    // SAFETY: slots are there as long as the pool.
+    unsafe { &(*slot).header }.get(Ordering::Relaxed) == State::TASK
+}
+
+/// Makes a task that was sent the thief's, if nobody has begun it and, while it is
+/// held, `may_take` allows it.
+fn claim(slot: *mut Slot, thief: usize, may_take: impl Fn() -> bool) -> bool {
+    // SAFETY: slots are there as long as the pool.
+    let state = unsafe { &(*slot).header };
+    // Acquire: the contents. It may be a newer task than the one that was sent
+    // to us, but it is one that was sent.
+    if state
+        .exchange(State::TASK, State::BUSY, Ordering::Acquire)
+        .is_err()
+    {
+        return false;
+    }
+    let may = may_take();
+    let next = if may {
+        State::stolen(thief)
+    } else {
+        State::TASK
+    };
+    // Release: what the owner has written passes on to whoever claims it next.
+    state.set(next, Ordering::Release);
+    may
+}
