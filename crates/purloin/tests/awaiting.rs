@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, busy, pool};
-use purloin::{ChaseLev, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{
+    Channel, ChaseLev, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Worker,
+};
 
 fn some_joins<W: Worker>(w: &mut W) {
     for _ in 0..3 {
@@ -157,6 +159,7 @@ fn who_waits_for_a_future_runs_nothing_else_under_any_scheduler() {
     who_waits_for_a_future_runs_nothing_else(ReturnBarrier::default());
     who_waits_for_a_future_runs_nothing_else(DirectStack::<OneField>::new());
     who_waits_for_a_future_runs_nothing_else(ChaseLev::default());
+    who_waits_for_a_future_runs_nothing_else(Channel::default());
 }
 
 /// The slots of stolen tickets stay for a while, but leave room for joins.

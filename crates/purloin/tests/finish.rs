@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use common::{add, fib, message, pool};
 use purloin::{
-    ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner,
-    TwoFields, Worker,
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial,
+    Spawner, Stealing, TwoFields, Worker,
 };
 
 #[test]
@@ -228,6 +228,7 @@ fn a_small_stack_is_enough_for_many_tasks_whoever_runs_them() {
     check(DirectStack::<OneField>::new());
     check(DirectStack::<TwoFields>::new());
     check(ChaseLev::default());
+    check(Channel::default().steal(Stealing::Half));
 }
 
 /// Panics when it is dropped.

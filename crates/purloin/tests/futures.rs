@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use common::{add, busy, eventually, pool};
 use purloin::{
-    ChaseLev, Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Serial,
-    TwoFields, Worker,
+    Channel, ChaseLev, Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler,
+    Serial, TwoFields, Worker,
 };
 
 /// Runs a test under each scheduler, on one worker and on several.
@@ -27,6 +27,7 @@ macro_rules! under_each_scheduler {
                     $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
                     $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
+                    $test::check(pool().scheduler(Channel::default()).build().unwrap());
                 }
             }
         )*

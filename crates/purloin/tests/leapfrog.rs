@@ -9,7 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{busy, eventually};
-use purloin::{ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker};
+use purloin::{
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker,
+};
 
 /// One test at a time, as the others would be in the way.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -158,4 +160,11 @@ under! {
     DirectStack<OneField> => direct_stack_one_field;
     DirectStack<TwoFields> => direct_stack_two_fields;
     ChaseLev => chase_lev;
+}
+
+/// The other test is not for it: there a task waits until another is stolen, and
+/// under this scheduler that takes a victim that pushes or pops.
+#[test]
+fn a_blocked_worker_runs_descendants_of_the_awaited_task_only_under_channels() {
+    a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();
 }

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use common::{add, busy, pool};
 use purloin::{
-    ChaseLev, Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler, Serial,
-    Splitting, TwoFields, Worker, chunks, chunks_mut,
+    Channel, ChaseLev, Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler,
+    Serial, Splitting, TwoFields, Worker, chunks, chunks_mut,
 };
 
 const SPLITTINGS: [Splitting; 3] = [
@@ -34,6 +34,7 @@ macro_rules! under_each_scheduler {
                     $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
                     $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
+                    $test::check(pool().scheduler(Channel::default()).build().unwrap());
                 }
             }
         )*

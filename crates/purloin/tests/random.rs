@@ -10,7 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use purloin::{
-    ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, TwoFields, Worker,
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, Stealing,
+    TwoFields, Worker,
 };
 
 const PROGRAMS: u64 = if cfg!(debug_assertions) {
@@ -332,4 +333,14 @@ fn random_programs_agree_under_the_direct_stack_of_two_fields() {
 #[test]
 fn random_programs_agree_under_chase_lev_deques() {
     check_all(ChaseLev::default());
+}
+
+#[test]
+fn random_programs_agree_under_channels_that_bring_one_task() {
+    check_all(Channel::default().steal(Stealing::One));
+}
+
+#[test]
+fn random_programs_agree_under_channels_that_bring_half_of_the_tasks() {
+    check_all(Channel::default().steal(Stealing::Half));
 }

@@ -5,8 +5,8 @@ mod common;
 
 use common::{busy, fib};
 use purloin::{
-    ChaseLev, DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets,
-    TwoFields, VictimSelection, Worker,
+    Channel, ChaseLev, DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler,
+    Sets, TwoFields, VictimSelection, Worker,
 };
 use std::time::Duration;
 
@@ -74,6 +74,11 @@ fn every_selection_under_the_direct_stack_of_two_fields() {
 #[test]
 fn every_selection_under_chase_lev_deques() {
     check_all::<ChaseLev>();
+}
+
+#[test]
+fn every_selection_under_channels() {
+    check_all::<Channel>();
 }
 
 #[test]

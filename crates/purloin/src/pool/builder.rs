@@ -193,7 +193,7 @@ impl<S: Scheduler> Builder<S> {
         for worker in 0..workers {
             tasks.push(
                 self.scheduler
-                    .tasks(stack_size)
+                    .tasks(stack_size, workers)
                     .map_err(|source| Error::TaskStack {
                         worker,
                         stack_size,

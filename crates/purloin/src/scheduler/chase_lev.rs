@@ -55,7 +55,7 @@ impl Direct for ChaseLev {
     type Stack = TaskStack;
     type Thieves = Reaching;
 
-    fn stack(&self, capacity: usize) -> io::Result<TaskStack> {
+    fn stack(&self, capacity: usize, _workers: usize) -> io::Result<TaskStack> {
         let base = Base::new(capacity)?;
         let deque = Deque::new_lifo();
         Ok(TaskStack {

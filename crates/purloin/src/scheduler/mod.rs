@@ -48,8 +48,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Whether it says when all workers are idle.
     const DETECTS_QUIET: bool;
 
-    /// Makes the task pool of a worker whose stack has `stack_size` bytes.
-    fn tasks(&self, stack_size: usize) -> io::Result<Self::Tasks>;
+    /// Makes the task pool of one of so many workers, whose stack has `stack_size`
+    /// bytes.
+    fn tasks(&self, stack_size: usize, workers: usize) -> io::Result<Self::Tasks>;
 
     /// Called on the worker's own thread, before anything else.
     fn enter_thread(member: &Member<Self>);

@@ -57,6 +57,8 @@ pub struct Search<'m, S: Protocol> {
     pub(crate) patience: Patience,
     /// Whether it has not looked at anyone yet.
     pub(crate) is_fresh: bool,
+    /// Whether it has slept for a while for nothing.
+    pub(crate) has_dozed: bool,
 }
 
 impl<'m, S: Protocol> Search<'m, S> {
@@ -66,12 +68,14 @@ impl<'m, S: Protocol> Search<'m, S> {
             me,
             patience: Patience::new(),
             is_fresh: true,
+            has_dozed: false,
         }
     }
 
     /// Goes on after sleep or nap.
     fn again(&mut self, slept: Slept) {
         self.me.walk().start();
+        self.has_dozed = slept == Slept::TimedOut;
         self.patience.again(slept);
     }
 

@@ -1,62 +1,54 @@
 //! The channel by which requests reach a worker: many senders, one receiver.
 //!
-//! The messages are its links: each request has room for the number of the one
-//! that was sent before it. So a mailbox is one word, nothing is allocated, and
-//! it has room for every request that there is. The receiver takes all of them at
-//! once, so a sender that compares and swaps the newest cannot mistake an old
-//! one for it.
+//! There is one request of each number, so a mailbox is a bit for each. It has
+//! room for all of them, nothing is allocated, and a request may be taken out
+//! again by its thief. It has no order; the receiver goes through it by numbers.
 
-use super::request::Request;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 
 /// The number of a request.
-pub(super) type Id = u32;
+pub(super) type Id = usize;
+
+const BITS: usize = usize::BITS as usize;
 
 /// Requests for one worker.
-pub(super) struct Mailbox {
-    /// The number of the newest, plus one.
-    newest: AtomicU32,
-}
+pub(super) struct Mailbox(Box<[AtomicUsize]>);
 
 impl Mailbox {
-    pub(super) fn new() -> Mailbox {
-        Mailbox {
-            newest: AtomicU32::new(0),
-        }
+    /// For so many requests.
+    pub(super) fn new(requests: usize) -> Mailbox {
+        let words = requests.div_ceil(BITS);
+        Mailbox((0..words).map(|_| AtomicUsize::new(0)).collect())
     }
 
-    /// Sends a request, which is the caller's. True if there was none.
-    pub(super) fn send(&self, id: Id, request: &Request) -> bool {
-        let mut newest = self.newest.load(Ordering::Relaxed);
-        loop {
-            // Relaxed: released with the exchange.
-            request.next.store(newest, Ordering::Relaxed);
-            // Release: the request, and the links below it, which its own sender
-            // has released: an exchange continues what an exchange released.
-            match self
-                .newest
-                .compare_exchange(newest, id + 1, Ordering::Release, Ordering::Relaxed)
-            {
-                Ok(_) => return newest == 0,
-                Err(other) => newest = other,
-            }
-        }
+    /// Puts a request in, which is the caller's.
+    pub(super) fn put(&self, id: Id) {
+        // Release: what the caller has written there. Others who put something in
+        // go on with what it releases, as they exchange.
+        let before = self.0[id / BITS].fetch_or(1 << (id % BITS), Ordering::Release);
+        debug_assert!(before & 1 << (id % BITS) == 0, "it is nowhere else");
     }
 
-    /// Takes all requests, the newest first, and makes them the receiver's.
-    pub(super) fn receive<'r>(&self, request: impl Fn(Id) -> &'r Request, mut f: impl FnMut(Id)) {
-        if self.is_empty() {
-            return;
-        }
-        let mut newest = self.newest.swap(0, Ordering::Acquire);
-        while let Some(id) = newest.checked_sub(1) {
-            newest = request(id).next.load(Ordering::Relaxed);
-            f(id);
-        }
+    /// Takes a request out, if it is there: then it is the caller's.
+    pub(super) fn take(&self, id: Id) -> bool {
+        // Acquire: what was written there before.
+        self.0[id / BITS].fetch_and(!(1 << (id % BITS)), Ordering::Acquire) & 1 << (id % BITS) != 0
+    }
+
+    /// The requests that are there as it goes, as far as this thread knows.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Id> {
+        self.0.iter().enumerate().flat_map(|(i, word)| {
+            let mut bits = word.load(Ordering::Relaxed);
+            std::iter::from_fn(move || {
+                let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
+                bits &= bits - 1;
+                Some(i * BITS + lowest)
+            })
+        })
     }
 
     /// Whether there are none, as far as this thread knows.
     pub(super) fn is_empty(&self) -> bool {
-        self.newest.load(Ordering::Relaxed) == 0
+        self.0.iter().all(|word| word.load(Ordering::Relaxed) == 0)
     }
 }

@@ -35,7 +35,7 @@ impl Direct for Channel {
     type Stack = TaskStack;
     type Thieves = ByMessage;
 
-    fn stack(&self, capacity: usize) -> io::Result<TaskStack> {
-        TaskStack::new(capacity, self.stealing)
+    fn stack(&self, capacity: usize, workers: usize) -> io::Result<TaskStack> {
+        TaskStack::new(capacity, workers, self.stealing)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crossbeam_utils::CachePadded;
 
 use super::mailbox::{Id, Mailbox};
-use super::request::{Contents, MOST_TASKS, Request, Sent};
+use super::request::{Colour, Contents, MOST_TASKS, Request, Sent};
 use super::strategy::{Experience, Stealing};
 
 /// The worker that knows when all are idle, the root of the tree.
@@ -23,12 +23,11 @@ pub(super) enum Kind {
 
 /// The number of a request.
 pub(super) fn id(thief: usize, kind: Kind) -> Id {
-    // There are at most `Builder::MAX_WORKERS`.
-    thief as Id * 2 + kind as Id
+    thief * 2 + kind as Id
 }
 
 pub(super) fn thief(id: Id) -> usize {
-    id as usize / 2
+    id / 2
 }
 
 pub(super) fn kind(id: Id) -> Kind {
@@ -40,7 +39,7 @@ pub(super) fn kind(id: Id) -> Kind {
 
 /// A worker's channels, and what it has taken from them.
 pub(super) struct Post {
-    mailbox: CachePadded<Mailbox>,
+    pub(super) mailbox: CachePadded<Mailbox>,
     /// One of each [`Kind`]. They also bring the tasks.
     requests: [CachePadded<Request>; 2],
     desk: CachePadded<RefCell<Desk>>,
@@ -53,8 +52,6 @@ unsafe impl Send for Post {}
 
 /// What a worker has before it.
 pub(super) struct Desk {
-    /// Requests that it could not answer yet.
-    pub(super) requests: VecDeque<Id>,
     /// Tasks that it was sent and has not begun.
     pub(super) tasks: VecDeque<Sent>,
     pub(super) experience: Experience,
@@ -63,13 +60,13 @@ pub(super) struct Desk {
 }
 
 impl Post {
-    pub(super) fn new(stealing: Stealing) -> Post {
-        let request = |most| CachePadded::new(Request::new(most));
+    /// That of one of so many workers.
+    pub(super) fn new(workers: usize, stealing: Stealing) -> Post {
+        let request = |most| CachePadded::new(Request::new(workers, most));
         Post {
-            mailbox: CachePadded::new(Mailbox::new()),
+            mailbox: CachePadded::new(Mailbox::new(2 * workers)),
             requests: [request(MOST_TASKS), request(1)],
             desk: CachePadded::new(RefCell::new(Desk {
-                requests: VecDeque::new(),
                 tasks: VecDeque::with_capacity(MOST_TASKS),
                 experience: Experience::new(stealing),
                 is_news: false,
@@ -86,8 +83,9 @@ impl Post {
         &self.requests[kind as usize]
     }
 
-    pub(super) fn has_mail(&self) -> bool {
-        !self.mailbox.is_empty()
+    /// The requests for any task that are there.
+    pub(super) fn for_any(&self) -> impl Iterator<Item = Id> {
+        self.mailbox.iter().filter(|&id| kind(id) == Kind::Any)
     }
 }
 
@@ -111,17 +109,31 @@ pub(super) fn request(network: &impl Network, id: Id) -> &Request {
 
 /// Sends a request, which is the caller's, to a worker.
 pub(super) fn send(network: &impl Network, id: Id, to: usize) {
-    if network.post(to).mailbox.send(id, request(network, id)) {
-        network.notify(to);
-    }
+    request(network, id).set_at(to);
+    network.post(to).mailbox.put(id);
+    network.notify(to);
 }
 
-/// Puts what is in the mailbox of `me` on its desk, the oldest first.
-pub(super) fn receive(network: &impl Network, me: usize, desk: &mut Desk) {
-    let before = desk.requests.len();
-    let mailbox = &network.post(me).mailbox;
-    mailbox.receive(|id| request(network, id), |id| desk.requests.push_back(id));
-    desk.requests.make_contiguous()[before..].reverse();
+/// The thief of a request that is under way takes it back from where it is. False
+/// if it is on its way, or about to be answered.
+pub(super) fn take_back(network: &impl Network, id: Id) -> bool {
+    let request = request(network, id);
+    let is_taken = network.post(request.at()).mailbox.take(id);
+    if is_taken {
+        request.taken_back();
+    }
+    is_taken
+}
+
+/// The thief has something to run, so that its request is for nothing. Returns
+/// what has become of that.
+pub(super) fn withdraw(network: &impl Network, id: Id) -> Colour {
+    let request = request(network, id);
+    match request.colour() {
+        Colour::Home => Colour::Home,
+        _ if take_back(network, id) => Colour::Home,
+        _ => request.unwant(),
+    }
 }
 
 /// What a worker does while it has a request in hand.
@@ -134,19 +146,20 @@ pub(super) enum Situation {
     Idle,
 }
 
-/// Sends on a request for any task that `me` cannot answer. False if this is
-/// where it rests.
-pub(super) fn pass(network: &impl Network, me: usize, id: Id, situation: Situation) -> bool {
+/// Sends on a request for any task that `me` has taken out of its mailbox and
+/// cannot answer, or puts it back, if this is where it rests.
+pub(super) fn pass(network: &impl Network, me: usize, id: Id, situation: Situation) {
     let request = request(network, id);
     // SAFETY: it is in our hands.
     let next =
         unsafe { request.with(|contents| next(network, me, thief(id), contents, situation)) };
-    let Some(next) = next.filter(|&next| next != thief(id)) else {
-        return false;
-    };
-    request.unregister();
-    send(network, id, next);
-    true
+    match next.filter(|&next| next != thief(id)) {
+        Some(next) => {
+            request.unregister();
+            send(network, id, next);
+        }
+        None => network.post(me).mailbox.put(id),
+    }
 }
 
 fn next(
@@ -176,7 +189,7 @@ fn next(
         Situation::Blocked(holder) => holder,
         Situation::Idle if me == MANAGER => {
             let next = others(me + 1 + thief).find(is_busy)?;
-            contents.begin_anew(workers);
+            contents.begin_anew();
             contents.note_asked(me);
             Some(next)
         }
@@ -193,22 +206,45 @@ fn ancestors(worker: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(parent(&worker), parent)
 }
 
+/// To whom a thief sends its request that has got nothing where it was: one that
+/// runs something, and was not asked.
+pub(super) fn another(
+    network: &impl Network,
+    me: usize,
+    contents: &mut Contents,
+    was: usize,
+) -> Option<usize> {
+    let workers = network.workers();
+    let find = |contents: &Contents| {
+        let mut others = (1..workers).map(|i| (was + i) % workers);
+        others.find(|&other| other != me && network.is_active(other) && !contents.has_asked(other))
+    };
+    contents.note_asked(was);
+    contents.is_resting = false;
+    find(contents).or_else(|| {
+        contents.begin_anew();
+        find(contents)
+    })
+}
+
 /// For the manager, while it is idle: whether all others are, and there is
 /// nothing from outside.
 ///
-/// It has every request in hand, and each was idle before it looked outside and
-/// still is. A thief that had anything to run in between has changed the colour of
-/// its request, and only the manager makes it a registered one again.
-pub(super) fn is_quiet(
-    network: &impl Network,
-    desk: &Desk,
-    nothing_outside: impl FnOnce() -> bool,
-) -> bool {
-    use super::request::Colour::RegisteredIdle;
-    let mut requests = desk.requests.iter().map(|&id| request(network, id));
-    desk.requests.len() == network.workers() - 1
-        && desk.requests.iter().all(|&id| kind(id) == Kind::Any)
-        && requests.clone().all(Request::register)
+/// It has every request, and each was an idle worker's before it looked outside
+/// and still is. A thief that had anything to run in between has changed the
+/// colour of its request, and only the manager makes it a registered one again.
+pub(super) fn is_quiet(network: &impl Network, nothing_outside: impl FnOnce() -> bool) -> bool {
+    let mut requests = network
+        .post(MANAGER)
+        .for_any()
+        .map(|id| request(network, id));
+    let registered = requests
+        .by_ref()
+        .take_while(|request| request.register())
+        .count();
+    registered == network.workers() - 1
         && nothing_outside()
-        && requests.all(|request| request.colour() == RegisteredIdle)
+        && (1..network.workers()).all(|worker| {
+            network.post(worker).request(Kind::Any).colour() == Colour::RegisteredIdle
+        })
 }

@@ -3,7 +3,7 @@
 use super::Slot;
 use super::strategy::Portion;
 use crate::scheduler::direct::{StateWord, Undecided};
-use crate::sync::{AtomicU32, Ordering, UnsafeCell};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
 /// The most tasks that one message brings.
 pub(super) const MOST_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
@@ -21,7 +21,8 @@ pub(super) enum Colour {
     Idle,
     /// The same, and the manager has counted it.
     RegisteredIdle,
-    /// Under way for nothing: its thief has found something to run elsewhere.
+    /// Under way for nothing: its thief has found something to run elsewhere, and
+    /// could not take it back.
     Update,
     /// Somebody is about to answer.
     Held,
@@ -76,7 +77,7 @@ impl Awaited {
 /// What it says, and what it brings back.
 pub(super) struct Contents {
     /// Who has been asked since it was sent, a bit for each worker.
-    asked: Vec<u64>,
+    asked: Box<[u64]>,
     /// Whether it has gone to rest already.
     pub(super) is_resting: bool,
     /// How much of what a victim has its thief would like.
@@ -95,10 +96,9 @@ impl Contents {
         self.asked[worker / 64] |= 1 << (worker % 64);
     }
 
-    /// As if none of so many workers had been asked.
-    pub(super) fn begin_anew(&mut self, workers: usize) {
-        self.asked.clear();
-        self.asked.resize(workers.div_ceil(64), 0);
+    /// As if nobody had been asked.
+    pub(super) fn begin_anew(&mut self) {
+        self.asked.fill(0);
         self.is_resting = false;
     }
 }
@@ -106,8 +106,8 @@ impl Contents {
 /// A steal request.
 pub(super) struct Request {
     colour: AtomicU32,
-    /// The one below it in a mailbox, see [`super::mailbox`].
-    pub(super) next: AtomicU32,
+    /// In whose mailbox it is, or was, or will be.
+    at: AtomicUsize,
     contents: UnsafeCell<Contents>,
 }
 
@@ -118,13 +118,13 @@ unsafe impl Sync for Request {}
 unsafe impl Send for Request {}
 
 impl Request {
-    /// One that brings so many tasks at most.
-    pub(super) fn new(most: usize) -> Request {
+    /// One for so many workers to ask, that brings so many tasks at most.
+    pub(super) fn new(workers: usize, most: usize) -> Request {
         Request {
             colour: AtomicU32::new(Home as u32),
-            next: AtomicU32::new(0),
+            at: AtomicUsize::new(0),
             contents: UnsafeCell::new(Contents {
-                asked: Vec::new(),
+                asked: vec![0; workers.div_ceil(64)].into(),
                 is_resting: false,
                 portion: Portion::One,
                 awaited: None,
@@ -138,12 +138,23 @@ impl Request {
     /// # Safety
     ///
     /// They are the caller's: it is the thief, and the request is home or
-    /// answered; or it has taken the request from a mailbox, and neither passed it
-    /// on nor answered. And `f` does not come back here.
+    /// answered; or it has taken the request out of a mailbox, and not put it into
+    /// another nor answered it. And `f` does not come back here.
     pub(super) unsafe fn with<R>(&self, f: impl FnOnce(&mut Contents) -> R) -> R {
         // SAFETY: the caller's promise.
         self.contents
             .with_mut(|contents| f(unsafe { &mut *contents }))
+    }
+
+    /// In whose mailbox it is, unless it is on its way.
+    pub(super) fn at(&self) -> usize {
+        // Relaxed: whoever looks there does not rely on it.
+        self.at.load(Ordering::Relaxed)
+    }
+
+    /// Notes in whose mailbox it is about to be.
+    pub(super) fn set_at(&self, worker: usize) {
+        self.at.store(worker, Ordering::Relaxed);
     }
 
     /// The colour, and what was done before it was given.
@@ -178,6 +189,12 @@ impl Request {
     pub(super) fn arrive(&self) {
         debug_assert_eq!(self.colour(), Answered);
         // Relaxed: nobody else looks before it departs again.
+        self.set(Home, Ordering::Relaxed);
+    }
+
+    /// It is home again: the thief has taken it out of a mailbox.
+    pub(super) fn taken_back(&self) {
+        // Relaxed: as above.
         self.set(Home, Ordering::Relaxed);
     }
 

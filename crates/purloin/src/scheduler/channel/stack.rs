@@ -20,11 +20,15 @@ pub struct TaskStack {
 }
 
 impl TaskStack {
-    pub(super) fn new(capacity: usize, stealing: Stealing) -> io::Result<TaskStack> {
+    pub(super) fn new(
+        capacity: usize,
+        workers: usize,
+        stealing: Stealing,
+    ) -> io::Result<TaskStack> {
         let base = Base::new(capacity)?;
         Ok(TaskStack {
             floor: Floor::new(&base),
-            post: Post::new(stealing),
+            post: Post::new(workers, stealing),
             base,
         })
     }

@@ -1,5 +1,6 @@
 //! Thieves who send requests, and owners who answer them.
 
+use super::mailbox::Id;
 use super::post::{self, Desk, Kind, MANAGER, Network, Post, Situation};
 use super::request::{Awaited, Colour, MOST_TASKS, Request, Sent};
 use super::{Channel, Slot};
@@ -34,8 +35,9 @@ impl Network for Shared<Channel> {
 }
 
 impl Thieves<Channel> for ByMessage {
-    /// What there is to wake up for comes as a message.
-    const DOZES: bool = false;
+    /// Messages wake a sleeper. But one whose request is with a worker that runs
+    /// and runs, had better take it elsewhere.
+    const DOZES: bool = true;
     const DETECTS_QUIET: bool = true;
 
     fn answer(member: &Member) {
@@ -51,12 +53,12 @@ impl Thieves<Channel> for ByMessage {
     }
 
     fn askers(member: &Member) -> usize {
-        post(member).desk().requests.len()
+        post(member).for_any().count()
     }
 
     fn turns_outside(me: &Member) {
         // First, so that the manager does not believe it idle.
-        post(me).request(Kind::Any).unwant();
+        post::withdraw(me.pool(), post::id(me.index, Kind::Any));
     }
 
     fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
@@ -76,6 +78,10 @@ impl Thieves<Channel> for ByMessage {
                 ask_anyone(me);
                 None
             }
+            _ if std::mem::take(&mut search.has_dozed) => {
+                ask_another(me);
+                None
+            }
             _ => {
                 if own.want() {
                     tell_manager(me);
@@ -86,7 +92,7 @@ impl Thieves<Channel> for ByMessage {
         if stolen.is_none()
             && me.index == MANAGER
             && let Some(asked) = pool.barrier.awaited()
-            && post::is_quiet(pool, &post(me).desk(), || !pool.has_injected())
+            && post::is_quiet(pool, || !pool.has_injected())
         {
             pool.barrier.end(asked);
         }
@@ -94,8 +100,7 @@ impl Thieves<Channel> for ByMessage {
     }
 
     fn last_look(me: &Member) -> bool {
-        let post = post(me);
-        post.has_mail() || post.request(Kind::Any).colour() == Colour::Answered
+        post(me).request(Kind::Any).colour() == Colour::Answered
     }
 
     fn attend(me: &Member, holder: Option<&Member>) {
@@ -130,15 +135,13 @@ impl Thieves<Channel> for ByMessage {
     }
 
     fn last_look_at(me: &Member, _holder: &Member) -> bool {
-        let post = post(me);
-        post.has_mail() || post.request(Kind::Leap).colour() == Colour::Answered
+        post(me).request(Kind::Leap).colour() == Colour::Answered
     }
 
     fn waited(me: &Member) {
-        let own = post(me).request(Kind::Leap);
-        if own.unwant() == Colour::Answered {
-            // Too late, so its owner has it back by now.
-            take_leap(own);
+        if post::withdraw(me.pool(), post::id(me.index, Kind::Leap)) == Colour::Answered {
+            // Too late, so its owner has the task back by now.
+            take_leap(post(me).request(Kind::Leap));
         }
     }
 
@@ -148,7 +151,7 @@ impl Thieves<Channel> for ByMessage {
         if me.pool().members.len() == 1 {
             return;
         }
-        if post(me).request(Kind::Any).unwant() == Colour::Answered {
+        if post::withdraw(me.pool(), post::id(me.index, Kind::Any)) == Colour::Answered {
             receive_tasks(me);
         }
         // The first push is offered to those who wait, or else the manager, who
@@ -163,10 +166,10 @@ impl Thieves<Channel> for ByMessage {
 
     fn ends(me: &Member, outcome: &StateWord) {
         let has_children = !me.tasks.is_top_marked();
-        let desk = &mut *post(me).desk();
-        desk.experience.ran(has_children);
-        if post(me).has_mail() || !desk.requests.is_empty() {
-            dismiss(me, desk, outcome);
+        let post = post(me);
+        post.desk().experience.ran(has_children);
+        if !post.mailbox.is_empty() {
+            dismiss(me, outcome);
         }
     }
 }
@@ -176,55 +179,50 @@ fn post(me: &Member) -> &Post {
 }
 
 /// The owner looks at the requests that have come, answers those it can, and
-/// sends on the others.
+/// sends on the others, unless they rest here.
 fn poll(me: &Member, situation: Situation) {
     let (stack, pool) = (&me.tasks.stack, me.pool());
-    let desk = &mut *post(me).desk();
+    let post = post(me);
+    let desk = &mut *post.desk();
     loop {
-        post::receive(pool, me.index, desk);
-        for _ in 0..desk.requests.len() {
-            let Some(id) = desk.requests.pop_front() else {
-                break;
-            };
-            if !serve(me, desk, id, situation) {
-                desk.requests.push_back(id);
-            }
+        for id in post.mailbox.iter() {
+            serve(me, desk, id, situation);
         }
         if desk.is_news && stack.unstolen() > 0 {
             desk.is_news = false;
-            if desk.requests.is_empty() && me.index != MANAGER {
+            if me.index != MANAGER {
                 pool.sleep.unpark(MANAGER);
             }
         }
-        if !desk.requests.is_empty() || desk.is_news {
+        if desk.is_news || !post.mailbox.is_empty() {
             stack.keep_asked();
             return;
         }
         stack.settle();
-        if !post(me).has_mail() {
+        if post.mailbox.is_empty() {
             return;
         }
     }
 }
 
-/// Answers a request, sends it on, or finds that nobody wants it. False if none.
-fn serve(me: &Member, desk: &mut Desk, id: u32, situation: Situation) -> bool {
+/// Answers a request, sends it on, or finds that nobody wants it.
+fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
     let (stack, pool) = (&me.tasks.stack, me.pool());
-    let request = post::request(pool, id);
-    let kind = post::kind(id);
+    if !post(me).mailbox.take(id) {
+        return;
+    }
+    let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
+    if thief == me.index {
+        // It has gone around for nothing.
+        return request.taken_back();
+    }
     let can_answer = stack.unstolen() > 0 || kind == Kind::Any && !desk.tasks.is_empty();
-    let thief = post::thief(id);
-    if !can_answer && kind == Kind::Any && thief != me.index && request.is_wanted() {
+    if !can_answer && kind == Kind::Any && request.is_wanted() {
         return post::pass(pool, me.index, id, situation);
     }
     let Some(colour) = request.hold() else {
-        return true;
+        return;
     };
-    if thief == me.index {
-        // It has gone around for nothing.
-        request.let_go(Colour::Home);
-        return true;
-    }
     // SAFETY: we hold it.
     let count = unsafe {
         request.with(|contents| {
@@ -264,7 +262,10 @@ fn serve(me: &Member, desk: &mut Desk, id: u32, situation: Situation) -> bool {
         None => request.let_go(Colour::Home),
         Some(0) => {
             request.let_go(colour);
-            return kind == Kind::Any && post::pass(pool, me.index, id, situation);
+            match kind {
+                Kind::Any => post::pass(pool, me.index, id, situation),
+                Kind::Leap => post(me).mailbox.put(id),
+            }
         }
         Some(_) => {
             me.count(Count::Publications);
@@ -272,30 +273,33 @@ fn serve(me: &Member, desk: &mut Desk, id: u32, situation: Situation) -> bool {
             pool.sleep.unpark(thief);
         }
     }
-    true
 }
 
 /// Sends home the requests of those that wait for this task, which is about to
 /// be done.
 #[cold]
-fn dismiss(me: &Member, desk: &mut Desk, outcome: &StateWord) {
-    let pool = me.pool();
-    post::receive(pool, me.index, desk);
-    desk.requests.retain(|&id| {
-        if post::kind(id) != Kind::Leap {
-            return true;
+fn dismiss(me: &Member, outcome: &StateWord) {
+    let mailbox = &post(me).mailbox;
+    for id in mailbox.iter().filter(|&id| post::kind(id) == Kind::Leap) {
+        if !mailbox.take(id) {
+            continue;
         }
-        let request = post::request(pool, id);
+        let request = post::request(me.pool(), id);
         let Some(colour) = request.hold() else {
-            return false;
+            continue;
         };
         // SAFETY: we hold it.
         let is_for_this = unsafe {
             request.with(|contents| contents.awaited.is_some_and(|awaited| awaited.is(outcome)))
         };
-        request.let_go(if is_for_this { Colour::Home } else { colour });
-        !is_for_this
-    });
+        match is_for_this {
+            true => request.let_go(Colour::Home),
+            false => {
+                request.let_go(colour);
+                mailbox.put(id);
+            }
+        }
+    }
 }
 
 /// Sends the thief's request to a first victim, or to the manager if there is
@@ -323,13 +327,32 @@ fn ask_anyone(me: &Member) {
     // SAFETY: it is home.
     unsafe {
         own.with(|contents| {
-            contents.begin_anew(pool.members.len());
+            contents.begin_anew();
             contents.note_asked(me.index);
             contents.portion = post(me).desk().experience.portion();
         });
     }
     own.depart(Colour::Idle);
     post::send(pool, post::id(me.index, Kind::Any), to);
+}
+
+/// Takes the thief's request from a worker that has not answered for long, and
+/// sends it to another.
+#[cold]
+fn ask_another(me: &Member) {
+    let (pool, id) = (me.pool(), post::id(me.index, Kind::Any));
+    let own = post(me).request(Kind::Any);
+    let was = own.at();
+    if !post::take_back(pool, id) {
+        return;
+    }
+    // SAFETY: it is home.
+    let to = unsafe { own.with(|contents| post::another(pool, me.index, contents, was)) };
+    if let Some(to) = to {
+        me.count(Count::StealAttempts);
+        own.depart(Colour::Idle);
+        post::send(pool, id, to);
+    }
 }
 
 /// Its request, which may be with the manager, is an idle worker's again.

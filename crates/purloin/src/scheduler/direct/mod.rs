@@ -98,8 +98,8 @@ pub trait Direct: Send + Sync + Sized + 'static {
     /// How thieves come by tasks.
     type Thieves: Thieves<Self>;
 
-    /// Makes the stack of a worker.
-    fn stack(&self, capacity: usize) -> io::Result<Self::Stack>;
+    /// Makes the stack of one of so many workers.
+    fn stack(&self, capacity: usize, workers: usize) -> io::Result<Self::Stack>;
 
     /// Called on each worker's own thread, before anything else.
     fn enter_thread(_: &Member<Self>) {}

@@ -32,7 +32,7 @@ impl<S: Direct<Stack: Reachable<S>>> Model<S> {
         builder.preemption_bound = Some(preemptions);
         builder.check(move || {
             model(Arc::new(Model {
-                stack: scheduler.stack(4).unwrap(),
+                stack: scheduler.stack(4, 3).unwrap(),
                 runs: Default::default(),
             }));
         });

@@ -17,8 +17,8 @@ impl<S: Direct> Protocol for S {
     const DOZES: bool = S::Thieves::DOZES;
     const DETECTS_QUIET: bool = S::Thieves::DETECTS_QUIET;
 
-    fn tasks(&self, stack_size: usize) -> io::Result<Tasks<S>> {
-        Tasks::new(self, stack_size)
+    fn tasks(&self, stack_size: usize, workers: usize) -> io::Result<Tasks<S>> {
+        Tasks::new(self, stack_size, workers)
     }
 
     fn enter_thread(member: &Member<S>) {

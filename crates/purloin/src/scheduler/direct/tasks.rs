@@ -50,10 +50,10 @@ impl<S: Direct> Clone for Frame<S> {
 impl<S: Direct> Copy for Frame<S> {}
 
 impl<S: Direct> Tasks<S> {
-    /// For a worker whose stack has `stack_size` bytes.
-    pub(super) fn new(scheduler: &S, stack_size: usize) -> io::Result<Self> {
+    /// For one of so many workers, whose stack has `stack_size` bytes.
+    pub(super) fn new(scheduler: &S, stack_size: usize, workers: usize) -> io::Result<Self> {
         Ok(Tasks {
-            stack: scheduler.stack(stack_size / STACK_BYTES_PER_SLOT)?,
+            stack: scheduler.stack(stack_size / STACK_BYTES_PER_SLOT, workers)?,
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
                 is_body: false,

@@ -132,7 +132,7 @@ impl<F: Fields> Direct for DirectStack<F> {
     type Stack = TaskStack<F>;
     type Thieves = Reaching;
 
-    fn stack(&self, capacity: usize) -> io::Result<TaskStack<F>> {
+    fn stack(&self, capacity: usize, _workers: usize) -> io::Result<TaskStack<F>> {
         TaskStack::new(capacity)
     }
 }

@@ -140,7 +140,7 @@ impl Direct for ReturnBarrier {
     type Stack = TaskStack;
     type Thieves = Reaching;
 
-    fn stack(&self, capacity: usize) -> io::Result<TaskStack> {
+    fn stack(&self, capacity: usize, _workers: usize) -> io::Result<TaskStack> {
         TaskStack::new(capacity, self.forced_steals && asymmetric::available())
     }
 
