@@ -1,6 +1,8 @@
 //! (page)
 
 mod mailbox;
+#[cfg(all(loom, test))]
+mod models;
 mod post;
 mod request;
 mod stack;

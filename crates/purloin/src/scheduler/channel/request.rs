@@ -162,8 +162,14 @@ impl Request {
         Colour::of(self.colour.load(Ordering::Acquire))
     }
 
+    /// Gives it a colour without looking; only for who has it to himself. The
+    /// manager may recolour it at the same time: see
+    /// [`StateWord::set_among_swaps`].
     fn set(&self, colour: Colour, order: Ordering) {
+        #[cfg(not(loom))]
         self.colour.store(colour as u32, order);
+        #[cfg(loom)]
+        self.colour.swap(colour as u32, order);
     }
 
     fn recolour(&self, from: Colour, to: Colour) -> bool {

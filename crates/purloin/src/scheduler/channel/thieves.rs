@@ -403,7 +403,7 @@ fn is_unbegun(slot: *mut Slot) -> bool {
 
 /// Makes a task that was sent the thief's, if nobody has begun it and, while it is
 /// held, `may_take` allows it.
-fn claim(slot: *mut Slot, thief: usize, may_take: impl Fn() -> bool) -> bool {
+pub(super) fn claim(slot: *mut Slot, thief: usize, may_take: impl Fn() -> bool) -> bool {
     // SAFETY: slots are there as long as the pool.
     let state = unsafe { &(*slot).header };
     // Acquire: the contents. It may be a newer task than the one that was sent

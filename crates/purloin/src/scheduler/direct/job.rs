@@ -31,7 +31,7 @@ impl<S: Direct> Slot<S> {
     /// The caller is the owner, the slot is free or private to him, and `T`
     /// [`fits`].
     #[inline(always)]
-    pub(super) unsafe fn write<T>(&self, run: Run<S>, task: T) {
+    pub(crate) unsafe fn write<T>(&self, run: Run<S>, task: T) {
         debug_assert!(fits::<T>());
         self.contents.with_mut(|contents| {
             // SAFETY: nobody else touches a free or private slot's contents,
@@ -50,7 +50,7 @@ impl<S: Direct> Slot<S> {
     /// The caller has taken the slot's task or result, and a `T` was the last
     /// thing written there.
     #[inline(always)]
-    pub(super) unsafe fn read<T>(&self) -> T {
+    pub(crate) unsafe fn read<T>(&self) -> T {
         self.contents.with(|contents| {
             // SAFETY: the caller promises that a `T` is there and is his.
             unsafe { (&raw const (*contents).payload).cast::<T>().read() }
