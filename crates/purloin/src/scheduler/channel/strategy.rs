@@ -42,6 +42,8 @@ pub(super) struct Experience {
     portion: Portion,
     steals: u32,
     tasks: u32,
+    /// Whether the last stolen task made no others.
+    was_leaf: bool,
 }
 
 impl Experience {
@@ -54,7 +56,14 @@ impl Experience {
             },
             steals: 0,
             tasks: 0,
+            was_leaf: false,
         }
+    }
+
+    /// Whether to ask for the next task before this one is done. Where tasks make
+    /// others, there is enough to do, and who asks too early gets too much.
+    pub(super) fn asks_ahead(&self) -> bool {
+        self.was_leaf
     }
 
     /// What to ask for next.
@@ -83,6 +92,7 @@ impl Experience {
     /// Notes that a stolen task was run, and whether it made others.
     pub(super) fn ran(&mut self, has_children: bool) {
         self.tasks += 1 + u32::from(has_children);
+        self.was_leaf = !has_children;
     }
 }
 

@@ -75,7 +75,7 @@ impl Thieves<Channel> for ByMessage {
                 Some(stolen)
             }
             Colour::Home => {
-                ask_anyone(me);
+                ask_anyone(me, Colour::Idle);
                 None
             }
             _ if std::mem::take(&mut search.has_dozed) => {
@@ -162,6 +162,14 @@ impl Thieves<Channel> for ByMessage {
 
     fn begins(me: &Member) {
         me.tasks.mark_top();
+        let post = post(me);
+        let asks_ahead = {
+            let desk = post.desk();
+            desk.tasks.is_empty() && desk.experience.asks_ahead()
+        };
+        if asks_ahead && post.request(Kind::Any).colour() == Colour::Home {
+            ask_anyone(me, Colour::Working);
+        }
     }
 
     fn ends(me: &Member, outcome: &StateWord) {
@@ -304,7 +312,7 @@ fn dismiss(me: &Member, outcome: &StateWord) {
 
 /// Sends the thief's request to a first victim, or to the manager if there is
 /// none.
-fn ask_anyone(me: &Member) {
+fn ask_anyone(me: &Member, colour: Colour) {
     let pool = me.pool();
     let victim = {
         let mut walk = me.walk();
@@ -319,7 +327,7 @@ fn ask_anyone(me: &Member) {
     };
     let to = match victim {
         Some(victim) => victim,
-        None if me.index == MANAGER => return,
+        None if me.index == MANAGER || colour == Colour::Working => return,
         None => MANAGER,
     };
     me.count(Count::StealAttempts);
@@ -332,7 +340,7 @@ fn ask_anyone(me: &Member) {
             contents.portion = post(me).desk().experience.portion();
         });
     }
-    own.depart(Colour::Idle);
+    own.depart(colour);
     post::send(pool, post::id(me.index, Kind::Any), to);
 }
 
