@@ -113,15 +113,16 @@ pub fn measure(
     let tasks = count_tasks(job)?;
     progress.inc(1);
     let mut rounds: Vec<Vec<Run>> = kinds.iter().map(|_| Vec::new()).collect();
-    for _ in 0..runs {
-        for (kind, runs) in kinds.iter().zip(&mut rounds) {
+    for round in 0..runs as usize {
+        for place in order(round, kinds.len()) {
+            let kind = &kinds[place];
             progress.set_message(format!(
                 "{}={} under {}",
                 job.kernel(),
                 job.input(),
                 kind.scheduler
             ));
-            runs.push(run_once(job, kind)?);
+            rounds[place].push(run_once(job, kind)?);
             progress.inc(1);
         }
     }
@@ -155,6 +156,18 @@ pub fn measure(
             }
         })
         .collect())
+}
+
+/// The order of the cells in a round: each is first in some rounds, and comes after
+/// one neighbour in half of the rounds, after the other in the rest. A processor
+/// that has just rested, or run one thread only, is faster for a while.
+fn order(round: usize, cells: usize) -> impl Iterator<Item = usize> {
+    let step = if round.is_multiple_of(2) {
+        1
+    } else {
+        cells - 1
+    };
+    (0..cells).map(move |i| (round / 2 + i * step) % cells)
 }
 
 /// One run in threads of its own, so that no other scheduler's disturb it.
@@ -208,7 +221,18 @@ fn count_tasks(job: &Job) -> Result<u64, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use super::quantile;
+    use super::{order, quantile};
+
+    #[test]
+    fn each_round_has_every_cell() {
+        for cells in 1..5 {
+            for round in 0..10 {
+                let mut places: Vec<_> = order(round, cells).collect();
+                places.sort_unstable();
+                assert_eq!(places, (0..cells).collect::<Vec<_>>());
+            }
+        }
+    }
 
     #[test]
     fn quantiles_lie_between_the_values() {

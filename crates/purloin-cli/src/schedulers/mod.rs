@@ -10,8 +10,8 @@ use std::fmt;
 use std::time::Duration;
 
 use purloin::{
-    Builder, Channel, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier, Sampling,
-    Scheduler, Sets, TwoFields,
+    Builder, Channel, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier,
+    Sampling, Scheduler, Sets, TwoFields,
 };
 
 pub use self::options::{Choice, Options, time};
