@@ -148,7 +148,10 @@ impl Kernel for Loops {
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         match (&mut self.data, self.grain) {
             (Data::Steps(granularity, results), None) => {
-                w.for_each((0.., results), |(i, result)| granularity.run(i, result));
+                let granularity = *granularity;
+                w.for_each((0.., results), move |(i, result)| {
+                    granularity.run(i, result)
+                });
             }
             (Data::Steps(granularity, results), Some(grain)) => {
                 by_hand(w, grain, *granularity, 0, results);

@@ -200,7 +200,7 @@ pub trait Worker: Sized {
         I: IntoIterations,
         F: Fn(I::Item) + Sync,
     {
-        self.map_reduce_with(iterations, |_, item| body(item), |(), ()| ());
+        self.map_reduce_with(iterations, move |_, item| body(item), |(), ()| ());
     }
 
     /// The same, for a body that is parallel itself: it gets a token.
@@ -254,7 +254,7 @@ pub trait Worker: Sized {
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
-        self.map_reduce_with(iterations, |_, item| map(item), combine)
+        self.map_reduce_with(iterations, move |_, item| map(item), combine)
     }
 
     /// The same, for a map that is parallel itself: it gets a token.
