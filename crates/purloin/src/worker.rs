@@ -40,9 +40,10 @@ use crate::loops::{self, IntoIterations};
 ///
 /// # Panics
 ///
-/// If closures panic, everything that was started is waited for, what was not
-/// started is dropped, and then the panic goes on in the caller: of two, that
-/// of the first closure of a join, or that of the body of a finish.
+/// If closures panic, everything that was started is waited for, and then the
+/// panic goes on in the caller: of two, that of the first closure of a join, or
+/// that of the body of a finish. The second closure of a join is dropped if it was
+/// not started by then; spawned tasks and futures are all run.
 pub trait Worker: Sized {
     /// The token that closures receive.
     ///

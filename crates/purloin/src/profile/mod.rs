@@ -17,6 +17,8 @@
 //! not the same each time, are measured by one run without that filter;
 //! [`Profile::is_filtered`] says so.
 //!
+//! A loop counts as a balanced tree of its iterations, in 1,024 pieces at most.
+//!
 //! Source: Wool, sections 5.1 to 5.3.
 
 mod recorder;

@@ -2,8 +2,8 @@
 //!
 //! There are two kinds of worker without work. An **idle** one has an empty
 //! stack and takes anything from anyone ([`idle`]). A **blocked** one waits in
-//! a join or at the end of a finish for a stolen task, and takes only what
-//! descends from that ([`blocked`]). Both first spin for some tens of
+//! a join, at the end of a finish or for a future, and takes only what descends
+//! from the task that it waits for ([`blocked`]). Both first spin for some tens of
 //! microseconds, asking their victims for tasks all the while and in the end
 //! forcing their way in; then they sleep ([`sleep`]), leaving their requests
 //! standing. Sleeping costs nothing: after the first millisecond no timer runs

@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | `top`: the first free slot | owner | owner; others as a hint |
 //! | `bot`: the oldest task not stolen | whoever holds the slot it points at: the thief that steals it moves it up, the owner that joins with a stolen task moves it down | thieves |
-//! | `floor`: slots at or above are open | thieves raise it to `ASKED`; the owner sets it to an address | owner at each push |
+//! | `floor`: slots at or above are open | thieves raise it to `ASKED`; the owner sets it to an address | owner at each push and pop |
 //! | each slot's state | see below | all |
 //! | each slot's contents | owner while it is free, thief between STOLEN and DONE | |
 //!
