@@ -26,7 +26,7 @@ fn write(text: &mut String) -> std::fmt::Result {
     writeln!(text, "Schedulers (--scheduler NAME or NAME:KEY=VALUE,…)\n")?;
     for scheduler in SCHEDULERS {
         writeln!(text, "  {:<15} {}", scheduler.name, scheduler.about)?;
-        for option in scheduler.options {
+        for option in scheduler.options.iter().copied().flatten() {
             let key = format!("{}=", option.key);
             writeln!(text, "  {:<15} {key:<13} {}", "", option.values)?;
             writeln!(text, "  {:<15} {:<13} {}", "", "", option.about)?;

@@ -5,10 +5,12 @@
 //! worker to worker, while each eats what it has produced. Source: Channel (the
 //! benchmark BPC), after Dinan and others, *Scalable work stealing*.
 
+use std::marker::PhantomData;
+
 use purloin::{Scope, Spawner, Worker};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::work::{results, steps, steps_per_microsecond};
+use crate::work::{Results, steps, steps_per_microsecond};
 
 const INPUTS: Inputs = Inputs::Numbers(&[
     Range {
@@ -30,41 +32,6 @@ const INPUTS: Inputs = Inputs::Numbers(&[
         usual: Some(10),
     },
 ]);
-
-/// The consumers.
-#[derive(Debug)]
-struct Consumers {
-    /// What each has come to, by producer.
-    results: Vec<u32>,
-    producers: usize,
-    of_each: usize,
-    steps: u64,
-}
-
-impl Consumers {
-    fn prepare(input: Input) -> Consumers {
-        let (producers, of_each) = (input[0] as usize, input[1] as usize);
-        Consumers {
-            results: results(producers.saturating_mul(of_each)),
-            producers,
-            of_each,
-            steps: u64::from(input[2]) * steps_per_microsecond(),
-        }
-    }
-
-    /// How many have done their work.
-    fn done(&self) -> Answer {
-        Answer::Number(self.results.iter().filter(|&&result| result != 0).count() as u64)
-    }
-
-    fn verify(&self, answer: &Answer) -> bool {
-        let all = self.results.len() as u64;
-        let expected = steps(self.steps, seed(self.producers, 0));
-        *answer == Answer::Number(all)
-            && self.done() == *answer
-            && self.results.first().is_none_or(|&first| first == expected)
-    }
-}
 
 /// No two consumers do the same.
 fn seed(producer: usize, i: usize) -> u64 {
@@ -106,68 +73,108 @@ fn produce_loop<'s, S: Spawner, W: Worker>(
     });
 }
 
-/// The kernel `bpc`.
+/// How the consumers are made.
+pub trait Form: Send + Sync {
+    /// The name of the kernel.
+    const NAME: &'static str;
+    /// What it does.
+    const ABOUT: &'static str;
+
+    /// So many producers, and a consumer of so many steps for each result, all in
+    /// this scope.
+    fn produce<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        producers: usize,
+        of_each: usize,
+        count: u64,
+        results: &'s mut [u32],
+    );
+}
+
+/// One by one.
 #[derive(Debug)]
-pub struct Bpc(Consumers);
+pub struct Tasks;
 
-impl Kernel for Bpc {
-    const DESCRIPTION: Description = Description {
-        name: "bpc",
-        about: "bouncing producer, consumers: a chain of tasks that each spawn the next and many small ones",
-        inputs: INPUTS,
-        default: "10000",
-    };
+/// Those of each producer as one loop.
+#[derive(Debug)]
+pub struct Loop;
 
-    fn prepare(input: Input) -> Self {
-        Bpc(Consumers::prepare(input))
-    }
+impl Form for Tasks {
+    const NAME: &'static str = "bpc";
+    const ABOUT: &'static str = "bouncing producer, consumers: a chain of tasks that each spawn the next and many small ones";
 
-    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        let Consumers {
-            results,
-            producers,
-            of_each,
-            steps,
-        } = &mut self.0;
-        w.finish(|scope| produce(scope, *producers, *of_each, *steps, results));
-        self.0.done()
-    }
-
-    fn verify(&self, answer: &Answer) -> bool {
-        self.0.verify(answer)
+    fn produce<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        producers: usize,
+        of_each: usize,
+        count: u64,
+        results: &'s mut [u32],
+    ) {
+        produce(scope, producers, of_each, count, results);
     }
 }
 
-/// The kernel `bpc-loop`.
-#[derive(Debug)]
-pub struct BpcLoop(Consumers);
+impl Form for Loop {
+    const NAME: &'static str = "bpc-loop";
+    const ABOUT: &'static str = "bpc, with the consumers of each producer as one splittable loop";
 
-impl Kernel for BpcLoop {
+    fn produce<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        producers: usize,
+        of_each: usize,
+        count: u64,
+        results: &'s mut [u32],
+    ) {
+        scope.spawn(move |w| produce_loop(w, scope, producers, of_each, count, results));
+    }
+}
+
+/// The kernel `bpc`.
+pub type Bpc = BouncingProducer<Tasks>;
+
+/// The kernel `bpc-loop`.
+pub type BpcLoop = BouncingProducer<Loop>;
+
+/// The kernels `bpc` and `bpc-loop`.
+#[derive(Debug)]
+pub struct BouncingProducer<F> {
+    /// Of the consumers, by producer.
+    results: Results,
+    producers: usize,
+    of_each: usize,
+    steps: u64,
+    form: PhantomData<F>,
+}
+
+impl<F: Form> Kernel for BouncingProducer<F> {
     const DESCRIPTION: Description = Description {
-        name: "bpc-loop",
-        about: "bpc, with the consumers of each producer as one splittable loop",
+        name: F::NAME,
+        about: F::ABOUT,
         inputs: INPUTS,
         default: "10000",
     };
 
     fn prepare(input: Input) -> Self {
-        BpcLoop(Consumers::prepare(input))
+        let (producers, of_each) = (input[0] as usize, input[1] as usize);
+        BouncingProducer {
+            results: Results::new(producers.saturating_mul(of_each)),
+            producers,
+            of_each,
+            steps: u64::from(input[2]) * steps_per_microsecond(),
+            form: PhantomData,
+        }
     }
 
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        let Consumers {
-            results,
-            producers,
-            of_each,
-            steps,
-        } = &mut self.0;
-        w.finish(|scope| {
-            scope.spawn(|w| produce_loop(w, scope, *producers, *of_each, *steps, results));
-        });
-        self.0.done()
+        let results = &mut self.results.0;
+        w.finish(|scope| F::produce(scope, self.producers, self.of_each, self.steps, results));
+        self.results.done()
     }
 
     fn verify(&self, answer: &Answer) -> bool {
-        self.0.verify(answer)
+        self.results.verify(answer, |i| {
+            let (producer, consumer) = (i / self.of_each, i % self.of_each);
+            steps(self.steps, seed(self.producers - producer, consumer))
+        })
     }
 }

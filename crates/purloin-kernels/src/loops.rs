@@ -8,7 +8,7 @@ use std::hint::black_box;
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::work::{results, steps, steps_per_microsecond};
+use crate::work::{Results, steps, steps_per_microsecond};
 
 /// The shapes: ten million iterations of 20 ns; 2,000 of 100 µs; 100,000 that
 /// take up to 4 µs, at random, more and more, or less and less; and, to see
@@ -42,7 +42,7 @@ pub struct Loops {
 #[derive(Debug)]
 enum Data {
     /// How long the iterations take, and what they come to.
-    Steps(Granularity, Vec<u32>),
+    Steps(Granularity, Results),
     Tiny,
     Vectors(Vec<f32>, Vec<f32>),
 }
@@ -136,7 +136,7 @@ impl Kernel for Loops {
             "vector" => Data::Vectors(vec![1.0; VECTOR], vec![0.0; VECTOR]),
             shape => {
                 let (granularity, count) = granularity(shape);
-                Data::Steps(granularity, results(count as usize))
+                Data::Steps(granularity, Results::new(count as usize))
             }
         };
         Loops {
@@ -149,12 +149,12 @@ impl Kernel for Loops {
         match (&mut self.data, self.grain) {
             (Data::Steps(granularity, results), None) => {
                 let granularity = *granularity;
-                w.for_each((0.., results), move |(i, result)| {
+                w.for_each((0.., &mut results.0), move |(i, result)| {
                     granularity.run(i, result)
                 });
             }
             (Data::Steps(granularity, results), Some(grain)) => {
-                by_hand(w, grain, *granularity, 0, results);
+                by_hand(w, grain, *granularity, 0, &mut results.0);
             }
             (Data::Tiny, _) => {
                 let sum = w.map_reduce(0..black_box(TINY), tiny, u64::wrapping_add);
@@ -174,10 +174,7 @@ impl Kernel for Loops {
         match &self.data {
             Data::Tiny => *answer == Answer::Number((0..TINY).map(tiny).sum()),
             Data::Steps(granularity, results) => {
-                let mut some = results.iter().enumerate().step_by(results.len() / 16);
-                *answer == Answer::Number(results.len() as u64)
-                    && self.done() == *answer
-                    && some.all(|(i, &result)| result == steps(granularity.steps(i), i as u64))
+                results.verify(answer, |i| steps(granularity.steps(i), i as u64))
             }
             Data::Vectors(..) => *answer == Answer::Number(VECTOR as u64),
         }
@@ -187,13 +184,13 @@ impl Kernel for Loops {
 impl Loops {
     /// How many iterations have done their work.
     fn done(&self) -> Answer {
-        Answer::Number(match &self.data {
-            Data::Tiny => 0,
-            Data::Steps(_, results) => results.iter().filter(|&&result| result != 0).count() as u64,
+        match &self.data {
+            Data::Tiny => Answer::Number(0),
+            Data::Steps(_, results) => results.done(),
             Data::Vectors(_, to) => {
                 let right = ADDITIONS as f32 / 2.0;
-                to.iter().filter(|&&sum| sum == right).count() as u64
+                Answer::Number(to.iter().filter(|&&sum| sum == right).count() as u64)
             }
-        })
+        }
     }
 }

@@ -3,10 +3,12 @@
 //! One task makes all others, or one loop is all of them. Source: Channel
 //! (the benchmark SPC), with one million tasks of 1 µs, 10 µs and 100 µs.
 
+use std::marker::PhantomData;
+
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::work::{results, steps, steps_per_microsecond};
+use crate::work::{Results, steps, steps_per_microsecond};
 
 const INPUTS: Inputs = Inputs::Numbers(&[
     Range {
@@ -23,95 +25,85 @@ const INPUTS: Inputs = Inputs::Numbers(&[
     },
 ]);
 
-/// What each task has come to.
-#[derive(Debug)]
-struct Tasks {
-    results: Vec<u32>,
-    steps: u64,
+/// How the tasks are made.
+pub trait Form: Send + Sync {
+    /// The name of the kernel.
+    const NAME: &'static str;
+    /// What it does.
+    const ABOUT: &'static str;
+
+    /// Makes a task for each result, of so many steps, and waits for all.
+    fn produce<W: Worker>(w: W, count: u64, results: &mut [u32]);
 }
 
-impl Tasks {
-    fn prepare(input: Input) -> Tasks {
-        Tasks {
-            results: results(input[0] as usize),
-            steps: u64::from(input[1]) * steps_per_microsecond(),
-        }
-    }
+/// One by one.
+#[derive(Debug)]
+pub struct Tasks;
 
-    /// How many tasks have done their work.
-    fn done(&self) -> Answer {
-        Answer::Number(self.results.iter().filter(|&&result| result != 0).count() as u64)
-    }
+/// As one loop.
+#[derive(Debug)]
+pub struct Loop;
 
-    /// All, and some of them looked at more closely.
-    fn verify(&self, answer: &Answer) -> bool {
-        let mut some = self
-            .results
-            .iter()
-            .enumerate()
-            .step_by(self.results.len() / 16 + 1);
-        *answer == Answer::Number(self.results.len() as u64)
-            && self.done() == *answer
-            && some.all(|(i, &result)| result == steps(self.steps, i as u64))
+impl Form for Tasks {
+    const NAME: &'static str = "spc";
+    const ABOUT: &'static str = "single producer, consumers: one task spawns all others";
+
+    fn produce<W: Worker>(mut w: W, count: u64, results: &mut [u32]) {
+        w.finish(|scope| {
+            for (i, result) in results.iter_mut().enumerate() {
+                scope.spawn(move |_| *result = steps(count, i as u64));
+            }
+        });
+    }
+}
+
+impl Form for Loop {
+    const NAME: &'static str = "spc-loop";
+    const ABOUT: &'static str = "the tasks of spc as one splittable loop";
+
+    fn produce<W: Worker>(mut w: W, count: u64, results: &mut [u32]) {
+        w.for_each((0.., results), move |(i, result)| {
+            *result = steps(count, i as u64);
+        });
     }
 }
 
 /// The kernel `spc`.
-#[derive(Debug)]
-pub struct Spc(Tasks);
-
-impl Kernel for Spc {
-    const DESCRIPTION: Description = Description {
-        name: "spc",
-        about: "single producer, consumers: one task spawns all others",
-        inputs: INPUTS,
-        default: "1000000",
-    };
-
-    fn prepare(input: Input) -> Self {
-        Spc(Tasks::prepare(input))
-    }
-
-    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        let count = self.0.steps;
-        w.finish(|scope| {
-            for (i, result) in self.0.results.iter_mut().enumerate() {
-                scope.spawn(move |_| *result = steps(count, i as u64));
-            }
-        });
-        self.0.done()
-    }
-
-    fn verify(&self, answer: &Answer) -> bool {
-        self.0.verify(answer)
-    }
-}
+pub type Spc = SingleProducer<Tasks>;
 
 /// The kernel `spc-loop`.
-#[derive(Debug)]
-pub struct SpcLoop(Tasks);
+pub type SpcLoop = SingleProducer<Loop>;
 
-impl Kernel for SpcLoop {
+/// The kernels `spc` and `spc-loop`.
+#[derive(Debug)]
+pub struct SingleProducer<F> {
+    results: Results,
+    steps: u64,
+    form: PhantomData<F>,
+}
+
+impl<F: Form> Kernel for SingleProducer<F> {
     const DESCRIPTION: Description = Description {
-        name: "spc-loop",
-        about: "the tasks of spc as one splittable loop",
+        name: F::NAME,
+        about: F::ABOUT,
         inputs: INPUTS,
         default: "1000000",
     };
 
     fn prepare(input: Input) -> Self {
-        SpcLoop(Tasks::prepare(input))
+        SingleProducer {
+            results: Results::new(input[0] as usize),
+            steps: u64::from(input[1]) * steps_per_microsecond(),
+            form: PhantomData,
+        }
     }
 
-    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        let count = self.0.steps;
-        w.for_each((0.., &mut self.0.results), |(i, result)| {
-            *result = steps(count, i as u64);
-        });
-        self.0.done()
+    fn run<W: Worker>(&mut self, w: W) -> Answer {
+        F::produce(w, self.steps, &mut self.results.0);
+        self.results.done()
     }
 
     fn verify(&self, answer: &Answer) -> bool {
-        self.0.verify(answer)
+        self.results.verify(answer, |i| steps(self.steps, i as u64))
     }
 }

@@ -4,6 +4,8 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::kernel::Answer;
+
 /// Does so many steps of dependent arithmetic, from `seed`, and returns where
 /// it has come to; never 0. It makes no memory references.
 #[inline(never)]
@@ -37,10 +39,31 @@ pub fn steps_per_microsecond() -> u64 {
     })
 }
 
-/// So many results to come, zeros, in memory that the system has already
-/// supplied.
-pub(crate) fn results(count: usize) -> Vec<u32> {
-    let mut results = vec![u32::MAX; count];
-    black_box(&mut results).fill(0);
-    results
+/// What pieces of work have come to, each a number that is not 0.
+#[derive(Debug)]
+pub(crate) struct Results(pub(crate) Vec<u32>);
+
+impl Results {
+    /// So many to come, in memory that the system has already supplied.
+    pub(crate) fn new(count: usize) -> Results {
+        let mut results = vec![u32::MAX; count];
+        black_box(&mut results).fill(0);
+        Results(results)
+    }
+
+    /// How many pieces have done their work.
+    pub(crate) fn done(&self) -> Answer {
+        Answer::Number(self.0.iter().filter(|&&result| result != 0).count() as u64)
+    }
+
+    /// Whether all have, that being the answer, and some of them looked at more
+    /// closely have come to what they should.
+    pub(crate) fn verify(&self, answer: &Answer, expected: impl Fn(usize) -> u32) -> bool {
+        let results = self.0.iter().enumerate();
+        *answer == Answer::Number(self.0.len() as u64)
+            && self.done() == *answer
+            && results
+                .step_by(self.0.len() / 16 + 1)
+                .all(|(i, &result)| result == expected(i))
+    }
 }

@@ -72,7 +72,9 @@ mod worker;
 
 pub use free::{finish, for_each, future, join, map_reduce};
 pub use future::Future;
-pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
+pub use loops::{
+    Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut, in_pieces,
+};
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
 pub use scheduler::{

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::num::NonZero;
 use std::thread;
 
-use purloin::{Future, IntoIterations, Iterations, Scope, Serial, Worker};
+use purloin::{Future, IntoIterations, Scope, Serial, Worker, in_pieces};
 
 /// Joins by [`chili::Scope::join`].
 pub struct Chili<'t> {
@@ -86,9 +86,7 @@ impl Worker for Chili<'_> {
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
-        let iterations = iterations.into_iterations();
-        let piece = iterations.remaining().div_ceil(LOOP_PIECES).max(1);
-        self.halve(iterations, piece, &map, &combine)
+        in_pieces(self, iterations, LOOP_PIECES, map, combine)
     }
 
     /// chili has no futures; they are run at once.
@@ -107,28 +105,3 @@ impl Worker for Chili<'_> {
 
 /// chili has no loops, so somebody has to choose.
 const LOOP_PIECES: usize = 256;
-
-impl Chili<'_> {
-    fn halve<I, M, C, T>(&mut self, rest: I, piece: usize, map: &M, combine: &C) -> Option<T>
-    where
-        I: Iterations,
-        M: for<'t> Fn(Chili<'t>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
-    {
-        let len = rest.remaining();
-        if len <= piece {
-            let results = rest.in_order().map(|item| self.lend(|w| map(w, item)));
-            return results.reduce(combine);
-        }
-        let (front, back) = rest.split_at(len / 2);
-        let results = self.join(
-            |mut w| w.halve(front, piece, map, combine),
-            |mut w| w.halve(back, piece, map, combine),
-        );
-        match results {
-            (Some(front), Some(back)) => Some(combine(front, back)),
-            (front, back) => front.or(back),
-        }
-    }
-}

@@ -31,7 +31,7 @@ pub struct Description {
     start: fn(usize, &Options) -> Started,
     /// Profiles a kernel, where that is possible.
     profile: Option<ProfileKernel>,
-    pub options: &'static [&'static Choice],
+    pub options: &'static [&'static [&'static Choice]],
 }
 
 /// Profiles a kernel on so many workers, with this cost of a steal.
@@ -59,14 +59,9 @@ pub const SCHEDULERS: &[Description] = &[
             profile(builder(workers, options, scheduler), cost, kernel)
         }),
         options: &[
-            &options::API,
-            &options::FORCED,
-            &options::VICTIMS,
-            &options::SAMPLES,
-            &options::SET_SIZE,
-            &options::THIEVES,
-            &options::STEAL_DELAY,
-            &options::SPLIT,
+            &[&options::API, &options::FORCED],
+            options::VICTIM_SELECTION,
+            options::EVERY_POOL,
         ],
     },
     Description {
@@ -90,13 +85,9 @@ pub const SCHEDULERS: &[Description] = &[
             }
         }),
         options: &[
-            &options::FIELDS,
-            &options::VICTIMS,
-            &options::SAMPLES,
-            &options::SET_SIZE,
-            &options::THIEVES,
-            &options::STEAL_DELAY,
-            &options::SPLIT,
+            &[&options::FIELDS],
+            options::VICTIM_SELECTION,
+            options::EVERY_POOL,
         ],
     },
     Description {
@@ -111,7 +102,7 @@ pub const SCHEDULERS: &[Description] = &[
             let scheduler = Channel::default().steal(options.stealing);
             profile(builder(workers, options, scheduler), cost, kernel)
         }),
-        options: &[&options::STEAL, &options::STEAL_DELAY, &options::SPLIT],
+        options: &[&[&options::STEAL], options::EVERY_POOL],
     },
     Description {
         name: "chase-lev",
@@ -121,14 +112,7 @@ pub const SCHEDULERS: &[Description] = &[
         profile: Some(|workers, options, cost, kernel| {
             profile(builder(workers, options, ChaseLev::default()), cost, kernel)
         }),
-        options: &[
-            &options::VICTIMS,
-            &options::SAMPLES,
-            &options::SET_SIZE,
-            &options::THIEVES,
-            &options::STEAL_DELAY,
-            &options::SPLIT,
-        ],
+        options: &[options::VICTIM_SELECTION, options::EVERY_POOL],
     },
     Description {
         name: SERIAL,

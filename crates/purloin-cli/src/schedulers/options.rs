@@ -96,7 +96,7 @@ pub const STEAL: Choice = Choice {
     },
 };
 
-pub const VICTIMS: Choice = Choice {
+const VICTIMS: Choice = Choice {
     key: "victims",
     values: "random, sampling, sets or sampling+sets",
     about: "how thieves choose whom to steal from (usual: random)",
@@ -112,7 +112,7 @@ pub const VICTIMS: Choice = Choice {
     },
 };
 
-pub const SAMPLES: Choice = Choice {
+const SAMPLES: Choice = Choice {
     key: "samples",
     values: NUMBER,
     about: "victims to compare at most, for sampling (usual: √workers)",
@@ -122,7 +122,7 @@ pub const SAMPLES: Choice = Choice {
     },
 };
 
-pub const SET_SIZE: Choice = Choice {
+const SET_SIZE: Choice = Choice {
     key: "set-size",
     values: NUMBER,
     about: "victims in a set at least, for sets (usual: 12)",
@@ -132,7 +132,7 @@ pub const SET_SIZE: Choice = Choice {
     },
 };
 
-pub const THIEVES: Choice = Choice {
+const THIEVES: Choice = Choice {
     key: "thieves",
     values: NUMBER,
     about: "thieves that look at each victim, for sets (usual: 4)",
@@ -142,7 +142,7 @@ pub const THIEVES: Choice = Choice {
     },
 };
 
-pub const STEAL_DELAY: Choice = Choice {
+const STEAL_DELAY: Choice = Choice {
     key: "steal-delay",
     values: "a time from 0ns to 1s, such as 4000ns or 20us",
     about: "makes each steal dearer, for experiments (usual: 0ns)",
@@ -152,7 +152,7 @@ pub const STEAL_DELAY: Choice = Choice {
     },
 };
 
-pub const SPLIT: Choice = Choice {
+const SPLIT: Choice = Choice {
     key: "split",
     values: "lazy-binary, lazy-guided or lazy-adaptive",
     about: "how much of a loop a thief gets: half, 1/workers, or 1/(1 + idle workers) (usual)",
@@ -167,14 +167,30 @@ pub const SPLIT: Choice = Choice {
     },
 };
 
+/// How thieves choose their victims.
+pub const VICTIM_SELECTION: &[&Choice] = &[&VICTIMS, &SAMPLES, &SET_SIZE, &THIEVES];
+
+/// What every pool of Purloin's has.
+pub const EVERY_POOL: &[&Choice] = &[&STEAL_DELAY, &SPLIT];
+
 impl Options {
     /// Reads `KEY=VALUE,…`. The error is one line that says what is possible.
-    pub fn parse(scheduler: &str, choices: &[&Choice], text: &str) -> Result<Options, String> {
+    pub fn parse(scheduler: &str, choices: &[&[&Choice]], text: &str) -> Result<Options, String> {
         let mut options = Options::default();
         for option in text.split(',').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            let Some(choice) = choices.iter().find(|choice| choice.key == key) else {
-                let known: Vec<_> = choices.iter().map(|choice| choice.key).collect();
+            let Some(choice) = choices
+                .iter()
+                .copied()
+                .flatten()
+                .find(|choice| choice.key == key)
+            else {
+                let known: Vec<_> = choices
+                    .iter()
+                    .copied()
+                    .flatten()
+                    .map(|choice| choice.key)
+                    .collect();
                 return Err(match known.is_empty() {
                     true => format!("{scheduler} has no option {option:?}; it has none"),
                     false => format!(
@@ -262,7 +278,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_and_what_is_right() {
-        let parse = |text| Options::parse("it", &[&VICTIMS, &SAMPLES, &STEAL_DELAY], text).err();
+        let parse =
+            |text| Options::parse("it", &[&[&VICTIMS, &SAMPLES], &[&STEAL_DELAY]], text).err();
         assert_eq!(parse("victims=sampling,samples=3"), None);
         assert_eq!(
             parse("samples=0,victims=sampling").unwrap(),

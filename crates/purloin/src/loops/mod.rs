@@ -111,3 +111,53 @@ where
         pace.done(count);
     }
 }
+
+/// Maps and combines as [`Worker::map_reduce_with`] does, with the iterations
+/// halved beforehand until there are about so many pieces: for workers that are
+/// not told when a thief asks.
+///
+/// ```
+/// use purloin::{Serial, in_pieces};
+///
+/// let sum = in_pieces(&mut Serial, 1..=100, 8, |_, n| n, |a, b| a + b);
+/// assert_eq!(sum, Some(5050));
+/// ```
+pub fn in_pieces<W, I, M, C, T>(
+    w: &mut W,
+    iterations: I,
+    pieces: usize,
+    map: M,
+    combine: C,
+) -> Option<T>
+where
+    W: Worker,
+    I: IntoIterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    let iterations = iterations.into_iterations();
+    let piece = iterations.remaining().div_ceil(pieces.max(1)).max(1);
+    w.lend(|w| halve::<W, _, _, _, _>(w, iterations, piece, &Loop { map, combine }))
+}
+
+fn halve<W, I, M, C, T>(mut w: W::Token<'_>, rest: I, piece: usize, job: &Loop<M, C>) -> Option<T>
+where
+    W: Worker,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    let len = rest.remaining();
+    if len <= piece {
+        let results = rest.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
+        return results.reduce(&job.combine);
+    }
+    let (front, back) = rest.split_at(len / 2);
+    let (front, back) = w.join(
+        move |w| halve::<W, _, _, _, _>(w, front, piece, job),
+        move |w| halve::<W, _, _, _, _>(w, back, piece, job),
+    );
+    job.combine(front, back)
+}

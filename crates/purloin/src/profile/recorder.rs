@@ -8,7 +8,7 @@ use std::thread::{self, ThreadId};
 use super::sink::{Sink, Strands};
 use super::span::Event;
 use crate::future::Future;
-use crate::loops::{IntoIterations, Iterations};
+use crate::loops::{IntoIterations, in_pieces};
 use crate::scheduler::Serial;
 use crate::stats::clock::ordered_ticks;
 use crate::worker::{Scope, Spawner, Worker};
@@ -179,9 +179,7 @@ impl<'r> Worker for Recorded<'r> {
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
-        let iterations = iterations.into_iterations();
-        let piece = iterations.remaining().div_ceil(LOOP_PIECES).max(1);
-        self.halve(iterations, piece, &map, &combine)
+        in_pieces(self, iterations, LOOP_PIECES, map, combine)
     }
 
     fn future<F, T>(&mut self, f: F) -> Future<T>
@@ -218,29 +216,6 @@ impl<'r> Recorded<'r> {
             },
             move || Recorder::got(run, number),
         )
-    }
-
-    fn halve<I, M, C, T>(&mut self, rest: I, piece: usize, map: &M, combine: &C) -> Option<T>
-    where
-        I: Iterations,
-        M: Fn(Recorded<'r>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
-    {
-        let len = rest.remaining();
-        if len <= piece {
-            let results = rest.in_order().map(|item| map(self.again(), item));
-            return results.reduce(combine);
-        }
-        let (front, back) = rest.split_at(len / 2);
-        let results = self.join(
-            |mut w| w.halve(front, piece, map, combine),
-            |mut w| w.halve(back, piece, map, combine),
-        );
-        match results {
-            (Some(front), Some(back)) => Some(combine(front, back)),
-            (front, back) => front.or(back),
-        }
     }
 }
 

@@ -62,6 +62,7 @@ mod slot;
 mod state;
 mod tasks;
 mod thieves;
+mod tickets;
 mod token;
 
 use std::io;

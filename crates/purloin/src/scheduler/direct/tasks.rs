@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::io;
 
 use super::finish::Finish;
-use super::future::Tickets;
 use super::recycle::Blocks;
+use super::tickets::Tickets;
 use super::{Direct, STACK_BYTES_PER_SLOT, Slot, Stack};
 use crate::sync::{AtomicUsize, Ordering};
 
