@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use purloin::{Pool, Worker};
+use purloin::{Channel, Pool, Scheduler, Worker};
 
 /// Processor time used so far, by the process or by this thread.
 fn processor_time(clock: libc::clockid_t) -> Duration {
@@ -41,29 +41,41 @@ fn busy(time: Duration) {
     }
 }
 
-#[test]
-fn workers_without_work_cost_nothing() {
-    let pool = Pool::builder().workers(4).build().unwrap();
+fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     pool.run(|mut w| w.join(|_| (), |_| ()));
     let (idle, ()) = share_of_others(|| std::thread::sleep(Duration::from_secs(5)));
-    println!("a pool with nothing to do: {:.4} % of a core", idle * 100.0);
-    assert!(idle < 0.001, "{idle}");
+    println!(
+        "{name}: a pool with nothing to do: {:.4} % of a core",
+        idle * 100.0
+    );
+    assert!(idle < 0.001, "{name}: {idle}");
 
     // One worker is busy and offers nothing.
-    let time = Duration::from_secs(3);
-    let (others, ()) = pool.run(|_| share_of_others(|| busy(time)));
+    let (others, ()) = pool.run(|_| share_of_others(|| busy(TIME)));
     println!(
-        "beside a worker that offers nothing: {:.2} % of a core",
+        "{name}: beside a worker that offers nothing: {:.2} % of a core",
         others * 100.0
     );
-    assert!(others < 0.02, "{others}");
+    assert!(others < 0.02, "{name}: {others}");
+}
+
+const TIME: Duration = Duration::from_secs(3);
+
+#[test]
+fn workers_without_work_cost_nothing() {
+    let builder = || Pool::builder().workers(4);
+    let channel = builder().scheduler(Channel::default()).build().unwrap();
+    check("channel", &channel);
+    drop(channel);
+    let pool = builder().build().unwrap();
+    check("return-barrier", &pool);
 
     // One worker offers tiny tasks all the time: for information.
     let (others, joins) = pool.run(|mut w| {
         share_of_others(|| {
             let start = Instant::now();
             let mut joins = 0u64;
-            while start.elapsed() < time {
+            while start.elapsed() < TIME {
                 for _ in 0..1000 {
                     w.join(|_| std::hint::spin_loop(), |_| std::hint::spin_loop());
                     joins += 1;
