@@ -19,7 +19,7 @@ pub(crate) use return_barrier::current;
 pub use serial::Serial;
 
 use crate::pool::Member;
-use crate::wait::Search;
+use crate::wait::{Search, Slept};
 use crate::worker::Worker;
 
 /// A way to schedule: the protocol by which the workers of a [`Pool`](crate::Pool)
@@ -41,9 +41,6 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// A task that a thief has taken and not yet run.
     type Stolen;
-
-    /// Whether a sleeping thief looks up now and then beside active workers.
-    const DOZES: bool;
 
     /// Whether it says when all workers are idle.
     const DETECTS_QUIET: bool;
@@ -67,10 +64,14 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// An idle worker looks for a task, once.
     fn look(search: &mut Search<'_, Self>) -> Option<Self::Stolen>;
 
-    /// It looks once more before it sleeps. True if it had better not.
-    fn last_look(me: &Member<Self>) -> bool;
+    /// It sleeps, after it has found nothing for a while.
+    fn sleep(search: &mut Search<'_, Self>) -> Slept;
 
-    /// The same for one that is blocked on a task that `holder` runs.
+    /// A blocked worker does not want tasks for a while.
+    fn turns_away(me: &Member<Self>);
+
+    /// One that is blocked on a task that `holder` runs looks once more before it
+    /// sleeps. True if it had better not.
     fn last_look_at(me: &Member<Self>, holder: &Member<Self>) -> bool;
 
     /// Asks this worker anew, on behalf of those that sleep, and wakes one of

@@ -72,12 +72,15 @@ impl<S: Protocol> Shared<S> {
                     false => Some(UNHELPFUL_NAP),
                 };
                 match nap {
-                    Some(time) => self.sleep.nap_blocked(me.index, time),
+                    Some(time) => {
+                        S::turns_away(me);
+                        self.sleep.nap_blocked(me.index, time);
+                    }
                     None => {
                         slept = self.sleep.sleep_blocked(
                             me.index,
                             holder.index,
-                            patience.doze(true).filter(|_| S::DOZES),
+                            patience.doze(true),
                             || is_done() || S::last_look_at(me, holder),
                         );
                         woken_for_tasks |= slept == Slept::WokenForTasks;

@@ -1,5 +1,7 @@
 //! An idle worker: it looks everywhere, then it sleeps.
 
+use std::time::Duration;
+
 use super::Patience;
 use super::sleep::Slept;
 use crate::pool::{Injected, Member, Shared};
@@ -28,26 +30,10 @@ pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
             }
             return work;
         }
-        let patience = &mut search.patience;
-        if patience.pause() {
-            continue;
+        if !search.patience.pause() {
+            let slept = S::sleep(&mut search);
+            search.again(slept);
         }
-        let slept = match patience.nap() {
-            Some(time) if pool.sleep.is_only_searcher() => {
-                pool.sleep.nap(me.index, time);
-                Slept::Woken
-            }
-            _ => {
-                me.count(Count::Sleeps);
-                let is_anyone_active = me.active_others().next().is_some();
-                let time = patience.doze(is_anyone_active).filter(|_| S::DOZES);
-                pool.sleep.sleep_idle(me.index, time, || {
-                    let found = S::last_look(me);
-                    found || pool.has_injected() || pool.is_stopping()
-                })
-            }
-        };
-        search.again(slept);
     }
 }
 
@@ -70,6 +56,21 @@ impl<'m, S: Protocol> Search<'m, S> {
             is_fresh: true,
             has_dozed: false,
         }
+    }
+
+    /// How long to sleep at most, if not for good: see [`Patience::doze`].
+    pub(crate) fn doze(&mut self) -> Option<Duration> {
+        let is_anyone_active = self.me.active_others().next().is_some();
+        self.patience.doze(is_anyone_active)
+    }
+
+    /// Sleeps, unless something turns up in the last look.
+    pub(crate) fn sleep(&self, time: Option<Duration>, last_look: impl FnOnce() -> bool) -> Slept {
+        let pool = self.me.pool();
+        self.me.count(Count::Sleeps);
+        pool.sleep.sleep_idle(self.me.index, time, || {
+            last_look() || pool.has_injected() || pool.is_stopping()
+        })
     }
 
     /// Goes on after sleep or nap.

@@ -54,3 +54,4 @@ pub(crate) mod sleep;
 
 pub(crate) use idle::Search;
 pub(crate) use patience::Patience;
+pub(crate) use sleep::Slept;

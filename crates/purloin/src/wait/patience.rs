@@ -21,6 +21,9 @@ const PRESSING_ROUNDS: u32 = 8;
 const SHORTEST_DOZE: Duration = Duration::from_millis(1);
 const LONGEST_DOZE: Duration = Duration::from_millis(128);
 
+/// How many answers may come too late before a worker naps.
+const MOST_IN_VAIN: u32 = 8;
+
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
@@ -37,6 +40,10 @@ pub struct Patience {
     asked: bool,
     /// Requests answered, with nothing got, late in this spell of spinning.
     answered: bool,
+    /// Requests answered in vain, since the search began.
+    in_vain: u32,
+    /// Whether to spin no longer.
+    is_over: bool,
     naps: u32,
     dozes: u32,
 }
@@ -51,6 +58,8 @@ impl Patience {
             pressing_rounds: 0,
             asked: false,
             answered: false,
+            in_vain: 0,
+            is_over: false,
             naps: 0,
             dozes: 0,
         }
@@ -61,6 +70,7 @@ impl Patience {
     pub(crate) fn again(&mut self, slept: Slept) {
         let fresh = Patience::new();
         *self = Patience {
+            in_vain: self.in_vain,
             naps: self.naps,
             dozes: self.dozes,
             ..match slept {
@@ -80,6 +90,14 @@ impl Patience {
         self.answered |= self.is_silent();
     }
 
+    /// Notes that a request was answered with what was gone when we came. After
+    /// some of these it is time for a nap.
+    pub(crate) fn asked_in_vain(&mut self) {
+        self.in_vain += 1;
+        self.answered |= self.in_vain >= MOST_IN_VAIN;
+        self.is_over |= self.answered;
+    }
+
     /// Whether this worker has asked somebody for tasks since it last got any;
     /// if not, what it gets now is a free steal.
     pub(crate) fn has_asked(&self) -> bool {
@@ -93,6 +111,9 @@ impl Patience {
 
     /// Lets a moment pass. False once it is time to sleep.
     pub(crate) fn pause(&mut self) -> bool {
+        if self.is_over {
+            return false;
+        }
         self.rounds += 1;
         self.pressing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {

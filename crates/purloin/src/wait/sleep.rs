@@ -29,7 +29,7 @@ struct Sleeper {
 
 /// How a sleep ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Slept {
+pub enum Slept {
     /// By a wake-up, or it did not begin.
     Woken,
     /// By a wake-up of a worker that has published tasks.
@@ -275,6 +275,11 @@ impl Sleep {
     pub(crate) fn stop_searching(&self) {
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
+    }
+
+    /// Whether an idle worker is awake and looks for work.
+    pub(crate) fn is_anyone_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) > 0
     }
 
     pub(crate) fn is_only_searcher(&self) -> bool {

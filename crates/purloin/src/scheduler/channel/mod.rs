@@ -63,15 +63,22 @@
 //! answer, once all were asked; its floor stays up, and so its next push is the
 //! answer. One that is **blocked** passes it on to the worker that it waits for,
 //! which runs something. One that is **idle** passes it up the tree, at last to the
-//! **manager**, worker 0; and that one, if idle, to anyone who runs something. So
-//! while anyone does, a request rests with such a worker, and while no one does,
-//! all are with the manager.
+//! **manager**, worker 0; and that one, if idle, to anyone who runs something. If
+//! there is no one, the manager **registers** it: its thief sleeps for good, without
+//! a timer.
 //!
-//! Two things are needed besides. A worker that begins a job from outside tells the
-//! manager when it has a first task to give, who may have the requests of all
-//! others; and a thief whose request rests with a worker that runs and runs takes
-//! it to another, after a millisecond, two, four, and so on up to an eighth of a
-//! second.
+//! Whoever begins to run something looks into the manager's mailbox at its first
+//! push, and its floor stays up as long as there are registered requests. It
+//! answers one of them, wakes the manager if that one sleeps, and leaves the others
+//! to those that it has woken. This is the only place where a worker looks into the
+//! mailbox of another. Two go by Dekker's pattern: *says that it is active, fence,
+//! looks for registered requests*; and *registers, fence, looks who is active*.
+//!
+//! A thief whose request rests with a worker that runs and runs takes it to
+//! another, after a millisecond, two, four, and so on up to an eighth of a second.
+//! And one who comes to tasks, again and again, that their owners have taken back
+//! by then, does without for a while, its request at home: it would only slow them
+//! down.
 //!
 //! # Tasks that were sent
 //!

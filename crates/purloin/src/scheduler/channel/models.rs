@@ -414,6 +414,27 @@ fn a_request_at_rest_reaches_the_manager() {
     });
 }
 
+/// When all are idle the manager's own request is nowhere.
+#[test]
+fn the_manager_s_request_comes_home() {
+    check(2, 0, |model| {
+        model.ask(MANAGER, 1);
+        let worker = {
+            let model = model.clone();
+            thread::spawn(move || model.poll(1, Situation::Idle))
+        };
+        if post::take_back(&*model, post::id(MANAGER, Kind::Any)) {
+            let own = model.post(MANAGER).request(Kind::Any);
+            // SAFETY: it is home.
+            unsafe { own.with(|contents| contents.begin_anew()) };
+        }
+        worker.join().unwrap();
+        assert!(model.post(1).mailbox.is_empty());
+        let own = model.post(MANAGER).request(Kind::Any);
+        assert_eq!(own.colour(), Colour::Home);
+    });
+}
+
 impl Model {
     fn spawn(&self) {
         let mut jobs = lock(&self.outside);

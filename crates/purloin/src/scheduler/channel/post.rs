@@ -8,6 +8,7 @@ use crossbeam_utils::CachePadded;
 use super::mailbox::{Id, Mailbox};
 use super::request::{Colour, Contents, MOST_TASKS, Request, Sent};
 use super::strategy::{Experience, Stealing};
+use crate::sync::{Ordering, fence};
 
 /// The worker that knows when all are idle, the root of the tree.
 pub(super) const MANAGER: usize = 0;
@@ -150,15 +151,35 @@ pub(super) enum Situation {
 /// cannot answer, or puts it back, if this is where it rests.
 pub(super) fn pass(network: &impl Network, me: usize, id: Id, situation: Situation) {
     let request = request(network, id);
-    // SAFETY: it is in our hands.
-    let next =
-        unsafe { request.with(|contents| next(network, me, thief(id), contents, situation)) };
-    match next.filter(|&next| next != thief(id)) {
-        Some(next) => {
-            request.unregister();
+    let is_kept_for_good = me == MANAGER && situation == Situation::Idle;
+    loop {
+        // SAFETY: it is in our hands.
+        let next =
+            unsafe { request.with(|contents| next(network, me, thief(id), contents, situation)) };
+        if let Some(next) = next {
+            if next == thief(id) {
+                return request.send_home();
+            }
             send(network, id, next);
+            if is_kept_for_good {
+                // It may have gone to sleep when there was nobody to ask.
+                network.notify(thief(id));
+            }
+            return;
         }
-        None => network.post(me).mailbox.put(id),
+        network.post(me).mailbox.put(id);
+        if !is_kept_for_good {
+            return;
+        }
+        request.register();
+        // Who has something to run says that first, and then looks for those who
+        // sleep, at its first push. So either it finds this, or we find it.
+        fence(Ordering::SeqCst);
+        let mut others = (0..network.workers()).filter(|&other| other != me && other != thief(id));
+        if !others.any(|other| network.is_active(other)) || !network.post(me).mailbox.take(id) {
+            return;
+        }
+        request.unregister();
     }
 }
 

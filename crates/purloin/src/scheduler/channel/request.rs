@@ -259,6 +259,12 @@ impl Request {
         self.set(colour, Ordering::Release);
     }
 
+    /// There is nobody to send it to.
+    pub(super) fn send_home(&self) {
+        // Release: what was written in it on its way.
+        self.set(Home, Ordering::Release);
+    }
+
     /// The manager counts it. False if its thief has something to run.
     pub(super) fn register(&self) -> bool {
         self.recolour(Idle, RegisteredIdle) || self.colour() == RegisteredIdle

@@ -8,7 +8,7 @@ use crate::pool::Shared;
 use crate::scheduler::direct::{self, Stack, State, StateWord, Stolen, Thieves};
 use crate::stats::Count;
 use crate::sync::{Ordering, fence};
-use crate::wait::{Patience, Search};
+use crate::wait::{Patience, Search, Slept};
 
 type Member = direct::Member<Channel>;
 
@@ -35,9 +35,6 @@ impl Network for Shared<Channel> {
 }
 
 impl Thieves<Channel> for ByMessage {
-    /// Messages wake a sleeper. But one whose request is with a worker that runs
-    /// and runs, had better take it elsewhere.
-    const DOZES: bool = true;
     const DETECTS_QUIET: bool = true;
 
     fn answer(member: &Member) {
@@ -70,9 +67,12 @@ impl Thieves<Channel> for ByMessage {
             Colour::Answered => {
                 let begin = me.timer().attempt();
                 receive_tasks(me);
-                let stolen = begin_received(me, false)?;
-                me.timer().stolen(begin);
-                Some(stolen)
+                let stolen = begin_received(me, false);
+                match &stolen {
+                    Some(_) => me.timer().stolen(begin),
+                    None => search.patience.asked_in_vain(),
+                }
+                stolen
             }
             Colour::Home => {
                 ask_anyone(me, Colour::Idle);
@@ -99,8 +99,25 @@ impl Thieves<Channel> for ByMessage {
         stolen
     }
 
-    fn last_look(me: &Member) -> bool {
-        post(me).request(Kind::Any).colour() == Colour::Answered
+    /// Messages wake it. But if its request is with a worker that runs and runs,
+    /// it had better take it elsewhere, after a while; and if all that it gets has
+    /// been taken back before it comes, it does without for a while.
+    fn sleep(search: &mut Search<'_, Channel>) -> Slept {
+        let me = search.me;
+        let own = post(me).request(Kind::Any);
+        match search.patience.nap() {
+            Some(time) => {
+                post::withdraw(me.pool(), post::id(me.index, Kind::Any));
+                // As many as have nothing to run might do the same.
+                let idle = me.pool().sleep.idle().max(1) as u32;
+                search.sleep(Some(time * idle), || own.colour() == Colour::Answered);
+                Slept::Woken
+            }
+            None => {
+                let time = search.doze();
+                search.sleep(time, || own.colour() == Colour::Answered)
+            }
+        }
     }
 
     fn attend(me: &Member, holder: Option<&Member>) {
@@ -127,8 +144,11 @@ impl Thieves<Channel> for ByMessage {
             }
             Colour::Answered => {
                 let sent = take_leap(own)?;
-                claim(sent.slot, me.index, || !outcome.is_done())
-                    .then(|| Stolen::new(sent.slot, holder))
+                if claim(sent.slot, me.index, || !outcome.is_done()) {
+                    return Some(Stolen::new(sent.slot, holder));
+                }
+                patience.asked_in_vain();
+                None
             }
             _ => None,
         }
@@ -138,7 +158,7 @@ impl Thieves<Channel> for ByMessage {
         post(me).request(Kind::Leap).colour() == Colour::Answered
     }
 
-    fn waited(me: &Member) {
+    fn turns_away(me: &Member) {
         if post::withdraw(me.pool(), post::id(me.index, Kind::Leap)) == Colour::Answered {
             // Too late, so its owner has the task back by now.
             take_leap(post(me).request(Kind::Leap));
@@ -154,8 +174,9 @@ impl Thieves<Channel> for ByMessage {
         if post::withdraw(me.pool(), post::id(me.index, Kind::Any)) == Colour::Answered {
             receive_tasks(me);
         }
-        // The first push is offered to those who wait, or else the manager, who
-        // may have their requests, hears of it.
+        // Between that we are active and our look for those who sleep, at the first
+        // push. The manager, who registers them, does it the other way around.
+        fence(Ordering::SeqCst);
         post(me).desk().is_news = true;
         me.tasks.stack.keep_asked();
     }
@@ -196,13 +217,10 @@ fn poll(me: &Member, situation: Situation) {
         for id in post.mailbox.iter() {
             serve(me, desk, id, situation);
         }
-        if desk.is_news && stack.unstolen() > 0 {
-            desk.is_news = false;
-            if me.index != MANAGER {
-                pool.sleep.unpark(MANAGER);
-            }
+        if stack.unstolen() > 0 {
+            invite(me, desk);
         }
-        if desk.is_news || !post.mailbox.is_empty() {
+        if desk.is_news || !post.mailbox.is_empty() || pool.has_sleeping_thieves() {
             stack.keep_asked();
             return;
         }
@@ -213,37 +231,84 @@ fn poll(me: &Member, situation: Situation) {
     }
 }
 
+impl Shared<Channel> {
+    /// Whether there are requests with the manager, of thieves who sleep for good.
+    fn has_sleeping_thieves(&self) -> bool {
+        self.post(MANAGER).for_any().next().is_some()
+    }
+}
+
+/// There is something for those who sleep for good, whose requests are with the
+/// manager, and for the manager.
+fn invite(me: &Member, desk: &mut Desk) {
+    let (stack, pool) = (&me.tasks.stack, me.pool());
+    let is_news = std::mem::take(&mut desk.is_news);
+    if me.index == MANAGER {
+        return;
+    }
+    let manager = &pool.members[MANAGER];
+    if is_news && post(manager).request(Kind::Any).colour() == Colour::Home && !manager.is_active()
+    {
+        pool.sleep.unpark(MANAGER);
+    }
+    // One after the other: whom we wake invites the next to what it has got.
+    if !pool.sleep.is_anyone_searching()
+        && let Some(id) = post(manager)
+            .for_any()
+            .find(|&id| post::thief(id) != me.index)
+        && post(manager).mailbox.take(id)
+    {
+        debug_assert!(stack.unstolen() > 0);
+        if let Some(colour) = answer(me, desk, id) {
+            post::request(pool, id).let_go(colour);
+            post(manager).mailbox.put(id);
+        }
+    }
+}
+
 /// Answers a request, sends it on, or finds that nobody wants it.
 fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
     let (stack, pool) = (&me.tasks.stack, me.pool());
+    let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
+    let can_answer = stack.unstolen() > 0 || kind == Kind::Any && !desk.tasks.is_empty();
+    if me.index == MANAGER && request.colour() == Colour::RegisteredIdle {
+        // It sleeps for good; and while another looks for work, let it.
+        if !can_answer || pool.sleep.is_anyone_searching() {
+            return;
+        }
+    }
     if !post(me).mailbox.take(id) {
         return;
     }
-    let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
     if thief == me.index {
         // It has gone around for nothing.
         return request.taken_back();
     }
-    let can_answer = stack.unstolen() > 0 || kind == Kind::Any && !desk.tasks.is_empty();
     if !can_answer && kind == Kind::Any && request.is_wanted() {
         return post::pass(pool, me.index, id, situation);
     }
-    let Some(colour) = request.hold() else {
-        return;
-    };
+    if let Some(colour) = answer(me, desk, id) {
+        request.let_go(colour);
+        match kind {
+            Kind::Any => post::pass(pool, me.index, id, situation),
+            Kind::Leap => post(me).mailbox.put(id),
+        }
+    }
+}
+
+/// Answers a request, which is in our hands, or sends it home if nobody wants it.
+/// If there is nothing to answer it with, it is held, and was of this colour.
+fn answer(me: &Member, desk: &mut Desk, id: Id) -> Option<Colour> {
+    let (stack, pool) = (&me.tasks.stack, me.pool());
+    let (kind, request) = (post::kind(id), post::request(pool, id));
+    let colour = request.hold()?;
     // SAFETY: we hold it.
     let count = unsafe {
         request.with(|contents| {
-            if let Some(awaited) = contents.awaited
-                && awaited.is_done()
-            {
+            if contents.awaited.is_some_and(|awaited| awaited.is_done()) {
                 return None;
             }
             contents.tasks.clear();
-            let count = match kind {
-                Kind::Leap => 1,
-                Kind::Any => contents.portion.of(stack.unstolen()).min(MOST_TASKS),
-            };
             if kind == Kind::Any {
                 let portion = contents.portion.of(desk.tasks.len());
                 while contents.tasks.len() < portion
@@ -255,12 +320,9 @@ fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
                 }
             }
             if contents.tasks.is_empty() {
-                stack.give(count.min(stack.unstolen()), |slot| {
-                    contents.tasks.push(Sent {
-                        slot,
-                        owner: me.index,
-                    });
-                });
+                let owner = me.index;
+                let portion = contents.portion.of(stack.unstolen()).min(MOST_TASKS);
+                stack.give(portion, |slot| contents.tasks.push(Sent { slot, owner }));
             }
             Some(contents.tasks.len())
         })
@@ -268,19 +330,14 @@ fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
     match count {
         // What it waits for is done.
         None => request.let_go(Colour::Home),
-        Some(0) => {
-            request.let_go(colour);
-            match kind {
-                Kind::Any => post::pass(pool, me.index, id, situation),
-                Kind::Leap => post(me).mailbox.put(id),
-            }
-        }
+        Some(0) => return Some(colour),
         Some(_) => {
             me.count(Count::Publications);
             request.answer();
-            pool.sleep.unpark(thief);
+            pool.sleep.unpark(post::thief(id));
         }
     }
+    None
 }
 
 /// Sends home the requests of those that wait for this task, which is about to

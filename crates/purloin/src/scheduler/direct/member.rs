@@ -91,6 +91,6 @@ impl<S: Direct> Member<S> {
             },
             || outcome.wait_for(),
         );
-        S::Thieves::waited(self);
+        S::Thieves::turns_away(self);
     }
 }

@@ -7,14 +7,13 @@ use super::finish;
 use super::{Direct, Header, Member, Stack, Stolen, Tasks, Thieves, Token};
 use crate::scheduler::Protocol;
 use crate::sync::Ordering;
-use crate::wait::Search;
+use crate::wait::{Search, Slept};
 
 impl<S: Direct> Protocol for S {
     type Token<'t> = Token<'t, S>;
     type Tasks = Tasks<S>;
     type Stolen = Stolen<S>;
 
-    const DOZES: bool = S::Thieves::DOZES;
     const DETECTS_QUIET: bool = S::Thieves::DETECTS_QUIET;
 
     fn tasks(&self, stack_size: usize, workers: usize) -> io::Result<Tasks<S>> {
@@ -51,8 +50,12 @@ impl<S: Direct> Protocol for S {
         S::Thieves::look(search)
     }
 
-    fn last_look(me: &Member<S>) -> bool {
-        S::Thieves::last_look(me)
+    fn sleep(search: &mut Search<'_, S>) -> Slept {
+        S::Thieves::sleep(search)
+    }
+
+    fn turns_away(me: &Member<S>) {
+        S::Thieves::turns_away(me);
     }
 
     fn last_look_at(me: &Member<S>, holder: &Member<S>) -> bool {

@@ -4,7 +4,7 @@ use super::thieves::{Stolen, Thieves};
 use super::{Direct, Member, Slot, Stack, StateWord};
 use crate::stats::Count;
 use crate::victim::Walk;
-use crate::wait::{Patience, Search};
+use crate::wait::{Patience, Search, Slept};
 
 /// What a thief found.
 pub enum Claim<S: Direct> {
@@ -61,8 +61,6 @@ pub trait Reachable<S: Direct>: Stack<S> {
 pub struct Reaching(());
 
 impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
-    const DOZES: bool = true;
-
     fn answer(member: &Member<S>) {
         if member.tasks.stack.answer() > 0 {
             published(member);
@@ -100,13 +98,24 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
         None
     }
 
-    fn last_look(me: &Member<S>) -> bool {
-        // Each is asked, also after one has been found.
-        let mut found = false;
-        for victim in me.active_others() {
-            found |= has_something_asked_for(victim);
+    fn sleep(search: &mut Search<'_, S>) -> Slept {
+        let me = search.me;
+        let sleep = &me.pool().sleep;
+        if let Some(time) = search.patience.nap()
+            && sleep.is_only_searcher()
+        {
+            sleep.nap(me.index, time);
+            return Slept::Woken;
         }
-        found
+        let time = search.doze();
+        search.sleep(time, || {
+            // Each is asked, also after one has been found.
+            let mut found = false;
+            for victim in me.active_others() {
+                found |= has_something_asked_for(victim);
+            }
+            found
+        })
     }
 
     fn attend(me: &Member<S>, _holder: Option<&Member<S>>) {

@@ -1,14 +1,11 @@
 //! How thieves come by tasks: a policy of each scheduler.
 
 use super::{Direct, Member, Slot, StateWord};
-use crate::wait::{Patience, Search};
+use crate::wait::{Patience, Search, Slept};
 
 /// What an owner owes to thieves, and what thieves do; see [`crate::wait`] for
 /// when.
 pub trait Thieves<S: Direct>: 'static {
-    /// Whether a sleeping thief looks up now and then beside active workers.
-    const DOZES: bool;
-
     /// Whether the scheduler knows when all workers are idle, and says so: see
     /// [`Barrier`](crate::pool::Barrier).
     const DETECTS_QUIET: bool = false;
@@ -33,8 +30,8 @@ pub trait Thieves<S: Direct>: 'static {
     /// Looks for a task, once.
     fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>>;
 
-    /// Looks once more before it sleeps. True if it had better not.
-    fn last_look(me: &Member<S>) -> bool;
+    /// Sleeps, after it has found nothing for a while.
+    fn sleep(search: &mut Search<'_, S>) -> Slept;
 
     // A blocked one.
 
@@ -54,8 +51,8 @@ pub trait Thieves<S: Direct>: 'static {
     /// Looks once more before it sleeps. True if it had better not.
     fn last_look_at(me: &Member<S>, holder: &Member<S>) -> bool;
 
-    /// It does not wait any more.
-    fn waited(_me: &Member<S>) {}
+    /// It does not want tasks any more, or not for a while.
+    fn turns_away(_me: &Member<S>) {}
 
     // Around a stolen task.
 
