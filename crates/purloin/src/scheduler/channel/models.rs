@@ -22,7 +22,7 @@ use crate::wait::sleep::Sleep;
 struct Model {
     stacks: Vec<TaskStack>,
     /// Which of them run something.
-    active: usize,
+    active: AtomicUsize,
     sleep: Sleep,
     barrier: Barrier,
     /// Jobs from outside.
@@ -42,7 +42,7 @@ impl Network for Model {
     }
 
     fn is_active(&self, worker: usize) -> bool {
-        self.active & 1 << worker != 0
+        self.active.load(Ordering::Relaxed) & 1 << worker != 0
     }
 
     fn notify(&self, worker: usize) {
@@ -62,7 +62,7 @@ fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send
         let stack = |_| TaskStack::new(4, workers, Stealing::One).unwrap();
         model(Arc::new(Model {
             stacks: (0..workers).map(stack).collect(),
-            active,
+            active: AtomicUsize::new(active),
             sleep: Sleep::new(workers),
             barrier: Barrier::new(),
             outside: Mutex::new(0),
@@ -411,6 +411,23 @@ fn a_request_at_rest_reaches_the_manager() {
             is_there
         });
         worker.join().unwrap();
+    });
+}
+
+/// One of them sees the other, and so a thief who sleeps for good is not forgotten.
+#[test]
+fn who_begins_to_run_something_finds_those_who_sleep() {
+    check(3, 0, |model| {
+        model.ask(2, MANAGER);
+        let manager = {
+            let model = model.clone();
+            thread::spawn(move || model.poll(MANAGER, Situation::Idle))
+        };
+        model.active.store(0b010, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let is_found = model.post(MANAGER).for_any().next().is_some();
+        manager.join().unwrap();
+        assert!(is_found || !model.post(1).mailbox.is_empty());
     });
 }
 
