@@ -50,6 +50,9 @@ fn list_names_every_kernel_and_scheduler() {
         "api=",
         "direct-stack",
         "victims=",
+        "channel",
+        "steal=",
+        "chase-lev",
         "serial",
         "rayon",
         "chili",
@@ -87,6 +90,12 @@ fn bench_reports_every_cell_as_json() {
         "--scheduler",
         "direct-stack:fields=two,steal-delay=1us",
         "--scheduler",
+        "channel",
+        "--scheduler",
+        "channel:steal=half",
+        "--scheduler",
+        "chase-lev:split=lazy-binary",
+        "--scheduler",
         "rayon",
         "--scheduler",
         "chili",
@@ -100,7 +109,7 @@ fn bench_reports_every_cell_as_json() {
     assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
     let cells = report["cells"].as_array().unwrap();
     // The serial elision has no workers to choose the number of.
-    assert_eq!(cells.len(), 5 * (1 + 8 * 2));
+    assert_eq!(cells.len(), 5 * (1 + 11 * 2));
     for cell in cells {
         assert_eq!(cell["verified"], true, "{cell}");
         assert_eq!(cell["seconds"].as_array().unwrap().len(), 2);
@@ -209,6 +218,8 @@ fn mistakes_are_named_in_one_line_with_what_would_be_right() {
         text.contains("\"none\"") && text.contains("token or free"),
         "{text}"
     );
+    let text = refusal(&["bench", "--scheduler", "channel:steal=two"]);
+    assert!(text.contains("one, half or adaptive"), "{text}");
     let text = refusal(&[
         "bench",
         "--scheduler",

@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(value_name = "KERNEL[=INPUT]", required_unless_present_any = ["table1", "sampling"])]
     kernel: Option<String>,
 
-    /// return-barrier, direct-stack or chase-lev, with options
+    /// return-barrier, direct-stack, channel or chase-lev, with options
     #[arg(
         long,
         value_name = "NAME[:KEY=VALUE,…]",
