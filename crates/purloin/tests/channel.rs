@@ -152,3 +152,29 @@ fn a_job_from_outside_is_shared_whoever_takes_it() {
         });
     }
 }
+
+/// A thief has half of what there was in its hand, and then it is busy.
+#[test]
+fn what_a_busy_thief_has_not_begun_is_for_others() {
+    const LEAF: Duration = Duration::from_millis(500);
+    let pool = pool(6, Stealing::Half);
+    for _ in 0..3 {
+        let (start, left) = (Instant::now(), AtomicUsize::new(0));
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                for _ in 0..5 {
+                    scope.spawn(|_| thread::sleep(Duration::from_millis(1)));
+                }
+                scope.spawn(|_| thread::sleep(LEAF));
+                for _ in 0..200 {
+                    // On five workers 200 ms in all; on one it would be a second.
+                    scope.spawn(|_| {
+                        thread::sleep(Duration::from_millis(5));
+                        add(&left, usize::from(start.elapsed() > LEAF));
+                    });
+                }
+            });
+        });
+        assert_eq!(left.load(Relaxed), 0, "still to do after the leaf");
+    }
+}

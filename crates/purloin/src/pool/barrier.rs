@@ -69,6 +69,14 @@ impl Barrier {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
+    /// The same for one who has just done something for the scheduler to look at,
+    /// in case nobody else has it look.
+    pub(crate) fn is_awaited_by_now(&self) -> bool {
+        // Between that and our look: see `wait_for_end`.
+        fence(Ordering::SeqCst);
+        self.is_awaited()
+    }
+
     /// What was asked for so far, if anyone waits.
     pub(crate) fn awaited(&self) -> Option<u64> {
         self.is_awaited().then(|| lock(&self.inner).asked)

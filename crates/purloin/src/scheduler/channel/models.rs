@@ -9,12 +9,12 @@ use loom::thread;
 
 use super::Slot;
 use super::post::{self, Kind, MANAGER, Network, Post, Situation};
-use super::request::{Colour, Sent};
+use super::request::{Awaited, Colour, Sent};
 use super::stack::TaskStack;
 use super::strategy::Stealing;
 use super::thieves::claim;
 use crate::pool::Barrier;
-use crate::scheduler::direct::{Member, Stack, Taken};
+use crate::scheduler::direct::{Member, Stack, State, StateWord, Taken};
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
 use crate::wait::sleep::Sleep;
 
@@ -108,8 +108,6 @@ impl Model {
                 let (thief, request) = (post::thief(id), post::request(self, id));
                 if thief == me {
                     request.taken_back();
-                } else if stack.unstolen() == 0 && request.is_wanted() {
-                    post::pass(self, me, id, situation);
                 } else if let Some(colour) = request.hold() {
                     if stack.unstolen() == 0 {
                         request.let_go(colour);
@@ -245,6 +243,43 @@ fn no_request_is_overlooked() {
     });
 }
 
+/// Nor by one who has something to answer the first with.
+#[test]
+fn no_request_is_overlooked_by_one_who_answers() {
+    check(3, 0b001, |model| {
+        model.push(0, 0);
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || model.ask(thief, 0))
+        });
+        model.poll(0, Situation::Running);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        let stack = &model.stacks[0];
+        assert!(stack.post.mailbox.is_empty() || stack.is_asked());
+    });
+}
+
+/// Nor by one who lets the floor down to where there is no task that stays any
+/// more.
+#[test]
+fn no_request_is_overlooked_where_slots_are_opened() {
+    check(2, 0b01, |model| {
+        let stack = &model.stacks[0];
+        stack.base().set_live(stack.base().first().wrapping_add(2));
+        stack.close();
+        stack.base().set_live(stack.base().first());
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || model.ask(1, 0))
+        };
+        stack.reopen(stack.base().top());
+        thief.join().unwrap();
+        assert!(stack.is_asked());
+    });
+}
+
 #[test]
 fn a_task_is_run_once_whether_it_is_sent_or_not() {
     check(2, 0b01, |model| {
@@ -332,6 +367,64 @@ fn a_late_leap_takes_nothing_unrelated() {
         model.join(0, slot, 1);
         thief.join().unwrap();
         model.assert_each_ran_once(2);
+    });
+}
+
+/// One may not take it, and gives it back, and another takes it.
+#[test]
+fn a_task_that_is_given_back_has_its_contents() {
+    check(3, 0b001, |model| {
+        let slot = model.stacks[0].base().top() as usize;
+        // Begun before the push, which must reach them by the slot alone.
+        let leap = thread::spawn(move || drop(claim(slot as *mut Slot, 1, || false)));
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || model.begin(2, slot as *mut Slot))
+        };
+        model.push(0, 0);
+        model.send(0);
+        model.join(0, slot as *mut Slot, 0);
+        leap.join().unwrap();
+        thief.join().unwrap();
+        model.assert_each_ran_once(1);
+    });
+}
+
+/// Whoever holds a request may look at what its thief waits for, which lies in a
+/// frame of that one.
+#[test]
+fn what_a_leap_waits_for_outlives_the_look() {
+    check(2, 0b01, |model| {
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || {
+                let (id, own) = (post::id(1, Kind::Leap), model.post(1).request(Kind::Leap));
+                for _ in 0..2 {
+                    let outcome = StateWord::new(State::stolen(0));
+                    if own.colour() == Colour::Home {
+                        // SAFETY: it is home.
+                        unsafe { own.with(|c| c.awaited = Some(Awaited::new(&outcome))) };
+                        own.depart(Colour::Idle);
+                        post::send(&*model, id, 0);
+                    }
+                    post::withdraw(&*model, id);
+                    // As the frame is used for something else.
+                    outcome.set(State::EMPTY, Ordering::Relaxed);
+                }
+            })
+        };
+        let mailbox = &model.post(0).mailbox;
+        for _ in 0..2 {
+            for id in mailbox.iter() {
+                let request = post::request(&*model, id);
+                if mailbox.take(id) && request.hold().is_some() {
+                    // SAFETY: we hold it.
+                    unsafe { request.with(|c| assert!(!c.awaited.unwrap().is_done())) };
+                    request.let_go(Colour::Home);
+                }
+            }
+        }
+        thief.join().unwrap();
     });
 }
 
@@ -483,8 +576,7 @@ impl Model {
             Colour::Home => self.ask(me, MANAGER),
             _ => {
                 if own.want() {
-                    fence(Ordering::SeqCst);
-                    if self.barrier.is_awaited() {
+                    if self.barrier.is_awaited_by_now() {
                         self.sleep.unpark(MANAGER);
                     }
                 } else if own.colour() == Colour::Home {
@@ -527,6 +619,32 @@ fn the_manager_knows_when_all_is_done() {
         };
         model.barrier.wait_for_end(|| model.sleep.unpark(MANAGER));
         model.assert_each_ran_once(1);
+        manager.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// And who waits for it sees what the job has done.
+#[test]
+fn what_was_done_is_seen_by_who_waits() {
+    check(2, 0, |model| {
+        let effect = Arc::new(loom::cell::UnsafeCell::new(0));
+        model.ask(1, MANAGER);
+        model.spawn();
+        let manager = {
+            let model = model.clone();
+            thread::spawn(move || model.manage())
+        };
+        let worker = {
+            let (model, effect) = (model.clone(), effect.clone());
+            thread::spawn(move || {
+                // SAFETY: loom finds a race, if there is one.
+                model.work(1, |_| effect.with_mut(|effect| unsafe { *effect = 1 }));
+            })
+        };
+        model.barrier.wait_for_end(|| model.sleep.unpark(MANAGER));
+        // SAFETY: as above.
+        effect.with(|effect| assert_eq!(unsafe { *effect }, 1));
         manager.join().unwrap();
         worker.join().unwrap();
     });

@@ -251,21 +251,14 @@ pub(super) fn another(
 /// For the manager, while it is idle: whether all others are, and there is
 /// nothing from outside.
 ///
-/// It has every request, and each was an idle worker's before it looked outside
-/// and still is. A thief that had anything to run in between has changed the
-/// colour of its request, and only the manager makes it a registered one again.
+/// Each request was an idle worker's before it looked outside, and still is. A
+/// thief that had anything to run in between has changed the colour of its request,
+/// and only the manager makes it a registered one again.
 pub(super) fn is_quiet(network: &impl Network, nothing_outside: impl FnOnce() -> bool) -> bool {
-    let mut requests = network
-        .post(MANAGER)
-        .for_any()
-        .map(|id| request(network, id));
-    let registered = requests
-        .by_ref()
-        .take_while(|request| request.register())
-        .count();
-    registered == network.workers() - 1
+    let mut requests = (0..network.workers())
+        .filter(|&worker| worker != MANAGER)
+        .map(|worker| network.post(worker).request(Kind::Any));
+    requests.clone().all(Request::register)
         && nothing_outside()
-        && (1..network.workers()).all(|worker| {
-            network.post(worker).request(Kind::Any).colour() == Colour::RegisteredIdle
-        })
+        && requests.all(|request| request.colour() == Colour::RegisteredIdle)
 }

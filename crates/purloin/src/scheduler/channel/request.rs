@@ -187,8 +187,9 @@ impl Request {
     /// Makes it one under way; next it is put into a mailbox.
     pub(super) fn depart(&self, colour: Colour) {
         debug_assert_eq!(self.colour(), Home);
-        // Relaxed: released with the mailbox.
-        self.set(colour, Ordering::Relaxed);
+        // Release: the manager concludes from the colour alone that what the thief
+        // has run is done.
+        self.set(colour, Ordering::Release);
     }
 
     /// It is home again: what it brought has been read.
@@ -228,11 +229,6 @@ impl Request {
 
 /// What is done by who has it in his hands.
 impl Request {
-    /// Whether it is, as far as its holder knows.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.colour() != Update
-    }
-
     /// Begins an answer. None if it is not wanted; then it is home.
     pub(super) fn hold(&self) -> Option<Colour> {
         loop {

@@ -72,6 +72,26 @@ impl TaskStack {
     }
 }
 
+/// How many of the tasks that were sent their owner looks at.
+const MOST_LOOKED_AT: usize = 256;
+
+impl TaskStack {
+    /// Owner: tasks that were sent, and that nobody has begun, the newest first.
+    pub(super) fn unbegun(&self) -> impl Iterator<Item = *mut Slot> {
+        let sent = self.base.position(self.base.bot());
+        let bot = self.base.bot();
+        let slots = (1..=sent.min(MOST_LOOKED_AT)).map(move |i| bot.wrapping_sub(i));
+        slots.filter(|&slot| is_unbegun(slot))
+    }
+}
+
+/// Whether a task was sent, and is there for whoever claims it first.
+pub(super) fn is_unbegun(slot: *mut Slot) -> bool {
+    // Relaxed: whoever claims it looks again.
+    // SAFETY: slots are there as long as the pool.
+    unsafe { &(*slot).header }.get(Ordering::Relaxed) == State::TASK
+}
+
 impl Stack<Channel> for TaskStack {
     #[inline(always)]
     fn base(&self) -> &Base<Channel> {
@@ -119,9 +139,9 @@ impl Stack<Channel> for TaskStack {
             loop {
                 // Acquire: with the thief comes its number, later the result.
                 match state.settled() {
-                    // Acquire, so that nothing of the task moves above.
+                    // Relaxed: nobody else has written to the slot.
                     State::TASK => {
-                        let taken = state.exchange(State::TASK, State::EMPTY, Ordering::Acquire);
+                        let taken = state.exchange(State::TASK, State::EMPTY, Ordering::Relaxed);
                         if taken.is_ok() {
                             break;
                         }
@@ -142,11 +162,8 @@ impl Stack<Channel> for TaskStack {
 
     #[cold]
     fn release(&self, slot: *mut Slot) {
+        // Its state stays DONE until it is sent again.
         self.base.set_top(slot, Ordering::Relaxed);
-        // Release: whoever was sent it once, and comes to it only now, must not
-        // find the old task in it.
-        // SAFETY: `slot` was pushed, so it lies in our memory.
-        unsafe { &(*slot).header }.set(State::EMPTY, Ordering::Release);
         self.base.set_bot(slot);
         self.floor.lower(self.open());
     }

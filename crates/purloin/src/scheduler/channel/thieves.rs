@@ -3,6 +3,7 @@
 use super::mailbox::Id;
 use super::post::{self, Desk, Kind, MANAGER, Network, Post, Situation};
 use super::request::{Awaited, Colour, MOST_TASKS, Request, Sent};
+use super::stack::is_unbegun;
 use super::{Channel, Slot};
 use crate::pool::Shared;
 use crate::scheduler::direct::{self, Stack, State, StateWord, Stolen, Thieves};
@@ -54,7 +55,9 @@ impl Thieves<Channel> for ByMessage {
     }
 
     fn turns_outside(me: &Member) {
-        // First, so that the manager does not believe it idle.
+        // The requests of others must not stay with one who seems idle.
+        poll(me, Situation::Idle);
+        // Before it takes anything, so that the manager does not believe it idle.
         post::withdraw(me.pool(), post::id(me.index, Kind::Any));
     }
 
@@ -84,7 +87,12 @@ impl Thieves<Channel> for ByMessage {
             }
             _ => {
                 if own.want() {
-                    tell_manager(me);
+                    if pool.barrier.is_awaited_by_now() {
+                        pool.sleep.unpark(MANAGER);
+                    }
+                } else if own.colour() == Colour::Home {
+                    // Sent home just now.
+                    ask_anyone(me, Colour::Idle);
                 }
                 None
             }
@@ -270,10 +278,9 @@ fn invite(me: &Member, desk: &mut Desk) {
 fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
     let (stack, pool) = (&me.tasks.stack, me.pool());
     let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
-    let can_answer = stack.unstolen() > 0 || kind == Kind::Any && !desk.tasks.is_empty();
     if me.index == MANAGER && request.colour() == Colour::RegisteredIdle {
         // It sleeps for good; and while another looks for work, let it.
-        if !can_answer || pool.sleep.is_anyone_searching() {
+        if stack.unstolen() == 0 || pool.sleep.is_anyone_searching() {
             return;
         }
     }
@@ -283,9 +290,6 @@ fn serve(me: &Member, desk: &mut Desk, id: Id, situation: Situation) {
     if thief == me.index {
         // It has gone around for nothing.
         return request.taken_back();
-    }
-    if !can_answer && kind == Kind::Any && request.is_wanted() {
-        return post::pass(pool, me.index, id, situation);
     }
     if let Some(colour) = answer(me, desk, id) {
         request.let_go(colour);
@@ -323,6 +327,14 @@ fn answer(me: &Member, desk: &mut Desk, id: Id) -> Option<Colour> {
                 let owner = me.index;
                 let portion = contents.portion.of(stack.unstolen()).min(MOST_TASKS);
                 stack.give(portion, |slot| contents.tasks.push(Sent { slot, owner }));
+                if portion == 0 && kind == Kind::Any {
+                    // Those who were sent them have not come to them yet: they
+                    // are whoever's is the first.
+                    let sent = stack.unbegun().map(|slot| Sent { slot, owner });
+                    contents.tasks.extend(sent.take(MOST_TASKS));
+                    let surplus = contents.tasks.len() - contents.portion.of(contents.tasks.len());
+                    contents.tasks.drain(..surplus);
+                }
             }
             Some(contents.tasks.len())
         })
@@ -420,15 +432,6 @@ fn ask_another(me: &Member) {
     }
 }
 
-/// Its request, which may be with the manager, is an idle worker's again.
-fn tell_manager(me: &Member) {
-    // Between the colour and a look for who waits; he goes the other way around.
-    fence(Ordering::SeqCst);
-    if me.pool().barrier.is_awaited() {
-        me.pool().sleep.unpark(MANAGER);
-    }
-}
-
 /// Puts the tasks that a request has brought on the desk.
 fn receive_tasks(me: &Member) {
     let own = post(me).request(Kind::Any);
@@ -458,12 +461,6 @@ fn take_leap(own: &Request) -> Option<Sent> {
     let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
     own.arrive();
     sent
-}
-
-fn is_unbegun(slot: *mut Slot) -> bool {
-    // Relaxed: whoever claims it looks again.
-    // SAFETY: slots are there as long as the pool.
-    unsafe { &(*slot).header }.get(Ordering::Relaxed) == State::TASK
 }
 
 /// Makes a task that was sent the thief's, if nobody has begun it and, while it is

@@ -285,8 +285,12 @@ impl<S: Direct> Finish<S> {
         let outer = member.timer().turn(Activity::SearchingInJoin);
         while run_escaped(escaped, self.owner, member) {}
         member.pool().sleep.park_until(member.index, || {
+            // Each time before it sleeps: what it runs may use up the wake-up that
+            // comes with a request.
             S::Thieves::attend(member, None);
-            while run_escaped(escaped, self.owner, member) {}
+            while run_escaped(escaped, self.owner, member) {
+                S::Thieves::attend(member, None);
+            }
             // Acquire: what the tasks did happened before the finish ends.
             escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0
         });
