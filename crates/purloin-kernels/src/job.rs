@@ -4,12 +4,16 @@ use std::fmt;
 
 use purloin::Worker;
 
+use crate::barnes_hut::BarnesHut;
 use crate::bpc::{Bpc, BpcLoop};
 use crate::cholesky::Cholesky;
+use crate::fft::Fft;
 use crate::fib::Fib;
 use crate::futures::Futures;
+use crate::jacobi::Jacobi;
 use crate::kernel::{Answer, Description, Input, Kernel};
 use crate::loops::Loops;
+use crate::lud::Lud;
 use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
 use crate::skynet::Skynet;
@@ -58,7 +62,7 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Futures, Loops
+    Futures, Loops, Jacobi, Fft, Lud, BarnesHut
 );
 
 /// A kernel and an input for it.

@@ -29,15 +29,20 @@
 //! Builds without optimisation need several times as much.
 #![deny(missing_docs)]
 
+mod barnes_hut;
 pub mod bpc;
 mod cholesky;
+mod fft;
 pub mod fib;
 pub mod futures;
+mod jacobi;
 mod job;
 mod kernel;
 pub mod loops;
+mod lud;
 pub mod multisort;
 pub mod nqueens;
+mod random;
 pub mod skynet;
 pub mod spc;
 pub mod ssf;

@@ -6,6 +6,7 @@
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Range};
+use crate::random::Random;
 
 /// Below this many elements, sorting and merging are sequential, as in BOTS.
 const SEQUENTIAL: usize = 2048;
@@ -126,7 +127,8 @@ impl Kernel for Multisort {
 
     fn prepare(input: Input) -> Self {
         let len = input[0];
-        let numbers: Vec<u32> = random_numbers().take(len as usize).collect();
+        let mut random = Random::new(0);
+        let numbers: Vec<u32> = (0..len).map(|_| random.number()).collect();
         Multisort {
             fingerprint: Fingerprint::of(&numbers),
             // A copy rather than zeros, so that the system has supplied all of
@@ -177,15 +179,4 @@ impl Fingerprint {
                 .sum(),
         }
     }
-}
-
-/// Marsaglia's xorshift generator with 64 bits of state; the upper half of it.
-fn random_numbers() -> impl Iterator<Item = u32> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    std::iter::repeat_with(move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u32
-    })
 }

@@ -218,3 +218,30 @@ fn loops_of_every_shape_run_all_iterations() {
         ],
     );
 }
+
+#[test]
+fn meshes_relax_the_same_in_whichever_order() {
+    for input in ["3,1", "4,7", "100,10", "257,3"] {
+        let job = Job::parse(&format!("jacobi={input}")).expect("a job");
+        let serially = serially(job);
+        assert_eq!(on(&pool(3), job), serially, "{job}");
+    }
+}
+
+#[test]
+fn transforms_of_every_size_have_an_inverse() {
+    let sizes: Vec<_> = (0..=15).map(|n| (n, (1 << n).to_string())).collect();
+    let sizes: Vec<_> = sizes.iter().map(|(n, size)| (*n, size.as_str())).collect();
+    check("fft", &sizes);
+}
+
+#[test]
+fn matrices_are_the_products_of_their_factors() {
+    check("lud", &[(1, "16"), (2, "32"), (7, "112"), (16, "256")]);
+}
+
+#[test]
+fn bodies_are_pulled_as_by_direct_summation() {
+    let inputs = [("1", "1"), ("2,3", "2"), ("100,5", "100"), ("5000", "5000")];
+    check("barnes-hut", &inputs);
+}

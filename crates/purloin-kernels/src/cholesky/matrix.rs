@@ -1,6 +1,7 @@
 //! Sparse matrices as trees of quadrants.
 
 use super::block::{Block, SIDE};
+use crate::random::Random;
 
 /// A quadrant, or nothing if all of it is zero.
 pub(super) type Quadrant = Option<Box<Node>>;
@@ -85,7 +86,7 @@ impl Matrix {
     /// two are the identity's.
     pub(super) fn random(rows: usize) -> Matrix {
         let side = rows.div_ceil(SIDE).next_power_of_two() * SIDE;
-        let mut random = Random(0x9E37_79B9_7F4A_7C15);
+        let mut random = Random::new(0);
         let mut elements = Vec::new();
         // Larger than the rest of its row together, the diagonal makes the
         // matrix positive definite.
@@ -117,7 +118,7 @@ impl Matrix {
 
     /// Whether this is *l*·*l*ᵀ: both give the same times a random vector.
     pub(super) fn is_square_of(&self, l: &Node) -> bool {
-        let mut random = Random(1);
+        let mut random = Random::new(1);
         let vector: Vec<f64> = (0..self.side)
             .map(|_| random.below(2000) as f64 - 1000.0)
             .collect();
@@ -147,17 +148,5 @@ impl Matrix {
         pairs
             .into_iter()
             .all(|(x, y)| (x - y).abs() <= 1e-9 * scale)
-    }
-}
-
-/// Marsaglia's xorshift generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (((self.0 >> 32) * n as u64) >> 32) as usize
     }
 }

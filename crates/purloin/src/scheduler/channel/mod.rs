@@ -35,27 +35,25 @@
 //! that the request says is for the one who has it in his hands, but for its
 //! **colour**:
 //!
-//! ```text
-//!             send                   count (manager)
-//!   HOME ────────────► IDLE ◄────────────────────────► REGISTERED IDLE
-//!    ▲ │   send ahead   ▲ ▲              send on              │
-//!    │ └──────────► WORKING │ want again (thief)              │ found something
-//!    │                  │   │                                 │ elsewhere (thief)
-//!    │ send home        └───┼───────────► UPDATE ◄────────────┘
-//!    ├──────────────────────┴───────────────┘
-//!    │                  hold                     answer
-//!    │   any but UPDATE ──────────────► HELD ──────────────► ANSWERED
-//!    │                                   │                      │
-//!    └───────────────────────────────────┴──────────────────────┘
-//!              what it was for is done            received
-//! ```
+//! | from | to | by | when |
+//! |---|---|---|---|
+//! | HOME | IDLE | thief | it has nothing to run |
+//! | HOME | WORKING | thief | it asks ahead |
+//! | WORKING, UPDATE | IDLE | thief | it has nothing to run any more |
+//! | IDLE | REGISTERED IDLE | manager | it has nobody to send it to, and counts it |
+//! | REGISTERED IDLE | IDLE | who sends it on | |
+//! | IDLE, WORKING, REGISTERED IDLE | HOME | thief | it takes it back |
+//! | IDLE, WORKING, REGISTERED IDLE | UPDATE | thief | it has got something elsewhere and cannot take it back, as it is on its way |
+//! | UPDATE | HOME | whoever has it in his hands | |
+//! | IDLE, WORKING, REGISTERED IDLE | HELD | whoever has it in his hands | it is about to be answered |
+//! | HELD | ANSWERED | the same | with tasks |
+//! | HELD | what it was | the same | there are none |
+//! | HELD | HOME | the same | what its thief waits for is done |
+//! | ANSWERED | HOME | thief | it has read what came |
 //!
-//! - IDLE: its thief has nothing to run. WORKING: it has, and asks ahead, as its
-//!   last tasks were leaves (see [`strategy`]).
-//! - UPDATE: the thief has got something from outside the pool, and could not take
-//!   the request back, as it was on its way; whoever comes to it sends it home.
-//! - HELD, for a few instructions: so that the thief does not turn away from what
-//!   it is about to get, and that what it waits for may be looked at.
+//! A request is HELD for a few instructions: so that the thief does not turn away
+//! from what it is about to get, and that what it waits for may be looked at. It
+//! asks ahead if its last tasks were leaves, see [`strategy`].
 //!
 //! # Who rests where
 //!
@@ -85,8 +83,9 @@
 //! A slot is EMPTY while it is private, TASK from the time when its address was
 //! sent, then BUSY and STOLEN(thief) when the thief begins it, then DONE. Until it
 //! is begun **its owner may take it back**, and does so if it comes to join with
-//! it. So nobody waits for a task that waits in someone's hand, and a thief may be
-//! sent half of what there is. In this it goes beyond its source.
+//! it; and may **send it again**, to another, if it has nothing else to send. So
+//! nobody waits for a task that waits in someone's hand, and a thief may be sent
+//! half of what there is. In this it goes beyond its source.
 //!
 //! A thief may come to an address late, when its owner has taken back the task and
 //! has another in that slot. If that one was sent, to whomever, the thief may run
@@ -103,8 +102,8 @@
 //! task, which descends from the awaited one as long as that is not done; of those
 //! that it was sent and has not begun, it gives none. The blocked worker may come
 //! to the address late, and so it looks once more, while it holds the slot,
-//! whether what it waits for is done. Who has done the task sends the request home
-//! first.
+//! whether what it waits for is done. Who has run a stolen task first sends home
+//! the requests that have come for it.
 //!
 //! # Why no message is lost
 //!
@@ -114,14 +113,14 @@
 //! the other's side: either the owner finds the request, or the floor stays up.
 //!
 //! **Sleep.** A sender unparks the receiver, a worker that answers the thief; and a
-//! wake-up that comes before the sleep makes it end at once.
+//! wake-up that comes before the sleep makes it end at once. Every sleep is in a
+//! loop that looks into the mailbox first, after whatever it has run.
 //!
 //! # Termination
 //!
 //! The task barrier of a pool ([`Pool::wait`](crate::Pool::wait)) ends when the
-//! manager, itself idle, has the requests of all others, each of the colour IDLE,
-//! which it makes REGISTERED IDLE; then finds nothing outside; and then still finds
-//! all of that colour. A thief that was anything but idle in between has recoloured
+//! manager, itself idle, finds the requests of all others IDLE, and registers them;
+//! then finds nothing outside; and then still finds all REGISTERED IDLE. A thief that was anything but idle in between has recoloured
 //! its request *before* it took something from outside, and had it not been
 //! registered anew by the manager. As a task ends only after all that it has
 //! spawned, idle workers are all that there is to know. Nothing is counted.

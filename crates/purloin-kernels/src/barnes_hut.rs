@@ -1,0 +1,291 @@
+//! Barnes and Hut's n-body simulation: what is far away counts as one body.
+//!
+//! Source: Return barrier, section 3.1 (100,000 bodies), after the program of that
+//! name in the Lonestar suite.
+
+use std::ops::Range;
+
+use purloin::{Serial, Worker};
+
+use crate::kernel::{self, Answer, Description, Input, Inputs, Kernel};
+use crate::random::Random;
+
+type Vector = [f64; 3];
+
+/// A part of space counts as one body where its side is less than this part of its
+/// distance.
+const OPENING: f64 = 0.5;
+
+/// So near, bodies attract each other less: they are no points.
+const SOFTENING: f64 = 1e-3;
+
+const TIME_STEP: f64 = 1e-3;
+
+/// A part of space with so few bodies is not divided.
+const LEAF: usize = 8;
+
+/// One with so few is divided without tasks.
+const FEW: usize = 256;
+
+/// Smaller parts of space are not divided, as bodies may be in one place.
+const DEPTH: u32 = 48;
+
+fn combine(a: Vector, b: Vector, f: impl Fn(f64, f64) -> f64) -> Vector {
+    [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2])]
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    mass: f64,
+    place: Vector,
+    velocity: Vector,
+}
+
+/// A cube of space with bodies in it.
+#[derive(Debug)]
+struct Cell {
+    side: f64,
+    mass: f64,
+    /// The centre of mass.
+    centre: Vector,
+    inside: Inside,
+}
+
+#[derive(Debug)]
+enum Inside {
+    /// Where in the array they are.
+    Bodies(Range<usize>),
+    /// Those that are not empty.
+    Cells(Vec<Cell>),
+}
+
+/// The acceleration by a mass at this distance.
+fn pull(mass: f64, distance: Vector, square: f64) -> Vector {
+    let square = square + SOFTENING * SOFTENING;
+    let factor = mass / (square * square.sqrt());
+    distance.map(|x| factor * x)
+}
+
+fn square(vector: Vector) -> f64 {
+    vector.iter().map(|x| x * x).sum()
+}
+
+impl Cell {
+    /// The cell at this corner, of this side. It sorts its bodies, which begin at
+    /// `first` in the array, by where they are.
+    fn build<W: Worker>(
+        w: W,
+        bodies: &mut [Body],
+        first: usize,
+        corner: Vector,
+        side: f64,
+        depth: u32,
+    ) -> Cell {
+        if bodies.len() <= LEAF || depth == 0 {
+            let masses = bodies.iter().map(|body| (body.mass, body.place));
+            let (mass, centre) = balance(masses);
+            let inside = Inside::Bodies(first..first + bodies.len());
+            return Cell {
+                side,
+                mass,
+                centre,
+                inside,
+            };
+        }
+        let cells = divide(w, bodies, first, corner, side / 2.0, depth - 1, 0);
+        let (mass, centre) = balance(cells.iter().map(|cell| (cell.mass, cell.centre)));
+        let inside = Inside::Cells(cells);
+        Cell {
+            side,
+            mass,
+            centre,
+            inside,
+        }
+    }
+
+    /// The acceleration of a body at this place.
+    fn pull_on(&self, place: Vector, all: &[Body]) -> Vector {
+        let distance = combine(self.centre, place, |a, b| a - b);
+        let square_of_distance = square(distance);
+        match &self.inside {
+            _ if self.side * self.side < OPENING * OPENING * square_of_distance => {
+                pull(self.mass, distance, square_of_distance)
+            }
+            Inside::Cells(cells) => cells.iter().fold([0.0; 3], |sum, cell| {
+                combine(sum, cell.pull_on(place, all), |a, b| a + b)
+            }),
+            Inside::Bodies(range) => directly(&all[range.clone()], place),
+        }
+    }
+}
+
+/// The mass of all these, and its centre.
+fn balance(masses: impl Iterator<Item = (f64, Vector)>) -> (f64, Vector) {
+    let (mass, moment) = masses.fold((0.0, [0.0; 3]), |(all, moment), (mass, place)| {
+        let moment = combine(moment, place, |sum, x| sum + mass * x);
+        (all + mass, moment)
+    });
+    (mass, moment.map(|x| x / mass))
+}
+
+/// The acceleration by each of these bodies.
+fn directly(bodies: &[Body], place: Vector) -> Vector {
+    bodies.iter().fold([0.0; 3], |sum, body| {
+        let distance = combine(body.place, place, |a, b| a - b);
+        let pull = pull(body.mass, distance, square(distance));
+        combine(sum, pull, |a, b| a + b)
+    })
+}
+
+/// The eight cells of this side at a corner, or the half or quarter of them that are
+/// left when space has been divided along the first axes.
+fn divide<W: Worker>(
+    mut w: W,
+    bodies: &mut [Body],
+    first: usize,
+    corner: Vector,
+    side: f64,
+    depth: u32,
+    axis: usize,
+) -> Vec<Cell> {
+    if bodies.is_empty() {
+        return Vec::new();
+    }
+    if axis == corner.len() {
+        return vec![Cell::build(w, bodies, first, corner, side, depth)];
+    }
+    let mut upper = corner;
+    upper[axis] += side;
+    let is_few = bodies.len() <= FEW;
+    let count = partition(bodies, |body| body.place[axis] < upper[axis]);
+    let (low, high) = bodies.split_at_mut(count);
+    let next = axis + 1;
+    let (mut cells, others) = if is_few {
+        (
+            divide(Serial, low, first, corner, side, depth, next),
+            divide(Serial, high, first + count, upper, side, depth, next),
+        )
+    } else {
+        w.join(
+            move |w| divide(w, low, first, corner, side, depth, next),
+            move |w| divide(w, high, first + count, upper, side, depth, next),
+        )
+    };
+    cells.extend(others);
+    cells
+}
+
+/// Moves those for which it is true to the front; returns how many there are.
+fn partition<T>(items: &mut [T], is_first: impl Fn(&T) -> bool) -> usize {
+    let mut first = 0;
+    for i in 0..items.len() {
+        if is_first(&items[i]) {
+            items.swap(first, i);
+            first += 1;
+        }
+    }
+    first
+}
+
+/// The kernel `barnes-hut`.
+#[derive(Debug)]
+pub struct BarnesHut {
+    bodies: Vec<Body>,
+    steps: usize,
+    /// Accelerations at the last step.
+    pulls: Vec<Vector>,
+}
+
+impl BarnesHut {
+    fn step<W: Worker>(&mut self, w: &mut W) {
+        let (bodies, pulls) = (&mut self.bodies, &mut self.pulls);
+        let places = bodies.iter().map(|body| body.place);
+        let ends = |end: f64, f: fn(f64, f64) -> f64| {
+            places.clone().fold([end; 3], |a, b| combine(a, b, f))
+        };
+        let (corner, end) = (
+            ends(f64::INFINITY, f64::min),
+            ends(-f64::INFINITY, f64::max),
+        );
+        let sides = combine(end, corner, |end, corner| end - corner);
+        // So that the last is inside.
+        let side = sides.into_iter().fold(f64::MIN_POSITIVE, f64::max) * (1.0 + f64::EPSILON);
+        let root = w.lend(|w| Cell::build(w, bodies, 0, corner, side, DEPTH));
+        let (root, all) = (&root, &**bodies);
+        w.for_each((all, &mut *pulls), move |(body, pull)| {
+            *pull = root.pull_on(body.place, all);
+        });
+        w.for_each((&mut **bodies, &*pulls), |(body, pull)| {
+            body.velocity = combine(body.velocity, *pull, |v, a| v + TIME_STEP * a);
+            body.place = combine(body.place, body.velocity, |x, v| x + TIME_STEP * v);
+        });
+    }
+}
+
+impl Kernel for BarnesHut {
+    const DESCRIPTION: Description = Description {
+        name: "barnes-hut",
+        about: "the simulation of bodies that attract each other, distant ones together",
+        inputs: Inputs::Numbers(&[
+            kernel::Range {
+                what: "bodies",
+                least: 1,
+                most: 10_000_000,
+                usual: None,
+            },
+            kernel::Range {
+                what: "steps",
+                least: 1,
+                most: 1_000_000,
+                usual: Some(1),
+            },
+        ]),
+        default: "100000",
+    };
+
+    /// A ball that is denser towards its centre, at rest.
+    fn prepare(input: Input) -> Self {
+        let count = input[0] as usize;
+        let mut random = Random::new(count as u64);
+        let mut body = |_| {
+            let mut real = || 2.0 * random.real() - 1.0;
+            let direction = std::iter::repeat_with(|| [real(), real(), real()])
+                .find(|place| (0.01..1.0).contains(&square(*place)))
+                .expect("about every second");
+            Body {
+                mass: 1.0 / count as f64,
+                // The distance, so far spread as volumes are, squared.
+                place: direction.map(|x| x * square(direction).sqrt()),
+                velocity: [0.0; 3],
+            }
+        };
+        BarnesHut {
+            bodies: (0..count).map(&mut body).collect(),
+            steps: input[1] as usize,
+            pulls: vec![[1.0; 3]; count],
+        }
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        for _ in 0..self.steps {
+            self.step(&mut w);
+        }
+        Answer::Number(self.bodies.len() as u64)
+    }
+
+    /// By summation over all bodies, for some.
+    fn verify(&self, answer: &Answer) -> bool {
+        let mut before = self.bodies.clone();
+        for body in &mut before {
+            body.place = combine(body.place, body.velocity, |x, v| x - TIME_STEP * v);
+        }
+        let near = |(body, pull): (&Body, &Vector)| {
+            let expected = directly(&before, body.place);
+            let error = combine(*pull, expected, |a, b| a - b);
+            square(error) <= (0.02 * 0.02) * square(expected) + 1e-18
+        };
+        let pairs = before.iter().zip(&self.pulls);
+        *answer == Answer::Number(before.len() as u64)
+            && pairs.step_by(before.len() / 64 + 1).all(near)
+    }
+}

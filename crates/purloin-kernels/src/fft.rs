@@ -1,0 +1,203 @@
+//! The fast Fourier transform of Cooley and Tukey, by halves.
+//!
+//! Source: Return barrier, section 3.1 (1024 × 1024 points), after the program of
+//! that name in the Cilk distribution.
+
+use std::f64::consts::TAU;
+use std::ops::{Add, Mul, Sub};
+
+use purloin::{Serial, Worker};
+
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
+use crate::random::Random;
+
+/// A complex number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Complex {
+    re: f64,
+    im: f64,
+}
+
+impl Complex {
+    const ZERO: Complex = Complex { re: 0.0, im: 0.0 };
+
+    /// On the unit circle, at this part of a turn.
+    fn turn(part: f64) -> Complex {
+        let (im, re) = (TAU * part).sin_cos();
+        Complex { re, im }
+    }
+
+    fn conjugate(self) -> Complex {
+        Complex {
+            im: -self.im,
+            ..self
+        }
+    }
+
+    /// The larger part of the distance to another.
+    fn distance(self, other: Complex) -> f64 {
+        let difference = self - other;
+        difference.re.abs().max(difference.im.abs())
+    }
+}
+
+impl Add for Complex {
+    type Output = Complex;
+
+    fn add(self, other: Complex) -> Complex {
+        Complex {
+            re: self.re + other.re,
+            im: self.im + other.im,
+        }
+    }
+}
+
+impl Sub for Complex {
+    type Output = Complex;
+
+    fn sub(self, other: Complex) -> Complex {
+        Complex {
+            re: self.re - other.re,
+            im: self.im - other.im,
+        }
+    }
+}
+
+impl Mul for Complex {
+    type Output = Complex;
+
+    fn mul(self, other: Complex) -> Complex {
+        Complex {
+            re: self.re * other.re - self.im * other.im,
+            im: self.re * other.im + self.im * other.re,
+        }
+    }
+}
+
+/// Up to so many points are transformed without tasks.
+const LEAF: usize = 64;
+
+/// From so many points on, their two halves are put together by a parallel loop.
+const MANY: usize = 1 << 13;
+
+/// Transforms `from`, of which every `stride`-th point counts, to `to`. The roots
+/// are those of unity for all the points that there are: `stride` times as many.
+fn transform<W: Worker>(
+    mut w: W,
+    from: &[Complex],
+    stride: usize,
+    roots: &[Complex],
+    to: &mut [Complex],
+) {
+    let (even, odd) = to.split_at_mut(to.len() / 2);
+    if even.is_empty() {
+        odd[0] = from[0];
+        return;
+    }
+    if 2 * odd.len() <= LEAF {
+        transform(Serial, from, 2 * stride, roots, even);
+        transform(Serial, &from[stride..], 2 * stride, roots, odd);
+    } else {
+        let (even, odd) = (&mut *even, &mut *odd);
+        w.join(
+            move |w| transform(w, from, 2 * stride, roots, even),
+            move |w| transform(w, &from[stride..], 2 * stride, roots, odd),
+        );
+    }
+    let butterfly = move |(k, (even, odd)): (usize, (&mut Complex, &mut Complex))| {
+        let turned = roots[k * stride] * *odd;
+        *odd = *even - turned;
+        *even = *even + turned;
+    };
+    if 2 * odd.len() < MANY {
+        (0..).zip(even.iter_mut().zip(odd)).for_each(butterfly);
+    } else {
+        w.for_each((0.., (even, odd)), butterfly);
+    }
+}
+
+/// The kernel `fft`.
+#[derive(Debug)]
+pub struct Fft {
+    points: Vec<Complex>,
+    roots: Vec<Complex>,
+    transformed: Vec<Complex>,
+}
+
+impl Fft {
+    /// The transform at one frequency, from its definition.
+    fn directly(&self, frequency: usize) -> Complex {
+        let len = self.points.len();
+        let turns = (0..len).map(|i| (i * frequency % len) as f64 / len as f64);
+        let terms = self.points.iter().zip(turns);
+        terms.fold(Complex::ZERO, |sum, (point, turn)| {
+            sum + *point * Complex::turn(-turn)
+        })
+    }
+}
+
+impl Kernel for Fft {
+    const DESCRIPTION: Description = Description {
+        name: "fft",
+        about: "the fast Fourier transform of 2^n complex points, by halves",
+        inputs: Inputs::Numbers(&[Range {
+            what: "logarithms",
+            least: 0,
+            most: 26,
+            usual: None,
+        }]),
+        default: "20",
+    };
+
+    fn prepare(input: Input) -> Self {
+        let len = 1 << input[0];
+        let mut random = Random::new(len as u64);
+        let mut point = |_| Complex {
+            re: random.real() - 0.5,
+            im: random.real() - 0.5,
+        };
+        Fft {
+            points: (0..len).map(&mut point).collect(),
+            roots: (0..len / 2)
+                .map(|k| Complex::turn(-(k as f64) / len as f64))
+                .collect(),
+            // Not zeros, so that the system supplies the memory now.
+            transformed: vec![Complex { re: 1.0, im: 1.0 }; len],
+        }
+    }
+
+    fn run<W: Worker>(&mut self, w: W) -> Answer {
+        transform(w, &self.points, 1, &self.roots, &mut self.transformed);
+        Answer::Number(self.transformed.len() as u64)
+    }
+
+    /// By the inverse transform, and at some frequencies by the definition.
+    fn verify(&self, answer: &Answer) -> bool {
+        let len = self.points.len();
+        // The inverse is the transform of the conjugates, conjugated, divided by
+        // their number.
+        let conjugates: Vec<_> = self.transformed.iter().map(|c| c.conjugate()).collect();
+        let mut back = vec![Complex::ZERO; len];
+        transform(Serial, &conjugates, 1, &self.roots, &mut back);
+        let scale = Complex {
+            re: 1.0 / len as f64,
+            im: 0.0,
+        };
+        let is_inverse = self
+            .points
+            .iter()
+            .zip(&back)
+            .all(|(point, back)| point.distance(back.conjugate() * scale) < 1e-12);
+        let is_direct = |frequency: usize| {
+            self.directly(frequency)
+                .distance(self.transformed[frequency])
+                < 1e-9 * len as f64
+        };
+        *answer == Answer::Number(len as u64)
+            && is_inverse
+            && [0, 1, len / 3, len - 1]
+                .map(|f| f % len)
+                .into_iter()
+                .all(is_direct)
+    }
+}

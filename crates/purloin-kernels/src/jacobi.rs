@@ -1,0 +1,107 @@
+//! Jacobi's iteration: each place of a mesh becomes the mean of its neighbours, in
+//! steps with a barrier after each.
+//!
+//! Source: Return barrier, section 3.1 (10 steps on 1024 × 1024 doubles), after the
+//! program of that name in Java's Fork/Join framework.
+
+use purloin::{Worker, chunks_mut};
+
+use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
+use crate::random::Random;
+
+/// The kernel `jacobi`.
+#[derive(Debug)]
+pub struct Jacobi {
+    size: usize,
+    steps: usize,
+    mesh: Vec<f64>,
+    next: Vec<f64>,
+}
+
+/// A mesh whose inner places are numbers from 0 to 1, in a frame of ones.
+fn mesh(size: usize) -> Vec<f64> {
+    let mut random = Random::new(size as u64);
+    let is_inner = |i: usize| (1..size - 1).contains(&i);
+    let places = (0..size * size).map(|place| (place / size, place % size));
+    places
+        .map(|(i, j)| match is_inner(i) && is_inner(j) {
+            true => random.real(),
+            false => 1.0,
+        })
+        .collect()
+}
+
+/// The inner places of row `i` after a step.
+fn relax(size: usize, mesh: &[f64], i: usize, row: &mut [f64]) {
+    let [above, own, below] = [i - 1, i, i + 1].map(|i| &mesh[i * size..(i + 1) * size]);
+    for j in 1..size - 1 {
+        row[j] = 0.25 * (above[j] + below[j] + own[j - 1] + own[j + 1]);
+    }
+}
+
+/// What all numbers come to, each bit for bit: the same in whichever order.
+fn digest(numbers: &[f64]) -> Answer {
+    let digest = numbers.iter().zip(1_u64..);
+    Answer::Number(digest.fold(0, |sum, (number, i)| {
+        sum.wrapping_add(number.to_bits().wrapping_mul(2 * i + 1))
+    }))
+}
+
+impl Kernel for Jacobi {
+    const DESCRIPTION: Description = Description {
+        name: "jacobi",
+        about: "a mesh of doubles in which each becomes the mean of its neighbours, step by step",
+        inputs: Inputs::Numbers(&[
+            Range {
+                what: "rows",
+                least: 3,
+                most: 16384,
+                usual: None,
+            },
+            Range {
+                what: "steps",
+                least: 1,
+                most: 1_000_000,
+                usual: Some(10),
+            },
+        ]),
+        default: "1024",
+    };
+
+    fn prepare(input: Input) -> Self {
+        let size = input[0] as usize;
+        Jacobi {
+            size,
+            steps: input[1] as usize,
+            mesh: mesh(size),
+            next: mesh(size),
+        }
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        let size = self.size;
+        for _ in 0..self.steps {
+            let (mesh, next) = (&self.mesh, &mut self.next[size..size * (size - 1)]);
+            w.for_each((1.., chunks_mut(next, size)), move |(i, row)| {
+                relax(size, mesh, i, row);
+            });
+            std::mem::swap(&mut self.mesh, &mut self.next);
+        }
+        digest(&self.mesh)
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        let (size, mut before, mut after) = (self.size, mesh(self.size), mesh(self.size));
+        for _ in 0..self.steps {
+            for i in 1..size - 1 {
+                for j in 1..size - 1 {
+                    let at = |i: usize, j: usize| before[i * size + j];
+                    let (vertical, horizontal) = (at(i - 1, j) + at(i + 1, j), at(i, j - 1));
+                    after[i * size + j] = 0.25 * (vertical + horizontal + at(i, j + 1));
+                }
+            }
+            std::mem::swap(&mut before, &mut after);
+        }
+        before == self.mesh && *answer == digest(&before)
+    }
+}
