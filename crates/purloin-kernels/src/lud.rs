@@ -47,11 +47,11 @@ impl Block {
     /// Replaces it by the *x* for which *x*·*u* is this; *u* is that of `factors`.
     fn solve_upper(&mut self, factors: &Block) {
         for row in &mut self.0 {
-            for k in 0..SIDE {
-                row[k] /= factors.0[k][k];
+            for (k, pivot) in factors.0.iter().enumerate() {
+                row[k] /= pivot[k];
                 let factor = row[k];
-                for j in k + 1..SIDE {
-                    row[j] -= factor * factors.0[k][j];
+                for (number, pivot) in row.iter_mut().zip(pivot).skip(k + 1) {
+                    *number -= factor * pivot;
                 }
             }
         }
