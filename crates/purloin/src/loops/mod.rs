@@ -89,6 +89,7 @@ where
     T: Send,
 {
     let mut sum = None;
+    pace.begin();
     loop {
         let len = rest.remaining();
         if len == 0 {

@@ -4,7 +4,7 @@ use crate::stats::clock::ticks;
 
 /// How long a block should take: in nanoseconds, or ticks of a time-stamp
 /// counter, of which there are two to five in a nanosecond.
-const BLOCK: u64 = 10_000;
+const BLOCK: u64 = 30_000;
 
 /// Blocks grow by this factor at most: the first iterations may be cheap ones.
 const GROWTH: u64 = 8;
@@ -22,17 +22,24 @@ impl Pace {
         Pace { block: 1, start: 0 }
     }
 
-    /// Begins a block, with so many iterations left; returns its length.
+    /// Begins with the first block of a part of the loop.
     #[inline(always)]
-    pub(super) fn block(&mut self, left: usize) -> usize {
+    pub(super) fn begin(&mut self) {
         self.start = ticks();
+    }
+
+    /// The length of the next block, with so many iterations left.
+    #[inline(always)]
+    pub(super) fn block(&self, left: usize) -> usize {
         left.min(self.block as usize)
     }
 
-    /// Ends it.
+    /// Ends it, and begins the next: one look at the clock is enough.
     #[inline(always)]
     pub(super) fn done(&mut self, count: usize) {
-        self.adapt(count as u64, ticks().wrapping_sub(self.start));
+        let now = ticks();
+        self.adapt(count as u64, now.wrapping_sub(self.start));
+        self.start = now;
     }
 
     fn adapt(&mut self, count: u64, ticks: u64) {
