@@ -82,7 +82,7 @@ fn bench_reports_every_cell_as_json() {
         "--scheduler",
         "return-barrier:api=free",
         "--scheduler",
-        "return-barrier:forced=off",
+        "return-barrier:forced=off,barrier=off",
         "--scheduler",
         "return-barrier:victims=sampling,samples=3",
         "--scheduler",
@@ -350,4 +350,38 @@ fn profile_names_mistakes() {
     refusal(&["profile", "skynet", "--table1"], "uts=T3L");
     refusal(&["profile", "fib=9", "--sampling"], "'fib=9'");
     refusal(&["profile", "--table1", "--sampling"], "--sampling");
+}
+
+#[test]
+fn full_statistics_say_what_steals_cost() {
+    let report = json(&purloin(&[
+        "bench",
+        "--kernel",
+        "fib=22",
+        "--scheduler",
+        "serial",
+        "--scheduler",
+        "return-barrier:barrier=off",
+        "--scheduler",
+        "channel",
+        "--workers",
+        "2",
+        "--runs",
+        "1",
+        "--stats",
+        "full",
+        "--json",
+        "-",
+    ]));
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 3);
+    for cell in cells.iter().filter(|cell| cell["scheduler"] != "serial") {
+        for part in ["dynamic_overhead", "barrier_cost", "free_steal_share"] {
+            let part = cell["stats"][part].as_f64().unwrap();
+            assert!((0.0..=1.0).contains(&part), "{cell}");
+        }
+        assert!(cell["stats"]["steal_ratio"].as_f64().is_some());
+        assert!(cell["stats"]["steal_rate"].as_f64().is_some());
+    }
+    assert!(cells[0]["stats"]["dynamic_overhead"].is_null());
 }

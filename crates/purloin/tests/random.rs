@@ -321,6 +321,11 @@ fn random_programs_agree_without_forced_steals() {
 }
 
 #[test]
+fn random_programs_agree_without_a_barrier() {
+    check_all(ReturnBarrier::default().barrier(false));
+}
+
+#[test]
 fn random_programs_agree_under_the_direct_stack() {
     check_all(DirectStack::<OneField>::new());
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use purloin::{Counted, Pool, Serial, Stats};
+use purloin::{Counted, Pool, Serial, Stats, Times};
 use purloin_kernels::{Answer, Job};
 
 use crate::Failure;
@@ -25,6 +25,38 @@ pub struct Cell {
     pub tasks: u64,
     /// What the workers counted in the median run, where they count.
     pub stats: Option<Stats>,
+    /// What that says of thieves, if it was asked for.
+    pub dynamics: Option<Dynamics>,
+}
+
+/// What steals cost the victims, after Return barrier, section 4.
+#[derive(Clone, Copy, serde::Serialize)]
+pub struct Dynamics {
+    /// Steals, relative to tasks.
+    pub steal_ratio: f64,
+    /// Steals in a millisecond.
+    pub steal_rate: f64,
+    /// The part of the workers' time that victims lose to thieves.
+    pub dynamic_overhead: f64,
+    /// Of that, the part in which they come back to tasks that were public.
+    pub barrier_cost: f64,
+    /// The part of the steals that needed no request.
+    pub free_steal_share: f64,
+}
+
+impl Dynamics {
+    fn of(stats: Stats, times: Times, tasks: u64, seconds: f64, workers: usize) -> Dynamics {
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let steals = stats.steals as f64;
+        let (all, crossing) = (seconds * workers as f64, times.crossing.as_secs_f64());
+        Dynamics {
+            steal_ratio: ratio(steals, tasks as f64),
+            steal_rate: ratio(steals, seconds * 1e3),
+            dynamic_overhead: ratio(times.serving.as_secs_f64() + crossing, all),
+            barrier_cost: ratio(crossing, all),
+            free_steal_share: ratio(stats.free_steals as f64, steals),
+        }
+    }
 }
 
 impl Cell {
@@ -99,6 +131,7 @@ struct Run {
     answer: Answer,
     verified: bool,
     stats: Option<Stats>,
+    times: Option<Times>,
 }
 
 /// Runs one kernel in all cells, round by round, so that a change in the
@@ -152,6 +185,9 @@ pub fn measure(
                 verified: telling.verified,
                 tasks,
                 stats: typical.stats,
+                dynamics: typical.stats.zip(typical.times).map(|(stats, times)| {
+                    Dynamics::of(stats, times, tasks, typical.seconds, kind.workers)
+                }),
                 seconds,
             }
         })
@@ -176,6 +212,7 @@ fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
     let mut instance = job.prepare();
     warm_up(&*runner);
     let before = runner.stats();
+    let times_before = runner.times();
     let start = Instant::now();
     let answer = runner.run(&mut instance);
     let seconds = start.elapsed().as_secs_f64();
@@ -183,11 +220,17 @@ fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
         .stats()
         .zip(before)
         .map(|(after, before)| after - before);
+    let times = runner
+        .times()
+        .zip(times_before)
+        .filter(|_| kind.scheduler.is_timed())
+        .map(|(after, before)| after - before);
     Ok(Run {
         seconds,
         verified: instance.verify(&answer),
         answer,
         stats,
+        times,
     })
 }
 

@@ -50,9 +50,21 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
+    /// What to say of the workers: how much they have stolen, or in full also what it
+    /// cost their victims (which makes each steal dearer by some ten nanoseconds)
+    #[arg(long, value_name = "basic|full", default_value = "basic")]
+    stats: Detail,
+
     /// Write the results as JSON to a file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+}
+
+/// How much to say of the workers.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Detail {
+    Basic,
+    Full,
 }
 
 const DEFAULT_KERNELS: &[&str] = &[
@@ -105,6 +117,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
         .iter()
         .map(|text| text.parse::<Spec>().map_err(Failure::usage))
+        .map(|spec| match args.stats {
+            Detail::Basic => spec,
+            Detail::Full => spec.map(Spec::timed),
+        })
         .collect::<Result<Vec<_>, _>>()?;
     let mut workers = args.workers.clone();
     if workers.is_empty() {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Cell;
+use super::measure::Dynamics;
 use crate::machine::Machine;
 
 /// The whole report.
@@ -33,6 +34,8 @@ struct StatsReport {
     tasks: u64,
     #[serde(flatten)]
     counted: Option<CountedReport>,
+    #[serde(flatten)]
+    dynamics: Option<Dynamics>,
 }
 
 #[derive(Serialize)]
@@ -72,6 +75,7 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
                     publications: stats.publications,
                     sleeps: stats.sleeps,
                 }),
+                dynamics: cell.dynamics,
             },
         }
     }

@@ -58,6 +58,7 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
          below 1 is a gain.\n\
          speed-up: how many times as fast as the same scheduler with one worker."
     )?;
+    dynamics(text, cells, width)?;
     if cells.iter().any(|cell| cell.median() < SHORT) {
         writeln!(
             text,
@@ -71,6 +72,53 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// What steals cost the victims, where that was asked for.
+fn dynamics(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result {
+    if cells.iter().all(|cell| cell.dynamics.is_none()) {
+        return Ok(());
+    }
+    writeln!(text, "\nWhat steals cost, in the median run")?;
+    let mut job = ("", "");
+    for cell in cells {
+        let Some(dynamics) = cell.dynamics else {
+            continue;
+        };
+        if job != (cell.kernel, &cell.input) {
+            job = (cell.kernel, &cell.input);
+            writeln!(
+                text,
+                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>9} {:>8} {:>6}",
+                cell.kernel,
+                cell.input,
+                "scheduler",
+                "workers",
+                "steal ratio",
+                "steals/ms",
+                "overhead",
+                "barrier",
+                "free"
+            )?;
+        }
+        writeln!(
+            text,
+            "  {:<width$} {:>7} {:>11.6} {:>10.2} {:>8.3}% {:>7.3}% {:>5.0}%",
+            cell.scheduler,
+            cell.workers,
+            dynamics.steal_ratio,
+            dynamics.steal_rate,
+            100.0 * dynamics.dynamic_overhead,
+            100.0 * dynamics.barrier_cost,
+            100.0 * dynamics.free_steal_share,
+        )?;
+    }
+    writeln!(
+        text,
+        "\nsteal ratio: steals by tasks. overhead: the part of the workers' time that victims \
+         lose to thieves;\nbarrier: of that, coming back to tasks that were public. free: \
+         steals that needed no request."
+    )
 }
 
 /// Seconds, below which a time says little about the kernel.

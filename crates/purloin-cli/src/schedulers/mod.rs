@@ -47,19 +47,21 @@ pub const SCHEDULERS: &[Description] = &[
         about: "Purloin's default: private tasks, made public when a thief asks, stolen for free",
         has_workers: true,
         start: |workers, options| {
-            let scheduler = ReturnBarrier::default().forced_steals(options.forced);
-            let pool = pool(workers, options, scheduler)?;
+            let pool = pool(workers, options, return_barrier(options))?;
             Ok(match options.free {
                 false => Box::new(pool),
                 true => Box::new(WithoutTokens(pool)),
             })
         },
         profile: Some(|workers, options, cost, kernel| {
-            let scheduler = ReturnBarrier::default().forced_steals(options.forced);
-            profile(builder(workers, options, scheduler), cost, kernel)
+            profile(
+                builder(workers, options, return_barrier(options)),
+                cost,
+                kernel,
+            )
         }),
         options: &[
-            &[&options::API, &options::FORCED],
+            &[&options::API, &options::FORCED, &options::BARRIER],
             options::VICTIM_SELECTION,
             options::EVERY_POOL,
         ],
@@ -148,6 +150,12 @@ pub const SCHEDULERS: &[Description] = &[
 
 const SERIAL: &str = "serial";
 
+fn return_barrier(options: &Options) -> ReturnBarrier {
+    ReturnBarrier::default()
+        .forced_steals(options.forced)
+        .barrier(options.barrier)
+}
+
 /// A pool of Purloin's with these options.
 fn pool<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Result<Pool<S>, String> {
     let pool = builder(workers, options, scheduler).build();
@@ -160,6 +168,7 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
         .stack_size(STACK_SIZE)
         .steal_delay(options.steal_delay)
         .splitting(options.splitting)
+        .timed(options.timed)
         .scheduler(scheduler);
     with_victims(builder, options)
 }
@@ -235,6 +244,16 @@ impl Spec {
     /// The yardstick.
     pub fn serial() -> Spec {
         SERIAL.parse().expect("one of the schedulers")
+    }
+
+    /// The same, with workers that note where their time goes.
+    pub fn timed(mut self) -> Spec {
+        self.options.timed = true;
+        self
+    }
+
+    pub fn is_timed(&self) -> bool {
+        self.options.timed
     }
 
     /// Whether there is a number of workers to choose.

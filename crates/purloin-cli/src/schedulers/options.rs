@@ -10,6 +10,8 @@ pub struct Options {
     /// Joins without a token.
     pub free: bool,
     pub forced: bool,
+    /// Whether the barrier stays.
+    pub barrier: bool,
     pub two_fields: bool,
     pub stealing: Stealing,
     pub sampling: bool,
@@ -21,6 +23,8 @@ pub struct Options {
     pub samples: Option<usize>,
     pub steal_delay: Duration,
     pub splitting: Splitting,
+    /// Whether workers note where their time goes; not for the user to choose here.
+    pub timed: bool,
 }
 
 impl Default for Options {
@@ -28,6 +32,7 @@ impl Default for Options {
         Options {
             free: false,
             forced: true,
+            barrier: true,
             two_fields: false,
             stealing: Stealing::default(),
             sampling: false,
@@ -37,6 +42,7 @@ impl Default for Options {
             samples: None,
             steal_delay: Duration::ZERO,
             splitting: Splitting::default(),
+            timed: false,
         }
     }
 }
@@ -67,6 +73,16 @@ pub const FORCED: Choice = Choice {
     about: "thieves take tasks from a silent victim by force (usual), or wait",
     set: |options, value| {
         options.forced = either(value, "off", "on")?;
+        Some(())
+    },
+};
+
+pub const BARRIER: Choice = Choice {
+    key: "barrier",
+    values: "on or off",
+    about: "tasks below the barrier are stolen for free (usual), or each steal interrupts its victim",
+    set: |options, value| {
+        options.barrier = either(value, "off", "on")?;
         Some(())
     },
 };

@@ -1,6 +1,6 @@
 //! Schedulers whose threads are running.
 
-use purloin::{Pool, Scheduler, Serial, Stats};
+use purloin::{Pool, Scheduler, Serial, Stats, Times};
 use purloin_kernels::{Answer, Instance};
 
 use super::chili::{self, Chili};
@@ -16,9 +16,25 @@ pub trait Runner {
     fn stats(&self) -> Option<Stats> {
         None
     }
+
+    /// Where the time of all its workers has gone so far, if they note that.
+    fn times(&self) -> Option<Times> {
+        None
+    }
+}
+
+fn total(times: Vec<Times>) -> Times {
+    times.into_iter().fold(Times::default(), |mut sum, times| {
+        sum += times;
+        sum
+    })
 }
 
 impl<S: Scheduler> Runner for Pool<S> {
+    fn times(&self) -> Option<Times> {
+        Some(total(self.times()))
+    }
+
     fn run(&self, instance: &mut Instance) -> Answer {
         Pool::run(self, |worker| instance.run(worker))
     }
@@ -32,6 +48,10 @@ impl<S: Scheduler> Runner for Pool<S> {
 pub struct WithoutTokens(pub Pool);
 
 impl Runner for WithoutTokens {
+    fn times(&self) -> Option<Times> {
+        Some(total(self.0.times()))
+    }
+
     fn run(&self, instance: &mut Instance) -> Answer {
         self.0.run(|_| instance.run(Free::on_a_worker()))
     }

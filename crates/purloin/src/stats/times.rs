@@ -31,6 +31,9 @@ pub(crate) struct Timer {
     /// Since when, in ticks.
     since: AtomicU64,
     totals: [AtomicU64; ACTIVITIES],
+    /// Of that, in ticks: answering thieves, and crossing what they have left.
+    serving: AtomicU64,
+    crossing: AtomicU64,
 }
 
 impl Timer {
@@ -41,6 +44,8 @@ impl Timer {
             activity: AtomicUsize::new(Activity::Searching as usize),
             since: AtomicU64::new(ticks()),
             totals: Default::default(),
+            serving: AtomicU64::new(0),
+            crossing: AtomicU64::new(0),
         }
     }
 
@@ -76,9 +81,26 @@ impl Timer {
         }
     }
 
-    /// When an attempt to steal begins.
+    /// When an attempt to steal, or the service for one, begins.
     pub(crate) fn attempt(&self) -> u64 {
         if self.is_on { ticks() } else { 0 }
+    }
+
+    /// Since then the worker has answered a thief.
+    pub(crate) fn served(&self, begin: u64) {
+        self.lose(&self.serving, begin);
+    }
+
+    /// Since then it has come back over tasks that thieves may have, or had.
+    pub(crate) fn crossed(&self, begin: u64) {
+        self.lose(&self.crossing, begin);
+    }
+
+    fn lose(&self, total: &AtomicU64, begin: u64) {
+        if self.is_on {
+            let lost = ticks().saturating_sub(begin);
+            total.store(total.load(Ordering::Relaxed) + lost, Ordering::Relaxed);
+        }
     }
 
     /// The attempt that began then has succeeded: it was a steal, what came
@@ -152,6 +174,8 @@ impl Timer {
                     application_in_join: time(Activity::ApplicationInJoin),
                     stealing_in_join: time(Activity::StealingInJoin),
                     searching_in_join: time(Activity::SearchingInJoin),
+                    serving: to_time(self.serving.load(Ordering::Relaxed) as f64),
+                    crossing: to_time(self.crossing.load(Ordering::Relaxed) as f64),
                 };
             }
             std::hint::spin_loop();
@@ -180,6 +204,13 @@ pub struct Times {
     pub stealing_in_join: Duration,
     /// Waiting.
     pub searching_in_join: Duration,
+    /// Of the times above, that in which it answered thieves, or waited for one to
+    /// take what it was offered (Return barrier, section 4.2).
+    pub serving: Duration,
+    /// Of the times above, that in which it came back to tasks that were public, and
+    /// had to find out whose they were (Return barrier, section 6: the barrier's
+    /// own cost).
+    pub crossing: Duration,
 }
 
 impl Times {
@@ -202,6 +233,8 @@ impl AddAssign for Times {
         self.application_in_join += other.application_in_join;
         self.stealing_in_join += other.stealing_in_join;
         self.searching_in_join += other.searching_in_join;
+        self.serving += other.serving;
+        self.crossing += other.crossing;
     }
 }
 
@@ -223,6 +256,8 @@ impl Sub for Times {
             searching_in_join: self
                 .searching_in_join
                 .saturating_sub(earlier.searching_in_join),
+            serving: self.serving.saturating_sub(earlier.serving),
+            crossing: self.crossing.saturating_sub(earlier.crossing),
         }
     }
 }

@@ -218,6 +218,14 @@ fn post(me: &Member) -> &Post {
 /// The owner looks at the requests that have come, answers those it can, and
 /// sends on the others, unless they rest here.
 fn poll(me: &Member, situation: Situation) {
+    let begin = me.timer().attempt();
+    look_into_mailbox(me, situation);
+    if situation == Situation::Running {
+        me.timer().served(begin);
+    }
+}
+
+fn look_into_mailbox(me: &Member, situation: Situation) {
     let (stack, pool) = (&me.tasks.stack, me.pool());
     let post = post(me);
     let desk = &mut *post.desk();

@@ -44,7 +44,10 @@ impl<S: Direct> Member<S> {
                 return true;
             }
         }
-        match stack.take_back(slot) {
+        let begin = self.timer().attempt();
+        let taken = stack.take_back(slot);
+        self.timer().crossed(begin);
+        match taken {
             Taken::Back => {
                 self.answer();
                 true

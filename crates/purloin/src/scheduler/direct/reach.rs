@@ -62,15 +62,11 @@ pub struct Reaching(());
 
 impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
     fn answer(member: &Member<S>) {
-        if member.tasks.stack.answer() > 0 {
-            published(member);
-        }
+        serve(member, S::Stack::answer);
     }
 
     fn close(member: &Member<S>) {
-        if member.tasks.stack.close() > 0 {
-            published(member);
-        }
+        serve(member, S::Stack::close);
     }
 
     fn askers(member: &Member<S>) -> usize {
@@ -161,10 +157,14 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
     }
 }
 
-/// Wakes a thief for what became public.
-fn published<S: Direct>(member: &Member<S>) {
-    member.count(Count::Publications);
-    member.pool().sleep.published(member.index);
+/// Makes tasks public where thieves have asked, and wakes one for them.
+fn serve<S: Direct>(member: &Member<S>, publish: fn(&S::Stack) -> usize) {
+    let begin = member.timer().attempt();
+    if publish(&member.tasks.stack) > 0 {
+        member.count(Count::Publications);
+        member.pool().sleep.published(member.index);
+    }
+    member.timer().served(begin);
 }
 
 /// The victim with the task nearest to the root, of several.

@@ -115,12 +115,14 @@ use crate::sync::asymmetric;
 #[derive(Clone, Debug)]
 pub struct ReturnBarrier {
     forced_steals: bool,
+    barrier: bool,
 }
 
 impl Default for ReturnBarrier {
     fn default() -> Self {
         ReturnBarrier {
             forced_steals: true,
+            barrier: true,
         }
     }
 }
@@ -133,6 +135,18 @@ impl ReturnBarrier {
         self.forced_steals = allowed;
         self
     }
+
+    /// Whether a victim that was asked leaves the barrier where it is, with a number
+    /// of tasks below it that thieves take for free; true at first.
+    ///
+    /// If not, each steal interrupts its victim: that offers one task, waits until a
+    /// thief has taken it, and goes on. It is there to be compared with.
+    ///
+    /// Source: Return barrier, sections 2.4 and 5.2 (DefaultWS).
+    pub fn barrier(mut self, stays: bool) -> Self {
+        self.barrier = stays;
+        self
+    }
 }
 
 impl Direct for ReturnBarrier {
@@ -141,7 +155,11 @@ impl Direct for ReturnBarrier {
     type Thieves = Reaching;
 
     fn stack(&self, capacity: usize, _workers: usize) -> io::Result<TaskStack> {
-        TaskStack::new(capacity, self.forced_steals && asymmetric::available())
+        TaskStack::new(
+            capacity,
+            self.forced_steals && asymmetric::available(),
+            self.barrier,
+        )
     }
 
     fn enter_thread(member: &Member<Self>) {

@@ -4,13 +4,14 @@
 
 use std::cell::Cell;
 use std::io;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
 use super::ReturnBarrier;
 use crate::scheduler::direct::{self, Base, Claim, Reachable, Stack, State, StateWord, Taken};
 use crate::scheduler::direct::{claim_public, commit};
-use crate::sync::{AtomicUsize, Ordering, asymmetric, fence};
+use crate::sync::{AtomicUsize, Ordering, asymmetric, fence, spin_loop};
 
 type Slot = direct::Slot<ReturnBarrier>;
 
@@ -29,6 +30,9 @@ const _: () = assert!(
 /// to come, but each costs its owner an atomic operation to take back.
 const MOST_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
 
+/// How long a victim without a barrier waits for its thief at most.
+const LONGEST_YIELD: Duration = Duration::from_micros(20);
+
 /// A worker's stack of tasks in place.
 pub struct TaskStack {
     base: Base<ReturnBarrier>,
@@ -39,6 +43,8 @@ pub struct TaskStack {
     published: CachePadded<Cell<*mut Slot>>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
+    /// Whether tasks are public before a thief asks for one more.
+    barrier_stays: bool,
 }
 
 struct Guard {
@@ -56,7 +62,11 @@ unsafe impl Send for TaskStack {}
 
 impl TaskStack {
     /// A stack of `capacity` slots, all free.
-    pub(super) fn new(capacity: usize, forced_steals: bool) -> io::Result<TaskStack> {
+    pub(super) fn new(
+        capacity: usize,
+        forced_steals: bool,
+        barrier_stays: bool,
+    ) -> io::Result<TaskStack> {
         let base = Base::new(capacity)?;
         Ok(TaskStack {
             guard: CachePadded::new(Guard {
@@ -66,6 +76,7 @@ impl TaskStack {
             published: CachePadded::new(Cell::new(base.first())),
             base,
             forced_steals,
+            barrier_stays,
         })
     }
 
@@ -182,7 +193,10 @@ impl Reachable<ReturnBarrier> for TaskStack {
     /// request stands, and the next push answers it.
     #[cold]
     fn answer(&self) -> usize {
-        self.publish(MOST_PUBLISHED)
+        match self.barrier_stays {
+            true => self.publish(MOST_PUBLISHED),
+            false => self.yield_to_thief(),
+        }
     }
 
     /// Closed is what lies below the barrier.
@@ -272,6 +286,25 @@ impl TaskStack {
                 Ordering::Relaxed,
             );
         }
+    }
+
+    /// Offers the oldest task, and waits until a thief has it: the interruption
+    /// that the barrier is there to avoid. Not for ever, as the thief may have lost
+    /// its processor.
+    fn yield_to_thief(&self) -> usize {
+        let count = self.publish(1);
+        if count > 0 {
+            let start = Instant::now();
+            // SAFETY: what was just published lies in our memory.
+            let state = unsafe { &(*self.published.get().wrapping_sub(1)).header };
+            // Relaxed: whose it is, its pop finds out.
+            while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
+                && start.elapsed() < LONGEST_YIELD
+            {
+                spin_loop();
+            }
+        }
+        count
     }
 
     /// Makes so many private tasks public, if a thief has asked, and lowers the
