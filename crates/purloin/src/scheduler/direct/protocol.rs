@@ -80,7 +80,10 @@ impl<S: Direct> Protocol for S {
         let base = tasks.stack.base().top();
         let live = tasks.stack.base().live();
         // The first task that it pushes is one level deeper.
-        let depth = (stolen.depth + 1).wrapping_sub(tasks.stack.base().position(base));
+        let depth = stolen
+            .depth
+            .wrapping_add(1)
+            .wrapping_sub(tasks.stack.base().position(base));
         tasks.depth.store(depth, Ordering::Relaxed);
         S::Thieves::begins(thief);
         // SAFETY: we have the task, run it once, and its owner keeps the slot
