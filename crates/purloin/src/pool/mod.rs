@@ -309,6 +309,19 @@ impl<S: Protocol> Shared<S> {
 
     /// The life of a worker's thread.
     fn serve(&self, index: usize) {
+        /// The panics of programs are caught where tasks are run. One that comes as
+        /// far as this is a mistake of ours, and others would wait for this worker
+        /// for ever.
+        struct AbortOnPanic;
+        impl Drop for AbortOnPanic {
+            fn drop(&mut self) {
+                if std::thread::panicking() {
+                    eprintln!("purloin: a worker has panicked outside of any task");
+                    std::process::abort();
+                }
+            }
+        }
+        let _guard = AbortOnPanic;
         let me = &self.members[index];
         WORKER.set((self.id, index));
         S::enter_thread(me);
