@@ -19,6 +19,7 @@ use crate::nqueens::Nqueens;
 use crate::skynet::Skynet;
 use crate::spc::{Spc, SpcLoop};
 use crate::ssf::Ssf;
+use crate::straggler::Straggler;
 use crate::stress::Stress;
 use crate::tree::Tree;
 use crate::uts::Uts;
@@ -62,7 +63,7 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Futures, Loops, Jacobi, Fft, Lud, BarnesHut
+    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Straggler
 );
 
 /// A kernel and an input for it.

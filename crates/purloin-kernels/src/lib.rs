@@ -46,6 +46,7 @@ mod random;
 pub mod skynet;
 pub mod spc;
 pub mod ssf;
+mod straggler;
 pub mod stress;
 pub mod tree;
 pub mod uts;

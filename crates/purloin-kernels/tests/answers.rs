@@ -200,9 +200,10 @@ fn producers_make_all_their_consumers() {
 }
 
 #[test]
-fn trees_and_futures_give_fibonacci_numbers() {
+fn trees_and_futures_give_what_they_should() {
     check("tree", &[("0,0", "0"), ("1", "1"), ("15,1", "610")]);
     check("futures", &[("0", "0"), ("1", "1"), ("20", "6765")]);
+    check("straggler", &[("0,0", "1"), ("3,5", "6")]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub struct Cell {
     pub tasks: u64,
     /// What the workers counted in the median run, where they count.
     pub stats: Option<Stats>,
-    /// What that says of thieves, if it was asked for.
+    /// What that says of thieves, if it was asked for: of each figure the median.
     pub dynamics: Option<Dynamics>,
 }
 
@@ -45,6 +45,20 @@ pub struct Dynamics {
 }
 
 impl Dynamics {
+    /// Figure by figure. A single run may be disturbed, by the system, at the very
+    /// moment when a thief is served.
+    fn median(runs: &[Dynamics]) -> Option<Dynamics> {
+        let of =
+            |figure: fn(&Dynamics) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
+        (!runs.is_empty()).then(|| Dynamics {
+            steal_ratio: of(|run| run.steal_ratio),
+            steal_rate: of(|run| run.steal_rate),
+            dynamic_overhead: of(|run| run.dynamic_overhead),
+            barrier_cost: of(|run| run.barrier_cost),
+            free_steal_share: of(|run| run.free_steal_share),
+        })
+    }
+
     fn of(stats: Stats, times: Times, tasks: u64, seconds: f64, workers: usize) -> Dynamics {
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let steals = stats.steals as f64;
@@ -174,6 +188,13 @@ pub fn measure(
                 })
                 .expect("at least one run");
             // If one answer is wrong, that is the one to show.
+            let dynamics: Vec<_> = runs
+                .iter()
+                .filter_map(|run| {
+                    let (stats, times) = run.stats.zip(run.times)?;
+                    Some(Dynamics::of(stats, times, tasks, run.seconds, kind.workers))
+                })
+                .collect();
             let telling = runs.iter().find(|run| !run.verified).unwrap_or(typical);
             Cell {
                 kernel: job.kernel(),
@@ -185,9 +206,7 @@ pub fn measure(
                 verified: telling.verified,
                 tasks,
                 stats: typical.stats,
-                dynamics: typical.stats.zip(typical.times).map(|(stats, times)| {
-                    Dynamics::of(stats, times, tasks, typical.seconds, kind.workers)
-                }),
+                dynamics: Dynamics::median(&dynamics),
                 seconds,
             }
         })

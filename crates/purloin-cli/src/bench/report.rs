@@ -48,6 +48,10 @@ struct CountedReport {
     leapfrogs: u64,
     publications: u64,
     sleeps: u64,
+    lendings: u64,
+    spare_tasks: u64,
+    spare_workers: u64,
+    spare_failures: u64,
 }
 
 impl<'r> From<&'r Cell> for CellReport<'r> {
@@ -74,6 +78,10 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
                     leapfrogs: stats.leapfrogs,
                     publications: stats.publications,
                     sleeps: stats.sleeps,
+                    lendings: stats.lendings,
+                    spare_tasks: stats.spare_tasks,
+                    spare_workers: stats.spare_workers,
+                    spare_failures: stats.spare_failures,
                 }),
                 dynamics: cell.dynamics,
             },

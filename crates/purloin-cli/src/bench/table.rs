@@ -79,7 +79,7 @@ fn dynamics(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result
     if cells.iter().all(|cell| cell.dynamics.is_none()) {
         return Ok(());
     }
-    writeln!(text, "\nWhat steals cost, in the median run")?;
+    writeln!(text, "\nWhat steals cost: medians of all runs")?;
     let mut job = ("", "");
     for cell in cells {
         let Some(dynamics) = cell.dynamics else {

@@ -132,7 +132,11 @@ fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
         all += *times;
         // Of many, the sum tells enough.
         if profile.times.len() <= 16 {
-            shares(text, &worker.to_string(), times)?;
+            let name = match worker.checked_sub(profile.workers) {
+                None => worker.to_string(),
+                Some(spare) => format!("spare {spare}"),
+            };
+            shares(text, &name, times)?;
         }
     }
     shares(text, "all", &all)

@@ -61,7 +61,12 @@ pub const SCHEDULERS: &[Description] = &[
             )
         }),
         options: &[
-            &[&options::API, &options::FORCED, &options::BARRIER],
+            &[
+                &options::API,
+                &options::FORCED,
+                &options::BARRIER,
+                &options::SPARES,
+            ],
             options::VICTIM_SELECTION,
             options::EVERY_POOL,
         ],
@@ -87,7 +92,7 @@ pub const SCHEDULERS: &[Description] = &[
             }
         }),
         options: &[
-            &[&options::FIELDS],
+            &[&options::FIELDS, &options::SPARES],
             options::VICTIM_SELECTION,
             options::EVERY_POOL,
         ],
@@ -114,7 +119,11 @@ pub const SCHEDULERS: &[Description] = &[
         profile: Some(|workers, options, cost, kernel| {
             profile(builder(workers, options, ChaseLev::default()), cost, kernel)
         }),
-        options: &[options::VICTIM_SELECTION, options::EVERY_POOL],
+        options: &[
+            &[&options::SPARES],
+            options::VICTIM_SELECTION,
+            options::EVERY_POOL,
+        ],
     },
     Description {
         name: SERIAL,
@@ -170,6 +179,10 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
         .splitting(options.splitting)
         .timed(options.timed)
         .scheduler(scheduler);
+    let builder = match options.spares {
+        Some(spares) => builder.spare_workers(spares),
+        None => builder,
+    };
     with_victims(builder, options)
 }
 

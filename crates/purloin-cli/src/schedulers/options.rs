@@ -23,6 +23,8 @@ pub struct Options {
     pub samples: Option<usize>,
     pub steal_delay: Duration,
     pub splitting: Splitting,
+    /// The most spare workers.
+    pub spares: Option<usize>,
     /// Whether workers note where their time goes; not for the user to choose here.
     pub timed: bool,
 }
@@ -42,6 +44,7 @@ impl Default for Options {
             samples: None,
             steal_delay: Duration::ZERO,
             splitting: Splitting::default(),
+            spares: None,
             timed: false,
         }
     }
@@ -180,6 +183,16 @@ const SPLIT: Choice = Choice {
             _ => return None,
         };
         Some(())
+    },
+};
+
+pub const SPARES: Choice = Choice {
+    key: "spares",
+    values: "a number from 0 to 4096",
+    about: "workers that may take the place of blocked ones (usual: as many as workers)",
+    set: |options, value| {
+        let spares = value.parse().ok()?;
+        (spares <= purloin::Builder::MAX_WORKERS).then(|| options.spares = Some(spares))
     },
 };
 

@@ -1,12 +1,13 @@
 //! Options of a pool.
 
 use std::num::NonZero;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
 use super::inbox::Inbox;
+use super::threads::Threads;
 use super::{Barrier, Error, Member, Pool, Shared};
 use crate::loops::Splitting;
 use crate::scheduler::{ReturnBarrier, Scheduler};
@@ -32,6 +33,7 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 /// ```
 pub struct Builder<S: Scheduler = ReturnBarrier> {
     workers: Option<usize>,
+    spare_workers: Option<usize>,
     stack_size: usize,
     thread_name: Box<dyn Fn(usize) -> String>,
     pinned: bool,
@@ -46,6 +48,7 @@ impl<S: Scheduler> std::fmt::Debug for Builder<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
             .field("workers", &self.workers)
+            .field("spare_workers", &self.spare_workers)
             .field("stack_size", &self.stack_size)
             .field("pinned", &self.pinned)
             .field("steal_delay", &self.steal_delay)
@@ -59,6 +62,7 @@ impl Default for Builder {
     fn default() -> Self {
         Builder {
             workers: None,
+            spare_workers: None,
             stack_size: 16 << 20,
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
             pinned: false,
@@ -88,6 +92,26 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
+    /// How many spare workers there may be; at first as many as workers.
+    ///
+    /// A worker that waits for a stolen task, and has nothing to run that belongs to
+    /// it, lends its processor to a spare worker, which may run anything: as many
+    /// run as there are workers, as long as there is something to do. Only when it
+    /// goes on, one more does, until the next of them has nothing to do. A spare worker's
+    /// thread is started when it is first needed. With 0 the processor is idle
+    /// instead. Under [`Channel`](crate::Channel) there are none.
+    ///
+    /// ```
+    /// use purloin::Pool;
+    ///
+    /// let pool = Pool::builder().workers(2).spare_workers(0).build()?;
+    /// # Ok::<(), purloin::Error>(())
+    /// ```
+    pub fn spare_workers(mut self, spares: usize) -> Self {
+        self.spare_workers = Some(spares);
+        self
+    }
+
     /// The stack of each worker's thread, in bytes; at first 16 MiB. How deep
     /// joins may nest depends on it, as for any recursion: a join takes some
     /// tens of bytes beside the program's own variables, but close to a
@@ -99,7 +123,8 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// The names of the threads, by worker; at first `purloin-0` and so on.
+    /// The names of the threads, by worker, spare ones last; at first `purloin-0`
+    /// and so on.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + 'static) -> Self {
         self.thread_name = Box::new(name);
         self
@@ -107,7 +132,7 @@ impl<S: Scheduler> Builder<S> {
 
     /// Whether worker *i* is bound to the *i*-th processor that the process
     /// may use (and around again if there are more workers). At first not, and
-    /// only on Linux.
+    /// only on Linux. Spare workers run where there is room.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
@@ -162,6 +187,7 @@ impl<S: Scheduler> Builder<S> {
     pub fn scheduler<T: Scheduler>(self, scheduler: T) -> Builder<T> {
         Builder {
             workers: self.workers,
+            spare_workers: self.spare_workers,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             pinned: self.pinned,
@@ -189,22 +215,39 @@ impl<S: Scheduler> Builder<S> {
             return Err(Error::StackSize(stack_size));
         }
         self.victims.check()?;
-        let mut tasks = Vec::new();
+        let spares = match self.spare_workers {
+            _ if !S::LENDS => 0,
+            Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
+            Some(spares) => return Err(Error::SpareWorkers(spares)),
+            None => workers,
+        };
+        let tasks = |_| self.scheduler.tasks(stack_size, workers);
+        let mut all_tasks = Vec::new();
         for worker in 0..workers {
-            tasks.push(
-                self.scheduler
-                    .tasks(stack_size, workers)
-                    .map_err(|source| Error::TaskStack {
-                        worker,
-                        stack_size,
-                        source,
-                    })?,
-            );
+            all_tasks.push(tasks(worker).map_err(|source| Error::TaskStack {
+                worker,
+                stack_size,
+                source,
+            })?);
         }
-        let shared = Arc::new_cyclic(|shared| Shared {
+        // Where the memory is short there are fewer of these.
+        all_tasks.extend((0..spares).map_while(|spare| tasks(spare).ok()));
+        let names: Box<[String]> = (0..all_tasks.len()).map(&self.thread_name).collect();
+        if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
+            return Err(Error::ThreadName { worker });
+        }
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
             // Relaxed: only that it is another each time.
             id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
-            members: tasks
+            sleep: Sleep::new(workers, all_tasks.len() - workers, {
+                let shared = Weak::clone(shared);
+                Box::new(move |worker| match shared.upgrade() {
+                    Some(shared) => Threads::start(shared, worker),
+                    // Nobody is left to wait for it.
+                    None => Ok(()),
+                })
+            }),
+            members: all_tasks
                 .into_iter()
                 .enumerate()
                 .map(|(index, tasks)| {
@@ -212,7 +255,13 @@ impl<S: Scheduler> Builder<S> {
                     Member::new(index, shared.as_ptr(), tasks, walk, self.timed)
                 })
                 .collect(),
-            sleep: Sleep::new(workers),
+            workers,
+            threads: Threads {
+                names,
+                stack_size,
+                pinned: self.pinned,
+                handles: Default::default(),
+            },
             inbox: Inbox::new(),
             barrier: Barrier::new(),
             stopping: AtomicBool::new(false),
@@ -220,28 +269,14 @@ impl<S: Scheduler> Builder<S> {
             splitting: self.splitting,
         });
         // Dropping it ends the workers that it has.
-        let mut pool = Pool {
-            shared,
-            threads: Vec::new(),
-        };
+        let pool = Pool { shared };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
-            let pinned = self.pinned;
-            let thread = thread::Builder::new()
-                .name((self.thread_name)(worker))
-                .stack_size(stack_size)
-                .spawn(move || {
-                    if pinned {
-                        pin(worker);
-                    }
-                    shared.serve(worker);
-                })
-                .map_err(|source| Error::Start {
-                    worker,
-                    stack_size,
-                    source,
-                })?;
-            pool.threads.push(thread);
+            Threads::start(shared, worker).map_err(|source| Error::Start {
+                worker,
+                stack_size,
+                source,
+            })?;
         }
         Ok(pool)
     }
@@ -272,29 +307,3 @@ pub(super) fn available_cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     cores.min(Builder::MAX_WORKERS)
 }
-
-/// Binds this thread to one of the processors that the process may use.
-#[cfg(target_os = "linux")]
-fn pin(worker: usize) {
-    // SAFETY: the sets are plain data of the size that is passed, and the
-    // macros-made-functions only touch bits inside them.
-    unsafe {
-        let size = size_of::<libc::cpu_set_t>();
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size, &mut allowed) != 0 {
-            return;
-        }
-        let bits = 0..libc::CPU_SETSIZE as usize;
-        let processors: Vec<_> = bits.filter(|&p| libc::CPU_ISSET(p, &allowed)).collect();
-        if processors.is_empty() {
-            return;
-        }
-        let mut own: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processors[worker % processors.len()], &mut own);
-        // Without it the worker runs all the same, wherever the system likes.
-        libc::sched_setaffinity(0, size, &own);
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn pin(_worker: usize) {}

@@ -11,6 +11,13 @@ use super::Builder;
 pub enum Error {
     /// No workers, or more than [`Builder::MAX_WORKERS`].
     Workers(usize),
+    /// More spare workers than [`Builder::MAX_WORKERS`].
+    SpareWorkers(usize),
+    /// The name of a thread has a zero byte in it.
+    ThreadName {
+        /// Which worker's.
+        worker: usize,
+    },
     /// The environment variable `PURLOIN_WORKERS` is not a number of workers.
     Environment(String),
     /// A stack size out of range.
@@ -48,6 +55,11 @@ impl fmt::Display for Error {
         match self {
             Error::Workers(0) => write!(f, "workers must be at least 1"),
             Error::Workers(n) => write!(f, "workers must be at most {most}, not {n}"),
+            Error::SpareWorkers(n) => write!(f, "spare_workers must be at most {most}, not {n}"),
+            Error::ThreadName { worker } => write!(
+                f,
+                "thread_name: the name for worker {worker} has a zero byte in it"
+            ),
             Error::Environment(value) => write!(
                 f,
                 "PURLOIN_WORKERS must be a number of workers from 1 to {most}, not {value:?}"

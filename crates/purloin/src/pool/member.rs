@@ -89,6 +89,11 @@ impl<S: Protocol> Member<S> {
         S::run(self, stolen);
     }
 
+    /// Whether it is there for the time when another is blocked.
+    pub(crate) fn is_spare(&self) -> bool {
+        self.index >= self.pool().workers
+    }
+
     pub(crate) fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed)
     }

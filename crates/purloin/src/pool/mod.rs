@@ -6,12 +6,12 @@ mod error;
 mod global;
 mod inbox;
 mod member;
+mod threads;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 pub use barrier::Barrier;
@@ -24,10 +24,11 @@ pub use member::Member;
 
 use crate::loops::Splitting;
 use crate::scheduler::{Protocol, ReturnBarrier, Scheduler, discard};
-use crate::stats::{Stats, Times};
+use crate::stats::{Count, Stats, Times};
 use crate::wait::idle::{self, Work};
 use crate::wait::sleep::Sleep;
 use inbox::Inbox;
+use threads::Threads;
 
 /// A pool of workers that share their tasks by stealing.
 ///
@@ -45,7 +46,6 @@ use inbox::Inbox;
 /// none is cut off.
 pub struct Pool<S: Scheduler = ReturnBarrier> {
     shared: Arc<Shared<S>>,
-    threads: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
@@ -128,9 +128,9 @@ impl<S: Scheduler> Pool<S> {
         self.shared.wait();
     }
 
-    /// The number of workers.
+    /// The number of workers, without spare ones.
     pub fn workers(&self) -> usize {
-        self.shared.members.len()
+        self.shared.workers
     }
 
     /// What the workers have done since the pool was made.
@@ -139,13 +139,17 @@ impl<S: Scheduler> Pool<S> {
         for member in &self.shared.members {
             stats.add(member.counters());
         }
+        stats.spare_workers = self.shared.sleep.spares() as u64;
+        stats.spare_failures = self.shared.sleep.failures() as u64;
         stats
     }
 }
 
 impl<S: Scheduler> Pool<S> {
     /// Where each worker's time has gone since the pool was made; all zero
-    /// unless it was made to be [timed](Builder::timed).
+    /// unless it was made to be [timed](Builder::timed). First come the workers,
+    /// then the spare ones, whose searching does not count: meanwhile their processor
+    /// is that of a blocked worker, which waits.
     ///
     /// Take it before and after, and subtract:
     ///
@@ -161,7 +165,14 @@ impl<S: Scheduler> Pool<S> {
     /// ```
     pub fn times(&self) -> Vec<Times> {
         let members = self.shared.members.iter();
-        members.map(|member| member.timer().read()).collect()
+        let times = |member: &Member<S>| {
+            let mut times = member.timer().read();
+            if member.is_spare() {
+                times.searching = Duration::ZERO;
+            }
+            times
+        };
+        members.map(times).collect()
     }
 }
 
@@ -180,15 +191,7 @@ impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
         self.shared.stop();
-        for thread in self.threads.drain(..) {
-            // A worker that drops the last handle of its own pool cannot wait
-            // for itself; it ends as soon as it is idle.
-            if thread.thread().id() != std::thread::current().id() {
-                // A worker's thread does not panic: every closure of a user
-                // runs inside a catch.
-                let _ = thread.join();
-            }
-        }
+        self.shared.threads.join_all();
     }
 }
 
@@ -208,7 +211,11 @@ thread_local! {
 pub struct Shared<S: Protocol> {
     /// The number of the pool.
     pub(crate) id: u64,
+    /// The workers, then the spare ones.
     pub(crate) members: Box<[Member<S>]>,
+    /// How many are no spare ones.
+    workers: usize,
+    threads: Threads,
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
     pub(crate) barrier: Barrier,
@@ -272,7 +279,12 @@ impl<S: Protocol> Shared<S> {
 
     /// How many of a loop's `rest` iterations a thief is to get, if so many ask.
     pub(crate) fn share_of(&self, rest: usize, askers: usize) -> usize {
-        self.splitting.share(rest, self.members.len(), askers)
+        self.splitting.share(rest, self.workers, askers)
+    }
+
+    /// The spare workers that may be at work.
+    pub(crate) fn spares(&self) -> impl Iterator<Item = &Member<S>> {
+        self.members[self.workers..].iter()
     }
 
     /// The same of a pool that may be gone, unless it has this very thread; its
@@ -304,7 +316,7 @@ impl<S: Protocol> Shared<S> {
 
     fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.sleep.unpark_all();
+        self.sleep.end();
     }
 
     /// The life of a worker's thread.
@@ -325,12 +337,21 @@ impl<S: Protocol> Shared<S> {
         let me = &self.members[index];
         WORKER.set((self.id, index));
         S::enter_thread(me);
+        // The thread of a spare worker is started when it is called.
+        let mut work = match me.is_spare() {
+            true => idle::go_on_finding(me),
+            false => idle::find(me),
+        };
         loop {
-            match idle::find(me) {
+            match work {
                 Work::Injected(job) => me.active(|| job(me)),
                 Work::Stolen(stolen) => me.active(|| me.run_stolen(stolen)),
                 Work::Stop => break,
             }
+            if me.is_spare() {
+                me.count(Count::SpareTasks);
+            }
+            work = idle::find(me);
         }
         // What runs on this thread from here on, destructors of thread-local
         // values, is no worker's: the pool may go.

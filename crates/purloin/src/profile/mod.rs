@@ -188,7 +188,8 @@ pub struct Profile {
     pub wall: Duration,
     /// What the workers did in all those runs.
     pub stats: Stats,
-    /// For each worker, where its time went in all those runs.
+    /// For each worker, and then for each spare one that was needed, where its time
+    /// went in all those runs.
     pub times: Vec<Times>,
 }
 
@@ -367,7 +368,7 @@ struct InParallel {
 
 impl InParallel {
     fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> InParallel {
-        let mut times = vec![Times::default(); pool.workers()];
+        let mut times = vec![Times::default(); pool.times().len()];
         let (mut walls, mut stats) = (Vec::new(), Stats::default());
         // The first run wakes the cores, and does not count.
         program.prepare();
@@ -382,6 +383,10 @@ impl InParallel {
             for ((sum, after), before) in times.iter_mut().zip(after).zip(before) {
                 *sum += after - before;
             }
+        }
+        let unused = |times: &Times| times.total().is_zero();
+        while times.len() > pool.workers() && times.last().is_some_and(unused) {
+            times.pop();
         }
         InParallel {
             median: median(walls.clone()),

@@ -45,6 +45,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// Whether it says when all workers are idle.
     const DETECTS_QUIET: bool;
 
+    /// Whether its blocked workers lend their processors to spare ones.
+    const LENDS: bool;
+
     /// Makes the task pool of one of so many workers, whose stack has `stack_size`
     /// bytes.
     fn tasks(&self, stack_size: usize, workers: usize) -> io::Result<Self::Tasks>;

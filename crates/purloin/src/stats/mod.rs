@@ -27,9 +27,11 @@ pub(crate) enum Count {
     Leapfrogs,
     Publications,
     Sleeps,
+    Lendings,
+    SpareTasks,
 }
 
-const COUNTS: usize = Count::Sleeps as usize + 1;
+const COUNTS: usize = Count::SpareTasks as usize + 1;
 
 /// One worker's counters.
 #[derive(Default)]
@@ -82,6 +84,16 @@ pub struct Stats {
     pub publications: u64,
     /// How often a worker has gone to sleep.
     pub sleeps: u64,
+    /// How often a blocked worker has lent its processor, whether or not a spare
+    /// one had anything to do with it.
+    pub lendings: u64,
+    /// What spare workers have run: tasks stolen, by one that was not blocked, and
+    /// work from outside.
+    pub spare_tasks: u64,
+    /// Spare workers whose threads were started.
+    pub spare_workers: u64,
+    /// Spare workers that could not be started; the pool goes on without them.
+    pub spare_failures: u64,
 }
 
 impl Stats {
@@ -94,6 +106,8 @@ impl Stats {
         self.leapfrogs += counters.get(Count::Leapfrogs);
         self.publications += counters.get(Count::Publications);
         self.sleeps += counters.get(Count::Sleeps);
+        self.lendings += counters.get(Count::Lendings);
+        self.spare_tasks += counters.get(Count::SpareTasks);
     }
 }
 
@@ -107,6 +121,10 @@ impl AddAssign for Stats {
         self.leapfrogs += other.leapfrogs;
         self.publications += other.publications;
         self.sleeps += other.sleeps;
+        self.lendings += other.lendings;
+        self.spare_tasks += other.spare_tasks;
+        self.spare_workers += other.spare_workers;
+        self.spare_failures += other.spare_failures;
     }
 }
 
@@ -124,6 +142,10 @@ impl Sub for Stats {
             leapfrogs: self.leapfrogs - earlier.leapfrogs,
             publications: self.publications - earlier.publications,
             sleeps: self.sleeps - earlier.sleeps,
+            lendings: self.lendings - earlier.lendings,
+            spare_tasks: self.spare_tasks - earlier.spare_tasks,
+            spare_workers: self.spare_workers - earlier.spare_workers,
+            spare_failures: self.spare_failures - earlier.spare_failures,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Patience;
-use super::sleep::Slept;
+use super::sleep::{Sleep, Slept};
 use crate::pool::{Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count};
@@ -11,7 +11,34 @@ use crate::stats::{Activity, Count};
 /// How long a blocked worker sleeps that may not help.
 const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
 
+/// The processor of a blocked worker, as long as another has it.
+pub(crate) struct Lent<'p>(&'p Sleep);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.take_back();
+    }
+}
+
 impl<S: Protocol> Shared<S> {
+    /// Lends the processor of `me`, who is going to sleep.
+    pub(crate) fn lend(&self, me: &Member<S>) -> Option<Lent<'_>> {
+        S::LENDS.then(|| {
+            me.count(Count::Lendings);
+            self.sleep.lend();
+            Lent(&self.sleep)
+        })
+    }
+
+    /// Wakes a sleeper if there is anything to run that the callers, who are going to
+    /// sleep, leave to others.
+    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&Member<S>) -> bool) {
+        if S::LENDS {
+            let others = self.members.iter().filter(|member| !is_ours(member));
+            super::idle::pass_on(self, others);
+        }
+    }
+
     /// Blocks `me` until `is_done`, that is, until the task that `holder` has
     /// stolen has ended, and leapfrogs meanwhile: runs what it takes from the
     /// holder by `help`.
@@ -32,6 +59,7 @@ impl<S: Protocol> Shared<S> {
     ) {
         let outer = me.timer().turn(Activity::SearchingInJoin);
         let mut patience = Patience::new();
+        let mut lent = None;
         // Whether a wake-up for the holder's tasks is ours to pass on.
         let mut woken_for_tasks = false;
         while !is_done() {
@@ -44,6 +72,7 @@ impl<S: Protocol> Shared<S> {
                     if !patience.has_asked() {
                         me.count(Count::FreeSteals);
                     }
+                    drop(lent.take());
                     S::pass_on(holder);
                     woken_for_tasks = false;
                     me.timer().turn(Activity::ApplicationInJoin);
@@ -56,9 +85,6 @@ impl<S: Protocol> Shared<S> {
             if patience.pause() {
                 continue;
             }
-            // Here this worker's processor has nothing to do until the holder
-            // publishes or ends. This is the place where it will be lent to a
-            // spare worker, which may take anything from anyone.
             me.count(Count::Sleeps);
             // One that may not help has nothing to spin for.
             let mut slept = match helps {
@@ -66,6 +92,13 @@ impl<S: Protocol> Shared<S> {
                 false => Slept::TimedOut,
             };
             if wake_me() {
+                // This worker's processor has nothing to do until the holder
+                // publishes or ends. Another may take anything from anyone, and what
+                // the holder has is left to us.
+                lent = lent.or_else(|| self.lend(me));
+                self.look_for_others(|other| {
+                    other.index == holder.index || helps && other.index == me.index
+                });
                 let nap = match helps {
                     true => patience.nap(),
                     // Thieves that ask for what this worker has are answered then.
@@ -89,6 +122,7 @@ impl<S: Protocol> Shared<S> {
             }
             patience.again(slept);
         }
+        drop(lent);
         if woken_for_tasks {
             S::pass_on(holder);
         }

@@ -19,14 +19,25 @@ pub(crate) enum Work<S: Protocol> {
 
 /// Blocks until there is work.
 pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
+    me.pool().sleep.start_searching();
+    go_on_finding(me)
+}
+
+/// The same for a worker that counts as searching already: one whose thread was
+/// started because there is something to do.
+pub(crate) fn go_on_finding<S: Protocol>(me: &Member<S>) -> Work<S> {
     let pool = me.pool();
-    pool.sleep.start_searching();
     let mut search = Search::begin(me);
     loop {
+        if pool.sleep.retire(me.index) {
+            pass_on_all(pool);
+            pool.sleep.rest(me.index);
+            search = Search::begin(me);
+        }
         if let Some(work) = search.look() {
             pool.sleep.stop_searching();
             if let Work::Injected(_) | Work::Stolen(_) = work {
-                pass_on(pool);
+                pass_on_all(pool);
             }
             return work;
         }
@@ -100,8 +111,16 @@ impl<'m, S: Protocol> Search<'m, S> {
 ///
 /// What it has taken may have been the answer to their requests, and tasks may
 /// have become public, or been pushed, while it was expected to come by.
-fn pass_on<S: Protocol>(pool: &Shared<S>) {
-    for member in pool.members.iter().filter(|member| member.is_active()) {
+fn pass_on_all<S: Protocol>(pool: &Shared<S>) {
+    pass_on(pool, pool.members.iter());
+}
+
+/// Wakes a sleeper for what these have to offer, or for work from outside.
+pub(super) fn pass_on<'m, S: Protocol>(
+    pool: &Shared<S>,
+    members: impl Iterator<Item = &'m Member<S>>,
+) {
+    for member in members.filter(|member| member.is_active()) {
         S::pass_on(member);
     }
     if pool.has_injected() {

@@ -45,8 +45,10 @@
 //! millisecond to two, while it still counts as searching: nobody else is
 //! woken, and a larger task waits for two milliseconds at most.
 
+mod bed;
 pub(crate) mod blocked;
 pub(crate) mod idle;
+mod lend;
 #[cfg(all(loom, test))]
 mod models;
 mod patience;

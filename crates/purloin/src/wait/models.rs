@@ -23,7 +23,7 @@ impl Model {
         builder.preemption_bound = Some(3);
         builder.check(move || {
             model(Arc::new(Model {
-                sleep: Sleep::new(3),
+                sleep: Sleep::for_model(3, 0),
                 tasks: AtomicUsize::new(0),
                 requested: AtomicUsize::new(0),
                 active: AtomicUsize::new(0),

@@ -1,30 +1,46 @@
 //! Sleeping and waking. The page above tells the protocol.
 
+use std::io;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence, lock};
+use super::bed::Bed;
+use super::lend::Processors;
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and those that might wake them.
 pub(crate) struct Sleep {
     /// Idle workers that are awake, or napping, and look for work.
-    searching: CachePadded<AtomicUsize>,
+    pub(super) searching: CachePadded<AtomicUsize>,
     /// Idle workers registered as sleepers.
-    asleep: CachePadded<AtomicUsize>,
-    sleepers: Mutex<Vec<Sleeper>>,
+    pub(super) asleep: CachePadded<AtomicUsize>,
+    sleepers: Mutex<Sleepers>,
+    /// See [`Processors::surplus`].
+    pub(super) surplus: CachePadded<AtomicUsize>,
     /// The worker that naps, plus one.
     napper: AtomicUsize,
     beds: Box<[CachePadded<Bed>]>,
+    /// Starts the thread of a worker that has none yet.
+    start: Start,
+}
+
+/// Starts the thread of this worker.
+pub(crate) type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
+
+/// Who sleeps, and who has a processor.
+pub(super) struct Sleepers {
+    pub(super) list: Vec<Sleeper>,
+    pub(super) processors: Processors,
 }
 
 /// A registered sleeper.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Sleeper {
-    worker: usize,
+pub(super) struct Sleeper {
+    pub(super) worker: usize,
     /// A blocked worker sleeps until this one publishes; an idle one until
     /// anyone does.
-    until: Option<usize>,
+    pub(super) until: Option<usize>,
 }
 
 /// How a sleep ended.
@@ -38,65 +54,53 @@ pub enum Slept {
     TimedOut,
 }
 
-/// Where one worker sleeps.
-struct Bed {
-    woken: Mutex<bool>,
-    wake: Condvar,
-    /// Blocked workers registered as sleepers until this one publishes.
-    awaited: AtomicUsize,
-}
-
-impl Bed {
-    fn park(&self) {
-        let mut woken = lock(&self.woken);
-        while !*woken {
-            woken = match self.wake.wait(woken) {
-                Ok(woken) => woken,
-                Err(poisoned) => poisoned.into_inner(),
-            };
-        }
-        *woken = false;
-    }
-
-    /// False if nobody came.
-    #[cfg(not(loom))]
-    fn park_for(&self, time: Duration) -> bool {
-        let woken = lock(&self.woken);
-        let (mut woken, _) = match self.wake.wait_timeout_while(woken, time, |woken| !*woken) {
-            Ok(result) => result,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        std::mem::replace(&mut woken, false)
-    }
-
-    #[cfg(loom)]
-    fn park_for(&self, _: Duration) -> bool {
-        crate::sync::yield_now();
-        false
-    }
-
-    fn unpark(&self) {
-        *lock(&self.woken) = true;
-        self.wake.notify_one();
+impl Sleepers {
+    /// The place of the sleeper to wake for the tasks of worker `of`: one that is
+    /// blocked on it; an idle one, the one that has slept the least; of those that
+    /// have no thread yet, the first.
+    fn to_wake(&self, of: usize) -> Option<usize> {
+        let has_thread = |sleeper: &Sleeper| self.processors.has_thread(sleeper.worker);
+        let last = |wanted: &dyn Fn(&Sleeper) -> bool| self.list.iter().rposition(wanted);
+        last(&|sleeper| sleeper.until == Some(of))
+            .or_else(|| last(&|sleeper| sleeper.until.is_none() && has_thread(sleeper)))
+            .or_else(|| {
+                let idle = self
+                    .list
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, s)| s.until.is_none());
+                idle.min_by_key(|(_, s)| s.worker).map(|(place, _)| place)
+            })
     }
 }
 
 impl Sleep {
-    pub(crate) fn new(workers: usize) -> Sleep {
-        let bed = || {
-            CachePadded::new(Bed {
-                woken: Mutex::new(false),
-                wake: Condvar::new(),
-                awaited: AtomicUsize::new(0),
-            })
-        };
+    /// For so many workers with a thread, and so many spare ones that may be
+    /// started.
+    pub(crate) fn new(workers: usize, spares: usize, start: Start) -> Sleep {
+        let bed = |_| CachePadded::new(Bed::new());
         Sleep {
             searching: CachePadded::new(AtomicUsize::new(0)),
             asleep: CachePadded::new(AtomicUsize::new(0)),
-            sleepers: Mutex::new(Vec::new()),
+            sleepers: Mutex::new(Sleepers {
+                list: Vec::new(),
+                processors: Processors::new(workers, spares),
+            }),
+            surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
-            beds: (0..workers).map(|_| bed()).collect(),
+            beds: (0..workers + spares).map(bed).collect(),
+            start,
         }
+    }
+
+    /// The same where threads start themselves.
+    #[cfg(all(loom, test))]
+    pub(crate) fn for_model(workers: usize, spares: usize) -> Sleep {
+        Sleep::new(workers, spares, Box::new(|_| Ok(())))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Sleepers> {
+        lock(&self.sleepers)
     }
 
     /// The worker `by` has made tasks public: wakes one that may take them,
@@ -139,16 +143,23 @@ impl Sleep {
     /// Wakes one sleeper for the tasks of worker `of`: one that is blocked on
     /// it, as nothing else can help that, or else an idle one.
     pub(crate) fn wake_one(&self, of: usize) {
-        let mut sleepers = lock(&self.sleepers);
-        let found = sleepers
-            .iter()
-            .rposition(|sleeper| sleeper.until == Some(of))
-            .or_else(|| sleepers.iter().rposition(|sleeper| sleeper.until.is_none()));
-        let Some(found) = found else { return };
-        let sleeper = sleepers.swap_remove(found);
-        self.deregister(sleeper);
-        drop(sleepers);
-        self.unpark(sleeper.worker);
+        loop {
+            let mut sleepers = self.lock();
+            let Some(found) = sleepers.to_wake(of) else {
+                return;
+            };
+            let sleeper = sleepers.list.swap_remove(found);
+            self.deregister(sleeper);
+            let has_thread = sleepers.processors.begin(sleeper.worker);
+            drop(sleepers);
+            if has_thread {
+                return self.unpark(sleeper.worker);
+            }
+            match (self.start)(sleeper.worker) {
+                Ok(()) => return,
+                Err(_) => self.could_not_start(),
+            }
+        }
     }
 
     /// Wakes a worker, wherever it sleeps.
@@ -156,14 +167,15 @@ impl Sleep {
         self.beds[worker].unpark();
     }
 
-    /// Wakes every worker.
-    pub(crate) fn unpark_all(&self) {
+    /// Wakes every worker, for good.
+    pub(crate) fn end(&self) {
+        self.lock().processors.end();
         self.beds.iter().for_each(|bed| bed.unpark());
     }
 
     fn register(&self, sleeper: Sleeper) {
-        let mut sleepers = lock(&self.sleepers);
-        sleepers.push(sleeper);
+        let mut sleepers = self.lock();
+        sleepers.list.push(sleeper);
         match sleeper.until {
             None => {
                 self.asleep.fetch_add(1, Ordering::Relaxed);
@@ -173,6 +185,7 @@ impl Sleep {
                 self.beds[of].awaited.fetch_add(1, Ordering::Relaxed);
             }
         }
+        self.settle(&mut sleepers);
         drop(sleepers);
         // Between our registration and our last look for tasks.
         fence(Ordering::SeqCst);
@@ -180,7 +193,7 @@ impl Sleep {
 
     /// Counts for a sleeper that was just taken off the list; an idle one
     /// counts as searching from here, so that no second one is woken.
-    fn deregister(&self, sleeper: Sleeper) {
+    pub(super) fn deregister(&self, sleeper: Sleeper) {
         match sleeper.until {
             None => {
                 self.searching.fetch_add(1, Ordering::Relaxed);
@@ -209,16 +222,33 @@ impl Sleep {
                 None => bed.park(),
             }
         }
-        // Whoever woke us for a task has taken us off the list.
-        let mut sleepers = lock(&self.sleepers);
-        let place = sleepers.iter().position(|other| *other == sleeper);
-        if let Some(place) = place {
-            sleepers.swap_remove(place);
-            self.deregister(sleeper);
-        }
-        match place {
-            Some(_) => slept,
-            None => Slept::WokenForTasks,
+        self.rise(sleeper, slept)
+    }
+
+    /// Ends the sleep of this sleeper, which has just been woken, or else its rest,
+    /// once that is over.
+    pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept) -> Slept {
+        loop {
+            let mut sleepers = self.lock();
+            let place = sleepers.list.iter().position(|other| *other == sleeper);
+            if let Some(place) = place {
+                sleepers.list.swap_remove(place);
+                self.deregister(sleeper);
+                return slept;
+            }
+            // Whoever wakes a sleeper for a task takes it off the list. So does who
+            // needs its processor.
+            if !sleepers.processors.is_resting(sleeper.worker) {
+                return Slept::WokenForTasks;
+            }
+            if sleepers.processors.is_over() {
+                self.searching.fetch_add(1, Ordering::Relaxed);
+                sleepers.processors.give_to(sleeper.worker);
+                return Slept::Woken;
+            }
+            drop(sleepers);
+            self.beds[sleeper.worker].park();
+            slept = Slept::Woken;
         }
     }
 

@@ -63,7 +63,7 @@ fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send
         model(Arc::new(Model {
             stacks: (0..workers).map(stack).collect(),
             active: AtomicUsize::new(active),
-            sleep: Sleep::new(workers),
+            sleep: Sleep::for_model(workers, 0),
             barrier: Barrier::new(),
             outside: Mutex::new(0),
             outside_len: AtomicUsize::new(0),

@@ -37,6 +37,8 @@ impl Network for Shared<Channel> {
 
 impl Thieves<Channel> for ByMessage {
     const DETECTS_QUIET: bool = true;
+    // The manager counts workers.
+    const LENDS: bool = false;
 
     fn answer(member: &Member) {
         poll(member, Situation::Running);

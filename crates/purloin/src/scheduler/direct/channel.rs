@@ -138,7 +138,7 @@ mod models {
             loom::model(move || {
                 let model = Arc::new(Model {
                     channel: Channel::new(),
-                    sleep: Sleep::new(2),
+                    sleep: Sleep::for_model(2, 0),
                     runs: Count::new(0),
                     frees: Count::new(0),
                 });

@@ -283,8 +283,11 @@ impl<S: Direct> Finish<S> {
             return;
         };
         let outer = member.timer().turn(Activity::SearchingInJoin);
+        let pool = member.pool();
         while run_escaped(escaped, self.owner, member) {}
-        member.pool().sleep.park_until(member.index, || {
+        let mut lent = None;
+        pool.sleep.park_until(member.index, || {
+            drop(lent.take());
             // Each time before it sleeps: what it runs may use up the wake-up that
             // comes with a request.
             S::Thieves::attend(member, None);
@@ -292,7 +295,12 @@ impl<S: Direct> Finish<S> {
                 S::Thieves::attend(member, None);
             }
             // Acquire: what the tasks did happened before the finish ends.
-            escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0
+            let is_over = escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0;
+            if !is_over {
+                lent = pool.lend(member);
+                pool.look_for_others(|_| false);
+            }
+            is_over
         });
         member.timer().turn(outer);
     }

@@ -220,7 +220,7 @@ pub(crate) fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Direct<Stack: R
 ) {
     use crate::wait::sleep::Sleep;
     Model::check(3, scheduler, |model| {
-        let sleep = Arc::new(Sleep::new(2));
+        let sleep = Arc::new(Sleep::for_model(2, 0));
         let first = model.push(0);
         model.stack.publish_all();
         let Claim::Stolen(stolen) = model.stack.claim(1, false, || true) else {

@@ -15,6 +15,7 @@ impl<S: Direct> Protocol for S {
     type Stolen = Stolen<S>;
 
     const DETECTS_QUIET: bool = S::Thieves::DETECTS_QUIET;
+    const LENDS: bool = S::Thieves::LENDS;
 
     fn tasks(&self, stack_size: usize, workers: usize) -> io::Result<Tasks<S>> {
         Tasks::new(self, stack_size, workers)

@@ -91,7 +91,9 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
                 return Some(stolen);
             }
         }
-        None
+        let spares = me.pool().spares();
+        let mut spares = spares.filter(|spare| spare.is_active() && spare.index != me.index);
+        spares.find_map(|victim| attempt(me, victim, &mut search.patience))
     }
 
     fn sleep(search: &mut Search<'_, S>) -> Slept {

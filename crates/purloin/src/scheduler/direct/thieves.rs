@@ -10,6 +10,10 @@ pub trait Thieves<S: Direct>: 'static {
     /// [`Barrier`](crate::pool::Barrier).
     const DETECTS_QUIET: bool = false;
 
+    /// Whether blocked workers lend their processors to spare ones; so there may be
+    /// more workers than the scheduler was told of.
+    const LENDS: bool = true;
+
     // The owner's slow paths.
 
     /// Answers those who have asked.

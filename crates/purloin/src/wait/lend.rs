@@ -1,0 +1,193 @@
+//! Lending: the processor of a blocked worker goes on working.
+//!
+//! A pool has as many **processors** as it was asked for workers, and some more
+//! workers than that, the spare ones. Each worker has a processor, or **rests**.
+//! A worker that is blocked, and finds nothing that it may run, **lends** its
+//! processor to one that rests: that becomes an idle worker like any other, asleep
+//! until somebody has a task for it. So to lend costs next to nothing where no task
+//! is waiting, and a spare worker has no thread before it is first woken. When the
+//! blocked one goes on, it **takes back** a processor. If an idle worker
+//! is asleep, it is that one's, which rests from then on without noticing. If all
+//! are at work, there is one too many until the next of them, whichever, falls
+//! idle; it rests.
+//!
+//! # The balance
+//!
+//! What counts is how many workers have a processor, not which: the **balance** is
+//! how many there are too many. To lend makes it one less, to take back one more;
+//! and whenever it changes, or an idle worker falls asleep, it is brought to naught
+//! as far as that goes, by waking the rest of one or by putting one to rest. It
+//! stays below where no spare worker is left: then a processor is idle. All of
+//! this is done with the lock of the sleepers.
+//!
+//! # No wake-up is lost
+//!
+//! Who is lent a processor is registered as a sleeper, and its lender looks on its
+//! behalf, after a fence, for tasks, and asks the others for some: see the page
+//! on [waiting](super). The same again whenever it has dozed. A worker that goes
+//! to rest while it searches passes on, as one does that has found something.
+//!
+//! Source: none; the idea of a blocked worker that leaves its processor to another
+//! is that of scheduler activations and of many a system since.
+
+use super::sleep::{Sleep, Sleeper, Sleepers, Slept};
+use crate::sync::{Ordering, fence};
+
+/// Who has a processor.
+pub(super) struct Processors {
+    /// How many workers have one beyond the number that there is; if negative, how
+    /// many processors nobody has.
+    balance: isize,
+    /// Who has none, and would take one, the next at the end.
+    resting: Vec<usize>,
+    /// Workers below this one have a thread.
+    threads: usize,
+    /// Spare workers whose thread could not be started.
+    failures: usize,
+    /// How many are no spare ones.
+    workers: usize,
+    /// Nobody rests any more.
+    is_over: bool,
+}
+
+impl Processors {
+    pub(super) fn new(workers: usize, spares: usize) -> Processors {
+        Processors {
+            balance: 0,
+            resting: (workers..workers + spares).rev().collect(),
+            threads: workers,
+            failures: 0,
+            workers,
+            is_over: false,
+        }
+    }
+
+    pub(super) fn has_thread(&self, worker: usize) -> bool {
+        worker < self.threads
+    }
+
+    /// A worker is to wake up. False if it has no thread yet, which the caller
+    /// starts. As these are woken in order, none is left out.
+    pub(super) fn begin(&mut self, worker: usize) -> bool {
+        let had_thread = self.has_thread(worker);
+        self.threads = self.threads.max(worker + 1);
+        had_thread
+    }
+
+    pub(super) fn is_resting(&self, worker: usize) -> bool {
+        self.resting.contains(&worker)
+    }
+
+    /// A worker rests no longer.
+    pub(super) fn give_to(&mut self, worker: usize) {
+        self.resting.retain(|&other| other != worker);
+        self.balance += 1;
+    }
+
+    pub(super) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+impl Sleep {
+    /// A blocked worker leaves its processor to another. It must look for work
+    /// now, on behalf of that one, which is asleep.
+    pub(crate) fn lend(&self) {
+        self.add_to_balance(-1);
+        // Between the registration of the borrower and the look.
+        fence(Ordering::SeqCst);
+    }
+
+    /// It goes on.
+    pub(crate) fn take_back(&self) {
+        self.add_to_balance(1);
+    }
+
+    fn add_to_balance(&self, processors: isize) {
+        let mut sleepers = self.lock();
+        sleepers.processors.balance += processors;
+        self.settle(&mut sleepers);
+    }
+
+    /// Brings the balance to naught, as far as that goes.
+    pub(super) fn settle(&self, sleepers: &mut Sleepers) {
+        let Sleepers { list, processors } = sleepers;
+        while processors.balance < 0
+            && let Some(worker) = processors.resting.pop()
+        {
+            list.push(Sleeper {
+                worker,
+                until: None,
+            });
+            self.asleep.fetch_add(1, Ordering::Relaxed);
+            processors.balance += 1;
+        }
+        // Rather spare workers than others.
+        while processors.balance > 0
+            && !processors.is_over
+            && let Some(place) = (0..list.len())
+                .filter(|&place| list[place].until.is_none())
+                .max_by_key(|&place| list[place].worker)
+        {
+            let sleeper = list.swap_remove(place);
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+            processors.resting.push(sleeper.worker);
+            processors.balance -= 1;
+        }
+        let surplus = processors.balance.max(0);
+        self.surplus.store(surplus as usize, Ordering::Relaxed);
+    }
+
+    /// Puts an idle worker that searches to rest, if there is no processor for it.
+    /// Then others have counted on it in vain, and it must see that they need not.
+    pub(crate) fn retire(&self, worker: usize) -> bool {
+        // Relaxed: at a glance. The lock orders.
+        if self.surplus.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut sleepers = self.lock();
+        let processors = &mut sleepers.processors;
+        if processors.balance <= 0 || processors.is_over {
+            return false;
+        }
+        processors.resting.push(worker);
+        processors.balance -= 1;
+        self.settle(&mut sleepers);
+        drop(sleepers);
+        self.stop_searching();
+        true
+    }
+
+    /// Rests, until there is a processor and something to do; the worker then counts
+    /// as searching.
+    pub(crate) fn rest(&self, worker: usize) {
+        let until = None;
+        self.rise(Sleeper { worker, until }, Slept::Woken);
+    }
+
+    /// A worker that was to wake up has got no thread.
+    pub(super) fn could_not_start(&self) {
+        let mut sleepers = self.lock();
+        sleepers.processors.failures += 1;
+        sleepers.processors.balance -= 1;
+        self.settle(&mut sleepers);
+        drop(sleepers);
+        // It counted as searching. Its waker tries the next.
+        self.stop_searching();
+    }
+
+    /// How many spare workers have a thread.
+    pub(crate) fn spares(&self) -> usize {
+        let processors = &self.lock().processors;
+        processors.threads - processors.workers - processors.failures
+    }
+
+    /// How many have none, as it could not be started.
+    pub(crate) fn failures(&self) -> usize {
+        self.lock().processors.failures
+    }
+}
