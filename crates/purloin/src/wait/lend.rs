@@ -180,6 +180,14 @@ impl Sleep {
         self.stop_searching();
     }
 
+    /// Whether as many have a processor as there are, so many rest, and nobody is
+    /// registered as a sleeper.
+    #[cfg(all(loom, test))]
+    pub(super) fn is_settled(&self, resting: usize) -> bool {
+        let Sleepers { list, processors } = &*self.lock();
+        processors.balance == 0 && processors.resting.len() == resting && list.is_empty()
+    }
+
     /// How many spare workers have a thread.
     pub(crate) fn spares(&self) -> usize {
         let processors = &self.lock().processors;
@@ -189,5 +197,73 @@ impl Sleep {
     /// How many have none, as it could not be started.
     pub(crate) fn failures(&self) -> usize {
         self.lock().processors.failures
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn who_falls_asleep_beside_a_surplus_rests() {
+        let sleep = Sleep::new(2, 1, Box::new(|_| Ok(())));
+        sleep.lend();
+        sleep.wake_one(0);
+        assert_eq!(sleep.spares(), 1);
+        sleep.take_back();
+        assert!(sleep.retire_would_succeed());
+        sleep.start_searching();
+        sleep.sleep_idle(1, None, || {
+            assert!(sleep.lock().processors.is_resting(1));
+            assert!(!sleep.retire_would_succeed());
+            sleep.end();
+            false
+        });
+    }
+
+    #[test]
+    fn who_sleeps_rests_without_noticing() {
+        let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
+        sleep.lend();
+        assert_eq!(sleep.idle(), 1);
+        assert!(sleep.lock().processors.is_resting(2));
+        sleep.take_back();
+        assert_eq!(sleep.idle(), 0);
+        assert!(sleep.lock().processors.is_resting(1));
+        // It never had anything to do.
+        assert_eq!(sleep.spares(), 0);
+    }
+
+    #[test]
+    fn the_next_is_tried_where_one_cannot_be_started() {
+        let start = |worker| match worker {
+            3 => Ok(()),
+            _ => Err(io::ErrorKind::OutOfMemory.into()),
+        };
+        let sleep = Sleep::new(1, 3, Box::new(start));
+        sleep.lend();
+        sleep.injected();
+        assert_eq!((sleep.spares(), sleep.failures()), (1, 2));
+        assert!(sleep.is_only_searcher());
+    }
+
+    #[test]
+    fn a_processor_stays_idle_where_none_can_be_started() {
+        let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
+        sleep.lend();
+        sleep.injected();
+        assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
+        assert_eq!(sleep.idle(), 0);
+        sleep.take_back();
+        // Nobody is one too many.
+        assert!(!sleep.retire_would_succeed());
+    }
+
+    impl Sleep {
+        fn retire_would_succeed(&self) -> bool {
+            self.surplus.load(Ordering::Relaxed) > 0
+        }
     }
 }

@@ -93,10 +93,12 @@ impl Sleep {
         }
     }
 
-    /// The same where threads start themselves.
+    /// The same where all threads are started beforehand.
     #[cfg(all(loom, test))]
     pub(crate) fn for_model(workers: usize, spares: usize) -> Sleep {
-        Sleep::new(workers, spares, Box::new(|_| Ok(())))
+        let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
+        sleep.lock().processors.begin(workers + spares - 1);
+        sleep
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Sleepers> {

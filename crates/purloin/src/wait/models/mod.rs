@@ -3,6 +3,8 @@
 //! A lost one would leave a thread parked for ever, which loom reports as a
 //! deadlock.
 
+mod lending;
+
 use loom::sync::Arc;
 use loom::thread;
 
@@ -15,18 +17,31 @@ struct Model {
     tasks: AtomicUsize,
     requested: AtomicUsize,
     active: AtomicUsize,
+    /// How many tasks have been run.
+    done: AtomicUsize,
 }
 
 impl Model {
     fn check(model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
+        Model::check_with(3, 0, 3, model);
+    }
+
+    /// The same with spare workers, and as many preemptions at most.
+    fn check_with(
+        workers: usize,
+        spares: usize,
+        preemptions: usize,
+        model: impl Fn(Arc<Model>) + Sync + Send + 'static,
+    ) {
         let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
+        builder.preemption_bound = Some(preemptions);
         builder.check(move || {
             model(Arc::new(Model {
-                sleep: Sleep::for_model(3, 0),
+                sleep: Sleep::for_model(workers, spares),
                 tasks: AtomicUsize::new(0),
                 requested: AtomicUsize::new(0),
                 active: AtomicUsize::new(0),
+                done: AtomicUsize::new(0),
             }));
         });
     }
@@ -56,6 +71,11 @@ impl Model {
             });
         }
         self.sleep.stop_searching();
+        self.pass_on();
+    }
+
+    /// On behalf of those who sleep.
+    fn pass_on(&self) {
         if self.sleep.has_sleepers(0) && self.has_tasks() {
             self.sleep.published(0);
         }

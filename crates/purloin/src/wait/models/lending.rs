@@ -1,0 +1,158 @@
+//! Models of lending a processor and of taking it back.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::Model;
+use crate::sync::Ordering;
+
+/// The blocked worker.
+const LENDER: usize = 0;
+
+impl Model {
+    /// An idle worker until the pool stops, as in [`crate::wait::idle`], without
+    /// the spinning. It runs tasks, of which there are so many in all.
+    fn serve(&self, me: usize, tasks: usize) {
+        while self.done.load(Ordering::Relaxed) < tasks {
+            if self.sleep.retire(me) {
+                self.pass_on();
+                self.sleep.rest(me);
+            } else if self.take() {
+                self.sleep.stop_searching();
+                self.pass_on();
+                if self.done.fetch_add(1, Ordering::Relaxed) + 1 == tasks {
+                    self.sleep.end();
+                }
+                self.sleep.start_searching();
+            } else {
+                self.sleep.sleep_idle(me, None, || {
+                    self.has_tasks() || self.done.load(Ordering::Relaxed) == tasks
+                });
+            }
+        }
+        self.sleep.stop_searching();
+    }
+
+    fn lend(&self) {
+        self.sleep.lend();
+        self.pass_on();
+    }
+}
+
+fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> {
+    let model = model.clone();
+    thread::spawn(move || {
+        model.sleep.rest(me);
+        model.serve(me, tasks);
+    })
+}
+
+#[test]
+fn a_publication_finds_the_borrower() {
+    Model::check_with(1, 1, 3, |model| {
+        let spare = spare(&model, 1, 1);
+        let lender = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.lend();
+                let is_done = || model.done.load(Ordering::Relaxed) == 1;
+                model.sleep.park_until(LENDER, is_done);
+                model.sleep.take_back();
+            })
+        };
+        model.publish(1);
+        lender.join().unwrap();
+        spare.join().unwrap();
+    });
+}
+
+#[test]
+fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
+    Model::check_with(1, 1, 3, |model| {
+        let spare = spare(&model, 1, 1);
+        let lender = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.lend();
+                model.sleep.take_back();
+                model.sleep.start_searching();
+                model.serve(LENDER, 1);
+            })
+        };
+        model.publish(1);
+        lender.join().unwrap();
+        spare.join().unwrap();
+    });
+}
+
+#[test]
+fn one_processor_is_enough_for_two_tasks() {
+    Model::check_with(1, 1, 2, |model| {
+        let spare = spare(&model, 1, 2);
+        let lender = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.lend();
+                let was_helped = || model.done.load(Ordering::Relaxed) > 0;
+                while !was_helped() {
+                    thread::yield_now();
+                }
+                model.sleep.take_back();
+                // Idle at once, beside the borrower: one of them rests.
+                model.sleep.start_searching();
+                model.serve(LENDER, 2);
+            })
+        };
+        model.publish(1);
+        model.publish(1);
+        lender.join().unwrap();
+        spare.join().unwrap();
+    });
+}
+
+/// A publisher wakes nobody where one searches who is about to rest.
+#[test]
+fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
+    Model::check_with(2, 1, 3, |model| {
+        // One that was called, and is not needed any more.
+        model.sleep.lend();
+        model.sleep.wake_one(0);
+        model.sleep.take_back();
+        let spare = {
+            let model = model.clone();
+            thread::spawn(move || {
+                assert!(model.sleep.retire(2));
+                model.pass_on();
+            })
+        };
+        let blocked = {
+            let model = model.clone();
+            thread::spawn(move || {
+                while !model.take() {
+                    model.sleep.sleep_blocked(1, 0, None, || model.has_tasks());
+                }
+            })
+        };
+        model.publish(1);
+        spare.join().unwrap();
+        blocked.join().unwrap();
+    });
+}
+
+#[test]
+fn what_was_lent_is_all_given_back() {
+    Model::check_with(2, 1, 3, |model| {
+        let lenders = [0, 1].map(|_| {
+            let model = model.clone();
+            thread::spawn(move || {
+                // The second finds no borrower.
+                model.sleep.lend();
+                model.sleep.take_back();
+            })
+        });
+        for lender in lenders {
+            lender.join().unwrap();
+        }
+        assert!(model.sleep.is_settled(1));
+    });
+}
