@@ -167,7 +167,7 @@ impl Stack<ChaseLev> for TaskStack {
     #[inline(always)]
     fn pop(&self, slot: *mut Slot) -> bool {
         self.base.set_top(slot, Ordering::Relaxed);
-        self.floor.is_below(slot) && self.deque.0.pop().is_some()
+        self.floor.is_above(slot) && self.deque.0.pop().is_some()
     }
 
     fn pop_kept(&self, slot: *mut Slot) -> bool {
@@ -180,7 +180,7 @@ impl Stack<ChaseLev> for TaskStack {
     }
 
     fn is_awaited(&self, slot: *mut Slot) -> bool {
-        !self.floor.is_below(slot)
+        !self.floor.is_above(slot)
     }
 
     #[cold]

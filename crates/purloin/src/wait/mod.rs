@@ -9,7 +9,8 @@
 //! standing. Sleeping costs nothing: after the first millisecond no timer runs
 //! in a pool that has nothing to do. Beside an active worker a sleeper looks up
 //! now and then, after two milliseconds, four, and so on up to an eighth of a
-//! second.
+//! second. The processor of a blocked worker that sleeps is lent to another
+//! ([`lend`]).
 //!
 //! # No wake-up is lost
 //!
@@ -43,7 +44,10 @@
 //! without end. So a searcher whose requests are answered but who gets nothing
 //! does not go to sleep but takes a nap, doubling from a tenth of a
 //! millisecond to two, while it still counts as searching: nobody else is
-//! woken, and a larger task waits for two milliseconds at most.
+//! woken, and a larger task waits for two milliseconds at most. A blocked worker
+//! naps likewise. Where tasks are sent, and have been taken back before their thief
+//! has come to them eight times in one search, it naps at once; it has its request
+//! at home meanwhile, and counts as asleep.
 
 mod bed;
 pub(crate) mod blocked;

@@ -16,7 +16,8 @@ pub(crate) struct Sleep {
     /// Idle workers registered as sleepers.
     pub(super) asleep: CachePadded<AtomicUsize>,
     sleepers: Mutex<Sleepers>,
-    /// See [`Processors::surplus`].
+    /// How many workers have a processor beyond those that there are: see
+    /// [`super::lend`].
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// The worker that naps, plus one.
     napper: AtomicUsize,

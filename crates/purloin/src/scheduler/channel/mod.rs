@@ -49,6 +49,7 @@
 //! | HELD | ANSWERED | the same | with tasks |
 //! | HELD | what it was | the same | there are none |
 //! | HELD | HOME | the same | what its thief waits for is done |
+//! | IDLE | HOME | whoever has it in his hands | nobody is left to send it to: it is the manager's own, or has come around to its thief |
 //! | ANSWERED | HOME | thief | it has read what came |
 //!
 //! A request is HELD for a few instructions: so that the thief does not turn away
@@ -120,10 +121,11 @@
 //!
 //! The task barrier of a pool ([`Pool::wait`](crate::Pool::wait)) ends when the
 //! manager, itself idle, finds the requests of all others IDLE, and registers them;
-//! then finds nothing outside; and then still finds all REGISTERED IDLE. A thief that was anything but idle in between has recoloured
-//! its request *before* it took something from outside, and had it not been
-//! registered anew by the manager. As a task ends only after all that it has
-//! spawned, idle workers are all that there is to know. Nothing is counted.
+//! then finds nothing outside; and then still finds all REGISTERED IDLE. A thief that
+//! was anything but idle in between has recoloured its request *before* it took
+//! something from outside, and nobody but the manager registers it anew. As a task
+//! ends only after all that it has spawned, idle workers are all that there is to
+//! know. Nothing is counted.
 //!
 //! It ends at last: a worker that falls idle sends its request, or passes on those
 //! that rest with it, and all end with the manager, who is woken by each.
@@ -140,6 +142,7 @@
 //! Source: Channel, whole (forwarding, stealing strategies, coloured requests,
 //! lazy splitting by requests).
 
+mod answers;
 mod mailbox;
 #[cfg(all(loom, test))]
 mod models;

@@ -56,7 +56,7 @@ pub(super) struct Desk {
     /// Tasks that it was sent and has not begun.
     pub(super) tasks: VecDeque<Sent>,
     pub(super) experience: Experience,
-    /// Whether the manager should hear of its next push.
+    /// Whether to look, at the next push, for those who sleep for good.
     pub(super) is_news: bool,
 }
 

@@ -113,7 +113,7 @@ impl Stack<Channel> for TaskStack {
     #[inline(always)]
     fn pop(&self, slot: *mut Slot) -> bool {
         self.base.set_top(slot, Ordering::Relaxed);
-        self.floor.is_below(slot)
+        self.floor.is_above(slot)
     }
 
     #[inline(always)]
@@ -127,7 +127,7 @@ impl Stack<Channel> for TaskStack {
     }
 
     fn is_awaited(&self, slot: *mut Slot) -> bool {
-        !self.floor.is_below(slot)
+        !self.floor.is_above(slot)
     }
 
     /// A task that was sent is the owner's again if nobody has begun it.

@@ -35,7 +35,7 @@ impl<S: Direct> Floor<S> {
 
     /// Whether `slot` is at or above the floor.
     #[inline(always)]
-    pub(crate) fn is_below(&self, slot: *mut Slot<S>) -> bool {
+    pub(crate) fn is_above(&self, slot: *mut Slot<S>) -> bool {
         // Relaxed: a request that is not seen now is seen at a later push.
         slot.addr() >= self.0.floor.load(Ordering::Relaxed)
     }
@@ -43,7 +43,7 @@ impl<S: Direct> Floor<S> {
     /// Whether `slot` is open, and in the stack.
     #[inline(always)]
     pub(crate) fn is_open(&self, slot: *mut Slot<S>) -> bool {
-        self.is_below(slot) && slot.cast_const() < self.0.end
+        self.is_above(slot) && slot.cast_const() < self.0.end
     }
 
     /// Owner: opens the slots from `slot` on, unless somebody asks.

@@ -90,7 +90,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     fn pop(&self, slot: *mut Slot<F>) -> bool {
         self.base.set_top(slot, Ordering::Relaxed);
         // SAFETY: `slot` was pushed, so it lies in our memory.
-        self.floor.is_below(slot) && F::take(unsafe { &(*slot).header })
+        self.floor.is_above(slot) && F::take(unsafe { &(*slot).header })
     }
 
     #[inline(always)]
@@ -106,7 +106,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
     }
 
     fn is_awaited(&self, slot: *mut Slot<F>) -> bool {
-        !self.floor.is_below(slot)
+        !self.floor.is_above(slot)
     }
 
     #[cold]

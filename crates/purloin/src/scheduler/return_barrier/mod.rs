@@ -44,9 +44,11 @@
 //!
 //! # Why each race is harmless
 //!
-//! **The last public task.** Owner ([`stack::TaskStack::take_back`]) and
-//! thieves ([`stack::TaskStack::claim`]) all move its state away from TASK by
-//! compare-and-swap; one succeeds.
+//! **The last public task.** Owner ([`take_back`]) and thieves ([`claim`]) all
+//! move its state away from TASK by compare-and-swap; one succeeds.
+//!
+//! [`take_back`]: super::direct::Stack::take_back
+//! [`claim`]: super::direct::Reachable::claim
 //!
 //! **A stale `bot`.** A thief reads `bot`, sleeps, and meanwhile the tasks
 //! below are joined and new ones pushed. Its claim may then hit a task that is
