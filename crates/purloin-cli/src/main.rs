@@ -92,6 +92,7 @@ fn main() -> ExitCode {
             Command::List => print(&list::text()),
         },
     };
+    schedulers::clean_up();
     let (status, text) = match result {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Usage(text)) => (2, text),

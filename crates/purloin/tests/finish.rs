@@ -301,3 +301,73 @@ fn a_million_tasks_that_each_spawn_the_next() {
         assert_eq!(count.into_inner(), 1_000_000);
     }
 }
+
+/// A task may outlive the frame, the closure and the task that have spawned it, but
+/// not its finish.
+#[test]
+fn tasks_outlive_their_spawners_but_not_their_finish() {
+    fn spawner<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        has_returned: &'s AtomicBool,
+        late: &'s AtomicUsize,
+    ) {
+        // On the frame that is gone by then.
+        let mine = String::from("moved along");
+        scope.spawn(move |_| {
+            while !has_returned.load(Acquire) {
+                thread::yield_now();
+            }
+            assert_eq!(mine, "moved along");
+            late.fetch_add(1, Relaxed);
+        });
+    }
+    let pool = pool(3);
+    for _ in 0..50 {
+        let flags = [(); 3].map(|()| AtomicBool::new(false));
+        let late = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                spawner(scope, &flags[0], &late);
+                flags[0].store(true, Release);
+                scope.spawn(|_| {
+                    spawner(scope, &flags[1], &late);
+                    flags[1].store(true, Release);
+                });
+                scope.spawn(|mut w| {
+                    w.finish(|_| spawner(scope, &flags[2], &late));
+                    flags[2].store(true, Release);
+                });
+            });
+            assert_eq!(late.load(Relaxed), 3);
+        });
+    }
+}
+
+#[test]
+fn finishes_nest_and_return_values() {
+    fn count(ended: &AtomicUsize) {
+        ended.fetch_add(1, Relaxed);
+    }
+    fn depth<W: Worker>(w: &mut W, levels: usize, ended: &AtomicUsize) -> usize {
+        if levels == 0 {
+            return 0;
+        }
+        let inner = w.finish(|scope| {
+            for _ in 0..4 {
+                scope.spawn(move |mut w| {
+                    w.finish(|scope| scope.spawn(move |_| count(ended)));
+                    count(ended);
+                });
+            }
+            levels
+        });
+        // All of this level have ended, and those of the levels above.
+        assert_eq!(ended.load(Relaxed) % 8, 0);
+        inner + depth(w, levels - 1, ended)
+    }
+    for workers in [1, 2, 5] {
+        let ended = AtomicUsize::new(0);
+        let sum = pool(workers).run(|mut w| depth(&mut w, 30, &ended));
+        assert_eq!((sum, ended.into_inner()), (465, 240));
+    }
+}

@@ -1,14 +1,14 @@
 //! Running cells: interleaved, checked, timed.
 
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 use purloin::{Counted, Pool, Serial, Stats, Times};
-use purloin_kernels::{Answer, Job};
+use purloin_kernels::Job;
 
+use super::contestant::{self, Run};
 use crate::Failure;
-use crate::schedulers::{Runner, STACK_SIZE, Spec};
+use crate::schedulers::{STACK_SIZE, Spec};
 
 /// A kernel under a scheduler with a number of workers: times and answer.
 pub struct Cell {
@@ -19,6 +19,9 @@ pub struct Cell {
     pub seconds: Vec<f64>,
     /// The median time of the serial elision, in seconds.
     pub serial: f64,
+    /// The same of what the scheduler is to be compared with: the serial elision,
+    /// unless it is in another language.
+    pub yardstick: f64,
     pub answer: String,
     pub verified: bool,
     /// Joins and spawns of the program, under any scheduler.
@@ -78,9 +81,14 @@ impl Cell {
         median(&self.seconds)
     }
 
-    /// The median time, relative to that of the serial elision.
+    /// The median time, relative to that without any parallelism.
     pub fn vs_serial(&self) -> f64 {
-        self.median() / self.serial
+        self.median() / self.yardstick
+    }
+
+    /// Whether that was in another language.
+    pub fn is_foreign(&self) -> bool {
+        self.yardstick != self.serial
     }
 
     /// How far the middle half of the times reaches to either side, relative to
@@ -139,15 +147,6 @@ pub fn timed(kinds: &[Kind]) -> u64 {
     kinds.len() as u64
 }
 
-/// One run.
-struct Run {
-    seconds: f64,
-    answer: Answer,
-    verified: bool,
-    stats: Option<Stats>,
-    times: Option<Times>,
-}
-
 /// Runs one kernel in all cells, round by round, so that a change in the
 /// machine's speed meets all of them alike.
 pub fn measure(
@@ -159,6 +158,10 @@ pub fn measure(
     progress.set_message(format!("{}={}", job.kernel(), job.input()));
     let tasks = count_tasks(job)?;
     progress.inc(1);
+    let mut contestants = kinds
+        .iter()
+        .map(|kind| contestant::prepare(*job, &kind.scheduler, kind.workers))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut rounds: Vec<Vec<Run>> = kinds.iter().map(|_| Vec::new()).collect();
     for round in 0..runs as usize {
         for place in order(round, kinds.len()) {
@@ -169,48 +172,69 @@ pub fn measure(
                 job.input(),
                 kind.scheduler
             ));
-            rounds[place].push(run_once(job, kind)?);
+            rounds[place].push(contestants[place].run()?);
             progress.inc(1);
         }
     }
-    let seconds_of = |runs: &[Run]| runs.iter().map(|run| run.seconds).collect::<Vec<_>>();
-    let serial = median(&seconds_of(&rounds[0]));
+    let elision = Elision {
+        tasks,
+        seconds: median(&of_each(&rounds[0], |run| run.seconds)),
+        answer: rounds[0][0].answer.clone(),
+    };
     let cells = kinds.iter().zip(rounds).filter(|(kind, _)| kind.shown);
     Ok(cells
-        .map(|(kind, runs)| {
-            let seconds = seconds_of(&runs);
-            let median = median(&seconds);
-            let typical = runs
-                .iter()
-                .min_by(|a, b| {
-                    let distance = |run: &Run| (run.seconds - median).abs();
-                    distance(a).total_cmp(&distance(b))
-                })
-                .expect("at least one run");
-            // If one answer is wrong, that is the one to show.
-            let dynamics: Vec<_> = runs
-                .iter()
-                .filter_map(|run| {
-                    let (stats, times) = run.stats.zip(run.times)?;
-                    Some(Dynamics::of(stats, times, tasks, run.seconds, kind.workers))
-                })
-                .collect();
-            let telling = runs.iter().find(|run| !run.verified).unwrap_or(typical);
-            Cell {
-                kernel: job.kernel(),
-                input: job.input(),
-                scheduler: kind.scheduler.to_string(),
-                workers: kind.workers,
-                serial,
-                answer: telling.answer.to_string(),
-                verified: telling.verified,
-                tasks,
-                stats: typical.stats,
-                dynamics: Dynamics::median(&dynamics),
-                seconds,
-            }
-        })
+        .map(|(kind, runs)| summary(job, kind, &runs, &elision))
         .collect())
+}
+
+/// What all cells of a kernel are compared with.
+struct Elision {
+    tasks: u64,
+    seconds: f64,
+    answer: String,
+}
+
+fn of_each(runs: &[Run], figure: impl Fn(&Run) -> f64) -> Vec<f64> {
+    runs.iter().map(figure).collect()
+}
+
+fn summary(job: &Job, kind: &Kind, runs: &[Run], elision: &Elision) -> Cell {
+    let seconds = of_each(runs, |run| run.seconds);
+    let middle = median(&seconds);
+    let distance = |run: &&Run| (run.seconds - middle).abs();
+    let typical = runs
+        .iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .expect("at least one run");
+    // If one answer is wrong, that is the one to show.
+    let is_right = |run: &Run| run.verified && run.answer == elision.answer;
+    let telling = runs.iter().find(|run| !is_right(run)).unwrap_or(typical);
+    let yardsticks: Vec<_> = runs.iter().filter_map(|run| run.yardstick).collect();
+    let dynamics: Vec<_> = runs
+        .iter()
+        .filter_map(|run| {
+            let (stats, times) = run.stats.zip(run.times)?;
+            let (tasks, workers) = (elision.tasks, kind.workers);
+            Some(Dynamics::of(stats, times, tasks, run.seconds, workers))
+        })
+        .collect();
+    Cell {
+        kernel: job.kernel(),
+        input: job.input(),
+        scheduler: kind.scheduler.to_string(),
+        workers: kind.workers,
+        serial: elision.seconds,
+        yardstick: match yardsticks.is_empty() {
+            true => elision.seconds,
+            false => median(&yardsticks),
+        },
+        answer: telling.answer.clone(),
+        verified: is_right(telling),
+        tasks: elision.tasks,
+        stats: typical.stats,
+        dynamics: Dynamics::median(&dynamics),
+        seconds,
+    }
 }
 
 /// The order of the cells in a round: each is first in some rounds, and comes after
@@ -224,49 +248,6 @@ fn order(round: usize, cells: usize) -> impl Iterator<Item = usize> {
     };
     (0..cells).map(move |i| (round / 2 + i * step) % cells)
 }
-
-/// One run in threads of its own, so that no other scheduler's disturb it.
-fn run_once(job: &Job, kind: &Kind) -> Result<Run, Failure> {
-    let runner = kind.scheduler.start(kind.workers).map_err(Failure::Run)?;
-    let mut instance = job.prepare();
-    warm_up(&*runner);
-    let before = runner.stats();
-    let times_before = runner.times();
-    let start = Instant::now();
-    let answer = runner.run(&mut instance);
-    let seconds = start.elapsed().as_secs_f64();
-    let stats = runner
-        .stats()
-        .zip(before)
-        .map(|(after, before)| after - before);
-    let times = runner
-        .times()
-        .zip(times_before)
-        .filter(|_| kind.scheduler.is_timed())
-        .map(|(after, before)| after - before);
-    Ok(Run {
-        seconds,
-        verified: instance.verify(&answer),
-        answer,
-        stats,
-        times,
-    })
-}
-
-/// Wakes the threads and the cores under them.
-///
-/// While data is prepared all but one have slept, and a virtual machine can take
-/// milliseconds to have a core again that it had given back.
-fn warm_up(runner: &dyn Runner) {
-    let awake = Instant::now();
-    while awake.elapsed() < WARM_UP {
-        let millisecond = Job::parse("fib=28").expect("a kernel with an input that it takes");
-        runner.run(&mut millisecond.prepare());
-    }
-}
-
-/// How long the threads have been at work when measuring begins.
-const WARM_UP: Duration = Duration::from_millis(5);
 
 /// Counts the tasks of a program; its first run, which warms the machine up.
 fn count_tasks(job: &Job) -> Result<u64, Failure> {

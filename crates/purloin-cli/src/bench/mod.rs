@@ -1,5 +1,6 @@
 //! `purloin bench`.
 
+mod contestant;
 mod measure;
 mod report;
 mod table;

@@ -58,6 +58,12 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
          below 1 is a gain.\n\
          speed-up: how many times as fast as the same scheduler with one worker."
     )?;
+    if cells.iter().any(Cell::is_foreign) {
+        writeln!(
+            text,
+            "forkjoin: timed inside a warm JVM, and × serial relative to sequential Java."
+        )?;
+    }
     dynamics(text, cells, width)?;
     if cells.iter().any(|cell| cell.median() < SHORT) {
         writeln!(

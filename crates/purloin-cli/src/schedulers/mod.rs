@@ -1,6 +1,7 @@
 //! The schedulers that kernels run under: Purloin's own, and peers over adapters.
 
 mod chili;
+mod forkjoin;
 mod free;
 mod options;
 mod rayon;
@@ -14,6 +15,7 @@ use purloin::{
     Sampling, Scheduler, Sets, TwoFields,
 };
 
+pub use self::forkjoin::{ForkJoin, clean_up};
 pub use self::options::{Choice, Options, time};
 pub use self::runner::Runner;
 use self::runner::{Elision, WithoutTokens};
@@ -28,10 +30,18 @@ pub struct Description {
     pub about: &'static str,
     /// Whether it has workers to choose the number of.
     has_workers: bool,
-    start: fn(usize, &Options) -> Started,
+    start: Start,
     /// Profiles a kernel, where that is possible.
     profile: Option<ProfileKernel>,
     pub options: &'static [&'static [&'static Choice]],
+}
+
+/// How a scheduler comes to run.
+enum Start {
+    /// In this process.
+    Threads(fn(usize, &Options) -> Started),
+    /// In a Java virtual machine: see [`ForkJoin`].
+    Java,
 }
 
 /// Profiles a kernel on so many workers, with this cost of a steal.
@@ -46,13 +56,13 @@ pub const SCHEDULERS: &[Description] = &[
         name: "return-barrier",
         about: "Purloin's default: private tasks, made public when a thief asks, stolen for free",
         has_workers: true,
-        start: |workers, options| {
+        start: Start::Threads(|workers, options| {
             let pool = pool(workers, options, return_barrier(options))?;
             Ok(match options.free {
                 false => Box::new(pool),
                 true => Box::new(WithoutTokens(pool)),
             })
-        },
+        }),
         profile: Some(|workers, options, cost, kernel| {
             profile(
                 builder(workers, options, return_barrier(options)),
@@ -75,12 +85,12 @@ pub const SCHEDULERS: &[Description] = &[
         name: "direct-stack",
         about: "Wool's: all tasks public, taken by one atomic operation",
         has_workers: true,
-        start: |workers, options| {
+        start: Start::Threads(|workers, options| {
             Ok(match options.two_fields {
                 false => Box::new(pool(workers, options, DirectStack::<OneField>::new())?),
                 true => Box::new(pool(workers, options, DirectStack::<TwoFields>::new())?),
             })
-        },
+        }),
         profile: Some(|workers, options, cost, kernel| match options.two_fields {
             false => {
                 let scheduler = DirectStack::<OneField>::new();
@@ -101,10 +111,10 @@ pub const SCHEDULERS: &[Description] = &[
         name: "channel",
         about: "Prell's: private tasks, sent to thieves who ask by messages that go around",
         has_workers: true,
-        start: |workers, options| {
+        start: Start::Threads(|workers, options| {
             let scheduler = Channel::default().steal(options.stealing);
             Ok(Box::new(pool(workers, options, scheduler)?))
-        },
+        }),
         profile: Some(|workers, options, cost, kernel| {
             let scheduler = Channel::default().steal(options.stealing);
             profile(builder(workers, options, scheduler), cost, kernel)
@@ -115,7 +125,9 @@ pub const SCHEDULERS: &[Description] = &[
         name: "chase-lev",
         about: "the classic: a concurrent deque for each worker, of crossbeam-deque",
         has_workers: true,
-        start: |workers, options| Ok(Box::new(pool(workers, options, ChaseLev::default())?)),
+        start: Start::Threads(|workers, options| {
+            Ok(Box::new(pool(workers, options, ChaseLev::default())?))
+        }),
         profile: Some(|workers, options, cost, kernel| {
             profile(builder(workers, options, ChaseLev::default()), cost, kernel)
         }),
@@ -129,10 +141,10 @@ pub const SCHEDULERS: &[Description] = &[
         name: SERIAL,
         about: "the serial elision: the same source without any parallelism",
         has_workers: false,
-        start: |_, options| {
+        start: Start::Threads(|_, options| {
             let pool = pool(1, options, ReturnBarrier::default())?;
             Ok(Box::new(Elision(pool)))
-        },
+        }),
         profile: None,
         options: &[],
     },
@@ -140,10 +152,10 @@ pub const SCHEDULERS: &[Description] = &[
         name: "rayon",
         about: "the same source over rayon::join",
         has_workers: true,
-        start: |workers, _| match rayon::pool(workers) {
+        start: Start::Threads(|workers, _| match rayon::pool(workers) {
             Ok(pool) => Ok(Box::new(pool)),
             Err(error) => Err(error.to_string()),
-        },
+        }),
         profile: None,
         options: &[],
     },
@@ -151,7 +163,15 @@ pub const SCHEDULERS: &[Description] = &[
         name: "chili",
         about: "the same source over chili::Scope::join",
         has_workers: true,
-        start: |workers, _| Ok(Box::new(chili::pool(workers))),
+        start: Start::Threads(|workers, _| Ok(Box::new(chili::pool(workers)))),
+        profile: None,
+        options: &[],
+    },
+    Description {
+        name: "forkjoin",
+        about: "Java's ForkJoinPool on jacobi, fft, lud, barnes-hut, uts, multisort (with a JDK)",
+        has_workers: true,
+        start: Start::Java,
         profile: None,
         options: &[],
     },
@@ -298,9 +318,17 @@ impl Spec {
         }
     }
 
-    /// Starts its threads.
+    /// Whether it runs in a Java virtual machine.
+    pub fn is_java(&self) -> bool {
+        matches!(self.description.start, Start::Java)
+    }
+
+    /// Starts its threads, which must be of this process.
     pub fn start(&self, workers: usize) -> Started {
-        (self.description.start)(workers, &self.options)
+        let Start::Threads(start) = self.description.start else {
+            return Err(format!("{self} has no threads in this process"));
+        };
+        start(workers, &self.options)
             .map_err(|error| format!("{self} with {workers} workers: {error}"))
     }
 }

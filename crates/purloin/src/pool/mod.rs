@@ -282,6 +282,10 @@ impl<S: Protocol> Shared<S> {
         self.splitting.share(rest, self.workers, askers)
     }
 
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// The spare workers that may be at work.
     pub(crate) fn spares(&self) -> impl Iterator<Item = &Member<S>> {
         self.members[self.workers..].iter()

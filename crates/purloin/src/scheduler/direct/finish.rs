@@ -70,14 +70,41 @@ type EscapedTask<S> = AnyTask<'static, S>;
 type AnyTask<'t, S> = Box<dyn FnOnce(&Member<S>) + Send + 't>;
 
 struct Escaped<S: Direct> {
-    queue: std::sync::Mutex<VecDeque<EscapedTask<S>>>,
+    queue: std::sync::Mutex<Queue<S>>,
     /// Escaped tasks that have not ended, in the queue or running.
     pending: std::sync::atomic::AtomicUsize,
 }
 
+struct Queue<S: Direct> {
+    tasks: VecDeque<EscapedTask<S>>,
+    /// How many idle workers are called for; no more than there are.
+    tickets: usize,
+}
+
+impl<S: Direct> Default for Escaped<S> {
+    fn default() -> Self {
+        let queue = Queue {
+            tasks: VecDeque::new(),
+            tickets: 0,
+        };
+        Escaped {
+            queue: std::sync::Mutex::new(queue),
+            pending: Default::default(),
+        }
+    }
+}
+
 impl<S: Direct> Escaped<S> {
     fn pop(&self) -> Option<EscapedTask<S>> {
-        lock_std(&self.queue).pop_front()
+        lock_std(&self.queue).tasks.pop_front()
+    }
+
+    /// The same for who was called. If there is none, he is not called for any more.
+    fn pop_if_called(&self) -> Option<EscapedTask<S>> {
+        let mut queue = lock_std(&self.queue);
+        let task = queue.tasks.pop_front();
+        queue.tickets -= usize::from(task.is_none());
+        task
     }
 }
 
@@ -246,36 +273,38 @@ impl<S: Direct> Finish<S> {
         unsafe { &*self.pool }
     }
 
+    /// Leaves a task to a queue, from which idle workers take it, and in the end the
+    /// owner. If that is long, a worker runs the task at once.
     #[cold]
     pub(super) fn escape<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
+        let pool = self.pool();
+        let escaped = self.escaped.get_or_init(Arc::default);
+        if let Some(member) = pool.current()
+            && lock_std(&escaped.queue).tasks.len() >= MOST_UNSTOLEN
+        {
+            return self.run_all(task, member);
+        }
         let task: AnyTask<'scope, S> = Box::new(move |member| self.run_all(task, member));
         // SAFETY: only the lifetime changes. The task is run before the finish
         // ends, which waits for every pending one.
         let task: EscapedTask<S> = unsafe { std::mem::transmute(task) };
-        let escaped = self.escaped.get_or_init(|| {
-            Arc::new(Escaped {
-                queue: Default::default(),
-                pending: Default::default(),
-            })
-        });
         // Relaxed: whoever spawns here is itself waited for, by the finish or
         // by one of its tasks, so the owner sees this before it looks.
         escaped
             .pending
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        lock_std(&escaped.queue).push_back(task);
-        // SAFETY: the pool outlives the finish.
-        let pool = unsafe { &*self.pool };
-        let (escaped, owner) = (Arc::clone(escaped), self.owner);
-        pool.sleep.unpark(owner);
-        // A ticket for one of the queue's tasks; whoever holds it may find
-        // that the owner has been faster, even that the finish is over.
-        pool.inject(Box::new(move |member| {
-            run_escaped(&escaped, owner, member);
-        }));
+        let mut queue = lock_std(&escaped.queue);
+        queue.tasks.push_back(task);
+        let is_called_for = queue.tickets < pool.workers();
+        queue.tickets += usize::from(is_called_for);
+        drop(queue);
+        pool.sleep.unpark(self.owner);
+        if is_called_for {
+            call_for(pool, Arc::clone(escaped), self.owner);
+        }
     }
 
     fn await_escaped(&self, member: &Member<S>) {
@@ -284,15 +313,15 @@ impl<S: Direct> Finish<S> {
         };
         let outer = member.timer().turn(Activity::SearchingInJoin);
         let pool = member.pool();
-        while run_escaped(escaped, self.owner, member) {}
         let mut lent = None;
         pool.sleep.park_until(member.index, || {
             drop(lent.take());
-            // Each time before it sleeps: what it runs may use up the wake-up that
-            // comes with a request.
-            S::Thieves::attend(member, None);
-            while run_escaped(escaped, self.owner, member) {
+            // After each, as what it runs may use up the wake-up that comes with a
+            // request.
+            loop {
                 S::Thieves::attend(member, None);
+                let Some(task) = escaped.pop() else { break };
+                run_escaped(escaped, task, self.owner, member);
             }
             // Acquire: what the tasks did happened before the finish ends.
             let is_over = escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0;
@@ -306,21 +335,34 @@ impl<S: Direct> Finish<S> {
     }
 }
 
-/// Runs one escaped task, if there is one.
-fn run_escaped<S: Direct>(escaped: &Escaped<S>, owner: usize, member: &Member<S>) -> bool {
-    let Some(task) = escaped.pop() else {
-        return false;
-    };
+/// Calls an idle worker, who runs one of the tasks and leaves the next to whoever is
+/// idle then, after what others have called for. He may find that the owner has
+/// been faster, even that the finish is over.
+fn call_for<S: Direct>(pool: &Shared<S>, escaped: Arc<Escaped<S>>, owner: usize) {
+    pool.inject(Box::new(move |member| {
+        if let Some(task) = escaped.pop_if_called() {
+            run_escaped(&escaped, task, owner, member);
+            call_for(member.pool(), escaped, owner);
+        }
+    }));
+}
+
+fn run_escaped<S: Direct>(
+    escaped: &Escaped<S>,
+    task: EscapedTask<S>,
+    owner: usize,
+    member: &Member<S>,
+) {
     let outer = member.timer().turn_to_application();
     task(member);
     member.timer().turn(outer);
+    // Release: its end is before that of the finish.
     let before = escaped
         .pending
         .fetch_sub(1, std::sync::atomic::Ordering::Release);
     if before == 1 {
         member.pool().sleep.unpark(owner);
     }
-    true
 }
 
 unsafe fn run_in_slot<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
