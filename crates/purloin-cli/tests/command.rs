@@ -353,6 +353,50 @@ fn profile_names_mistakes() {
 }
 
 #[test]
+fn java_is_a_peer_where_there_is_a_jdk() {
+    let args = [
+        "bench",
+        "--kernel",
+        "jacobi=40,3",
+        "--kernel",
+        "lud=3",
+        "--scheduler",
+        "forkjoin",
+        "--workers",
+        "2",
+        "--runs",
+        "2",
+        "--json",
+        "-",
+    ];
+    let has_jdk = Command::new("javac").arg("-version").output().is_ok();
+    if has_jdk {
+        let report = json(&purloin(&args));
+        let cells = report["cells"].as_array().unwrap();
+        assert_eq!(cells.len(), 2);
+        for cell in cells {
+            assert_eq!(cell["scheduler"], "forkjoin");
+            assert_eq!(cell["verified"], true, "{cell}");
+            assert!(cell["vs_serial"].as_f64().unwrap() > 0.0);
+        }
+    } else {
+        eprintln!("skipped: no javac here");
+    }
+    let without = Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args(args)
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(without.stderr).unwrap();
+    assert_eq!(without.status.code(), Some(1), "{said}");
+    assert!(said.contains("forkjoin needs a JDK"), "{said}");
+    assert!(
+        refusal(&["bench", "--kernel", "fib", "--scheduler", "forkjoin"])
+            .contains("forkjoin has no kernel \"fib\"")
+    );
+}
+
+#[test]
 fn full_statistics_say_what_steals_cost() {
     let report = json(&purloin(&[
         "bench",

@@ -123,6 +123,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Detail::Full => spec.map(Spec::timed),
         })
         .collect::<Result<Vec<_>, _>>()?;
+    for scheduler in &schedulers {
+        let checks = jobs.iter().map(|job| scheduler.check(job));
+        checks.collect::<Result<(), _>>().map_err(Failure::Usage)?;
+    }
     let mut workers = args.workers.clone();
     if workers.is_empty() {
         workers = vec![1, cores()];

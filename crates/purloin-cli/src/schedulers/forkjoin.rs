@@ -12,11 +12,23 @@ use std::sync::OnceLock;
 
 use purloin_kernels::Job;
 
+macro_rules! sources {
+    ($($class:ident),*) => {
+        [$((
+            concat!(stringify!($class), ".java"),
+            include_str!(concat!("../../../../peers/java/", stringify!($class), ".java")),
+        )),*]
+    };
+}
+
 /// The kernels that there are in Java.
 const KERNELS: [&str; 6] = ["jacobi", "fft", "lud", "barnes-hut", "uts", "multisort"];
 
-/// Names and contents of the source files.
-const SOURCES: &[(&str, &str)] = &[];
+/// Names and contents of the source files: they come with the command.
+const SOURCES: &[(&str, &str)] = &sources!(
+    BarnesHut, Cell, Fft, Input, Jacobi, Kernel, Loop, Lud, Mistake, Multisort, Node, Peer, Pull,
+    Random, Tree, Uts
+);
 
 /// A kernel in a warm Java virtual machine.
 pub struct ForkJoin {
@@ -37,6 +49,18 @@ pub struct Timed {
 }
 
 impl ForkJoin {
+    /// Whether there is such a kernel, with such an input.
+    pub fn check(job: &Job) -> Result<(), String> {
+        match KERNELS.contains(&job.kernel()) {
+            true => Ok(()),
+            false => Err(format!(
+                "forkjoin has no kernel {:?}; there are: {}",
+                job.kernel(),
+                KERNELS.join(", ")
+            )),
+        }
+    }
+
     /// Starts the machine, and waits until it is warm.
     pub fn start(job: Job, workers: usize) -> Result<ForkJoin, String> {
         let what = format!(
@@ -44,9 +68,6 @@ impl ForkJoin {
             job.kernel(),
             job.input()
         );
-        if !KERNELS.contains(&job.kernel()) {
-            return Err(format!("{what}: in Java there are {}", KERNELS.join(", ")));
-        }
         let classes = classes()?;
         let mut process = Command::new("java")
             // As deep as the kernels need.

@@ -20,6 +20,7 @@ pub use self::options::{Choice, Options, time};
 pub use self::runner::Runner;
 use self::runner::{Elision, WithoutTokens};
 use crate::profile::Profiled;
+use purloin_kernels::Job;
 
 /// The stack of every thread that runs a kernel, in bytes.
 pub const STACK_SIZE: usize = 256 << 20;
@@ -315,6 +316,14 @@ impl Spec {
                  but api=free",
                 self.text
             )),
+        }
+    }
+
+    /// Whether it can run this.
+    pub fn check(&self, job: &Job) -> Result<(), String> {
+        match self.is_java() {
+            true => ForkJoin::check(job),
+            false => Ok(()),
         }
     }
 
