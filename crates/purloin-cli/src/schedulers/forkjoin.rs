@@ -26,8 +26,8 @@ const KERNELS: [&str; 6] = ["jacobi", "fft", "lud", "barnes-hut", "uts", "multis
 
 /// Names and contents of the source files: they come with the command.
 const SOURCES: &[(&str, &str)] = &sources!(
-    BarnesHut, Cell, Fft, Input, Jacobi, Kernel, Loop, Lud, Mistake, Multisort, Node, Peer, Pull,
-    Random, Tree, Uts
+    BarnesHut, Cell, Division, Fft, Input, Jacobi, Kernel, Loop, Lud, Merge, Mistake, Multisort,
+    Node, Peer, Pull, Random, Tree, Uts
 );
 
 /// A kernel in a warm Java virtual machine.
@@ -71,7 +71,7 @@ impl ForkJoin {
         let classes = classes()?;
         let mut process = Command::new("java")
             // As deep as the kernels need.
-            .arg("-Xss256m")
+            .arg("-Xss64m")
             .arg("-cp")
             .arg(classes)
             .args(["Peer", job.kernel(), &job.input(), &workers.to_string()])
