@@ -373,8 +373,8 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::Error>(())
     /// ```
     ///
-    /// Do not hold a lock that the task takes: under a full task stack, and
-    /// under the serial elision always, the task is run by `spawn` itself.
+    /// Do not hold a lock that the task takes: where thousands of tasks wait to be
+    /// run, and under the serial elision always, it is run by `spawn` itself.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,

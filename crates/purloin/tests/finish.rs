@@ -371,3 +371,47 @@ fn finishes_nest_and_return_values() {
         assert_eq!((sum, ended.into_inner()), (465, 240));
     }
 }
+
+/// Where thousands of tasks wait, more are run at once; but those of a chain not one
+/// within the other.
+#[test]
+fn a_chain_does_not_nest_beside_thousands_of_tasks() {
+    const LENGTH: usize = 200_000;
+    fn chain<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        length: usize,
+        escapes: bool,
+        count: &'s AtomicUsize,
+    ) {
+        count.fetch_add(1, Relaxed);
+        if length == 0 {
+            return;
+        }
+        scope.spawn(move |mut w| match escapes {
+            true => {
+                w.join(|_| chain(scope, length - 1, true, count), |_| ());
+            }
+            false => chain(scope, length - 1, false, count),
+        });
+    }
+    for escapes in [false, true] {
+        let count = AtomicUsize::new(0);
+        pool(1).run(|mut w| {
+            w.finish(|scope| {
+                let begin = || {
+                    for _ in 0..5000 {
+                        scope.spawn(|_| ());
+                    }
+                    chain(scope, LENGTH, escapes, &count);
+                };
+                match escapes {
+                    true => {
+                        scope.join(|_| begin(), |_| ());
+                    }
+                    false => begin(),
+                }
+            });
+        });
+        assert_eq!(count.into_inner(), LENGTH + 1);
+    }
+}

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::inbox::Inbox;
-use super::threads::Threads;
+use super::threads::{self, Threads};
 use super::{Barrier, Error, Member, Pool, Shared};
 use crate::loops::Splitting;
 use crate::scheduler::{ReturnBarrier, Scheduler};
@@ -123,8 +123,8 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// The names of the threads, by worker, spare ones last; at first `purloin-0`
-    /// and so on.
+    /// The names of the threads, by worker; at first `purloin-0` and so on. That of a
+    /// spare worker is one of them with `-spare` at the end.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + 'static) -> Self {
         self.thread_name = Box::new(name);
         self
@@ -221,6 +221,16 @@ impl<S: Scheduler> Builder<S> {
             Some(spares) => return Err(Error::SpareWorkers(spares)),
             None => workers,
         };
+        match self.start(workers, spares) {
+            // Spare workers may take the address space that threads need.
+            Err(Error::Start { .. }) if spares > 0 => self.start(workers, 0),
+            pool => pool,
+        }
+    }
+
+    /// A pool with so many workers, and as many spare ones as there is room for.
+    fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, Error> {
+        let stack_size = self.stack_size;
         let tasks = |_| self.scheduler.tasks(stack_size, workers);
         let mut all_tasks = Vec::new();
         for worker in 0..workers {
@@ -232,9 +242,12 @@ impl<S: Scheduler> Builder<S> {
         }
         // Where the memory is short there are fewer of these.
         all_tasks.extend((0..spares).map_while(|spare| tasks(spare).ok()));
-        let names: Box<[String]> = (0..all_tasks.len()).map(&self.thread_name).collect();
+        let mut names: Vec<String> = (0..workers).map(&self.thread_name).collect();
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
             return Err(Error::ThreadName { worker });
+        }
+        for worker in workers..all_tasks.len() {
+            names.push(format!("{}-spare", names[worker % workers]));
         }
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
             // Relaxed: only that it is another each time.
@@ -257,9 +270,12 @@ impl<S: Scheduler> Builder<S> {
                 .collect(),
             workers,
             threads: Threads {
-                names,
+                names: names.into(),
                 stack_size,
-                pinned: self.pinned,
+                processors: match self.pinned {
+                    true => threads::processors(),
+                    false => Box::default(),
+                },
                 handles: Default::default(),
             },
             inbox: Inbox::new(),

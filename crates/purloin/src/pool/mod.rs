@@ -149,7 +149,8 @@ impl<S: Scheduler> Pool<S> {
     /// Where each worker's time has gone since the pool was made; all zero
     /// unless it was made to be [timed](Builder::timed). First come the workers,
     /// then the spare ones, whose searching does not count: meanwhile their processor
-    /// is that of a blocked worker, which waits.
+    /// is that of a blocked worker, which waits. What they run is theirs, beside the
+    /// waiting of the other.
     ///
     /// Take it before and after, and subtract:
     ///
@@ -191,7 +192,11 @@ impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
         self.shared.stop();
-        self.shared.threads.join_all();
+        // One of its own workers cannot wait for itself, nor for another that may be
+        // waiting for what it runs. They all end as soon as they are idle.
+        if self.shared.current().is_none() {
+            self.shared.threads.join_all();
+        }
     }
 }
 

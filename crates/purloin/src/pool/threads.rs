@@ -12,8 +12,9 @@ pub(super) struct Threads {
     /// By worker.
     pub(super) names: Box<[String]>,
     pub(super) stack_size: usize,
-    /// Whether workers other than spare ones are bound to a processor.
-    pub(super) pinned: bool,
+    /// The processors to which workers are bound, one by one, and spare ones all
+    /// together; none if nobody is bound.
+    pub(super) processors: Box<[usize]>,
     pub(super) handles: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -21,14 +22,17 @@ impl Threads {
     /// Starts that of a worker.
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
-        let pinned = threads.pinned && !shared.members[worker].is_spare();
         let builder = thread::Builder::new()
             .name(threads.names[worker].clone())
             .stack_size(threads.stack_size);
         let pool = Arc::clone(&shared);
         let thread = builder.spawn(move || {
-            if pinned {
-                pin(worker);
+            let processors = &pool.threads.processors;
+            match processors.len() {
+                0 => (),
+                // Else it would be where it was started from, by a worker that is busy.
+                _ if pool.members[worker].is_spare() => bind(processors),
+                len => bind(&processors[worker % len..][..1]),
             }
             pool.serve(worker);
         })?;
@@ -47,39 +51,47 @@ impl Threads {
             let Some(thread) = self.lock().pop() else {
                 return;
             };
-            // A worker that drops the last handle of its own pool cannot wait
-            // for itself; it ends as soon as it is idle.
-            if thread.thread().id() != thread::current().id() {
-                // A worker's thread does not panic: every closure of a user
-                // runs inside a catch.
-                let _ = thread.join();
-            }
+            // A worker's thread does not panic: every closure of a user runs inside a
+            // catch.
+            let _ = thread.join();
         }
     }
 }
 
-/// Binds this thread to one of the processors that the process may use.
+/// The processors that this thread may use, if the system says so.
 #[cfg(target_os = "linux")]
-fn pin(worker: usize) {
-    // SAFETY: the sets are plain data of the size that is passed, and the
-    // macros-made-functions only touch bits inside them.
+pub(super) fn processors() -> Box<[usize]> {
+    // SAFETY: the set is plain data of the size that is passed, and the
+    // macro-made-function only looks at bits inside it.
     unsafe {
-        let size = size_of::<libc::cpu_set_t>();
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size, &mut allowed) != 0 {
-            return;
+        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut allowed) != 0 {
+            return Box::default();
         }
         let bits = 0..libc::CPU_SETSIZE as usize;
-        let processors: Vec<_> = bits.filter(|&p| libc::CPU_ISSET(p, &allowed)).collect();
-        if processors.is_empty() {
-            return;
-        }
+        bits.filter(|&p| libc::CPU_ISSET(p, &allowed)).collect()
+    }
+}
+
+/// Binds this thread to these.
+#[cfg(target_os = "linux")]
+fn bind(processors: &[usize]) {
+    // SAFETY: the set is plain data of the size that is passed, and the
+    // macro-made-function only touches bits inside it.
+    unsafe {
         let mut own: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(processors[worker % processors.len()], &mut own);
+        for &processor in processors {
+            libc::CPU_SET(processor, &mut own);
+        }
         // Without it the worker runs all the same, wherever the system likes.
-        libc::sched_setaffinity(0, size, &own);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &own);
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn pin(_worker: usize) {}
+pub(super) fn processors() -> Box<[usize]> {
+    Box::default()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind(_: &[usize]) {}

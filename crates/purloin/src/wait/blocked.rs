@@ -9,7 +9,7 @@ use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count};
 
 /// How long a blocked worker sleeps that may not help.
-const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
+pub(crate) const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
 
 /// The processor of a blocked worker, as long as another has it.
 pub(crate) struct Lent<'p>(&'p Sleep);
@@ -93,11 +93,11 @@ impl<S: Protocol> Shared<S> {
             };
             if wake_me() {
                 // This worker's processor has nothing to do until the holder
-                // publishes or ends. Another may take anything from anyone, and what
-                // the holder has is left to us.
+                // publishes or ends. Another may take anything from anyone; but what
+                // the holder has is ours, if we may help.
                 lent = lent.or_else(|| self.lend(me));
                 self.look_for_others(|other| {
-                    other.index == holder.index || helps && other.index == me.index
+                    helps && (other.index == holder.index || other.index == me.index)
                 });
                 let nap = match helps {
                     true => patience.nap(),
@@ -107,7 +107,7 @@ impl<S: Protocol> Shared<S> {
                 match nap {
                     Some(time) => {
                         S::turns_away(me);
-                        self.sleep.nap_blocked(me.index, time);
+                        self.sleep.nap_blocked(me.index, Some(time));
                     }
                     None => {
                         slept = self.sleep.sleep_blocked(

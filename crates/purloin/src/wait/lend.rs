@@ -1,5 +1,7 @@
 //! Lending: the processor of a blocked worker goes on working.
 //!
+//! (Of processors; for the lending of tokens see [`Worker::lend`](crate::Worker::lend).)
+//!
 //! A pool has as many **processors** as it was asked for workers, and some more
 //! workers than that, the spare ones. Each worker has a processor, or **rests**.
 //! A worker that is blocked, and finds nothing that it may run, **lends** its
@@ -24,8 +26,11 @@
 //!
 //! Who is lent a processor is registered as a sleeper, and its lender looks on its
 //! behalf, after a fence, for tasks, and asks the others for some: see the page
-//! on [waiting](super). The same again whenever it has dozed. A worker that goes
-//! to rest while it searches passes on, as one does that has found something.
+//! on [waiting](super). The same again whenever it has dozed, as the borrower itself
+//! sleeps until it is woken. The lender leaves out what it would take itself. A
+//! worker that goes to rest while it searches passes on, as one does that has found
+//! something; and one that is put to rest by another between its registration and its
+//! last look, but has found something there, does not rest.
 //!
 //! Source: none; the idea of a blocked worker that leaves its processor to another
 //! is that of scheduler activations and of many a system since.
@@ -40,8 +45,8 @@ pub(super) struct Processors {
     balance: isize,
     /// Who has none, and would take one, the next at the end.
     resting: Vec<usize>,
-    /// Workers below this one have a thread.
-    threads: usize,
+    /// Workers below this one have a thread, or it was tried to start one.
+    begun: usize,
     /// Spare workers whose thread could not be started.
     failures: usize,
     /// How many are no spare ones.
@@ -55,7 +60,7 @@ impl Processors {
         Processors {
             balance: 0,
             resting: (workers..workers + spares).rev().collect(),
-            threads: workers,
+            begun: workers,
             failures: 0,
             workers,
             is_over: false,
@@ -63,14 +68,15 @@ impl Processors {
     }
 
     pub(super) fn has_thread(&self, worker: usize) -> bool {
-        worker < self.threads
+        worker < self.begun
     }
 
     /// A worker is to wake up. False if it has no thread yet, which the caller
-    /// starts. As these are woken in order, none is left out.
+    /// starts. None is left out: of those without a thread the first gets a processor
+    /// first, gives it up last, and is woken first.
     pub(super) fn begin(&mut self, worker: usize) -> bool {
         let had_thread = self.has_thread(worker);
-        self.threads = self.threads.max(worker + 1);
+        self.begun = self.begun.max(worker + 1);
         had_thread
     }
 
@@ -78,7 +84,7 @@ impl Processors {
         self.resting.contains(&worker)
     }
 
-    /// A worker rests no longer.
+    /// A worker rests no longer. The balance is to be settled.
     pub(super) fn give_to(&mut self, worker: usize) {
         self.resting.retain(|&other| other != worker);
         self.balance += 1;
@@ -166,7 +172,7 @@ impl Sleep {
     /// as searching.
     pub(crate) fn rest(&self, worker: usize) {
         let until = None;
-        self.rise(Sleeper { worker, until }, Slept::Woken);
+        self.rise(Sleeper { worker, until }, Slept::Woken, false);
     }
 
     /// A worker that was to wake up has got no thread.
@@ -191,7 +197,7 @@ impl Sleep {
     /// How many spare workers have a thread.
     pub(crate) fn spares(&self) -> usize {
         let processors = &self.lock().processors;
-        processors.threads - processors.workers - processors.failures
+        processors.begun - processors.workers - processors.failures
     }
 
     /// How many have none, as it could not be started.

@@ -58,6 +58,7 @@ mod models;
 mod patience;
 pub(crate) mod sleep;
 
+pub(crate) use blocked::UNHELPFUL_NAP;
 pub(crate) use idle::Search;
 pub(crate) use patience::Patience;
 pub(crate) use sleep::Slept;

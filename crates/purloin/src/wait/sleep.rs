@@ -58,19 +58,17 @@ pub enum Slept {
 impl Sleepers {
     /// The place of the sleeper to wake for the tasks of worker `of`: one that is
     /// blocked on it; an idle one, the one that has slept the least; of those that
-    /// have no thread yet, the first.
-    fn to_wake(&self, of: usize) -> Option<usize> {
+    /// have no thread yet, the first, if one may be started.
+    fn to_wake(&self, of: usize, may_start: bool) -> Option<usize> {
         let has_thread = |sleeper: &Sleeper| self.processors.has_thread(sleeper.worker);
         let last = |wanted: &dyn Fn(&Sleeper) -> bool| self.list.iter().rposition(wanted);
         last(&|sleeper| sleeper.until == Some(of))
             .or_else(|| last(&|sleeper| sleeper.until.is_none() && has_thread(sleeper)))
             .or_else(|| {
-                let idle = self
-                    .list
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, s)| s.until.is_none());
-                idle.min_by_key(|(_, s)| s.worker).map(|(place, _)| place)
+                let places = 0..if may_start { self.list.len() } else { 0 };
+                places
+                    .filter(|&place| self.list[place].until.is_none())
+                    .min_by_key(|&place| self.list[place].worker)
             })
     }
 }
@@ -146,9 +144,10 @@ impl Sleep {
     /// Wakes one sleeper for the tasks of worker `of`: one that is blocked on
     /// it, as nothing else can help that, or else an idle one.
     pub(crate) fn wake_one(&self, of: usize) {
+        let mut may_start = true;
         loop {
             let mut sleepers = self.lock();
-            let Some(found) = sleepers.to_wake(of) else {
+            let Some(found) = sleepers.to_wake(of, may_start) else {
                 return;
             };
             let sleeper = sleepers.list.swap_remove(found);
@@ -160,7 +159,12 @@ impl Sleep {
             }
             match (self.start)(sleeper.worker) {
                 Ok(()) => return,
-                Err(_) => self.could_not_start(),
+                Err(_) => {
+                    self.could_not_start();
+                    // The next that has no thread is for the next occasion: the system
+                    // may have more to give by then.
+                    may_start = false;
+                }
             }
         }
     }
@@ -217,7 +221,8 @@ impl Sleep {
     ) -> Slept {
         self.register(sleeper);
         let mut slept = Slept::Woken;
-        if !found_something() {
+        let found = found_something();
+        if !found {
             let bed = &self.beds[sleeper.worker];
             match time {
                 Some(time) if !bed.park_for(time) => slept = Slept::TimedOut,
@@ -225,12 +230,12 @@ impl Sleep {
                 None => bed.park(),
             }
         }
-        self.rise(sleeper, slept)
+        self.rise(sleeper, slept, found)
     }
 
-    /// Ends the sleep of this sleeper, which has just been woken, or else its rest,
-    /// once that is over.
-    pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept) -> Slept {
+    /// Ends the sleep of this sleeper, which has just been woken, or has `found`
+    /// something before it began; or else its rest, once that is over.
+    pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
             let place = sleepers.list.iter().position(|other| *other == sleeper);
@@ -244,9 +249,13 @@ impl Sleep {
             if !sleepers.processors.is_resting(sleeper.worker) {
                 return Slept::WokenForTasks;
             }
-            if sleepers.processors.is_over() {
+            // It was put to rest while it looked, and counted as searching before. If
+            // it has found something, others rely on it: it goes on, and another may
+            // have to rest.
+            if found || sleepers.processors.is_over() {
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.give_to(sleeper.worker);
+                self.settle(&mut sleepers);
                 return Slept::Woken;
             }
             drop(sleepers);
@@ -281,8 +290,13 @@ impl Sleep {
     }
 
     /// A blocked worker naps; only the end of what it waits for wakes it.
-    pub(crate) fn nap_blocked(&self, worker: usize, time: Duration) {
-        self.beds[worker].park_for(time);
+    pub(crate) fn nap_blocked(&self, worker: usize, time: Option<Duration>) {
+        match time {
+            Some(time) => {
+                self.beds[worker].park_for(time);
+            }
+            None => self.beds[worker].park(),
+        }
     }
 
     /// The only searcher naps; work from outside wakes it.
@@ -293,6 +307,7 @@ impl Sleep {
     }
 
     /// Sleeps, unregistered, as often as it takes until `is_over`.
+    #[cfg(all(loom, test))]
     pub(crate) fn park_until(&self, worker: usize, mut is_over: impl FnMut() -> bool) {
         while !is_over() {
             self.beds[worker].park();

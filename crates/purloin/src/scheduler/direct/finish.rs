@@ -34,6 +34,7 @@ use super::{Direct, Member, Stack, Thieves};
 use crate::future::Future;
 use crate::pool::Shared;
 use crate::stats::Activity;
+use crate::wait::{Patience, UNHELPFUL_NAP};
 use crate::worker::{Scope, Worker};
 
 /// With so many tasks of its own unstolen, a spawner runs the next at once:
@@ -47,8 +48,9 @@ fn is_half_full<S: Direct>(stack: &S::Stack) -> bool {
 }
 
 /// Whether another task should go to the stack, that stays there.
-pub(super) fn has_room<S: Direct>(stack: &S::Stack) -> bool {
-    !is_half_full::<S>(stack) && stack.unstolen() < MOST_UNSTOLEN
+pub(super) fn has_room<S: Direct>(member: &Member<S>) -> bool {
+    let stack = &member.tasks.stack;
+    !is_half_full::<S>(stack) && (stack.unstolen() < MOST_UNSTOLEN || !member.tasks.may_nest())
 }
 
 /// What a finish keeps in its [`Scope`].
@@ -77,15 +79,16 @@ struct Escaped<S: Direct> {
 
 struct Queue<S: Direct> {
     tasks: VecDeque<EscapedTask<S>>,
-    /// How many idle workers are called for; no more than there are.
-    tickets: usize,
+    /// How many idle workers are called for who have not come yet: no more than
+    /// there are workers, and one at least while there are tasks.
+    calls: usize,
 }
 
 impl<S: Direct> Default for Escaped<S> {
     fn default() -> Self {
         let queue = Queue {
             tasks: VecDeque::new(),
-            tickets: 0,
+            calls: 0,
         };
         Escaped {
             queue: std::sync::Mutex::new(queue),
@@ -99,12 +102,14 @@ impl<S: Direct> Escaped<S> {
         lock_std(&self.queue).tasks.pop_front()
     }
 
-    /// The same for who was called. If there is none, he is not called for any more.
-    fn pop_if_called(&self) -> Option<EscapedTask<S>> {
+    /// The same for one who was called, and whether another is to be called in his
+    /// place.
+    fn come(&self) -> Option<(EscapedTask<S>, bool)> {
         let mut queue = lock_std(&self.queue);
         let task = queue.tasks.pop_front();
-        queue.tickets -= usize::from(task.is_none());
-        task
+        let has_more = !queue.tasks.is_empty();
+        queue.calls -= usize::from(!has_more);
+        task.map(|task| (task, has_more))
     }
 }
 
@@ -195,10 +200,10 @@ impl<S: Direct> Finish<S> {
             drain(member, frame.base, frame.live);
             member.tasks.extend_frame();
         }
-        if !has_room::<S>(stack) {
+        if !has_room::<S>(member) {
             // There is plenty for others.
             member.answer();
-            return self.run_all(task, member);
+            return self.run_at_once(task, member);
         }
         let slot = stack.base().top();
         let finish: *const Finish<S> = self;
@@ -215,6 +220,19 @@ impl<S: Direct> Finish<S> {
         stack.push(slot);
         member.tasks.extend_frame();
         member.keep();
+    }
+
+    /// Runs a task instead of spawning it. That of a chain would run the next, and so
+    /// on; so it is not done within too many others.
+    fn run_at_once<F>(&self, task: F, member: &Member<S>)
+    where
+        F: for<'t> FnOnce(Token<'t, S>),
+    {
+        let nested = &member.tasks.nested;
+        nested.set(nested.get() + 1);
+        // The panic of a task is kept.
+        self.run_all(task, member);
+        nested.set(nested.get() - 1);
     }
 
     /// Runs a task of this finish and then everything that it has spawned.
@@ -284,8 +302,9 @@ impl<S: Direct> Finish<S> {
         let escaped = self.escaped.get_or_init(Arc::default);
         if let Some(member) = pool.current()
             && lock_std(&escaped.queue).tasks.len() >= MOST_UNSTOLEN
+            && member.tasks.may_nest()
         {
-            return self.run_all(task, member);
+            return self.run_at_once(task, member);
         }
         let task: AnyTask<'scope, S> = Box::new(move |member| self.run_all(task, member));
         // SAFETY: only the lifetime changes. The task is run before the finish
@@ -298,8 +317,8 @@ impl<S: Direct> Finish<S> {
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let mut queue = lock_std(&escaped.queue);
         queue.tasks.push_back(task);
-        let is_called_for = queue.tickets < pool.workers();
-        queue.tickets += usize::from(is_called_for);
+        let is_called_for = queue.calls < pool.workers();
+        queue.calls += usize::from(is_called_for);
         drop(queue);
         pool.sleep.unpark(self.owner);
         if is_called_for {
@@ -313,36 +332,45 @@ impl<S: Direct> Finish<S> {
         };
         let outer = member.timer().turn(Activity::SearchingInJoin);
         let pool = member.pool();
+        let mut patience = Patience::new();
         let mut lent = None;
-        pool.sleep.park_until(member.index, || {
-            drop(lent.take());
+        loop {
             // After each, as what it runs may use up the wake-up that comes with a
             // request.
             loop {
                 S::Thieves::attend(member, None);
                 let Some(task) = escaped.pop() else { break };
+                drop(lent.take());
                 run_escaped(escaped, task, self.owner, member);
+                patience = Patience::new();
             }
             // Acquire: what the tasks did happened before the finish ends.
-            let is_over = escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0;
-            if !is_over {
-                lent = pool.lend(member);
-                pool.look_for_others(|_| false);
+            if escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0 {
+                break;
             }
-            is_over
-        });
+            lent = lent.or_else(|| pool.lend(member));
+            pool.look_for_others(|_| false);
+            let time = match member.tasks.stack.offers_nothing() {
+                true => patience.doze(true),
+                false => Some(UNHELPFUL_NAP),
+            };
+            pool.sleep.nap_blocked(member.index, time);
+        }
+        drop(lent);
         member.timer().turn(outer);
     }
 }
 
-/// Calls an idle worker, who runs one of the tasks and leaves the next to whoever is
-/// idle then, after what others have called for. He may find that the owner has
-/// been faster, even that the finish is over.
+/// Calls an idle worker, who runs one of the tasks, and before that leaves the next to
+/// whoever is idle then, after what others have called for. He may find that the
+/// owner has been faster, even that the finish is over.
 fn call_for<S: Direct>(pool: &Shared<S>, escaped: Arc<Escaped<S>>, owner: usize) {
     pool.inject(Box::new(move |member| {
-        if let Some(task) = escaped.pop_if_called() {
+        if let Some((task, has_more)) = escaped.come() {
+            if has_more {
+                call_for(member.pool(), Arc::clone(&escaped), owner);
+            }
             run_escaped(&escaped, task, owner, member);
-            call_for(member.pool(), escaped, owner);
         }
     }));
 }

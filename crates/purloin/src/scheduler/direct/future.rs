@@ -79,7 +79,7 @@ where
 {
     let base = member.tasks.stack.base();
     member.drop_claimed(top);
-    if !has_room::<S>(&member.tasks.stack) {
+    if !has_room::<S>(member) {
         member.answer();
         let run = || run(closure, finish, member);
         return Future::ready(catch_unwind(AssertUnwindSafe(run)));

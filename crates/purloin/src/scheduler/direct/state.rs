@@ -22,7 +22,7 @@ impl State {
 
     /// Stolen by the worker with this index.
     pub(crate) fn stolen(thief: usize) -> State {
-        // There are at most `Builder::MAX_WORKERS`.
+        // There are at most `Builder::MAX_WORKERS`, and as many spare ones.
         State((thief as u32 + 1) * Self::FIRST_THIEF)
     }
 

@@ -9,6 +9,9 @@ use super::tickets::Tickets;
 use super::{Direct, STACK_BYTES_PER_SLOT, Slot, Stack};
 use crate::sync::{AtomicUsize, Ordering};
 
+/// So many tasks are run where they were to be spawned, one within the other.
+const MOST_NESTED: u32 = 64;
+
 /// What a worker keeps under such a scheduler.
 pub struct Tasks<S: Direct> {
     pub(crate) stack: S::Stack,
@@ -18,12 +21,14 @@ pub struct Tasks<S: Direct> {
     pub(super) tickets: Tickets<S>,
     /// Memory for more of them.
     pub(super) blocks: Blocks,
+    /// How many tasks are run where they were to be spawned, one within the other.
+    pub(super) nested: Cell<u32>,
     /// The depth of a task that lies at the very bottom of the stack, were the
     /// branch that this worker runs to begin there. Modulo 2⁶⁴.
     pub(super) depth: AtomicUsize,
 }
 
-// SAFETY: `frame`, `tickets` and `blocks` are used on the worker's own thread only.
+// SAFETY: `frame`, `tickets`, `blocks` and `nested` are used on the worker's own thread only.
 unsafe impl<S: Direct> Sync for Tasks<S> {}
 // SAFETY: nothing is tied to a thread before the worker starts.
 unsafe impl<S: Direct> Send for Tasks<S> {}
@@ -63,8 +68,14 @@ impl<S: Direct> Tasks<S> {
             }),
             tickets: Tickets::new(),
             blocks: Blocks::default(),
+            nested: Cell::new(0),
             depth: AtomicUsize::new(0),
         })
+    }
+
+    /// Whether another task may be run where it was to be spawned.
+    pub(super) fn may_nest(&self) -> bool {
+        self.nested.get() < MOST_NESTED
     }
 
     /// Starts a frame, of a finish or of none, until the guard is dropped.

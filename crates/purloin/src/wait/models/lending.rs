@@ -139,6 +139,31 @@ fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
     });
 }
 
+/// One comes back between the registration of a searcher, on whom a publisher has
+/// counted, and the end of his last look.
+#[test]
+fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
+    Model::check_with(3, 1, 2, |model| {
+        // Worker 2 has lent its processor to the spare one, 3, which was called.
+        model.sleep.lend();
+        model.sleep.wake_one(0);
+        model.sleep.start_searching();
+        let idle = [1, 3].map(|me| {
+            let model = model.clone();
+            thread::spawn(move || model.serve(me, 1))
+        });
+        let lender = {
+            let model = model.clone();
+            thread::spawn(move || model.sleep.take_back())
+        };
+        model.publish(1);
+        lender.join().unwrap();
+        for idle in idle {
+            idle.join().unwrap();
+        }
+    });
+}
+
 #[test]
 fn what_was_lent_is_all_given_back() {
     Model::check_with(2, 1, 3, |model| {
