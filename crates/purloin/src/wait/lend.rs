@@ -243,15 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn the_next_is_tried_where_one_cannot_be_started() {
+    fn the_next_is_tried_later_where_one_cannot_be_started() {
         let start = |worker| match worker {
             3 => Ok(()),
             _ => Err(io::ErrorKind::OutOfMemory.into()),
         };
         let sleep = Sleep::new(1, 3, Box::new(start));
         sleep.lend();
-        sleep.injected();
-        assert_eq!((sleep.spares(), sleep.failures()), (1, 2));
+        for expected in [(0, 1), (0, 2), (1, 2)] {
+            assert!(!sleep.is_anyone_searching());
+            sleep.injected();
+            assert_eq!((sleep.spares(), sleep.failures()), expected);
+        }
         assert!(sleep.is_only_searcher());
     }
 
@@ -259,6 +262,7 @@ mod tests {
     fn a_processor_stays_idle_where_none_can_be_started() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
         sleep.lend();
+        sleep.injected();
         sleep.injected();
         assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
         assert_eq!(sleep.idle(), 0);
