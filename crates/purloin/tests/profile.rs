@@ -90,8 +90,9 @@ fn spawned_tasks_run_beside_the_body() {
 fn the_breakdown_sums_to_the_wall_time() {
     for workers in [1, 2, 4] {
         let profile = profile(workers, &mut Tree(9));
-        assert_eq!(profile.times.len(), workers);
-        for times in &profile.times {
+        // Spare workers come last.
+        assert!((workers..=2 * workers).contains(&profile.times.len()));
+        for times in &profile.times[..workers] {
             assert_near(
                 times.total().as_secs_f64(),
                 profile.wall.as_secs_f64(),
