@@ -112,17 +112,14 @@ fn the_breakdown_sums_to_the_wall_time() {
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
-fn the_parallelism_of_the_finest_tasks_is_about_the_same_each_time() {
+fn the_parallelism_of_the_finest_tasks_shows_through_the_noise() {
     let parallelism = || profile(1, &mut Fib(25)).ideal.parallelism;
     let seen = [parallelism(), parallelism(), parallelism()];
-    // All strands count alike, and about two for each level are on the span.
+    // All strands count alike, and about two for each level are on the span. What
+    // disturbs the program makes the span longer, never shorter.
     let ideal = 3.0 * 242_785.0 / (2.0 * 25.0);
-    for parallelism in seen {
-        assert!(
-            (ideal / 10.0..ideal).contains(&parallelism),
-            "{seen:?}, {ideal}"
-        );
-    }
+    let most = seen.into_iter().fold(0.0, f64::max);
+    assert!((ideal / 10.0..ideal).contains(&most), "{seen:?}, {ideal}");
 }
 
 #[test]
