@@ -39,9 +39,13 @@ impl Model {
     }
 }
 
-fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> {
+fn spawn(model: &Arc<Model>, work: impl FnOnce(&Model) + 'static) -> thread::JoinHandle<()> {
     let model = model.clone();
-    thread::spawn(move || {
+    thread::spawn(move || work(&model))
+}
+
+fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> {
+    spawn(model, move |model| {
         model.sleep.rest(me);
         model.serve(me, tasks);
     })
@@ -51,15 +55,12 @@ fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> 
 fn a_publication_finds_the_borrower() {
     Model::check_with(1, 1, 3, |model| {
         let spare = spare(&model, 1, 1);
-        let lender = {
-            let model = model.clone();
-            thread::spawn(move || {
-                model.lend();
-                let is_done = || model.done.load(Ordering::Relaxed) == 1;
-                model.sleep.park_until(LENDER, is_done);
-                model.sleep.take_back();
-            })
-        };
+        let lender = spawn(&model, move |model| {
+            model.lend();
+            let is_done = || model.done.load(Ordering::Relaxed) == 1;
+            model.sleep.park_until(LENDER, is_done);
+            model.sleep.take_back();
+        });
         model.publish(1);
         lender.join().unwrap();
         spare.join().unwrap();
@@ -70,15 +71,12 @@ fn a_publication_finds_the_borrower() {
 fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
     Model::check_with(1, 1, 3, |model| {
         let spare = spare(&model, 1, 1);
-        let lender = {
-            let model = model.clone();
-            thread::spawn(move || {
-                model.lend();
-                model.sleep.take_back();
-                model.sleep.start_searching();
-                model.serve(LENDER, 1);
-            })
-        };
+        let lender = spawn(&model, move |model| {
+            model.lend();
+            model.sleep.take_back();
+            model.sleep.start_searching();
+            model.serve(LENDER, 1);
+        });
         model.publish(1);
         lender.join().unwrap();
         spare.join().unwrap();
@@ -89,20 +87,17 @@ fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
 fn one_processor_is_enough_for_two_tasks() {
     Model::check_with(1, 1, 2, |model| {
         let spare = spare(&model, 1, 2);
-        let lender = {
-            let model = model.clone();
-            thread::spawn(move || {
-                model.lend();
-                let was_helped = || model.done.load(Ordering::Relaxed) > 0;
-                while !was_helped() {
-                    thread::yield_now();
-                }
-                model.sleep.take_back();
-                // Idle at once, beside the borrower: one of them rests.
-                model.sleep.start_searching();
-                model.serve(LENDER, 2);
-            })
-        };
+        let lender = spawn(&model, move |model| {
+            model.lend();
+            let was_helped = || model.done.load(Ordering::Relaxed) > 0;
+            while !was_helped() {
+                thread::yield_now();
+            }
+            model.sleep.take_back();
+            // Idle at once, beside the borrower: one of them rests.
+            model.sleep.start_searching();
+            model.serve(LENDER, 2);
+        });
         model.publish(1);
         model.publish(1);
         lender.join().unwrap();
@@ -118,21 +113,15 @@ fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
         model.sleep.lend();
         model.sleep.wake_one(0);
         model.sleep.take_back();
-        let spare = {
-            let model = model.clone();
-            thread::spawn(move || {
-                assert!(model.sleep.retire(2));
-                model.pass_on();
-            })
-        };
-        let blocked = {
-            let model = model.clone();
-            thread::spawn(move || {
-                while !model.take() {
-                    model.sleep.sleep_blocked(1, 0, None, || model.has_tasks());
-                }
-            })
-        };
+        let spare = spawn(&model, move |model| {
+            assert!(model.sleep.retire(2));
+            model.pass_on();
+        });
+        let blocked = spawn(&model, move |model| {
+            while !model.take() {
+                model.sleep.sleep_blocked(1, 0, None, || model.has_tasks());
+            }
+        });
         model.publish(1);
         spare.join().unwrap();
         blocked.join().unwrap();
@@ -148,14 +137,8 @@ fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
         model.sleep.lend();
         model.sleep.wake_one(0);
         model.sleep.start_searching();
-        let idle = [1, 3].map(|me| {
-            let model = model.clone();
-            thread::spawn(move || model.serve(me, 1))
-        });
-        let lender = {
-            let model = model.clone();
-            thread::spawn(move || model.sleep.take_back())
-        };
+        let idle = [1, 3].map(|me| spawn(&model, move |model| model.serve(me, 1)));
+        let lender = spawn(&model, |model| model.sleep.take_back());
         model.publish(1);
         lender.join().unwrap();
         for idle in idle {
