@@ -5,7 +5,8 @@
 //! ends, newest first: each is run there, or, if it is stolen, waited for by
 //! leapfrogging. What a task spawns in turn lies above the frame, too, and is
 //! taken back in the same loop; so a chain of spawns, however long, does not
-//! nest. A thief does the same before it says that its task is done. So
+//! nest. (Where thousands of tasks wait to be run, one that is to be spawned is run
+//! at once, within 64 others of that kind at most.) A thief does the same before it says that its task is done. So
 //! everything is properly nested and needs no counter.
 //!
 //! Two things distinguish a spawn from the task of a join:
