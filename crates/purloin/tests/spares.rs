@@ -382,3 +382,44 @@ fn too_many_are_named() {
         "spare_workers must be at most 4096, not 5000"
     );
 }
+
+/// It is started by a worker that is bound, and busy; there it must not stay.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_spare_worker_of_a_bound_pool_runs_where_there_is_room() {
+    fn processors() -> usize {
+        // SAFETY: plain data of the size that is passed.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            assert_eq!(libc::sched_getaffinity(0, size_of_val(&set), &mut set), 0);
+            libc::CPU_COUNT(&set) as usize
+        }
+    }
+    let all = processors();
+    let pool = Pool::builder().workers(2).pinned(true).build().unwrap();
+    let (stolen, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
+    pool.run(|mut w| {
+        w.join(
+            |_| wait_for(&stolen),
+            |mut w| {
+                assert_eq!(processors(), 1);
+                stolen.store(true, SeqCst);
+                // The other is blocked by then, and has lent its processor.
+                thread::sleep(Duration::from_millis(20));
+                w.finish(|finish| {
+                    // It escapes, and so it is called for.
+                    finish.join(
+                        |_| {
+                            finish.spawn(|_| seen.store(processors(), SeqCst));
+                            while seen.load(SeqCst) == 0 {
+                                thread::yield_now();
+                            }
+                        },
+                        |_| (),
+                    );
+                });
+            },
+        )
+    });
+    assert_eq!(seen.into_inner(), all);
+}
