@@ -6,8 +6,9 @@
 //! leapfrogging. What a task spawns in turn lies above the frame, too, and is
 //! taken back in the same loop; so a chain of spawns, however long, does not
 //! nest. (Where thousands of tasks wait to be run, one that is to be spawned is run
-//! at once, within 64 others of that kind at most.) A thief does the same before it says that its task is done. So
-//! everything is properly nested and needs no counter.
+//! at once, within 64 others of that kind at most.) A thief does the same before it
+//! says that its task is done. So everything is properly nested and needs no
+//! counter.
 //!
 //! Two things distinguish a spawn from the task of a join:
 //!
