@@ -35,8 +35,9 @@ pub struct Cell {
 /// What steals cost the victims, after Return barrier, section 4.
 #[derive(Clone, Copy, serde::Serialize)]
 pub struct Dynamics {
-    /// Steals, relative to tasks.
-    pub steal_ratio: f64,
+    /// Steals, relative to tasks; none where there are only loops, which have no tasks
+    /// until a thief comes.
+    pub steal_ratio: Option<f64>,
     /// Steals in a millisecond.
     pub steal_rate: f64,
     /// The part of the workers' time that victims lose to thieves.
@@ -54,7 +55,9 @@ impl Dynamics {
         let of =
             |figure: fn(&Dynamics) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
         (!runs.is_empty()).then(|| Dynamics {
-            steal_ratio: of(|run| run.steal_ratio),
+            steal_ratio: runs[0]
+                .steal_ratio
+                .map(|_| of(|run| run.steal_ratio.unwrap_or(0.0))),
             steal_rate: of(|run| run.steal_rate),
             dynamic_overhead: of(|run| run.dynamic_overhead),
             barrier_cost: of(|run| run.barrier_cost),
@@ -67,7 +70,7 @@ impl Dynamics {
         let steals = stats.steals as f64;
         let (all, crossing) = (seconds * workers as f64, times.crossing.as_secs_f64());
         Dynamics {
-            steal_ratio: ratio(steals, tasks as f64),
+            steal_ratio: (tasks > 0).then(|| steals / tasks as f64),
             steal_rate: ratio(steals, seconds * 1e3),
             dynamic_overhead: ratio(times.serving.as_secs_f64() + crossing, all),
             barrier_cost: ratio(crossing, all),

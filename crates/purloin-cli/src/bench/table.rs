@@ -109,10 +109,12 @@ fn dynamics(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result
         }
         writeln!(
             text,
-            "  {:<width$} {:>7} {:>11.6} {:>10.2} {:>8.3}% {:>7.3}% {:>5.0}%",
+            "  {:<width$} {:>7} {:>11} {:>10.2} {:>8.3}% {:>7.3}% {:>5.0}%",
             cell.scheduler,
             cell.workers,
-            dynamics.steal_ratio,
+            dynamics
+                .steal_ratio
+                .map_or("–".to_string(), |ratio| format!("{ratio:.6}")),
             dynamics.steal_rate,
             100.0 * dynamics.dynamic_overhead,
             100.0 * dynamics.barrier_cost,
