@@ -47,7 +47,10 @@ struct CaseReport {
     back_outs: u64,
     /// Of all runs together.
     wall_seconds: f64,
+    /// Each worker's, which sum to the wall time.
     breakdown: Vec<TimesReport>,
+    /// Spare workers', which work only while a worker is blocked.
+    spare_breakdown: Vec<TimesReport>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +97,7 @@ impl From<&Times> for TimesReport {
 impl From<&Case> for CaseReport {
     fn from(case: &Case) -> Self {
         let profile = &case.profile;
+        let (workers, spares) = profile.times.split_at(profile.workers);
         CaseReport {
             kernel: case.job.kernel(),
             input: case.job.input(),
@@ -118,7 +122,8 @@ impl From<&Case> for CaseReport {
             steal_cost_seconds: profile.steal_cost(),
             back_outs: profile.stats.back_outs,
             wall_seconds: profile.wall.as_secs_f64(),
-            breakdown: profile.times.iter().map(TimesReport::from).collect(),
+            breakdown: workers.iter().map(TimesReport::from).collect(),
+            spare_breakdown: spares.iter().map(TimesReport::from).collect(),
         }
     }
 }
