@@ -138,7 +138,7 @@ impl Inputs {
     }
 
     /// The text of an input, such that [`Inputs::parse`] reads it back.
-    pub(crate) fn text(&self, input: Input) -> String {
+    pub fn text(&self, input: Input) -> String {
         let (names, ranges) = self.parts();
         let name = (!names.is_empty()).then(|| names[input[0] as usize].to_owned());
         let numbers = &input[usize::from(name.is_some())..];

@@ -2,20 +2,22 @@
 //!
 //! Source: Wool, section 5.1 (13); AsynchWS, Table I (14); from BOTS and Cilk.
 
+use bytemuck::{Pod, Zeroable};
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// The largest board.
-const LARGEST: usize = 16;
+pub const LARGEST: usize = 16;
 
 /// Solutions for boards of 0, 1, 2 … 16 rows.
-const SOLUTIONS: [u64; LARGEST + 1] = [
+pub const SOLUTIONS: [u64; LARGEST + 1] = [
     1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512,
 ];
 
 /// A square board with queens on its first rows, none of which attacks another.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
 pub struct Board {
     size: u8,
     /// Rows that have their queen.
@@ -46,7 +48,7 @@ impl Board {
     /// same instructions under every worker: copies of it, one in each, differed
     /// in time by up to a tenth.
     #[inline(never)]
-    fn safe_columns(&self, safe: &mut [u8; LARGEST]) -> usize {
+    pub fn safe_columns(&self, safe: &mut [u8; LARGEST]) -> usize {
         let mut count = 0;
         for column in 0..self.size {
             if self.is_safe(column) {
@@ -57,6 +59,11 @@ impl Board {
         count
     }
 
+    /// Whether every row has its queen.
+    pub fn is_full(&self) -> bool {
+        self.rows == self.size
+    }
+
     fn is_safe(&self, column: u8) -> bool {
         let earlier = &self.columns[..self.rows.into()];
         (1..)
@@ -65,7 +72,7 @@ impl Board {
     }
 
     /// This board with a queen on this column of the next row.
-    fn with(&self, column: u8) -> Board {
+    pub fn with(&self, column: u8) -> Board {
         let mut board = *self;
         board.columns[usize::from(self.rows)] = column;
         board.rows += 1;
@@ -75,7 +82,7 @@ impl Board {
 
 /// The number of ways to place queens on the remaining rows of `board`.
 pub fn solutions<W: Worker>(w: W, board: Board) -> u64 {
-    if board.rows == board.size {
+    if board.is_full() {
         return 1;
     }
     // Tested before tasks are made, so that none is spent on a conflict.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use purloin::{Stats, Times};
 use purloin_kernels::Job;
 
-use crate::Failure;
+use purloin_command::Failure;
 use crate::schedulers::{ForkJoin, Runner, Spec};
 
 /// One run.

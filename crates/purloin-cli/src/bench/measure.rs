@@ -7,7 +7,7 @@ use purloin::{Counted, Pool, Serial, Stats, Times};
 use purloin_kernels::Job;
 
 use super::contestant::{self, Run};
-use crate::Failure;
+use purloin_command::Failure;
 use crate::schedulers::{STACK_SIZE, Spec};
 
 /// A kernel under a scheduler with a number of workers: times and answer.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use purloin_kernels::Job;
 
-use crate::machine::cores;
-use crate::output::Destination;
+use purloin_command::cores;
+use purloin_command::Destination;
 use crate::schedulers::Spec;
-use crate::{Failure, print};
+use purloin_command::{Failure, print};
 use measure::Cell;
 use report::Report;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Cell;
 use super::measure::Dynamics;
-use crate::machine::Machine;
+use purloin_command::Machine;
 
 /// The whole report.
 #[derive(Serialize)]

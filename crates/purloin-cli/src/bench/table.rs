@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Cell;
-use crate::format::{grouped, time};
-use crate::machine::Machine;
+use purloin_command::format::{grouped, time};
+use purloin_command::Machine;
 
 /// The table, as a text.
 pub fn text(cells: &[Cell]) -> String {

@@ -15,10 +15,10 @@ use purloin_kernels::Job;
 
 pub use self::kernel::Profiled;
 use crate::bench::{parse_job, parse_workers};
-use crate::machine::cores;
-use crate::output::Destination;
-use crate::schedulers::{self, Spec};
-use crate::{Failure, print};
+use purloin_command::cores;
+use purloin_command::Destination;
+use crate::schedulers::Spec;
+use purloin_command::{Failure, print};
 
 /// Says why a kernel is not faster: its work and span, its tasks and steals,
 /// and where the workers' time goes.
@@ -73,7 +73,7 @@ pub struct Args {
 }
 
 fn parse_cost(text: &str) -> Result<Duration, String> {
-    schedulers::time(text)
+    purloin_command::format::parse_time(text)
         .ok_or_else(|| "a cost is a time from 0ns to 1s, such as 1000ns or 2us".to_string())
 }
 

@@ -4,7 +4,7 @@ use purloin::{Span, Times};
 use serde::Serialize;
 
 use super::Case;
-use crate::machine::Machine;
+use purloin_command::Machine;
 
 /// A profile, or several.
 #[derive(Serialize)]

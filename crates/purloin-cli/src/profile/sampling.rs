@@ -9,8 +9,8 @@ use purloin_kernels::Job;
 
 use super::report::{self, Report};
 use super::{Case, progress_bar};
-use crate::Failure;
-use crate::machine::Machine;
+use purloin_command::Failure;
+use purloin_command::Machine;
 use crate::schedulers::Spec;
 
 /// The kernels that are measured.

@@ -8,9 +8,9 @@ use purloin_kernels::Job;
 use super::report::{self, Report};
 use super::table::parallelism;
 use super::{Case, progress_bar};
-use crate::Failure;
-use crate::format::time;
-use crate::machine::Machine;
+use purloin_command::Failure;
+use purloin_command::format::time;
+use purloin_command::Machine;
 use crate::schedulers::Spec;
 
 /// What the paper measures; `fib` with a smaller number.

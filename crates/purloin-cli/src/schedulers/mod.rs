@@ -16,7 +16,7 @@ use purloin::{
 };
 
 pub use self::forkjoin::{ForkJoin, clean_up};
-pub use self::options::{Choice, Options, time};
+pub use self::options::{Choice, Options};
 pub use self::runner::Runner;
 use self::runner::{Elision, WithoutTokens};
 use crate::profile::Profiled;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use purloin::{Splitting, Stealing};
+use purloin_command::format::parse_time;
 
 /// What `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]
@@ -166,7 +167,7 @@ const STEAL_DELAY: Choice = Choice {
     values: "a time from 0ns to 1s, such as 4000ns or 20us",
     about: "makes each steal dearer, for experiments (usual: 0ns)",
     set: |options, value| {
-        options.steal_delay = time(value)?;
+        options.steal_delay = parse_time(value)?;
         Some(())
     },
 };
@@ -269,41 +270,9 @@ fn number(value: &str) -> Option<usize> {
         .then_some(number)
 }
 
-/// A time with its unit.
-pub fn time(value: &str) -> Option<Duration> {
-    let digits = value.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let nanoseconds = match &value[digits.len()..] {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return None,
-    };
-    let time = digits.parse::<u64>().ok()?.checked_mul(nanoseconds)?;
-    (time <= 1_000_000_000).then(|| Duration::from_nanos(time))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(time("4000ns"), Some(Duration::from_micros(4)));
-        assert_eq!(time("20us"), Some(Duration::from_micros(20)));
-        assert_eq!(time("1s"), Some(Duration::from_secs(1)));
-        for wrong in [
-            "",
-            "4",
-            "ns",
-            "-1ns",
-            "2s",
-            "1.5us",
-            "99999999999999999999s",
-        ] {
-            assert_eq!(time(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn what_is_wrong_is_named_and_what_is_right() {

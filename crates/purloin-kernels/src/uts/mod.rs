@@ -15,7 +15,7 @@ use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
 pub use stream::Stream;
-pub use tree::{Shape, TREES, Tree};
+pub use tree::{NAMES, Shape, TREES, Tree};
 
 /// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl Kernel for Uts {
     const DESCRIPTION: Description = Description {
         name: "uts",
         about: "counts an unbalanced tree that unfolds from hash values as it is visited",
-        inputs: Inputs::Name(&tree::NAMES),
+        inputs: Inputs::Name(&NAMES),
         default: "T3",
     };
 

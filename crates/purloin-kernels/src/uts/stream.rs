@@ -1,5 +1,6 @@
 //! The splittable random stream of UTS: [`Stream`].
 
+use bytemuck::{Pod, Zeroable};
 use sha1::block_api::compress;
 
 /// SHA-1's state before the first block of a message.
@@ -16,7 +17,8 @@ const INITIAL: [u32; 5] = [
 ///
 /// It is kept as the words that SHA-1 computes with; as a message they are
 /// written most significant byte first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(transparent)]
 pub struct Stream([u32; 5]);
 
 impl Stream {

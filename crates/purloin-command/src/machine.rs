@@ -8,14 +8,20 @@ use serde::Serialize;
 /// The machine, as far as it matters to a figure.
 #[derive(Serialize)]
 pub struct Machine {
+    /// Its processor, in its maker's words.
     pub processor: String,
+    /// The cores that this process may use.
     pub cores: usize,
+    /// The architecture, such as `x86_64`.
     pub architecture: &'static str,
+    /// The operating system.
     pub system: &'static str,
+    /// The version of Purloin.
     pub purloin: &'static str,
 }
 
 impl Machine {
+    /// This one.
     pub fn this() -> Machine {
         Machine {
             processor: processor().unwrap_or_else(|| "unknown".to_string()),

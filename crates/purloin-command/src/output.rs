@@ -9,7 +9,9 @@ use serde::Serialize;
 use crate::{Failure, print};
 
 /// Where the report goes.
-pub enum Destination {
+pub struct Destination(Place);
+
+enum Place {
     StandardOutput,
     /// What is there and is no regular file, such as a pipe.
     Stream {
@@ -26,7 +28,7 @@ pub enum Destination {
 }
 
 /// A file that is removed unless it becomes the report.
-pub struct Partial(PathBuf);
+struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
@@ -36,10 +38,15 @@ impl Drop for Partial {
 }
 
 impl Destination {
-    /// Makes sure that the report can be written.
+    /// Makes sure that the report can be written there: to a file, or with `-` to
+    /// standard output.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot; what there was is left alone.
     pub fn open(given: &Path) -> Result<Destination, Failure> {
         if given == Path::new("-") {
-            return Ok(Destination::StandardOutput);
+            return Ok(Destination(Place::StandardOutput));
         }
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(
@@ -53,7 +60,7 @@ impl Destination {
             Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
             Ok(there) if !there.is_file() => {
                 let file = File::options().write(true).open(&path).map_err(cannot)?;
-                Ok(Destination::Stream { path, file })
+                Ok(Destination(Place::Stream { path, file }))
             }
             _ => {
                 let mut partial = path.as_os_str().to_owned();
@@ -61,20 +68,25 @@ impl Destination {
                 let partial = PathBuf::from(partial);
                 let file = File::create_new(&partial).map_err(cannot)?;
                 let partial = Partial(partial);
-                Ok(Destination::File {
+                Ok(Destination(Place::File {
                     path,
                     partial,
                     file,
-                })
+                }))
             }
         }
     }
 
+    /// Whether that is standard output.
     pub fn is_standard_output(&self) -> bool {
-        matches!(self, Destination::StandardOutput)
+        matches!(self.0, Place::StandardOutput)
     }
 
     /// Writes the report.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
     pub fn write(self, report: &impl Serialize) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(report)
             .map_err(|error| Failure::Run(format!("cannot make the report: {error}")))?;
@@ -83,12 +95,12 @@ impl Destination {
             let name = path.display().to_string();
             move |error: io::Error| Failure::Run(format!("cannot write {name}: {error}"))
         };
-        match self {
-            Destination::StandardOutput => print(&text),
-            Destination::Stream { path, mut file } => {
+        match self.0 {
+            Place::StandardOutput => print(&text),
+            Place::Stream { path, mut file } => {
                 file.write_all(text.as_bytes()).map_err(named(&path))
             }
-            Destination::File {
+            Place::File {
                 path,
                 partial,
                 mut file,

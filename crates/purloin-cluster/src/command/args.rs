@@ -1,0 +1,166 @@
+//! The command's arguments: [`Args`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use purloin_cluster::{Cutoff, Grain, Options, Profiling, Steal};
+use purloin_command::format::parse_time;
+
+/// Work stealing between the ranks of an MPI job, on the kernels of the AsynchWS paper.
+///
+/// Run by itself, it is a job of one rank; by mpirun or srun, of as many as they start.
+#[derive(Parser, Debug)]
+#[command(
+    name = "purloin-cluster",
+    version,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  purloin-cluster uts=T3
+  mpirun -n 2 purloin-cluster nqueens=13
+  mpirun -n 4 --oversubscribe purloin-cluster uts=T3 --steal sync --cutoff depth:3
+  srun --nodes 8 --ntasks-per-node 12 purloin-cluster uts=T3L --json uts.json
+  purloin-cluster figures
+
+Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub subcommand: Option<Other>,
+
+    /// A kernel of `purloin-cluster list`, with its input if not the usual one
+    #[arg(value_name = "KERNEL[=INPUT]", required = true)]
+    pub kernel: Option<String>,
+
+    /// How a rank waits for what it steals: async runs its last tasks meanwhile
+    #[arg(long, value_enum, default_value = "async")]
+    pub steal: StealArg,
+
+    /// Which spawned tasks others may steal: adaptive, none (all), depth:D or queue
+    #[arg(long, default_value = "adaptive", value_parser = parse_cutoff)]
+    pub cutoff: Cutoff,
+
+    /// A rank with so many tasks left begins to steal, from 0 to 6
+    #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
+    pub residual: usize,
+
+    /// The least time of a task that is worth it, for the adaptive cut-off, such as 2ms; auto:
+    /// such that the residual tasks last as long as a steal
+    #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
+    pub grain: Grain,
+
+    /// Where the times of tasks are collected, for the adaptive cut-off
+    #[arg(long, value_enum, default_value = "local")]
+    pub profile: ProfileArg,
+
+    /// Delays what is done to other ranks, to see what a slower network does
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_latency)]
+    pub latency: Duration,
+
+    /// Run it so many times; the median counts
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_runs)]
+    pub runs: usize,
+
+    /// Also run the serial elision, by turns; for one rank
+    #[arg(long)]
+    pub serial: bool,
+
+    /// Write the result as JSON to a file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Other {
+    /// Show the kernels with their inputs
+    List,
+    /// Run this machine's version of the paper's Figures 6 to 10, and print their tables
+    Figures(super::figures::Args),
+}
+
+#[derive(Clone, Copy, ValueEnum, Debug)]
+pub enum StealArg {
+    Async,
+    Sync,
+}
+
+#[derive(Clone, Copy, ValueEnum, Debug)]
+pub enum ProfileArg {
+    /// On each node by itself
+    Local,
+    /// On the first rank, for all
+    Global,
+}
+
+fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
+    match text.split_once(':') {
+        Some(("depth", depth)) => match depth.parse() {
+            Ok(depth @ 0..=1_000_000) => Ok(Cutoff::Depth(depth)),
+            _ => Err("a depth is a number from 0 to 1000000, such as depth:5".to_owned()),
+        },
+        None if text == "adaptive" => Ok(Cutoff::Adaptive),
+        None if text == "none" => Ok(Cutoff::None),
+        None if text == "queue" => Ok(Cutoff::Queue),
+        _ => Err("a cut-off is adaptive, none, depth:D or queue".to_owned()),
+    }
+}
+
+/// A cut-off as it is given.
+pub fn cutoff_text(cutoff: Cutoff) -> String {
+    match cutoff {
+        Cutoff::Adaptive => "adaptive".to_owned(),
+        Cutoff::None => "none".to_owned(),
+        Cutoff::Depth(depth) => format!("depth:{depth}"),
+        Cutoff::Queue => "queue".to_owned(),
+    }
+}
+
+fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| format!("it must be a number from {least} to {most}"))
+}
+
+fn parse_residual(text: &str) -> Result<usize, String> {
+    number(text, 0, purloin_cluster::MOST_RESIDUAL)
+}
+
+fn parse_runs(text: &str) -> Result<usize, String> {
+    number(text, 1, 1000)
+}
+
+fn parse_latency(text: &str) -> Result<Duration, String> {
+    parse_time(text).ok_or_else(|| "a latency is a time from 0ns to 1s, such as 200us".to_owned())
+}
+
+fn parse_grain(text: &str) -> Result<Grain, String> {
+    match text {
+        "auto" => Ok(Grain::Auto),
+        _ => parse_time(text)
+            .map(Grain::Fixed)
+            .ok_or_else(|| "a grain is auto, or a time from 0ns to 1s, such as 2ms".to_owned()),
+    }
+}
+
+impl Args {
+    /// How the tasks are to be run.
+    pub fn options(&self) -> Options {
+        let mut options = Options::default();
+        options.steal = match self.steal {
+            StealArg::Async => Steal::Async,
+            StealArg::Sync => Steal::Sync,
+        };
+        options.profiling = match self.profile {
+            ProfileArg::Local => Profiling::Local,
+            ProfileArg::Global => Profiling::Global,
+        };
+        options.cutoff = self.cutoff;
+        options.residual = self.residual;
+        options.grain = self.grain;
+        options.latency = self.latency;
+        options
+    }
+}

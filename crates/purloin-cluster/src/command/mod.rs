@@ -1,0 +1,65 @@
+//! The command: it runs a kernel on the ranks of a job, and reports.
+
+mod args;
+mod figures;
+mod list;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use purloin_cluster::{Cluster, launch};
+use purloin_command::{Failure, is_help, one_line, print};
+
+use self::args::{Args, Other};
+pub use self::report::Outcome;
+pub use self::run::Runner;
+
+const NAME: &str = "purloin-cluster";
+
+/// Runs the command.
+pub fn main() -> ExitCode {
+    match Args::try_parse() {
+        Err(error) if is_help(&error) => error.exit(),
+        Ok(Args {
+            subcommand: Some(other),
+            ..
+        }) => {
+            let result = match &other {
+                Other::List => print(&list::text()),
+                Other::Figures(args) => figures::run(args),
+            };
+            match result {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(failure) => failure.tell(NAME),
+            }
+        }
+        // From here on there may be other ranks.
+        args => launch(|| on_all_ranks(args)).unwrap_or_else(|error| {
+            Failure::Run(format!("cannot start a thread: {error}")).tell(NAME)
+        }),
+    }
+}
+
+/// What all ranks do. Only the first tells what is wrong.
+fn on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
+    let cluster = match Cluster::initialize() {
+        Ok(cluster) => cluster,
+        Err(error) => return Failure::Run(error.to_string()).tell(NAME),
+    };
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let result = match cluster.agree("arguments", &words) {
+        Err(error) => Err(Failure::usage(error)),
+        Ok(()) => match args {
+            Err(error) => Err(Failure::Usage(one_line(&error))),
+            Ok(args) => run::run(&cluster, &args),
+        },
+    };
+    match (result, cluster.rank()) {
+        (Ok(()), _) => ExitCode::SUCCESS,
+        (Err(failure), 0) => failure.tell(NAME),
+        // `mpirun` asks for one that has failed only.
+        (Err(_), _) => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,120 @@
+//! What a run is reported as: [`Report`].
+
+use purloin_cluster::Stats;
+use purloin_command::Machine;
+use purloin_command::format::{grouped, time};
+use serde::{Deserialize, Serialize};
+
+/// The result of a kernel.
+#[derive(Serialize)]
+pub struct Report {
+    pub machine: Machine,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// The part of it that `figures` reads back.
+#[derive(Serialize, Deserialize)]
+pub struct Outcome {
+    pub kernel: String,
+    pub input: String,
+    pub ranks: usize,
+    pub nodes: usize,
+    pub steal: String,
+    pub cutoff: String,
+    pub residual: usize,
+    pub latency_seconds: f64,
+    /// The median.
+    pub seconds: f64,
+    pub all_seconds: Vec<f64>,
+    pub serial_seconds: Option<f64>,
+    pub vs_serial: Option<f64>,
+    pub answer: String,
+    pub verified: bool,
+    pub stats: Counts,
+}
+
+/// Sums over all ranks, of the run with the median time.
+#[derive(Serialize, Deserialize)]
+pub struct Counts {
+    pub tasks: u64,
+    pub steals: u64,
+    pub remote_steals: u64,
+    pub stolen: u64,
+    pub steal_attempts: u64,
+    pub early_steals: u64,
+    pub samples: u64,
+    pub profiling_seconds: f64,
+    pub idle_seconds: f64,
+}
+
+impl From<Stats> for Counts {
+    fn from(stats: Stats) -> Counts {
+        let seconds = |nanoseconds: u64| nanoseconds as f64 * 1e-9;
+        Counts {
+            tasks: stats.tasks,
+            steals: stats.steals,
+            remote_steals: stats.remote_steals,
+            stolen: stats.stolen,
+            steal_attempts: stats.steal_attempts,
+            early_steals: stats.early_steals,
+            samples: stats.samples,
+            profiling_seconds: seconds(stats.profiling_nanoseconds),
+            idle_seconds: seconds(stats.idle_nanoseconds),
+        }
+    }
+}
+
+impl Outcome {
+    /// For people.
+    pub fn text(&self) -> String {
+        let Outcome { stats, ranks, .. } = self;
+        // All ranks, all of the time.
+        let whole = self.seconds * *ranks as f64;
+        let share = |part: f64| 100.0 * part / whole.max(f64::MIN_POSITIVE);
+        let mut lines = vec![
+            ("kernel", format!("{}={}", self.kernel, self.input)),
+            (
+                "answer",
+                format!("{}{}", self.answer, if self.verified { "" } else { " WRONG" }),
+            ),
+            ("ranks", format!("{ranks} on {} node(s)", self.nodes)),
+            (
+                "policy",
+                format!(
+                    "{} stealing, residual {}, cut-off {}",
+                    self.steal, self.residual, self.cutoff
+                ),
+            ),
+            ("time", time(self.seconds)),
+        ];
+        if let (Some(serial), Some(ratio)) = (self.serial_seconds, self.vs_serial) {
+            lines.push(("serial", format!("{}; time / serial {ratio:.3}", time(serial))));
+        }
+        lines.extend([
+            (
+                "tasks",
+                format!("{} in queues, {} stolen", grouped(stats.tasks), grouped(stats.stolen)),
+            ),
+            (
+                "steals",
+                format!(
+                    "{} ({} from other nodes) of {} attempts, {} begun early",
+                    grouped(stats.steals),
+                    grouped(stats.remote_steals),
+                    grouped(stats.steal_attempts),
+                    grouped(stats.early_steals)
+                ),
+            ),
+            ("idle", format!("{:.2} % of the ranks' time", share(stats.idle_seconds))),
+            (
+                "profiling",
+                format!("{:.3} % of the ranks' time", share(stats.profiling_seconds)),
+            ),
+        ]);
+        lines
+            .iter()
+            .map(|(name, value)| format!("{name:<10} {value}\n"))
+            .collect()
+    }
+}

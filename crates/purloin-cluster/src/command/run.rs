@@ -1,0 +1,133 @@
+//! Running a kernel.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use purloin_cluster::{Cluster, Serial, Stats, Task};
+use purloin_command::{Destination, Failure, Machine, print};
+use purloin_kernels::Input;
+
+use super::args::{Args, cutoff_text};
+use super::report::{Outcome, Report};
+use crate::kernels::{self, Kernel, Output};
+
+/// Runs the kernel that is asked for, on all ranks together.
+pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
+    let kernel = args.kernel.as_deref().unwrap_or_default();
+    if args.serial && cluster.ranks() > 1 {
+        return Err(Failure::usage(
+            "--serial is for one rank; run it without mpirun, or with mpirun -n 1",
+        ));
+    }
+    // Before anything is measured, so that no result is lost for want of it.
+    let destination = match (cluster.rank(), &args.json) {
+        (0, Some(path)) => Destination::open(path).map(Some),
+        _ => Ok(None),
+    };
+    let is_open = cluster.agree_that(destination.is_ok());
+    let destination = destination?;
+    if !is_open {
+        // The first rank says why.
+        return Err(Failure::usage("the report cannot be written"));
+    }
+    let outcome = kernels::run(kernel, Runner { cluster, args })?;
+    if cluster.rank() == 0 {
+        if !destination.as_ref().is_some_and(Destination::is_standard_output) {
+            print(&outcome.text())?;
+        }
+        let verified = outcome.verified;
+        if let Some(destination) = destination {
+            let machine = Machine::this();
+            destination.write(&Report { machine, outcome })?;
+        }
+        if !verified {
+            return Err(Failure::Run(format!("the answer of {kernel} is wrong")));
+        }
+    }
+    Ok(())
+}
+
+/// What runs a kernel whose type is known.
+pub struct Runner<'r> {
+    cluster: &'r Cluster,
+    args: &'r Args,
+}
+
+impl Runner<'_> {
+    /// Runs it as often as asked for.
+    pub fn run<K: Kernel>(&self, input: Input) -> Result<Outcome, Failure> {
+        let Runner { cluster, args } = self;
+        let failed = |error: purloin_cluster::Error| Failure::Run(error.to_string());
+        let mut kernel = K::prepare(cluster, input).map_err(failed)?;
+        let options = args.options();
+        let bar = self.progress::<K>();
+        let mut runs: Vec<(Duration, Stats)> = Vec::new();
+        let mut serial_runs = Vec::new();
+        let mut answer = String::new();
+        let mut verified = true;
+        for run in 0..args.runs {
+            if run > 0 || args.serial {
+                kernel.reset(cluster);
+            }
+            if args.serial {
+                let (output, elapsed) = run_serial(&kernel);
+                verified &= kernel.verify(&output);
+                serial_runs.push(elapsed.as_secs_f64());
+                kernel.reset(cluster);
+            }
+            let run = cluster
+                .run(kernel.root(), kernel.context(), &options)
+                .map_err(failed)?;
+            verified &= kernel.verify(&run.output);
+            answer = kernel.answer(&run.output);
+            runs.push((run.elapsed, run.stats));
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        let all_seconds = runs.iter().map(|run| run.0.as_secs_f64()).collect();
+        runs.sort_by_key(|run| run.0);
+        let (elapsed, stats) = runs[runs.len() / 2];
+        serial_runs.sort_by(f64::total_cmp);
+        let serial_seconds = serial_runs.get(serial_runs.len() / 2).copied();
+        let seconds = elapsed.as_secs_f64();
+        Ok(Outcome {
+            kernel: K::DESCRIPTION.name.to_owned(),
+            input: K::DESCRIPTION.inputs.text(input),
+            ranks: cluster.ranks(),
+            nodes: cluster.nodes(),
+            steal: format!("{:?}", args.steal).to_lowercase(),
+            cutoff: cutoff_text(args.cutoff),
+            residual: args.residual,
+            latency_seconds: args.latency.as_secs_f64(),
+            seconds,
+            all_seconds,
+            serial_seconds,
+            vs_serial: serial_seconds.map(|serial| seconds / serial),
+            answer,
+            verified,
+            stats: stats.into(),
+        })
+    }
+
+    /// Shown by the first rank on standard error, if that is a terminal.
+    fn progress<K: Kernel>(&self) -> ProgressBar {
+        if self.cluster.rank() > 0 {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} {pos}/{len} runs  {elapsed}  {msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let bar = ProgressBar::new(self.args.runs as u64).with_style(style);
+        bar.set_message(K::DESCRIPTION.name);
+        // Seldom: drawing takes processor time from what is measured.
+        bar.enable_steady_tick(Duration::from_secs(1));
+        bar
+    }
+}
+
+fn run_serial<K: Kernel>(kernel: &K) -> (Output<K>, Duration) {
+    let root = black_box(kernel.root());
+    let begin = Instant::now();
+    let output = root.run(Serial::new(kernel.context()));
+    (output, begin.elapsed())
+}

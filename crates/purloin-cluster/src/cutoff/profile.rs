@@ -1,0 +1,131 @@
+//! What tasks of each level take: [`Profile`].
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::Error;
+use crate::options::Profiling;
+use crate::transport::{SHARED, Window, World};
+
+/// How many levels are told apart. Those that are deeper count as the last.
+pub const LEVELS: usize = 64;
+
+/// The times of one level.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Level {
+    /// How many tasks, and what they have taken together, in nanoseconds.
+    tasks: u64,
+    work: u64,
+}
+
+/// Where the times are collected.
+enum Place {
+    /// In memory that the ranks of a node share: for each level the two numbers.
+    Node(*const [[AtomicU64; 2]; LEVELS]),
+    /// In the first rank's part of a window.
+    First(Window),
+}
+
+/// The times of all levels, collected by several ranks.
+pub struct Profile {
+    place: Place,
+    /// What this rank knows of it.
+    levels: [Level; LEVELS],
+    /// What it has taken to collect, in nanoseconds.
+    cost: u64,
+}
+
+impl Profile {
+    /// Makes one, on all ranks together.
+    pub fn new(world: &Rc<World>, profiling: Profiling) -> Result<Profile, Error> {
+        const LEN: usize = size_of::<[[AtomicU64; 2]; LEVELS]>();
+        const { assert!(LEN <= SHARED) };
+        let place = match profiling {
+            Profiling::Local => match world.share_with_node() {
+                Some(base) => Place::Node(base.cast()),
+                None => world.fail("MPI has no memory that the ranks of this node share"),
+            },
+            Profiling::Global => Place::First(Window::allocate(world, LEN)?),
+        };
+        Ok(Profile {
+            place,
+            levels: [Level::default(); LEVELS],
+            cost: 0,
+        })
+    }
+
+    /// What tasks of this level take, and how many are known, the ranks that collect
+    /// with this one included.
+    pub fn level(&mut self, level: usize) -> (u64, u64) {
+        if self.levels[level].tasks == 0 {
+            self.look(level);
+        }
+        let Level { tasks, work } = self.levels[level];
+        (work.checked_div(tasks).unwrap_or(0), tasks)
+    }
+
+    /// What is known here of a level: the mean time, if any.
+    pub fn known(&self, level: usize) -> Option<u64> {
+        let Level { tasks, work } = self.levels[level];
+        work.checked_div(tasks)
+    }
+
+    /// Takes over what others have collected, where that is for nothing.
+    pub fn refresh(&mut self) {
+        if let Place::Node(_) = self.place {
+            (0..LEVELS).for_each(|level| self.look(level));
+        }
+    }
+
+    fn look(&mut self, level: usize) {
+        self.add(level, Level::default());
+    }
+
+    /// A task of this level has taken so many nanoseconds.
+    pub fn learn(&mut self, level: usize, work: u64) {
+        self.add(level, Level { tasks: 1, work });
+    }
+
+    fn add(&mut self, level: usize, more: Level) {
+        let before = match &self.place {
+            Place::Node(base) => {
+                // SAFETY: the memory is as long as the job, and zero at first.
+                let [tasks, work] = unsafe { &(**base)[level] };
+                // Relaxed: the two numbers may be of different moments.
+                let get = |number: &AtomicU64, more| match more {
+                    0 => number.load(Ordering::Relaxed),
+                    more => number.fetch_add(more, Ordering::Relaxed),
+                };
+                Level {
+                    tasks: get(tasks, more.tasks),
+                    work: get(work, more.work),
+                }
+            }
+            Place::First(window) => {
+                let begin = Instant::now();
+                let values = [more.tasks, more.work];
+                let mut before = [0; 2];
+                let offset = level * size_of_val(&values);
+                // SAFETY: both live until the transfer has ended.
+                let transfer =
+                    unsafe { window.add(0, offset, values.as_ptr(), before.as_mut_ptr(), 2) };
+                transfer.wait(window.world());
+                self.cost += begin.elapsed().as_nanos() as u64;
+                Level {
+                    tasks: before[0],
+                    work: before[1],
+                }
+            }
+        };
+        self.levels[level] = Level {
+            tasks: before.tasks + more.tasks,
+            work: before.work + more.work,
+        };
+    }
+
+    /// What it has taken to collect, in nanoseconds, where that is worth a clock.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+}

@@ -1,0 +1,71 @@
+//! A task that panics ends the job, with one message: [`Running`].
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::PanicHookInfo;
+use std::sync::Once;
+
+use crate::transport::World;
+
+thread_local! {
+    /// Whether this thread runs tasks.
+    static RUNS_TASKS: Cell<bool> = const { Cell::new(false) };
+
+    /// What the last panic of a task says.
+    static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Keeps the message of a task that panics, to tell it together with the task.
+pub fn install_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match RUNS_TASKS.get() {
+            true => MESSAGE.set(message(info)),
+            false => usual(info),
+        }));
+    });
+}
+
+fn message(info: &PanicHookInfo<'_>) -> String {
+    let text = payload(info.payload());
+    match info.location() {
+        Some(place) => format!("at {place}: {text}"),
+        None => text.to_owned(),
+    }
+}
+
+fn payload(payload: &dyn Any) -> &str {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "(no message)"
+    }
+}
+
+/// Notes whether this thread runs tasks.
+pub fn set_runs_tasks(runs: bool) {
+    RUNS_TASKS.set(runs);
+}
+
+/// A task that was taken out of a queue, while it runs: it and all that it runs itself.
+pub struct Running<'r, T: std::fmt::Debug> {
+    pub world: &'r World,
+    pub task: &'r T,
+    pub level: u32,
+}
+
+impl<T: std::fmt::Debug> Drop for Running<'_, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Running { world, task, level } = self;
+            // The innermost one tells, and nobody comes back from that.
+            world.fail(&format!(
+                "task {task:?}, level {level}, or what it spawned has panicked {}",
+                MESSAGE.take()
+            ));
+        }
+    }
+}

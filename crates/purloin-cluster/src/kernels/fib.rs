@@ -1,0 +1,74 @@
+//! Fibonacci numbers by the naive recursion: what a task costs.
+
+use bytemuck::{Pod, Zeroable};
+use purloin_cluster::{Cluster, Error, Rank, Task};
+use purloin_kernels::fib::fibonacci;
+use purloin_kernels::{Description, Input, Inputs, Range};
+
+use super::Kernel;
+
+/// The number of this index.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct Number(u64);
+
+impl Task for Number {
+    type Output = u64;
+    type Context = ();
+
+    /// The base case is inlined into the callers, as in the kernel for shared memory.
+    #[inline(always)]
+    fn run<R: Rank<Self>>(self, rank: R) -> u64 {
+        match self.0 {
+            n @ (0 | 1) => n,
+            n => sum(rank, n),
+        }
+    }
+}
+
+#[inline(never)]
+fn sum<R: Rank<Number>>(mut rank: R, n: u64) -> u64 {
+    let (a, b) = rank.join(Number(n - 1), Number(n - 2));
+    a + b
+}
+
+/// The kernel `fib`.
+pub struct Fib {
+    n: u32,
+}
+
+impl Kernel for Fib {
+    const DESCRIPTION: Description = Description {
+        name: "fib",
+        about: "the n-th Fibonacci number by the naive recursion: tasks of one addition",
+        inputs: Inputs::Numbers(&[Range {
+            what: "indices",
+            least: 0,
+            most: 60,
+            usual: None,
+        }]),
+        default: "40",
+    };
+
+    type Task = Number;
+
+    fn prepare(_: &Cluster, input: Input) -> Result<Self, Error> {
+        Ok(Fib { n: input[0] })
+    }
+
+    fn context(&self) -> &() {
+        &()
+    }
+
+    fn root(&self) -> Number {
+        Number(self.n.into())
+    }
+
+    fn answer(&self, output: &u64) -> String {
+        output.to_string()
+    }
+
+    fn verify(&self, output: &u64) -> bool {
+        *output == fibonacci(self.n)
+    }
+}

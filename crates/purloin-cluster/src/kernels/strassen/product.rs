@@ -1,0 +1,198 @@
+//! Where all lies: [`Product`].
+
+use bytemuck::{Pod, Zeroable};
+
+/// Temporaries of a product, each as large as a quadrant: eight sums, and three of the
+/// seven products. The other four lie in the quadrants of the result.
+const TEMPORARIES: u32 = 8 + 3;
+
+/// A product of two square matrices, each 4 to the power of `levels` tiles in Z-order.
+/// Places are numbers of tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub struct Product {
+    pub levels: u32,
+    pub left: u32,
+    pub right: u32,
+    pub result: u32,
+    /// Where its temporaries lie, as many as [`room`] says.
+    pub room: u32,
+}
+
+/// Tiles that the temporaries of a product take, if the seven below it are computed side
+/// by side on levels up to `side_by_side`.
+pub fn room(levels: u32, side_by_side: u32) -> u32 {
+    match levels {
+        0 => 0,
+        _ if levels > side_by_side => {
+            TEMPORARIES * tiles(levels - 1) + room(levels - 1, side_by_side)
+        }
+        _ => TEMPORARIES * tiles(levels - 1) + 7 * room(levels - 1, side_by_side),
+    }
+}
+
+/// Tiles in a matrix.
+pub fn tiles(levels: u32) -> u32 {
+    1 << (2 * levels)
+}
+
+/// The row and column of a tile of a matrix: its number has the bits of both, in turn.
+pub fn row_and_column(tile: usize) -> (usize, usize) {
+    let even_bits = |number: usize| {
+        let bits = (0..usize::BITS / 2).map(|bit| (number >> (2 * bit) & 1) << bit);
+        bits.sum()
+    };
+    (even_bits(tile >> 1), even_bits(tile))
+}
+
+impl Product {
+    /// The product of whole matrices: from tile 0 on lie both factors, the result, and the
+    /// temporaries.
+    pub fn whole(levels: u32) -> Product {
+        let [left, right, result, room] = [0, 1, 2, 3].map(|matrix| matrix * tiles(levels));
+        Product {
+            levels,
+            left,
+            right,
+            result,
+            room,
+        }
+    }
+
+    /// Tiles in a quadrant.
+    pub fn quadrant(&self) -> u32 {
+        tiles(self.levels - 1)
+    }
+
+    /// The quadrants of a matrix or of what else is as large, from a tile on, by rows.
+    pub fn quadrants(&self, from: u32) -> [u32; 4] {
+        [0, 1, 2, 3].map(|number| from + number * self.quadrant())
+    }
+
+    /// Where *S₁* to *S₄* lie.
+    pub fn left_sums(&self) -> [u32; 4] {
+        self.quadrants(self.room)
+    }
+
+    /// Where *T₁* to *T₄* lie.
+    pub fn right_sums(&self) -> [u32; 4] {
+        self.quadrants(self.room + 4 * self.quadrant())
+    }
+
+    /// The seven products of which it is made, in the order of
+    /// [`whole`](super::sums::whole).
+    pub fn seven(&self, side_by_side: u32) -> [Product; 7] {
+        let [a11, a12, _, a22] = self.quadrants(self.left);
+        let [s1, s2, s3, s4] = self.left_sums();
+        let [b11, _, b21, b22] = self.quadrants(self.right);
+        let [t1, t2, t3, t4] = self.right_sums();
+        let [c11, c12, c21, c22] = self.quadrants(self.result);
+        let [c5, c6, c7, below] = self.quadrants(self.room + 8 * self.quadrant());
+
+        let levels = self.levels - 1;
+        let distance = match self.levels > side_by_side {
+            true => 0,
+            false => room(levels, side_by_side),
+        };
+        let mut next = below;
+        [
+            (a11, b11, c11),
+            (s1, t1, c12),
+            (s2, t2, c21),
+            (s3, t3, c22),
+            (a12, b21, c5),
+            (s4, b22, c6),
+            (a22, t4, c7),
+        ]
+        .map(|(left, right, result)| {
+            let room = next;
+            next += distance;
+            Product {
+                levels,
+                left,
+                right,
+                result,
+                room,
+            }
+        })
+    }
+
+    /// Where the seven leave their results.
+    pub fn results(&self) -> [u32; 7] {
+        self.seven(0).map(|product| product.result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quadrant_is_a_range_of_tiles() {
+        let quadrants = [(0, 0), (0, 1), (1, 0), (1, 1)];
+        assert_eq!([0, 1, 2, 3].map(row_and_column), quadrants);
+        for levels in 1..=4 {
+            let half = 1 << (levels - 1);
+            for tile in 0..tiles(levels) as usize {
+                let (row, column) = row_and_column(tile);
+                assert!(row < 2 * half && column < 2 * half);
+                let quadrant = tile / tiles(levels - 1) as usize;
+                assert_eq!(quadrant, 2 * (row / half) + column / half);
+                let in_quadrant = row_and_column(tile % tiles(levels - 1) as usize);
+                assert_eq!(in_quadrant, (row % half, column % half));
+            }
+        }
+    }
+
+    /// Adds what is written below a product to `written`: tiles, and how many.
+    fn temporaries(product: &Product, side_by_side: u32, written: &mut Vec<(u32, u32)>) {
+        if product.levels == 0 {
+            return;
+        }
+        let sums = product.left_sums().into_iter().chain(product.right_sums());
+        let tiles = sums.chain(product.results().into_iter().skip(4));
+        written.extend(tiles.map(|tile| (tile, product.quadrant())));
+        for product in product.seven(side_by_side) {
+            temporaries(&product, side_by_side, written);
+        }
+    }
+
+    #[test]
+    fn what_is_computed_side_by_side_has_its_own_room() {
+        let product = Product::whole(3);
+        let mut written = Vec::new();
+        temporaries(&product, 3, &mut written);
+        written.sort_unstable();
+        let mut next = product.room;
+        for (tile, len) in written {
+            assert_eq!(tile, next);
+            next += len;
+        }
+        assert_eq!(next, product.room + room(3, 3));
+    }
+
+    #[test]
+    fn what_is_computed_one_after_the_other_shares_its_room() {
+        let product = Product::whole(3);
+        let seven = product.seven(2);
+        let below = product.room + TEMPORARIES * product.quadrant();
+        assert!(seven.iter().all(|product| product.room == below));
+        let mut written = Vec::new();
+        temporaries(&product, 2, &mut written);
+        let end = written.iter().map(|(tile, len)| tile + len).max();
+        assert_eq!(end, Some(product.room + room(3, 2)));
+    }
+
+    #[test]
+    fn results_are_where_the_products_leave_them() {
+        let product = Product::whole(1);
+        assert_eq!(product.results(), [8, 9, 10, 11, 20, 21, 22]);
+        assert_eq!(product.left_sums(), [12, 13, 14, 15]);
+        assert_eq!(product.right_sums(), [16, 17, 18, 19]);
+        let seven = product.seven(1);
+        let lefts = seven.map(|product| product.left);
+        assert_eq!(lefts, [0, 12, 13, 14, 1, 15, 3]);
+        let rights = seven.map(|product| product.right);
+        assert_eq!(rights, [4, 16, 17, 18, 6, 7, 19]);
+    }
+}

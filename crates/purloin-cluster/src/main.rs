@@ -1,0 +1,8 @@
+//! The command `purloin-cluster`.
+
+mod command;
+mod kernels;
+
+fn main() -> std::process::ExitCode {
+    command::main()
+}

@@ -1,0 +1,97 @@
+//! Models of the word between an owner and its thieves, with loom.
+
+use std::collections::BTreeSet;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+
+use super::share::{CLAIM, Offer, Word, claimed};
+
+impl Word for Arc<AtomicU64> {
+    fn load(&self) -> u64 {
+        AtomicU64::load(self, Ordering::Relaxed)
+    }
+
+    fn fetch_add(&self, value: u64) -> u64 {
+        AtomicU64::fetch_add(self, value, Ordering::AcqRel)
+    }
+}
+
+/// A thief that comes `times` times, and what it gets.
+fn thief(word: &Arc<AtomicU64>, times: usize) -> thread::JoinHandle<Vec<usize>> {
+    let word = word.clone();
+    thread::spawn(move || {
+        let claims = (0..times).filter_map(|_| claimed(word.fetch_add(CLAIM)));
+        claims
+            .flat_map(|(first, count)| first..first + count)
+            .collect()
+    })
+}
+
+/// Everybody's slots, none of which may be anybody else's.
+fn together(parts: impl IntoIterator<Item = Vec<usize>>) -> BTreeSet<usize> {
+    let mut all = BTreeSet::new();
+    for slot in parts.into_iter().flatten() {
+        assert!(all.insert(slot), "slot {slot} has two owners");
+    }
+    all
+}
+
+#[test]
+fn every_slot_of_a_batch_has_one_owner() {
+    loom::model(|| {
+        let word = Arc::new(AtomicU64::new(0));
+        let mut offer = Offer::new(word.clone());
+        let thieves = [thief(&word, 2), thief(&word, 1)];
+        let kept = offer.publish(5, 4);
+        let (first, left) = offer.withdraw();
+        let mine = (5..5 + kept).chain(first..first + left).collect();
+        let parts = thieves.map(|thief| thief.join().unwrap());
+        let all = together(parts.into_iter().chain([mine]));
+        assert_eq!(all, (5..9).collect());
+    });
+}
+
+#[test]
+fn what_comes_back_is_offered_again() {
+    loom::model(|| {
+        let word = Arc::new(AtomicU64::new(0));
+        let mut offer = Offer::new(word.clone());
+        let thieves = [thief(&word, 1), thief(&word, 1)];
+        let kept = offer.publish(0, 3);
+        let mut mine: Vec<_> = (0..kept).collect();
+        let (first, left) = offer.withdraw();
+        // The newest is taken back, the others are offered again.
+        let again = left.saturating_sub(1);
+        if left > 0 {
+            mine.push(first + again);
+            let kept = offer.publish(first, again);
+            mine.extend(first..first + kept);
+        }
+        let (first, left) = offer.withdraw();
+        mine.extend(first..first + left);
+        let parts = thieves.map(|thief| thief.join().unwrap());
+        assert_eq!(together(parts.into_iter().chain([mine])), (0..3).collect());
+    });
+}
+
+#[test]
+fn a_batch_follows_one_that_is_gone_without_being_withdrawn() {
+    loom::model(|| {
+        let word = Arc::new(AtomicU64::new(0));
+        let mut offer = Offer::new(word.clone());
+        let thieves = [thief(&word, 2), thief(&word, 1)];
+        let mut mine: Vec<_> = (0..offer.publish(0, 1)).collect();
+        let mut offered = 1;
+        if offer.left() == 0 {
+            mine.extend((1..3).take(offer.publish(1, 2)));
+            offered = 3;
+        }
+        let (first, left) = offer.withdraw();
+        mine.extend(first..first + left);
+        let parts = thieves.map(|thief| thief.join().unwrap());
+        let all = together(parts.into_iter().chain([mine]));
+        assert_eq!(all, (0..offered).collect());
+    });
+}

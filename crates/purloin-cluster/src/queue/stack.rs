@@ -1,0 +1,330 @@
+//! The owner's side of a queue: [`Stack`].
+
+use std::marker::PhantomData;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use super::share::{MOST, Offer, Word};
+use super::slot::{CAPACITY, Head, Layout, Origin, SHARE, Slot};
+use crate::Task;
+use crate::transport::Window;
+
+/// A rank's own word.
+struct OwnWord(Rc<Window>);
+
+impl Word for OwnWord {
+    #[inline(always)]
+    fn load(&self) -> u64 {
+        // Relaxed: only numbers of slots, whose contents are this rank's own.
+        self.0.word(SHARE).load(Ordering::Relaxed)
+    }
+
+    fn fetch_add(&self, value: u64) -> u64 {
+        self.0.fetch_add(self.0.world().rank(), SHARE, value)
+    }
+}
+
+/// What this rank notes about a slot.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    /// The number of the spawn whose result is asked for by a [`Slot`], or 0.
+    serial: u64,
+    /// It is below the split, but nobody will come for it.
+    is_kept: bool,
+    /// It was run, or its result has come, and lies there.
+    is_settled: bool,
+    /// Nobody asks for it any more.
+    is_released: bool,
+}
+
+/// The tasks of a rank.
+pub struct Stack<T: Task> {
+    window: Rc<Window>,
+    offer: Offer<OwnWord>,
+    /// The first free slot.
+    top: usize,
+    /// The first private slot.
+    split: usize,
+    /// Whether there is anybody to offer anything to.
+    is_shared: bool,
+    marks: Box<[Mark]>,
+    serial: u64,
+    /// How many slots are settled.
+    settled: usize,
+    tasks: PhantomData<T>,
+}
+
+impl<T: Task> Stack<T> {
+    /// An empty one, in a window of [`Layout::WINDOW`] bytes.
+    pub fn new(window: &Rc<Window>) -> Self {
+        Stack {
+            window: window.clone(),
+            offer: Offer::new(OwnWord(window.clone())),
+            top: 0,
+            split: 0,
+            is_shared: window.world().ranks() > 1,
+            marks: vec![Mark::default(); CAPACITY].into(),
+            serial: 0,
+            settled: 0,
+            tasks: PhantomData,
+        }
+    }
+
+    /// The first free slot.
+    #[inline]
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// Whether there is room for so many.
+    #[inline]
+    pub fn has_room_for(&self, tasks: usize) -> bool {
+        CAPACITY - self.top >= tasks
+    }
+
+    /// How many tasks wait to be run or stolen.
+    #[inline]
+    pub fn ready(&mut self) -> usize {
+        self.top - self.split + self.offer.left()
+    }
+
+    /// Whether others find something here.
+    #[inline]
+    pub fn offers(&mut self) -> bool {
+        self.offer.left() > 0
+    }
+
+    fn head_at(&self, slot: usize) -> *mut Head {
+        self.window.local(Layout::<T>::slot(slot)).cast()
+    }
+
+    /// What lies before the task in a slot of this rank's.
+    pub fn head(&self, slot: usize) -> Head {
+        // SAFETY: the slot was pushed, and all of it is written by this rank, but state
+        // and work, which are not looked at by this.
+        unsafe { self.head_at(slot).read() }
+    }
+
+    fn state(&self, slot: usize) -> &std::sync::atomic::AtomicU64 {
+        self.window.word(Layout::<T>::state(slot))
+    }
+
+    /// The task in a slot of this rank's.
+    #[inline]
+    pub fn task(&self, slot: usize) -> T {
+        let place = self.window.local(Layout::<T>::payload(slot));
+        // SAFETY: it was pushed, and any bytes are a task.
+        unsafe { place.cast::<T>().read_unaligned() }
+    }
+
+    /// The result in a slot, and what it took.
+    pub fn output(&self, slot: usize) -> (T::Output, u64) {
+        let place = self.window.local(Layout::<T>::payload(slot));
+        // SAFETY: any bytes are a result. Whoever has written it has raised the state
+        // afterwards, which we have seen.
+        unsafe {
+            let work = (*self.head_at(slot)).work;
+            (place.cast::<T::Output>().read_unaligned(), work)
+        }
+    }
+
+    /// Pushes a task of this rank.
+    #[inline]
+    pub fn push(&mut self, task: T, level: u32) -> usize {
+        let origin = Origin {
+            rank: self.window.world().rank() as u32,
+            slot: self.top as u32,
+        };
+        self.push_from(task, level, origin)
+    }
+
+    /// Pushes a task from elsewhere.
+    #[inline]
+    pub fn push_from(&mut self, task: T, level: u32, origin: Origin) -> usize {
+        let slot = self.top;
+        assert!(slot < CAPACITY, "callers look for room first");
+        let place = self.window.local(Layout::<T>::payload(slot));
+        // SAFETY: the slot is in the window, and free: nobody else looks at it.
+        unsafe {
+            self.head_at(slot).write(Head {
+                origin,
+                level: level.into(),
+                state: 0,
+                work: 0,
+            });
+            place.cast::<T>().write_unaligned(task);
+            // Whoever writes the result must know what was there.
+            let rest = Layout::<T>::RESULT_END.saturating_sub(size_of::<T>());
+            place.add(size_of::<T>()).write_bytes(0, rest);
+        }
+        self.top = slot + 1;
+        slot
+    }
+
+    /// Offers the oldest private tasks, if nothing is offered, but keeps the newest `keep`.
+    #[inline]
+    pub fn share(&mut self, keep: usize) {
+        if self.is_shared && self.split + keep < self.top && self.offer.left() == 0 {
+            self.publish_older_tasks(keep);
+        }
+    }
+
+    #[cold]
+    fn publish_older_tasks(&mut self, keep: usize) {
+        if self.settled > 0 {
+            // Those are no tasks any more.
+            while self.split < self.top && self.marks[self.split].is_settled {
+                self.split += 1;
+            }
+        }
+        let most = (self.top - self.split).saturating_sub(keep).min(MOST);
+        let marks = &self.marks[self.split..][..most];
+        let count = match self.settled {
+            0 => most,
+            _ => marks.iter().take_while(|mark| !mark.is_settled).count(),
+        };
+        if count > 0 {
+            self.publish(self.split, count);
+        }
+    }
+
+    fn publish(&mut self, first: usize, count: usize) {
+        // What was written to the slots is there before the word says so.
+        self.window.sync();
+        let kept = self.offer.publish(first, count);
+        for mark in &mut self.marks[first..first + kept] {
+            mark.is_kept = true;
+        }
+        self.split = first + count;
+    }
+
+    /// Takes the newest task off the stack. `None` if it is stolen: then it stays.
+    #[inline]
+    pub fn pop(&mut self, slot: usize) -> Option<T> {
+        debug_assert_eq!(slot + 1, self.top);
+        if slot < self.split && !self.take_back(slot) {
+            return None;
+        }
+        self.top = slot;
+        Some(self.task(slot))
+    }
+
+    /// Takes a task, the newest or not, out of what is shared. False if it is stolen.
+    #[cold]
+    fn take_back(&mut self, slot: usize) -> bool {
+        if slot >= self.split {
+            return true;
+        }
+        if self.marks[slot].is_kept {
+            self.marks[slot].is_kept = false;
+            // All that is older and was offered is gone, or kept as well.
+            if slot + 1 == self.top {
+                self.split = self.split.min(slot);
+            }
+            return true;
+        }
+        if !self.offer.covers(slot) {
+            return false;
+        }
+        let end = self.split;
+        let (first, left) = self.offer.withdraw();
+        if left == 0 {
+            return false;
+        }
+        self.split = first;
+        if slot < first {
+            // Stolen; the newer ones of the batch are still there.
+            return false;
+        }
+        debug_assert_eq!(first + left, end);
+        // The older half is offered again.
+        let again = (slot - first).div_ceil(2);
+        if again > 0 {
+            self.publish(first, again);
+        }
+        true
+    }
+
+    /// Whether a stolen task's result is there or, if it is another rank's, whether it
+    /// has been copied.
+    pub fn is_done(&self, slot: usize) -> bool {
+        // Acquire: the result.
+        self.state(slot).load(Ordering::Acquire) != 0
+    }
+
+    /// Writes the result of a task of this rank's that was stolen, and came back.
+    pub fn deliver(&self, slot: usize, output: T::Output, work: u64) {
+        let place = self.window.local(Layout::<T>::payload(slot));
+        // SAFETY: the slot waits for its result, which nobody else has.
+        unsafe {
+            (*self.head_at(slot)).work = work;
+            place.cast::<T::Output>().write_unaligned(output);
+        }
+        // Release: the result.
+        self.state(slot).store(1, Ordering::Release);
+    }
+
+    /// The newest slot is free again, whose task was stolen.
+    pub fn release(&mut self, slot: usize) {
+        debug_assert_eq!(slot + 1, self.top);
+        self.top = slot;
+        self.split = self.split.min(slot);
+    }
+}
+
+/// Tasks whose results are asked for in any order.
+impl<T: Task> Stack<T> {
+    /// Notes that the result of the newest task will be asked for.
+    pub fn promise(&mut self, slot: usize) -> Slot {
+        self.serial += 1;
+        self.marks[slot].serial = self.serial;
+        Slot {
+            index: slot as u32,
+            serial: self.serial,
+        }
+    }
+
+    /// Whether a slot is still the one that was promised.
+    pub fn has(&self, slot: Slot) -> bool {
+        let index = slot.index as usize;
+        index < self.top && self.marks[index].serial == slot.serial && !self.marks[index].is_released
+    }
+
+    /// Whether the result lies in the slot, and is this rank's own business.
+    pub fn is_settled(&self, slot: usize) -> bool {
+        self.marks[slot].is_settled
+    }
+
+    /// Takes a task, the newest or not, to run it while it stays in its slot. `None` if
+    /// it is stolen.
+    pub fn take(&mut self, slot: usize) -> Option<T> {
+        // From now on nobody else must get it.
+        let is_mine = self.take_back(slot);
+        is_mine.then(|| {
+            self.settle(slot);
+            self.task(slot)
+        })
+    }
+
+    /// The result of a slot is there, or will be before anybody asks for it.
+    pub fn settle(&mut self, slot: usize) {
+        self.settled += usize::from(!self.marks[slot].is_settled);
+        self.marks[slot].is_settled = true;
+    }
+
+    /// Nobody asks for this slot any more. It is free as soon as it is the newest.
+    pub fn let_go(&mut self, slot: usize) {
+        self.settle(slot);
+        self.marks[slot].is_released = true;
+        while self.top > 0 && self.marks[self.top - 1].is_released {
+            self.settled -= 1;
+            self.marks[self.top - 1] = Mark::default();
+            self.release(self.top - 1);
+        }
+    }
+
+    /// The newest slot, which was promised, has been popped.
+    pub fn forget(&mut self, slot: usize) {
+        self.marks[slot] = Mark::default();
+    }
+}

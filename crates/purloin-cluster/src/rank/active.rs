@@ -1,0 +1,122 @@
+//! Running tasks that may push others: [`Active`].
+
+use super::Engine;
+use crate::Task;
+use crate::cutoff::CutOff;
+use crate::task::{Promise, Rank, Spawned, not_mine};
+
+/// A rank that asks the cut-off about each task that is spawned.
+pub struct Active<'r, 'c, T: Task, C: CutOff> {
+    engine: &'r mut Engine<'c, T, C>,
+    /// How deep the running task is.
+    level: u32,
+    /// The first slot that is this task's.
+    base: usize,
+}
+
+impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
+    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32, base: usize) -> Self {
+        Active {
+            engine,
+            level,
+            base,
+        }
+    }
+
+    /// The level of tasks that are spawned here.
+    fn below(&self) -> u32 {
+        self.level + 1
+    }
+
+    /// Whether a task that is spawned now goes into the queue.
+    #[inline]
+    fn creates(&mut self) -> bool {
+        self.engine.beat();
+        let level = self.below();
+        let Engine { cutoff, stack, doubt, .. } = &mut *self.engine;
+        if !stack.has_room_for(1) {
+            return false;
+        }
+        if doubt.is_on && cutoff.refills(stack.ready()) {
+            return true;
+        }
+        cutoff.creates(level, || stack.ready())
+    }
+}
+
+impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
+    #[inline]
+    fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
+        let level = self.below();
+        if !self.creates() {
+            let a = self.engine.run(a, level);
+            return (a, self.engine.run(b, level));
+        }
+        let slot = self.engine.push(b, level);
+        let a = self.engine.run(a, level);
+        (a, self.engine.finish_newest(slot, level))
+    }
+
+    fn spawn(&mut self, task: T) -> Spawned<T> {
+        let level = self.below();
+        Spawned(match self.creates() {
+            false => Promise::Done(self.engine.run(task, level)),
+            true => {
+                let slot = self.engine.push(task, level);
+                Promise::Slot(self.engine.stack.promise(slot))
+            }
+        })
+    }
+
+    fn get(&mut self, spawned: Spawned<T>) -> T::Output {
+        let slot = match spawned.0 {
+            Promise::Done(output) => return output,
+            Promise::Slot(slot) => slot,
+        };
+        let index = slot.index as usize;
+        if index < self.base || !self.engine.stack.has(slot) {
+            not_mine();
+        }
+        let level = self.below();
+        let engine = &mut *self.engine;
+        if index + 1 == engine.stack.top() && !engine.stack.is_settled(index) {
+            engine.stack.forget(index);
+            return engine.finish_newest(index, level);
+        }
+        // Not the newest: it keeps its slot until those above it are free.
+        engine.finish_in_place(index, level)
+    }
+
+    fn spawn_all<A>(
+        &mut self,
+        tasks: impl IntoIterator<Item = T>,
+        start: A,
+        mut combine: impl FnMut(A, T::Output) -> A,
+    ) -> A {
+        let level = self.below();
+        let first = self.engine.stack.top();
+        let mut sum = start;
+        for task in tasks {
+            if self.creates() {
+                self.engine.push(task, level);
+            } else {
+                let output = self.engine.run(task, level);
+                sum = combine(sum, output);
+            }
+        }
+        while self.engine.stack.top() > first {
+            let newest = self.engine.stack.top() - 1;
+            let output = self.engine.finish_newest(newest, level);
+            sum = combine(sum, output);
+        }
+        sum
+    }
+
+    fn context(&self) -> &T::Context {
+        self.engine.context
+    }
+
+    fn poll(&mut self) {
+        self.engine.beat();
+    }
+}

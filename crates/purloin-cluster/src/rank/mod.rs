@@ -1,0 +1,352 @@
+//! What a rank does: it runs tasks, and steals when it runs out of them.
+//!
+//! # Two ways to run a task
+//!
+//! Under [`Active`] each spawn asks the cut-off, and may push a task. Under [`Quick`] a
+//! spawn is a plain call and the decrement of a counter; that is how whole subtrees are
+//! run in which no level is worth a task. Both are types, so that the program is compiled
+//! once for each, and a third time for its serial elision.
+//!
+//! When the counter is down, which is about every 20 µs, the rank looks up
+//! ([`Engine::look_up`]): it lets MPI serve others, sees to results and a steal that are
+//! under way, and offers what it has kept. A subtree that runs much longer under `Quick` than
+//! was thought is *doubted*: its joins ask again, as long as the queue has room.
+//!
+//! # Waiting
+//!
+//! A join whose task is stolen is blocked until the result has come. The rank steals
+//! meanwhile, from anyone, and runs what it gets on top of its stack. Nobody waits in a
+//! circle: a frame waits for tasks that began after it, or will, and for what lies above it
+//! on its own stack, which also began later. So the frame that began last, of all that have
+//! not ended, can go on.
+//!
+//! It is unrelated work that runs on top of a blocked frame, unlike in the shared memory
+//! library: a rank has no threads to lend its processor to, and a latency is a million
+//! instructions. So a task must not hold across a spawn what another task needs; there are no
+//! locks in its plain data anyway, and contexts should have none.
+//!
+//! # Stealing early
+//!
+//! A steal takes its steps whenever the rank looks after it ([`Thief`]). Under
+//! [`Steal::Sync`] it is begun when nothing is left to run. Under [`Steal::Async`] it is begun
+//! as soon as no more than the residual tasks are left, unless these are coarse; what it
+//! brings is kept until the rank runs out of tasks, or a join blocks.
+//!
+//! # The end
+//!
+//! Every task is waited for by the one that has spawned it, so that all tasks have ended when
+//! the first has: this is termination detection already. The first rank tells two others, these
+//! tell two more each, and each rank waits for what it has under way. Then a barrier, as
+//! nobody's window may go while another has something under way.
+//!
+//! Source: AsynchWS, section II (dependences and termination as in the work that it
+//! cites) and IV.A.
+
+mod active;
+mod pulse;
+mod quick;
+mod returns;
+mod thief;
+mod victims;
+mod wait;
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use self::active::Active;
+use self::pulse::{PERIOD, Pulse};
+use self::quick::Quick;
+use self::returns::Returns;
+use self::thief::Thief;
+use crate::cutoff::CutOff;
+use crate::failure::Running;
+use crate::options::{Options, Steal};
+use crate::queue::{Layout, Stack};
+use crate::stats::Stats;
+use crate::transport::{Window, World};
+use crate::{Error, Task};
+
+/// At least so long is it between two pokes of MPI, which cost half a microsecond.
+const POKE: Duration = Duration::from_micros(50);
+
+/// What a rank has, in a run.
+pub struct Engine<'c, T: Task, C: CutOff> {
+    context: &'c T::Context,
+    window: Rc<Window>,
+    stack: Stack<T>,
+    cutoff: C,
+    thief: Thief<T>,
+    returns: Returns,
+    pulse: Pulse,
+    steal: Steal,
+    residual: usize,
+    is_alone: bool,
+    poked: Instant,
+    doubt: Doubt,
+    account: Account,
+    stats: Stats,
+}
+
+/// Whether a subtree under [`Quick`] is as fine as was thought.
+#[derive(Clone, Copy)]
+struct Doubt {
+    /// The number of looks when it was begun.
+    since: u64,
+    is_on: bool,
+}
+
+/// What is needed to tell the work of a task from the time it took, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Time for which joins were blocked.
+    blocked: u64,
+    /// Work that others have done for tasks of this rank.
+    elsewhere: u64,
+}
+
+impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
+    /// On all ranks together.
+    pub fn new(
+        world: &Rc<World>,
+        context: &'c T::Context,
+        cutoff: C,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let window = Rc::new(Window::allocate(world, Layout::<T>::WINDOW)?);
+        let mut engine = Engine {
+            context,
+            stack: Stack::new(&window),
+            cutoff,
+            thief: Thief::new(&window),
+            returns: Returns::new(&window),
+            window,
+            pulse: Pulse::new(),
+            steal: options.steal,
+            residual: options.residual,
+            is_alone: world.ranks() == 1,
+            poked: Instant::now(),
+            doubt: Doubt {
+                since: 0,
+                is_on: false,
+            },
+            account: Account::default(),
+            stats: Stats::default(),
+        };
+        engine.tell_cost();
+        Ok(engine)
+    }
+
+    fn world(&self) -> &World {
+        self.window.world()
+    }
+
+    /// What was counted, and the cut-off.
+    pub fn finish(self) -> (Stats, C) {
+        (self.stats, self.cutoff)
+    }
+
+    fn tell_cost(&mut self) {
+        self.cutoff.tell_cost(self.thief.cost().as_nanos() as u64);
+    }
+
+    /// Pushes a task, and offers what is to be offered.
+    #[inline]
+    fn push(&mut self, task: T, level: u32) -> usize {
+        self.stats.tasks += 1;
+        let slot = self.stack.push(task, level);
+        if !self.is_alone && !self.stack.offers() {
+            self.offer(level);
+        }
+        slot
+    }
+
+    /// Offers tasks, and keeps those that a steal's latency can be hidden behind.
+    #[cold]
+    fn offer(&mut self, level: u32) {
+        let keep = match self.cutoff.are_fine_enough_to_keep(level, self.residual) {
+            true => self.residual,
+            false => 0,
+        };
+        self.stack.share(keep);
+    }
+
+    /// Runs a task that did not go into the queue.
+    #[inline]
+    fn run(&mut self, task: T, level: u32) -> T::Output {
+        if self.cutoff.is_fine(level) {
+            self.run_quick(task, level)
+        } else if C::MEASURES && self.cutoff.wants_sample(level) {
+            self.stats.samples += 1;
+            self.run_timed(task, level).0
+        } else {
+            self.run_active(task, level)
+        }
+    }
+
+    #[inline]
+    fn run_active(&mut self, task: T, level: u32) -> T::Output {
+        let base = self.stack.top();
+        let output = task.run(Active::new(self, level, base));
+        if self.stack.top() != base {
+            self.end_of_task(base, level);
+        }
+        output
+    }
+
+    fn run_quick(&mut self, task: T, level: u32) -> T::Output {
+        let outer = self.doubt;
+        if !outer.is_on {
+            self.doubt.since = self.pulse.looks();
+        }
+        let output = task.run(Quick::new(self, level));
+        if self.doubt.is_on != outer.is_on {
+            self.pulse.set_hasty(outer.is_on);
+        }
+        self.doubt = outer;
+        output
+    }
+
+    /// Runs a task that came out of a queue.
+    #[inline]
+    fn run_created(&mut self, task: T, level: u32) -> T::Output {
+        match C::MEASURES {
+            true => self.run_timed(task, level).0,
+            false => self.run_active_or_quick(task, level),
+        }
+    }
+
+    #[inline]
+    fn run_active_or_quick(&mut self, task: T, level: u32) -> T::Output {
+        match self.cutoff.is_fine(level) {
+            true => self.run_quick(task, level),
+            false => self.run_active(task, level),
+        }
+    }
+
+    /// Runs a task, and tells the cut-off what it has taken; with that, in nanoseconds.
+    #[inline(never)]
+    fn run_timed(&mut self, task: T, level: u32) -> (T::Output, u64) {
+        let outer = self.account;
+        let begin = Instant::now();
+        let output = self.run_active_or_quick(task, level);
+        let end = Instant::now();
+        let blocked = self.account.blocked - outer.blocked;
+        let elsewhere = self.account.elsewhere - outer.elsewhere;
+        let taken = (end - begin).as_nanos() as u64;
+        let work = taken.saturating_sub(blocked) + elsewhere;
+        self.cutoff.learn(level, work);
+        // The first reading of the clock and the last cost what the second does.
+        self.stats.profiling_nanoseconds += 2 * end.elapsed().as_nanos() as u64;
+        (output, work)
+    }
+
+    /// Runs a task that was stolen, or the first of all; with what it has taken.
+    fn run_guarded(&mut self, task: T, level: u32, is_serial: bool) -> (T::Output, u64) {
+        let window = self.window.clone();
+        let _running = Running {
+            world: window.world(),
+            task: &task,
+            level,
+        };
+        if is_serial {
+            (self.run_quick(task, level), 0)
+        } else if C::MEASURES {
+            self.run_timed(task, level)
+        } else {
+            (self.run_active_or_quick(task, level), 0)
+        }
+    }
+
+    /// The result of the newest task, whose slot this is.
+    #[inline]
+    fn finish_newest(&mut self, slot: usize, level: u32) -> T::Output {
+        match self.stack.pop(slot) {
+            Some(task) => {
+                self.look_ahead(level);
+                self.run_created(task, level)
+            }
+            None => self.await_result(slot),
+        }
+    }
+
+    /// What a task has spawned and not asked for is waited for.
+    #[cold]
+    fn end_of_task(&mut self, base: usize, level: u32) {
+        while self.stack.top() > base {
+            let slot = self.stack.top() - 1;
+            if self.stack.is_settled(slot) {
+                self.stack.let_go(slot);
+            } else {
+                self.stack.forget(slot);
+                self.finish_newest(slot, level + 1);
+            }
+        }
+    }
+
+    /// Begins to steal if few tasks are left.
+    #[inline]
+    fn look_ahead(&mut self, level: u32) {
+        if !self.is_alone && self.steal == Steal::Async && self.stack.ready() < self.residual {
+            self.steal_early(level);
+        }
+    }
+
+    #[cold]
+    fn steal_early(&mut self, level: u32) {
+        self.thief.advance(&mut self.stats);
+        let tasks = self.stack.ready() + 1;
+        if !self.thief.is_busy() && !self.thief.has_loot() && !self.cutoff.are_coarse(level, tasks) {
+            self.stats.early_steals += 1;
+            self.thief.begin(&mut self.stats);
+        }
+    }
+
+    /// Counts a spawn; looks up if it is time to.
+    #[inline]
+    fn beat(&mut self) {
+        // Spawns that ask the cut-off cost more than those that do not.
+        if self.pulse.beats(64) && self.pulse.go_on() {
+            self.look_up();
+        }
+    }
+
+    /// At the end of a stride under [`Quick`]: whether the next join is to ask the cut-off.
+    #[cold]
+    fn beat_quick(&mut self) -> bool {
+        if self.pulse.go_on() {
+            self.look_up();
+            if !self.doubt.is_on && !self.is_alone {
+                self.doubt_if_slow();
+            }
+        }
+        self.doubt.is_on && self.stack.has_room_for(1) && self.cutoff.refills(self.stack.ready())
+    }
+
+    fn doubt_if_slow(&mut self) {
+        let looks = self.pulse.looks() - self.doubt.since;
+        let at_least = looks.saturating_sub(1) * PERIOD.as_nanos() as u64;
+        if self.cutoff.patience().is_some_and(|patience| at_least > patience) {
+            self.doubt.is_on = true;
+            self.pulse.set_hasty(true);
+        }
+    }
+
+    /// Sees to all that goes on beside the work.
+    #[cold]
+    fn look_up(&mut self) {
+        if self.is_alone {
+            return;
+        }
+        self.thief.advance(&mut self.stats);
+        self.returns.progress();
+        self.stack.share(0);
+        let now = self.pulse.last();
+        if now - self.poked > POKE {
+            self.poked = now;
+            self.world().poke();
+        }
+        if self.pulse.looks().is_multiple_of(64) {
+            self.tell_cost();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Running tasks without asking: [`Quick`].
+
+use super::Engine;
+use super::active::Active;
+use crate::Task;
+use crate::cutoff::CutOff;
+use crate::task::{Promise, Rank, Spawned, not_mine};
+
+/// A rank that runs a subtree in which nothing is worth being created.
+///
+/// A spawn decrements a counter, and is a call.
+pub struct Quick<'r, 'c, T: Task, C: CutOff> {
+    engine: &'r mut Engine<'c, T, C>,
+    level: u32,
+}
+
+impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
+    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32) -> Self {
+        Quick { engine, level }
+    }
+
+    #[inline(always)]
+    fn call(&mut self, task: T) -> T::Output {
+        task.run(Quick::new(self.engine, self.level + 1))
+    }
+
+    /// At the end of a stride.
+    #[cold]
+    #[inline(never)]
+    fn join_after_stride(&mut self, a: T, b: T) -> (T::Output, T::Output) {
+        if self.engine.beat_quick() {
+            let base = self.engine.stack.top();
+            Active::new(self.engine, self.level, base).join(a, b)
+        } else {
+            (self.call(a), self.call(b))
+        }
+    }
+}
+
+impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
+    #[inline(always)]
+    fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
+        if self.engine.pulse.beat() {
+            return self.join_after_stride(a, b);
+        }
+        (self.call(a), self.call(b))
+    }
+
+    #[inline(always)]
+    fn spawn(&mut self, task: T) -> Spawned<T> {
+        if self.engine.pulse.beat() {
+            self.engine.beat_quick();
+        }
+        Spawned(Promise::Done(self.call(task)))
+    }
+
+    #[inline(always)]
+    fn get(&mut self, spawned: Spawned<T>) -> T::Output {
+        match spawned.0 {
+            Promise::Done(output) => output,
+            Promise::Slot(_) => not_mine(),
+        }
+    }
+
+    #[inline]
+    fn spawn_all<A>(
+        &mut self,
+        tasks: impl IntoIterator<Item = T>,
+        start: A,
+        mut combine: impl FnMut(A, T::Output) -> A,
+    ) -> A {
+        let mut sum = start;
+        let mut tasks = tasks.into_iter();
+        while let Some(task) = tasks.next() {
+            if self.engine.pulse.beat() && self.engine.beat_quick() {
+                let base = self.engine.stack.top();
+                let rest = std::iter::once(task).chain(tasks);
+                return Active::new(self.engine, self.level, base).spawn_all(rest, sum, combine);
+            }
+            sum = combine(sum, self.call(task));
+        }
+        sum
+    }
+
+    #[inline(always)]
+    fn context(&self) -> &T::Context {
+        self.engine.context
+    }
+
+    #[inline]
+    fn poll(&mut self) {
+        if self.engine.pulse.beats(64) {
+            self.engine.beat_quick();
+        }
+    }
+}
