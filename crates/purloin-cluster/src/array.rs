@@ -158,8 +158,13 @@ impl<E: Pod> GlobalArray<E> {
             let part = &from[range];
             // SAFETY: elements of this type.
             unsafe {
-                self.window
-                    .add_elements(rank, offset, part.as_ptr().cast(), part.len(), E::datatype());
+                self.window.add_elements(
+                    rank,
+                    offset,
+                    part.as_ptr().cast(),
+                    part.len(),
+                    E::datatype(),
+                );
             }
         });
     }

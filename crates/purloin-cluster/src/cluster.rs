@@ -127,7 +127,10 @@ impl Cluster {
 
     /// Whether something is so on all ranks.
     pub fn agree_that(&self, is_so: bool) -> bool {
-        self.world.all_gather(is_so.into()).iter().all(|&is_so| is_so == 1)
+        self.world
+            .all_gather(is_so.into())
+            .iter()
+            .all(|&is_so| is_so == 1)
     }
 
     /// Ends the job on all ranks, with a message that says on which rank it was called.

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use purloin::{Stats, Times};
 use purloin_kernels::Job;
 
-use purloin_command::Failure;
 use crate::schedulers::{ForkJoin, Runner, Spec};
+use purloin_command::Failure;
 
 /// One run.
 pub struct Run {

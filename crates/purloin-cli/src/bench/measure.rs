@@ -7,8 +7,8 @@ use purloin::{Counted, Pool, Serial, Stats, Times};
 use purloin_kernels::Job;
 
 use super::contestant::{self, Run};
-use purloin_command::Failure;
 use crate::schedulers::{STACK_SIZE, Spec};
+use purloin_command::Failure;
 
 /// A kernel under a scheduler with a number of workers: times and answer.
 pub struct Cell {

@@ -11,11 +11,11 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use purloin_kernels::Job;
 
-use purloin_command::cores;
-use purloin_command::Destination;
 use crate::schedulers::Spec;
-use purloin_command::{Failure, print};
 use measure::Cell;
+use purloin_command::Destination;
+use purloin_command::cores;
+use purloin_command::{Failure, print};
 use report::Report;
 
 /// Runs kernels under schedulers: every answer is checked, runs are

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::Cell;
-use purloin_command::format::{grouped, time};
 use purloin_command::Machine;
+use purloin_command::format::{grouped, time};
 
 /// The table, as a text.
 pub fn text(cells: &[Cell]) -> String {

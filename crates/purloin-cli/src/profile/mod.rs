@@ -15,9 +15,9 @@ use purloin_kernels::Job;
 
 pub use self::kernel::Profiled;
 use crate::bench::{parse_job, parse_workers};
-use purloin_command::cores;
-use purloin_command::Destination;
 use crate::schedulers::Spec;
+use purloin_command::Destination;
+use purloin_command::cores;
 use purloin_command::{Failure, print};
 
 /// Says why a kernel is not faster: its work and span, its tasks and steals,

@@ -9,9 +9,9 @@ use purloin_kernels::Job;
 
 use super::report::{self, Report};
 use super::{Case, progress_bar};
+use crate::schedulers::Spec;
 use purloin_command::Failure;
 use purloin_command::Machine;
-use crate::schedulers::Spec;
 
 /// The kernels that are measured.
 pub const ROWS: &[&str] = &[

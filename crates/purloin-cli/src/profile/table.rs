@@ -6,8 +6,8 @@ use std::time::Duration;
 use purloin::{Profile, Times};
 
 use super::Case;
-use purloin_command::format::{grouped, time};
 use purloin_command::Machine;
+use purloin_command::format::{grouped, time};
 
 /// A run shorter than this is too short to be timed alone.
 const SHORT: Duration = Duration::from_millis(1);

@@ -8,10 +8,10 @@ use purloin_kernels::Job;
 use super::report::{self, Report};
 use super::table::parallelism;
 use super::{Case, progress_bar};
-use purloin_command::Failure;
-use purloin_command::format::time;
-use purloin_command::Machine;
 use crate::schedulers::Spec;
+use purloin_command::Failure;
+use purloin_command::Machine;
+use purloin_command::format::time;
 
 /// What the paper measures; `fib` with a smaller number.
 #[rustfmt::skip]

@@ -76,7 +76,11 @@ impl Outcome {
             ("kernel", format!("{}={}", self.kernel, self.input)),
             (
                 "answer",
-                format!("{}{}", self.answer, if self.verified { "" } else { " WRONG" }),
+                format!(
+                    "{}{}",
+                    self.answer,
+                    if self.verified { "" } else { " WRONG" }
+                ),
             ),
             ("ranks", format!("{ranks} on {} node(s)", self.nodes)),
             (
@@ -89,12 +93,19 @@ impl Outcome {
             ("time", time(self.seconds)),
         ];
         if let (Some(serial), Some(ratio)) = (self.serial_seconds, self.vs_serial) {
-            lines.push(("serial", format!("{}; time / serial {ratio:.3}", time(serial))));
+            lines.push((
+                "serial",
+                format!("{}; time / serial {ratio:.3}", time(serial)),
+            ));
         }
         lines.extend([
             (
                 "tasks",
-                format!("{} in queues, {} stolen", grouped(stats.tasks), grouped(stats.stolen)),
+                format!(
+                    "{} in queues, {} stolen",
+                    grouped(stats.tasks),
+                    grouped(stats.stolen)
+                ),
             ),
             (
                 "steals",
@@ -106,7 +117,10 @@ impl Outcome {
                     grouped(stats.early_steals)
                 ),
             ),
-            ("idle", format!("{:.2} % of the ranks' time", share(stats.idle_seconds))),
+            (
+                "idle",
+                format!("{:.2} % of the ranks' time", share(stats.idle_seconds)),
+            ),
             (
                 "profiling",
                 format!("{:.3} % of the ranks' time", share(stats.profiling_seconds)),

@@ -33,7 +33,10 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
     }
     let outcome = kernels::run(kernel, Runner { cluster, args })?;
     if cluster.rank() == 0 {
-        if !destination.as_ref().is_some_and(Destination::is_standard_output) {
+        if !destination
+            .as_ref()
+            .is_some_and(Destination::is_standard_output)
+        {
             print(&outcome.text())?;
         }
         let verified = outcome.verified;

@@ -1,9 +1,13 @@
 //! The programs of the AsynchWS paper, each with a check of its answer.
 //!
-//! Source: AsynchWS, Table I; all but `uts` from the Barcelona OpenMP Task Suite.
+//! Source: AsynchWS, Table I; all but `uts` from the Barcelona OpenMP Tasks Suite.
 
 mod fib;
+mod floorplan;
 mod nqueens;
+mod random;
+mod sparselu;
+mod strassen;
 mod uts;
 
 use purloin_cluster::{Cluster, Error, Task};
@@ -11,7 +15,10 @@ use purloin_command::Failure;
 use purloin_kernels::{Description, Input};
 
 pub use self::fib::Fib;
+pub use self::floorplan::Floorplan;
 pub use self::nqueens::Nqueens;
+pub use self::sparselu::SparseLu;
+pub use self::strassen::Strassen;
 pub use self::uts::Uts;
 use crate::command::{Outcome, Runner};
 
@@ -67,7 +74,7 @@ macro_rules! kernels {
     };
 }
 
-kernels!(Fib, Nqueens, Uts);
+kernels!(Fib, Floorplan, Nqueens, SparseLu, Strassen, Uts);
 
 /// The input that `job` has for this kernel, if it names it.
 fn input<K: Kernel>(job: &str) -> Result<Option<Input>, Failure> {

@@ -66,12 +66,19 @@ impl<T: Task> Layout<T> {
 
     /// The bytes of a slot.
     pub const SLOT: usize = {
-        assert!(size_of::<T>() <= LARGEST, "a task may take 1024 bytes; put more into a GlobalArray");
+        assert!(
+            size_of::<T>() <= LARGEST,
+            "a task may take 1024 bytes; put more into a GlobalArray"
+        );
         assert!(
             size_of::<T::Output>() <= LARGEST,
             "a task's output may take 1024 bytes; put more into a GlobalArray"
         );
-        let words = if Self::TASK > Self::OUTPUT { Self::TASK } else { Self::OUTPUT };
+        let words = if Self::TASK > Self::OUTPUT {
+            Self::TASK
+        } else {
+            Self::OUTPUT
+        };
         size_of::<Head>() + 8 * words
     };
 

@@ -287,7 +287,9 @@ impl<T: Task> Stack<T> {
     /// Whether a slot is still the one that was promised.
     pub fn has(&self, slot: Slot) -> bool {
         let index = slot.index as usize;
-        index < self.top && self.marks[index].serial == slot.serial && !self.marks[index].is_released
+        index < self.top
+            && self.marks[index].serial == slot.serial
+            && !self.marks[index].is_released
     }
 
     /// Whether the result lies in the slot, and is this rank's own business.
@@ -323,8 +325,8 @@ impl<T: Task> Stack<T> {
         }
     }
 
-    /// The newest slot, which was promised, has been popped.
+    /// The result of a slot is not asked for by its promise any more.
     pub fn forget(&mut self, slot: usize) {
-        self.marks[slot] = Mark::default();
+        self.marks[slot].serial = 0;
     }
 }

@@ -33,7 +33,12 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
     fn creates(&mut self) -> bool {
         self.engine.beat();
         let level = self.below();
-        let Engine { cutoff, stack, doubt, .. } = &mut *self.engine;
+        let Engine {
+            cutoff,
+            stack,
+            doubt,
+            ..
+        } = &mut *self.engine;
         if !stack.has_room_for(1) {
             return false;
         }

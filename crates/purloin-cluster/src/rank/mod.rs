@@ -262,6 +262,9 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn finish_newest(&mut self, slot: usize, level: u32) -> T::Output {
         match self.stack.pop(slot) {
             Some(task) => {
+                if !self.is_alone && !self.stack.offers() {
+                    self.offer(level);
+                }
                 self.look_ahead(level);
                 self.run_created(task, level)
             }
@@ -283,6 +286,11 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         }
     }
 
+    /// Goes on with the steal that is under way.
+    fn advance(&mut self) {
+        self.thief.advance(&mut self.stats, &mut self.returns);
+    }
+
     /// Begins to steal if few tasks are left.
     #[inline]
     fn look_ahead(&mut self, level: u32) {
@@ -293,9 +301,10 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
 
     #[cold]
     fn steal_early(&mut self, level: u32) {
-        self.thief.advance(&mut self.stats);
+        self.advance();
         let tasks = self.stack.ready() + 1;
-        if !self.thief.is_busy() && !self.thief.has_loot() && !self.cutoff.are_coarse(level, tasks) {
+        if !self.thief.is_busy() && !self.thief.has_loot() && !self.cutoff.are_coarse(level, tasks)
+        {
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
         }
@@ -325,7 +334,11 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn doubt_if_slow(&mut self) {
         let looks = self.pulse.looks() - self.doubt.since;
         let at_least = looks.saturating_sub(1) * PERIOD.as_nanos() as u64;
-        if self.cutoff.patience().is_some_and(|patience| at_least > patience) {
+        if self
+            .cutoff
+            .patience()
+            .is_some_and(|patience| at_least > patience)
+        {
             self.doubt.is_on = true;
             self.pulse.set_hasty(true);
         }
@@ -337,7 +350,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         if self.is_alone {
             return;
         }
-        self.thief.advance(&mut self.stats);
+        self.advance();
         self.returns.progress();
         self.stack.share(0);
         let now = self.pulse.last();

@@ -33,8 +33,13 @@ impl Returns {
         new.copy_from_slice(values);
         // SAFETY: the buffer does not move, and goes only after the transfer has ended.
         let transfer = unsafe {
-            self.window
-                .add(rank, offset, new.as_ptr(), before.as_mut_ptr(), values.len())
+            self.window.add(
+                rank,
+                offset,
+                new.as_ptr(),
+                before.as_mut_ptr(),
+                values.len(),
+            )
         };
         self.parcels.push(Parcel {
             transfer,

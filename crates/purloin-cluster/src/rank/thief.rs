@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::pod_read_unaligned;
 
+use super::returns::Returns;
 use super::victims::Victims;
 use crate::Task;
 use crate::queue::{CLAIM, Head, Layout, MOST, Origin, SHARE, claimed};
@@ -34,8 +35,6 @@ pub struct Loot<T> {
     pub origin: Origin,
     /// Whether it comes from another node.
     pub is_far: bool,
-    /// If it was the victim's own prey: where it is to be acknowledged, a rank and a slot.
-    pub acknowledge: Option<(usize, usize)>,
 }
 
 /// The steal of a rank, one at a time.
@@ -125,7 +124,7 @@ impl<T: Task> Thief<T> {
 
     /// Takes the next step, if the last has ended. A steal in vain is over; one that has
     /// brought something leaves it as [`loot`](Thief::take_loot).
-    pub fn advance(&mut self, stats: &mut Stats) {
+    pub fn advance(&mut self, stats: &mut Stats, returns: &mut Returns) {
         let world = self.window.world();
         match &mut self.step {
             Step::Nothing => {}
@@ -145,7 +144,7 @@ impl<T: Task> Thief<T> {
             &mut Step::Copying(ref mut transfer, first, count) => {
                 if transfer.test(world) {
                     self.step = Step::Nothing;
-                    self.unpack(first, count, stats);
+                    self.unpack(first, count, stats, returns);
                 }
             }
         }
@@ -169,25 +168,33 @@ impl<T: Task> Thief<T> {
     }
 
     /// The slots were copied.
-    fn unpack(&mut self, first: usize, count: usize, stats: &mut Stats) {
+    fn unpack(&mut self, first: usize, count: usize, stats: &mut Stats, returns: &mut Returns) {
         stats.steals += 1;
         stats.remote_steals += u64::from(self.is_far);
         stats.stolen += count as u64;
         // The least of late: what is above that is other processes' time, or that of the
         // tasks that have been run meanwhile.
         self.cost = self.begun.elapsed().min(self.cost + self.cost / 32);
-        for (place, slot) in self.slots.chunks_exact(Layout::<T>::SLOT).take(count).enumerate() {
+        for (place, slot) in self
+            .slots
+            .chunks_exact(Layout::<T>::SLOT)
+            .take(count)
+            .enumerate()
+        {
             let (head, payload) = slot.split_at(size_of::<Head>());
             let head: Head = pod_read_unaligned(head);
             let slot = first + place;
-            let is_own = head.origin.rank as usize == self.victim
-                && head.origin.slot as usize == slot;
+            let is_own =
+                head.origin.rank as usize == self.victim && head.origin.slot as usize == slot;
+            if !is_own {
+                // It was the victim's prey, who waits for this to have its slot back.
+                returns.raise(self.victim, Layout::<T>::state(slot));
+            }
             self.loot.push(Loot {
                 task: pod_read_unaligned(&payload[..size_of::<T>()]),
                 level: head.level as u32,
                 origin: head.origin,
                 is_far: self.is_far,
-                acknowledge: (!is_own).then_some((self.victim, slot)),
             });
         }
     }

@@ -46,7 +46,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
             }
         }
         while self.thief.is_busy() || !self.returns.is_empty() {
-            self.thief.advance(&mut self.stats);
+            self.advance();
             self.returns.progress();
             std::thread::yield_now();
         }
@@ -127,7 +127,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         if !self.thief.is_busy() && !self.thief.has_loot() && has_room && !self.is_alone {
             self.thief.begin(&mut self.stats);
         }
-        self.thief.advance(&mut self.stats);
+        self.advance();
     }
 
     /// Runs what was stolen.
@@ -135,9 +135,6 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         let base = self.stack.top();
         let mut is_far = false;
         for loot in self.thief.take_loot() {
-            if let Some((victim, slot)) = loot.acknowledge {
-                self.returns.raise(victim, Layout::<T>::state(slot));
-            }
             is_far = loot.is_far;
             self.stack.push_from(loot.task, loot.level, loot.origin);
         }
@@ -155,11 +152,9 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
             self.offer(level);
         }
         let Some(task) = self.stack.pop(slot) else {
-            while !self.stack.is_done(slot) {
-                self.returns.progress();
-                self.world().poke();
-                std::thread::yield_now();
-            }
+            // The other has it when he next looks after his steal. He may be waiting here,
+            // too, for us: waiting is working, and looking after one's own.
+            self.work_until(|engine| engine.stack.is_done(slot));
             self.stack.release(slot);
             return;
         };

@@ -15,7 +15,11 @@ pub fn available(world: &World, len: usize) -> Result<(), Error> {
         .sum();
     // Where the system does not say, MPI will.
     let lacks = free().is_some_and(|free| wanted > u128::from(free));
-    match world.all_gather(lacks.into()).iter().position(|&lacks| lacks != 0) {
+    match world
+        .all_gather(lacks.into())
+        .iter()
+        .position(|&lacks| lacks != 0)
+    {
         None => Ok(()),
         Some(rank) => Err(Error::Window {
             rank,
@@ -28,7 +32,9 @@ pub fn available(world: &World, len: usize) -> Result<(), Error> {
 /// The memory, in bytes, that the system could give to programs.
 fn free() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes << 10)
 }

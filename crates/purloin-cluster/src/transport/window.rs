@@ -37,7 +37,11 @@ impl Window {
             )
         };
         // All ranks learn if one has none.
-        if let Some(rank) = world.all_gather(code as u64).iter().position(|&code| code != 0) {
+        if let Some(rank) = world
+            .all_gather(code as u64)
+            .iter()
+            .position(|&code| code != 0)
+        {
             let reason = match code {
                 0 => "no memory there".to_owned(),
                 code => reason(code),

@@ -211,7 +211,11 @@ impl World {
     fn allocate_shared(&self) -> Option<ffi::MPI_Win> {
         let mut base: *mut u8 = ptr::null_mut();
         let mut win = MaybeUninit::uninit();
-        let mine = if self.neighbours[0] == self.rank { SHARED } else { 0 };
+        let mine = if self.neighbours[0] == self.rank {
+            SHARED
+        } else {
+            0
+        };
         // SAFETY: all ranks of the node call this together.
         unsafe {
             let code = ffi::MPI_Win_allocate_shared(

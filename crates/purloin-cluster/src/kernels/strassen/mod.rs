@@ -27,10 +27,10 @@ use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, GlobalArray, Rank, Task};
 use purloin_kernels::{Description, Input, Inputs};
 
+use self::dense::{add_image, add_product, are_close};
+use self::product::{Product, room, row_and_column, tiles};
 use super::Kernel;
 use super::random::Random;
-use dense::{add_image, add_product, are_close};
-use product::{Product, room, row_and_column, tiles};
 
 /// Rows and columns of a tile. Three take 384 KiB, which fits a second-level cache.
 const SIDE: usize = 128;

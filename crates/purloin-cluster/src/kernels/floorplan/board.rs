@@ -1,0 +1,297 @@
+//! Where cells are and where others may be: [`Board`].
+
+use std::iter;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::cells::{Cell, MOST, Place, Shape};
+
+/// The number of rows of a board, and of columns: as many as a word has bits.
+const SIDE: u8 = 64;
+
+/// A board with some cells on it.
+///
+/// It is a list of them, not a picture: that is a sixth of the bytes, all of which are
+/// copied for each task, and few of the cells lie in the rows where the next one
+/// is to be.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+pub struct Board {
+    /// How many cells there are.
+    len: u16,
+    /// How many rows they take, from the top of the board.
+    rows: u8,
+    /// How many columns they take, from the left.
+    columns: u8,
+    /// Where they are.
+    cells: [Rectangle; MOST],
+}
+
+/// Where a cell is: in the rows from `top` to before `bottom`, and so on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Rectangle {
+    top: u8,
+    bottom: u8,
+    left: u8,
+    right: u8,
+}
+
+impl Rectangle {
+    fn new(top: u8, left: u8, (rows, columns): Shape) -> Rectangle {
+        Rectangle {
+            top,
+            bottom: top + rows,
+            left,
+            right: left + columns,
+        }
+    }
+}
+
+impl Board {
+    /// The area of a full board.
+    pub(super) const AREA: u64 = (SIDE as u64).pow(2);
+
+    /// A board without cells.
+    pub(super) fn new() -> Board {
+        Board::zeroed()
+    }
+
+    /// The number of cells on it.
+    pub(super) fn len(&self) -> usize {
+        self.len.into()
+    }
+
+    /// The area of the least rectangle that has all cells in it, and the board's corner.
+    pub(super) fn area(&self) -> u64 {
+        u64::from(self.rows) * u64::from(self.columns)
+    }
+
+    /// The boards with `cell` in addition whose area is less than `limit`; that of this
+    /// one is.
+    pub(super) fn with_next(&self, cell: &'static Cell, limit: u64) -> impl Iterator<Item = Board> {
+        let mut shapes = cell.shapes.iter();
+        let mut shape = (0, 0);
+        let (mut top, mut lefts) = (0, 0);
+        iter::from_fn(move || {
+            while lefts == 0 {
+                shape = *shapes.next()?;
+                (top, lefts) = self.places(cell.place, shape, limit);
+            }
+            let left = lefts.trailing_zeros() as u8;
+            lefts &= lefts - 1;
+            Some(self.with(Rectangle::new(top, left, shape)))
+        })
+    }
+
+    /// This board with one more cell.
+    fn with(&self, place: Rectangle) -> Board {
+        let mut board = *self;
+        board.cells[self.len()] = place;
+        board.len += 1;
+        board.rows = self.rows.max(place.bottom);
+        board.columns = self.columns.max(place.right);
+        board
+    }
+
+    /// Where the upper left corner of a cell of this shape may be, so that the area is
+    /// less than `limit`: a row, and the columns in it, as bits.
+    ///
+    /// This is most of the work. Kept out of the generic functions, it is there once.
+    #[inline(never)]
+    fn places(&self, place: Place, shape: Shape, limit: u64) -> (u8, u64) {
+        let (rows, columns) = shape;
+        let (top, lefts) = self.touching(place, shape);
+        let bottom = top + rows;
+        if lefts == 0 || bottom > SIDE {
+            return (top, 0);
+        }
+        // So far to the right the area is less than the limit.
+        let most = (limit - 1) / u64::from(bottom.max(self.rows));
+        let most = most.min(SIDE.into()) as u8;
+        if most < columns.max(self.columns) {
+            return (top, 0);
+        }
+        let lefts = lefts & span(0, most - columns + 1);
+        if lefts == 0 {
+            return (top, 0);
+        }
+        (top, lefts & starts(!self.occupied(top, bottom), columns))
+    }
+
+    /// Where the upper left corner of a cell has to be for it to touch what it must.
+    fn touching(&self, place: Place, (rows, columns): Shape) -> (u8, u64) {
+        match place {
+            Place::Corner => (0, 1),
+            Place::Below(above) => {
+                let above = self.cells[usize::from(above)];
+                let first = (above.left + 1).saturating_sub(columns);
+                (above.bottom, span(first, above.right))
+            }
+            Place::Between { left, above } => {
+                let left = self.cells[usize::from(left)];
+                let above = self.cells[usize::from(above)];
+                let (top, start) = (above.bottom, left.right);
+                // As in the original, the lower left corner may be all that touches the
+                // cell on the left, and the upper right one the cell above.
+                let beside = top < left.bottom && top + rows >= left.top;
+                let below = start < above.right && start + columns >= above.left;
+                (top, if beside && below { 1 << start } else { 0 })
+            }
+        }
+    }
+
+    /// The columns in which there is a cell, in any of the rows from `top` to before
+    /// `bottom`, as bits.
+    fn occupied(&self, top: u8, bottom: u8) -> u64 {
+        let mut occupied = 0;
+        for cell in &self.cells[..self.len()] {
+            // A branch, as it is foreseeable: most cells end above these rows.
+            if cell.bottom > top && cell.top < bottom {
+                occupied |= span(cell.left, cell.right);
+            }
+        }
+        occupied
+    }
+}
+
+/// The bits from `start` to before `end`, which is greater.
+fn span(start: u8, end: u8) -> u64 {
+    // A shift by `end` could be one by 64, which there is not.
+    (2u64 << (end - 1)).wrapping_sub(1 << start)
+}
+
+/// The bits at which `len` ones in a row begin.
+fn starts(mut ones: u64, len: u8) -> u64 {
+    // A bit says whether so many begin there.
+    let mut known = 1;
+    while known < len {
+        let more = known.min(len - known);
+        ones &= ones >> more;
+        known += more;
+    }
+    ones
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cells::CELLS;
+    use super::*;
+
+    /// Whether a rectangle has this row and this column.
+    fn covers(at: Rectangle, row: u8, column: u8) -> bool {
+        (at.top..at.bottom).contains(&row) && (at.left..at.right).contains(&column)
+    }
+
+    /// Whether a cell may be there, told square by square.
+    fn fits(board: &Board, at: Rectangle, place: Place, limit: u64) -> bool {
+        let cells = &board.cells[..board.len()];
+        let free = |row, column| cells.iter().all(|&cell| !covers(cell, row, column));
+        let mut columns = at.left..at.right;
+        let touches = match place {
+            Place::Corner => at.top == 0 && at.left == 0,
+            Place::Below(above) => {
+                let above = cells[usize::from(above)];
+                at.top == above.bottom && columns.any(|column| covers(above, at.top - 1, column))
+            }
+            Place::Between { left, above } => {
+                let (left, above) = (cells[usize::from(left)], cells[usize::from(above)]);
+                // One more, for the corner.
+                let mut rows = at.top..=at.bottom;
+                let mut columns = at.left..=at.right;
+                at.top == above.bottom
+                    && at.left == left.right
+                    && at.top < left.bottom
+                    && rows.any(|row| covers(left, row, at.left - 1))
+                    && at.left < above.right
+                    && columns.any(|column| covers(above, at.top - 1, column))
+            }
+        };
+        touches
+            && at.bottom <= SIDE
+            && at.right <= SIDE
+            && (at.top..at.bottom).all(|row| (at.left..at.right).all(|column| free(row, column)))
+            && board.with(at).area() < limit
+    }
+
+    /// All places where `cell` may be.
+    fn expected(board: &Board, cell: &Cell, limit: u64) -> Vec<Rectangle> {
+        let mut expected = Vec::new();
+        for &shape in cell.shapes {
+            for top in 0..SIDE {
+                let row = (0..SIDE).map(|left| Rectangle::new(top, left, shape));
+                expected.extend(row.filter(|&at| fits(board, at, cell.place, limit)));
+            }
+        }
+        expected
+    }
+
+    /// The places where `cell` is found to be.
+    fn found(board: &Board, cell: &'static Cell, limit: u64) -> Vec<Rectangle> {
+        let last = |next: Board| next.cells[board.len()];
+        board.with_next(cell, limit).map(last).collect()
+    }
+
+    /// Places cells wherever they may be, and looks closely at every so many boards.
+    fn look_at_some(board: &Board, cells: &'static [Cell], limit: u64, boards: &mut u32) {
+        let Some(cell) = cells.get(board.len()) else {
+            return;
+        };
+        *boards += 1;
+        if boards.is_multiple_of(8_000) {
+            assert_eq!(found(board, cell, limit), expected(board, cell, limit));
+        }
+        for next in board.with_next(cell, limit) {
+            look_at_some(&next, cells, limit, boards);
+        }
+    }
+
+    #[test]
+    fn a_cell_may_be_wherever_it_touches_and_fits() {
+        for (cells, limit) in [(7, Board::AREA), (13, 461)] {
+            let mut boards = 0;
+            look_at_some(&Board::new(), &CELLS[..cells], limit, &mut boards);
+            assert!(boards > 10_000);
+        }
+    }
+
+    #[test]
+    fn no_cell_leaves_the_board() {
+        static BELOW: Cell = Cell {
+            shapes: &[(1, 1), (2, 9), (3, 2), (64, 1), (1, 64)],
+            place: Place::Below(0),
+        };
+        for (top, left) in [(0, 0), (0, 61), (60, 0), (60, 61), (61, 40)] {
+            let board = Board::new().with(Rectangle::new(top, left, (3, 3)));
+            let limit = Board::AREA + 1;
+            assert_eq!(
+                found(&board, &BELOW, limit),
+                expected(&board, &BELOW, limit)
+            );
+        }
+    }
+
+    #[test]
+    fn a_span_is_the_bits_from_start_to_end() {
+        for end in 1..=SIDE {
+            for start in 0..end {
+                let bits = (start..end).fold(0, |bits, bit| bits | 1 << bit);
+                assert_eq!(span(start, end), bits);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_of_ones_start_where_all_are_ones() {
+        let words = [0, 1, u64::MAX, 0xFF0F_3F7F_01FE_DCBA, 0x7FFF_FFFF_0FFF_FFF7];
+        for ones in words {
+            for len in 1..=SIDE {
+                let all = |&start: &u8| ones & span(start, start + len) == span(start, start + len);
+                let expected = (0..=SIDE - len)
+                    .filter(all)
+                    .fold(0, |bits, bit| bits | 1 << bit);
+                assert_eq!(starts(ones, len), expected, "{len} ones in {ones:b}");
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is to be placed: [`CELLS`].
+
+/// The number of cells that there are.
+pub(super) const MOST: usize = 20;
+
+/// A cell: a rectangle that comes in some shapes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    /// The shapes.
+    pub(super) shapes: &'static [Shape],
+    /// Where it is to be.
+    pub(super) place: Place,
+}
+
+/// How many rows a cell takes, and how many columns.
+pub(super) type Shape = (u8, u8);
+
+/// Where a cell is to be, in terms of cells before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// In the upper left corner of the board.
+    Corner,
+    /// Anywhere along the lower edge of a cell, as long as it touches it.
+    Below(u8),
+    /// Below one cell and on the right of another: in the row where the first ends and
+    /// the column where the second does, if it touches them there.
+    Between {
+        /// The cell on its left.
+        left: u8,
+        /// The cell above.
+        above: u8,
+    },
+}
+
+use Place::{Below, Between, Corner};
+
+/// The cells.
+///
+/// They are those of the inputs `input.5`, `input.15` and `input.20` of the Barcelona
+/// OpenMP Tasks Suite, each of which begins with the one before. There they are counted
+/// from 1, here from 0.
+#[rustfmt::skip]
+pub(super) static CELLS: [Cell; MOST] = [
+    cell(&[(3, 10), (6, 5)], Corner),
+    cell(&[(2, 12), (3, 8), (4, 6)], Below(0)),
+    cell(&[(5, 12), (6, 10)], Between { left: 1, above: 0 }),
+    cell(&[(3, 8), (4, 6), (8, 3)], Below(2)),
+    cell(&[(4, 10), (5, 8), (8, 5), (10, 4)], Below(1)),
+    cell(&[(3, 3)], Below(4)),
+    cell(&[(2, 16), (4, 8), (8, 4)], Between { left: 5, above: 4 }),
+    cell(&[(2, 6), (3, 4), (4, 3)], Below(3)),
+    cell(&[(3, 3)], Between { left: 7, above: 3 }),
+    cell(&[(5, 6), (6, 5)], Between { left: 8, above: 3 }),
+    cell(&[(4, 4)], Below(5)),
+    cell(&[(2, 12), (4, 6), (6, 4), (12, 2)], Between { left: 6, above: 7 }),
+    cell(&[(4, 9), (6, 6), (9, 4)], Below(8)),
+    cell(&[(3, 9)], Between { left: 12, above: 9 }),
+    cell(&[(3, 22), (6, 11)], Between { left: 10, above: 12 }),
+    cell(&[(3, 8), (4, 6), (6, 4), (8, 3)], Below(13)),
+    cell(&[(4, 10), (5, 8)], Below(14)),
+    cell(&[(2, 6), (6, 2), (3, 4), (4, 3)], Between { left: 16, above: 14 }),
+    cell(&[(3, 8), (2, 12)], Between { left: 17, above: 14 }),
+    cell(&[(5, 5)], Below(15)),
+];
+
+/// The least area of the first 1, 2, 3 … cells. Those of 5, 15 and 20 are published
+/// with the inputs; the others are what the suite's own program finds.
+pub(super) static AREAS: [u64; MOST] = [
+    30, 60, 144, 192, 216, 252, 270, 270, 285, 323, 361, 380, 460, 540, 713, 736, 837, 837, 837,
+    896,
+];
+
+const fn cell(shapes: &'static [Shape], place: Place) -> Cell {
+    Cell { shapes, place }
+}

@@ -1,0 +1,86 @@
+//! Every kernel, on one to eight ranks, with every cut-off and both ways to steal.
+
+mod common;
+
+use common::report;
+
+const CUTOFFS: [&str; 4] = ["adaptive", "none", "depth:4", "queue"];
+
+/// Small inputs, that take milliseconds.
+#[cfg(debug_assertions)]
+const KERNELS: [&str; 2] = ["fib=18", "nqueens=7"];
+#[cfg(not(debug_assertions))]
+const KERNELS: [&str; 6] = [
+    "fib=27",
+    "floorplan=5",
+    "nqueens=10",
+    "sparselu=12,16",
+    "strassen=256",
+    "uts=T1",
+];
+
+fn kernels_are_right_on(ranks: usize) {
+    for kernel in KERNELS {
+        for cutoff in CUTOFFS {
+            for steal in ["async", "sync"] {
+                let report = report(ranks, &[kernel, "--cutoff", cutoff, "--steal", steal]);
+                assert_eq!(report["verified"], true, "{report}");
+                assert_eq!(report["ranks"], ranks);
+                assert_eq!(report["cutoff"], cutoff);
+                assert_eq!(report["steal"], steal);
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_are_right_on_one_rank() {
+    kernels_are_right_on(1);
+}
+
+#[test]
+fn kernels_are_right_on_two_ranks() {
+    kernels_are_right_on(2);
+}
+
+#[test]
+fn kernels_are_right_on_four_ranks() {
+    kernels_are_right_on(4);
+}
+
+#[test]
+fn kernels_are_right_on_eight_ranks() {
+    kernels_are_right_on(8);
+}
+
+#[test]
+fn every_residual_number_and_a_latency_change_no_answer() {
+    for residual in ["0", "1", "3", "6"] {
+        let args = ["nqueens=9", "--residual", residual, "--latency", "50us"];
+        assert_eq!(report(3, &args)["answer"], "352");
+    }
+}
+
+#[test]
+fn a_global_profile_changes_no_answer() {
+    let args = ["nqueens=9", "--profile", "global", "--grain", "2ms"];
+    assert_eq!(report(3, &args)["answer"], "352");
+}
+
+#[test]
+fn the_serial_elision_is_timed_beside_a_rank() {
+    let report = report(1, &["fib=20", "--serial", "--runs", "3"]);
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["all_seconds"].as_array().unwrap().len(), 3);
+    let ratio = report["seconds"].as_f64().unwrap() / report["serial_seconds"].as_f64().unwrap();
+    assert!((report["vs_serial"].as_f64().unwrap() - ratio).abs() < 1e-9);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn work_is_stolen() {
+    for steal in ["async", "sync"] {
+        let report = report(2, &["nqueens=12", "--steal", steal]);
+        assert!(report["stats"]["stolen"].as_u64().unwrap() > 0, "{report}");
+    }
+}

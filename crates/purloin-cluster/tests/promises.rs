@@ -1,0 +1,35 @@
+//! Tasks, arrays and minima as `examples/promises.rs` tries them.
+
+mod common;
+
+use common::{LONG, example, job, run};
+
+fn promises_are_kept_on(ranks: usize) {
+    let output = run(job(ranks, &example("promises"), &[]), LONG);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains(&format!("kept on {ranks} ranks")),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn promises_are_kept_on_one_rank() {
+    promises_are_kept_on(1);
+}
+
+#[test]
+fn promises_are_kept_on_two_ranks() {
+    promises_are_kept_on(2);
+}
+
+#[test]
+fn promises_are_kept_on_four_ranks() {
+    promises_are_kept_on(4);
+}
+
+#[test]
+fn promises_are_kept_on_eight_ranks() {
+    promises_are_kept_on(8);
+}
