@@ -15,7 +15,8 @@ use super::{CutOff, Grains, Profile, queue_bound};
 /// * The times that make a task worth it follow from what a steal costs *here*
 ///   ([`Grains`]).
 /// * Every task that went into the queue is timed as well, not only the samples; two
-///   readings of a clock are nothing beside it. In trees whose subtrees differ extremely,
+///   readings of a clock are little beside it (and only some are, once a level is known
+///   well). In trees whose subtrees differ extremely,
 ///   such as those of UTS, sixteen samples at the beginning say little: most are leaves.
 /// * An estimate that is [refuted](CutOff::patience) is not believed: a task that was
 ///   thought to be too short, and is not done after several times that, may fill the
@@ -28,9 +29,14 @@ pub struct Adaptive {
     bound: usize,
     /// The queue has been two thirds full, once.
     was_full: bool,
+    /// How many tasks came out of the queue.
+    created: u32,
     /// From here on, all levels that are known are too fine.
     fine_from: u32,
 }
+
+/// With so many times, a level's mean hardly changes any more.
+const WELL_KNOWN: u64 = 32;
 
 impl Adaptive {
     /// For a node with so many ranks.
@@ -40,6 +46,7 @@ impl Adaptive {
             grains,
             bound: queue_bound(neighbours),
             was_full: false,
+            created: 0,
             fine_from: u32::MAX,
         }
     }
@@ -88,6 +95,7 @@ impl Adaptive {
 
 impl CutOff for Adaptive {
     const MEASURES: bool = true;
+    const SETS: bool = true;
 
     fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool {
         let ready = ready();
@@ -112,11 +120,17 @@ impl CutOff for Adaptive {
         self.was_full && self.estimate(level).is_none()
     }
 
+    fn wants_time(&mut self, level: u32) -> bool {
+        self.created = self.created.wrapping_add(1);
+        // Of levels that are known well, some will do.
+        let (_, tasks) = self.profile.level(Self::place(level));
+        tasks < WELL_KNOWN || self.created.is_multiple_of(8)
+    }
+
     fn learn(&mut self, level: u32, work: u64) {
         self.profile.learn(Self::place(level), work);
         let (_, tasks) = self.profile.level(Self::place(level));
-        // Later ones hardly change the mean.
-        if tasks < 32 || tasks.is_multiple_of(16) {
+        if tasks < WELL_KNOWN || tasks.is_multiple_of(16) {
             self.find_fine();
         }
     }

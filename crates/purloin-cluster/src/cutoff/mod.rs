@@ -18,6 +18,13 @@ pub trait CutOff {
     /// Whether the rule needs to know what tasks take.
     const MEASURES: bool = false;
 
+    /// Whether tasks that are spawned together go into the queue together, if the first
+    /// does.
+    ///
+    /// If some are run at once instead, those that follow are out of others' reach as
+    /// long as that takes.
+    const SETS: bool = false;
+
     /// Whether a task of this level is to go into the queue. `ready` says how many wait
     /// there.
     fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool;
@@ -28,6 +35,11 @@ pub trait CutOff {
 
     /// Whether a task of this level, which does not go into the queue, is to be timed.
     fn wants_sample(&mut self, _level: u32) -> bool {
+        false
+    }
+
+    /// Whether a task of this level, which was in the queue, is to be timed.
+    fn wants_time(&mut self, _level: u32) -> bool {
         false
     }
 

@@ -7,43 +7,82 @@ use purloin_kernels::{Description, Input, Inputs};
 
 use super::Kernel;
 
-/// To count the subtree of a node.
+/// To count the subtrees of some siblings.
+///
+/// Not a task for each: whoever steals half of the siblings steals more than a leaf, as
+/// most of them are.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub struct Node {
-    stream: Stream,
+pub struct Siblings {
+    parent: Stream,
     depth: u32,
+    /// The number of the first, and how many there are.
+    first: u32,
+    count: u32,
 }
 
-/// The size of a subtree.
+/// The size of some subtrees, in two registers.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
-pub struct Count {
-    nodes: u64,
-    leaves: u64,
+pub struct Tally {
+    /// Nodes in the upper half, leaves in the lower, to be added up together. (No tree here
+    /// has 2³² nodes.)
+    counts: u64,
     depth: u64,
 }
 
-impl Task for Node {
-    type Output = Count;
+const NODE: u64 = 1 << 32;
+const LEAF: u64 = 1;
+
+impl Task for Siblings {
+    type Output = Tally;
     type Context = Tree;
 
-    fn run<R: Rank<Self>>(self, mut rank: R) -> Count {
-        let children = rank.context().children(&self.stream, self.depth);
-        let this = Count {
-            nodes: 1,
-            leaves: (children == 0).into(),
-            depth: self.depth.into(),
+    fn run<R: Rank<Self>>(self, mut rank: R) -> Tally {
+        if self.count > 1 {
+            let (a, b) = self.halves();
+            let (a, b) = rank.join(a, b);
+            return Tally {
+                counts: a.counts + b.counts,
+                depth: a.depth.max(b.depth),
+            };
+        }
+        let node = self.parent.child(self.first);
+        match rank.context().children(&node, self.depth) {
+            0 => Tally {
+                counts: NODE + LEAF,
+                depth: self.depth.into(),
+            },
+            count => {
+                let children = Siblings {
+                    parent: node,
+                    depth: self.depth + 1,
+                    first: 0,
+                    count,
+                };
+                let below = children.run(rank);
+                Tally {
+                    counts: below.counts + NODE,
+                    depth: below.depth,
+                }
+            }
+        }
+    }
+}
+
+impl Siblings {
+    fn halves(self) -> (Siblings, Siblings) {
+        let half = self.count / 2;
+        let a = Siblings {
+            count: half,
+            ..self
         };
-        let tasks = (0..children).map(|number| Node {
-            stream: self.stream.child(number),
-            depth: self.depth + 1,
-        });
-        rank.spawn_all(tasks, this, |sum, count| Count {
-            nodes: sum.nodes + count.nodes,
-            leaves: sum.leaves + count.leaves,
-            depth: sum.depth.max(count.depth),
-        })
+        let b = Siblings {
+            first: self.first + half,
+            count: self.count - half,
+            ..self
+        };
+        (a, b)
     }
 }
 
@@ -52,11 +91,12 @@ pub struct Uts {
     tree: Tree,
 }
 
-fn size(count: &Count) -> Size {
+/// The size of the whole tree, by that of all but its root.
+fn size(below: &Tally) -> Size {
     Size {
-        nodes: count.nodes,
-        leaves: count.leaves,
-        depth: count.depth as u32,
+        nodes: (below.counts >> 32) + 1,
+        leaves: below.counts & u64::from(u32::MAX),
+        depth: below.depth as u32,
     }
 }
 
@@ -68,7 +108,7 @@ impl Kernel for Uts {
         default: "T3",
     };
 
-    type Task = Node;
+    type Task = Siblings;
 
     fn prepare(_: &Cluster, input: Input) -> Result<Self, Error> {
         Ok(Uts {
@@ -80,18 +120,21 @@ impl Kernel for Uts {
         &self.tree
     }
 
-    fn root(&self) -> Node {
-        Node {
-            stream: Stream::root(self.tree.seed),
-            depth: 0,
+    fn root(&self) -> Siblings {
+        let root = Stream::root(self.tree.seed);
+        Siblings {
+            parent: root,
+            depth: 1,
+            first: 0,
+            count: self.tree.children(&root, 0),
         }
     }
 
-    fn answer(&self, output: &Count) -> String {
+    fn answer(&self, output: &Tally) -> String {
         size(output).to_string()
     }
 
-    fn verify(&self, output: &Count) -> bool {
+    fn verify(&self, output: &Tally) -> bool {
         size(output) == self.tree.size
     }
 }

@@ -42,10 +42,8 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         if !stack.has_room_for(1) {
             return false;
         }
-        if doubt.is_on && cutoff.refills(stack.ready()) {
-            return true;
-        }
-        cutoff.creates(level, || stack.ready())
+        let is_doubted = self.level < doubt.end() && cutoff.refills(stack.ready());
+        is_doubted || cutoff.creates(level, || stack.ready())
     }
 }
 
@@ -101,8 +99,13 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
         let level = self.below();
         let first = self.engine.stack.top();
         let mut sum = start;
+        let mut creates = false;
         for task in tasks {
-            if self.creates() {
+            creates = match creates && C::SETS {
+                true => self.engine.stack.has_room_for(1),
+                false => self.creates(),
+            };
+            if creates {
                 self.engine.push(task, level);
             } else {
                 let output = self.engine.run(task, level);

@@ -10,7 +10,8 @@
 //! When the counter is down, which is about every 20 µs, the rank looks up
 //! ([`Engine::look_up`]): it lets MPI serve others, sees to results and a steal that are
 //! under way, and offers what it has kept. A subtree that runs much longer under `Quick` than
-//! was thought is *doubted*: its joins ask again, as long as the queue has room.
+//! was thought is *doubted*: its tasks ask again, as long as the queue has room, those
+//! next to its root first.
 //!
 //! # Waiting
 //!
@@ -69,6 +70,9 @@ use crate::{Error, Task};
 /// At least so long is it between two pokes of MPI, which cost half a microsecond.
 const POKE: Duration = Duration::from_micros(50);
 
+/// The most levels of a subtree that are doubted: all, in trees of any sense.
+const MOST_DOUBTED: u32 = 1 << 20;
+
 /// What a rank has, in a run.
 pub struct Engine<'c, T: Task, C: CutOff> {
     context: &'c T::Context,
@@ -83,16 +87,28 @@ pub struct Engine<'c, T: Task, C: CutOff> {
     is_alone: bool,
     poked: Instant,
     doubt: Doubt,
+    /// The number of looks when a steal was begun early, the last time.
+    early: u64,
     account: Account,
     stats: Stats,
 }
 
 /// Whether a subtree under [`Quick`] is as fine as was thought.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Doubt {
     /// The number of looks when it was begun.
     since: u64,
-    is_on: bool,
+    /// The level of its root, and how many levels from there on are doubted.
+    level: u32,
+    levels: u32,
+}
+
+impl Doubt {
+    /// Tasks above this level ask the cut-off about what they spawn.
+    #[inline]
+    fn end(self) -> u32 {
+        self.level + self.levels
+    }
 }
 
 /// What is needed to tell the work of a task from the time it took, in nanoseconds.
@@ -125,10 +141,8 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
             residual: options.residual,
             is_alone: world.ranks() == 1,
             poked: Instant::now(),
-            doubt: Doubt {
-                since: 0,
-                is_on: false,
-            },
+            doubt: Doubt::default(),
+            early: 0,
             account: Account::default(),
             stats: Stats::default(),
         };
@@ -195,13 +209,14 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
 
     fn run_quick(&mut self, task: T, level: u32) -> T::Output {
         let outer = self.doubt;
-        if !outer.is_on {
-            self.doubt.since = self.pulse.looks();
+        if outer.levels == 0 {
+            self.doubt = Doubt {
+                since: self.pulse.looks(),
+                level,
+                levels: 0,
+            };
         }
         let output = task.run(Quick::new(self, level));
-        if self.doubt.is_on != outer.is_on {
-            self.pulse.set_hasty(outer.is_on);
-        }
         self.doubt = outer;
         output
     }
@@ -209,7 +224,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// Runs a task that came out of a queue.
     #[inline]
     fn run_created(&mut self, task: T, level: u32) -> T::Output {
-        match C::MEASURES {
+        match C::MEASURES && self.cutoff.wants_time(level) {
             true => self.run_timed(task, level).0,
             false => self.run_active_or_quick(task, level),
         }
@@ -303,8 +318,11 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn steal_early(&mut self, level: u32) {
         self.advance();
         let tasks = self.stack.ready() + 1;
-        if !self.thief.is_busy() && !self.thief.has_loot() && !self.cutoff.are_coarse(level, tasks)
-        {
+        // After one in vain, not before the next look.
+        let is_new = self.early != self.pulse.looks();
+        let is_free = !self.thief.is_busy() && !self.thief.has_loot();
+        if is_new && is_free && !self.cutoff.are_coarse(level, tasks) {
+            self.early = self.pulse.looks();
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
         }
@@ -314,39 +332,45 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     #[inline]
     fn beat(&mut self) {
         // Spawns that ask the cut-off cost more than those that do not.
-        if self.pulse.beats(64) && self.pulse.go_on() {
+        if self.pulse.beats(64) {
             self.look_up();
         }
     }
 
-    /// At the end of a stride under [`Quick`]: whether the next join is to ask the cut-off.
+    /// Under [`Quick`], in a task of this level: at the end of an interval, or in doubt.
+    /// Whether what it spawns is to go into the queue.
     #[cold]
-    fn beat_quick(&mut self) -> bool {
-        if self.pulse.go_on() {
+    fn ask(&mut self, level: u32) -> bool {
+        if self.pulse.is_over() {
             self.look_up();
-            if !self.doubt.is_on && !self.is_alone {
+            if !self.is_alone {
                 self.doubt_if_slow();
             }
         }
-        self.doubt.is_on && self.stack.has_room_for(1) && self.cutoff.refills(self.stack.ready())
+        level < self.doubt.end()
+            && self.stack.has_room_for(1)
+            && self.cutoff.refills(self.stack.ready())
     }
 
+    /// Doubts a subtree that lasts, from its root downwards: there are the longest tasks. If
+    /// that does not fill the queue, more levels are doubted at every look, and fewer if
+    /// it does.
     fn doubt_if_slow(&mut self) {
         let looks = self.pulse.looks() - self.doubt.since;
         let at_least = looks.saturating_sub(1) * PERIOD.as_nanos() as u64;
-        if self
-            .cutoff
-            .patience()
-            .is_some_and(|patience| at_least > patience)
-        {
-            self.doubt.is_on = true;
-            self.pulse.set_hasty(true);
+        if self.cutoff.patience().is_some_and(|patience| at_least > patience) {
+            let Doubt { levels, .. } = self.doubt;
+            self.doubt.levels = match self.cutoff.refills(self.stack.ready()) {
+                true => (2 * levels).clamp(1, MOST_DOUBTED),
+                false => (levels / 2).max(1),
+            };
         }
     }
 
     /// Sees to all that goes on beside the work.
     #[cold]
     fn look_up(&mut self) {
+        self.pulse.go_on();
         if self.is_alone {
             return;
         }

@@ -8,19 +8,12 @@ pub const PERIOD: Duration = Duration::from_micros(20);
 /// The most joins between two looks. They may become slow all at once.
 const MOST: i32 = 1 << 12;
 
-/// Between two looks for room in the queue, if those are wanted often.
-const OFTEN: i32 = 8;
-
 /// Counts joins, not time: a clock would cost more than a join.
 pub struct Pulse {
-    /// What is left of the stride.
+    /// What is left of the interval.
     countdown: i32,
-    stride: i32,
-    /// What is left of the interval after the stride.
-    left: i32,
     /// So many joins seem to take the period.
     interval: i32,
-    is_hasty: bool,
     last: Instant,
     looks: u64,
 }
@@ -29,16 +22,13 @@ impl Pulse {
     pub fn new() -> Pulse {
         Pulse {
             countdown: 1,
-            stride: 1,
-            left: 1,
             interval: 1,
-            is_hasty: false,
             last: Instant::now(),
             looks: 0,
         }
     }
 
-    /// Counts a join. True at the end of a stride.
+    /// Counts a join. True at the end of an interval: then it is time to look up.
     #[inline(always)]
     pub fn beat(&mut self) -> bool {
         self.beats(1)
@@ -51,26 +41,21 @@ impl Pulse {
         self.countdown <= 0
     }
 
-    /// Begins the next stride. True if it is time to look up.
-    pub fn go_on(&mut self) -> bool {
-        self.left -= self.stride - self.countdown;
-        let is_due = self.left <= 0;
-        if is_due {
-            self.looks += 1;
-            let now = Instant::now();
-            let taken = (now - self.last).as_nanos().max(1);
-            self.last = now;
-            let ideal = self.interval as u128 * PERIOD.as_nanos() / taken;
-            // Slowly up, at once down.
-            self.interval = (ideal as i32).clamp(1, (2 * self.interval).min(MOST));
-            self.left = self.interval;
-        }
-        self.stride = match self.is_hasty {
-            true => OFTEN.min(self.left),
-            false => self.left,
-        };
-        self.countdown = self.stride;
-        is_due
+    /// Begins the next interval.
+    pub fn go_on(&mut self) {
+        self.looks += 1;
+        let now = Instant::now();
+        let taken = (now - self.last).as_nanos().max(1);
+        self.last = now;
+        let ideal = self.interval as u128 * PERIOD.as_nanos() / taken;
+        // Slowly up, at once down.
+        self.interval = (ideal.min(MOST as u128) as i32).clamp(1, 2 * self.interval);
+        self.countdown = self.interval;
+    }
+
+    /// Whether it is time to look up.
+    pub fn is_over(&self) -> bool {
+        self.countdown <= 0
     }
 
     /// How often it was time to look up.
@@ -81,10 +66,5 @@ impl Pulse {
     /// When that was, the last time.
     pub fn last(&self) -> Instant {
         self.last
-    }
-
-    /// Strides are short from the next on, or as usual.
-    pub fn set_hasty(&mut self, is_hasty: bool) {
-        self.is_hasty = is_hasty;
     }
 }

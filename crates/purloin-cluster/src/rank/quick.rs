@@ -24,11 +24,16 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
         task.run(Quick::new(self.engine, self.level + 1))
     }
 
-    /// At the end of a stride.
+    /// Whether it is time to look up, or this task is in doubt.
+    #[inline(always)]
+    fn has_to_ask(&mut self) -> bool {
+        self.engine.pulse.beat() || self.level < self.engine.doubt.end()
+    }
+
     #[cold]
     #[inline(never)]
-    fn join_after_stride(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        if self.engine.beat_quick() {
+    fn ask_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
+        if self.engine.ask(self.level) {
             let base = self.engine.stack.top();
             Active::new(self.engine, self.level, base).join(a, b)
         } else {
@@ -40,8 +45,8 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
 impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
     #[inline(always)]
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        if self.engine.pulse.beat() {
-            return self.join_after_stride(a, b);
+        if self.has_to_ask() {
+            return self.ask_and_join(a, b);
         }
         (self.call(a), self.call(b))
     }
@@ -49,7 +54,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
     #[inline(always)]
     fn spawn(&mut self, task: T) -> Spawned<T> {
         if self.engine.pulse.beat() {
-            self.engine.beat_quick();
+            self.engine.ask(self.level);
         }
         Spawned(Promise::Done(self.call(task)))
     }
@@ -72,7 +77,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
         let mut sum = start;
         let mut tasks = tasks.into_iter();
         while let Some(task) = tasks.next() {
-            if self.engine.pulse.beat() && self.engine.beat_quick() {
+            if self.has_to_ask() && self.engine.ask(self.level) {
                 let base = self.engine.stack.top();
                 let rest = std::iter::once(task).chain(tasks);
                 return Active::new(self.engine, self.level, base).spawn_all(rest, sum, combine);
@@ -90,7 +95,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
     #[inline]
     fn poll(&mut self) {
         if self.engine.pulse.beats(64) {
-            self.engine.beat_quick();
+            self.engine.ask(self.level);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::launch;
 use crate::queue::{LARGEST, Layout, MOST, OVER, Origin};
 
 /// How many times a rank lets others run, at most, between two attempts in vain.
-const MOST_PAUSES: u32 = 32;
+const MOST_PAUSES: u32 = 4;
 
 /// Room for a result: the time that it took, and itself.
 type Words = [u64; 1 + LARGEST / 8];
