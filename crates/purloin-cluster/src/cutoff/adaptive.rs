@@ -7,20 +7,22 @@ use super::{CutOff, Grains, Profile, queue_bound};
 ///
 /// Help-first until two thirds of the queue's bound: spawned tasks go into the queue.
 /// From then on work-first: tasks of levels that are not known yet are run where they are
-/// spawned, and some of them timed. Where a level's mean is known, it decides, as long
-/// as the queue is below its bound.
+/// spawned, and some of them timed. Where a level's mean is known, it decides.
 ///
-/// Three things are not in the paper:
+/// Four things are not as in the paper; ARCHITECTURE.md has the measurements.
 ///
-/// * The times that make a task worth it follow from what a steal costs *here*
+/// * The time that makes a task worth it follows from what a steal costs *here*
 ///   ([`Grains`]).
-/// * Every task that went into the queue is timed as well, not only the samples; two
-///   readings of a clock are little beside it (and only some are, once a level is known
-///   well). In trees whose subtrees differ extremely,
-///   such as those of UTS, sixteen samples at the beginning say little: most are leaves.
+/// * Tasks that went into the queue are timed as well, not only the samples; two readings
+///   of a clock are little beside them (and only some are timed once a level is known
+///   well). In trees whose subtrees differ extremely, such as those of UTS, sixteen samples
+///   at the beginning say little: most are leaves.
 /// * An estimate that is [refuted](CutOff::patience) is not believed: a task that was
 ///   thought to be too short, and is not done after several times that, may fill the
 ///   queue.
+/// * The bound of the queue is for tasks of unknown and doubted levels only. Those that are
+///   worth it cost a hundredth of their time, and if some are left out, then the oldest
+///   that are left are not the largest any more: thieves have to come much more often.
 ///
 /// Source: AsynchWS, section III, Figure 2.
 pub struct Adaptive {
@@ -29,14 +31,44 @@ pub struct Adaptive {
     bound: usize,
     /// The queue has been two thirds full, once.
     was_full: bool,
+    /// What is to be done with tasks of each level.
+    levels: [Known; LEVELS],
     /// How many tasks came out of the queue.
     created: u32,
-    /// From here on, all levels that are known are too fine.
-    fine_from: u32,
+}
+
+/// What is known about the tasks of a level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Known {
+    /// Too little.
+    Nothing,
+    /// They are long enough.
+    WorthIt,
+    /// They are long enough, and the mean hardly changes any more.
+    SurelyWorthIt,
+    /// They are too short.
+    TooShort,
+    /// They are too short, and so are those of all deeper levels.
+    Fine,
 }
 
 /// With so many times, a level's mean hardly changes any more.
 const WELL_KNOWN: u64 = 32;
+
+/// One of so many tasks of a level that is known well is timed.
+const TIMED: u32 = 64;
+
+/// The place of a level in the profile.
+#[inline(always)]
+fn place(level: u32) -> usize {
+    (level as usize).min(LEVELS - 1)
+}
+
+/// How many samples there are to be of a level.
+fn samples(level: usize) -> u64 {
+    let tasks = 1_u64.checked_shl(level as u32).unwrap_or(u64::MAX);
+    (tasks / 100).clamp(1, 16)
+}
 
 impl Adaptive {
     /// For a node with so many ranks.
@@ -46,8 +78,8 @@ impl Adaptive {
             grains,
             bound: queue_bound(neighbours),
             was_full: false,
+            levels: [Known::Nothing; LEVELS],
             created: 0,
-            fine_from: u32::MAX,
         }
     }
 
@@ -56,40 +88,48 @@ impl Adaptive {
         self.profile.cost()
     }
 
-    fn place(level: u32) -> usize {
-        (level as usize).min(LEVELS - 1)
+    /// The mean time of a level, if any is known.
+    fn mean(&self, level: u32) -> Option<u64> {
+        let (tasks, mean) = self.profile.level(place(level));
+        (tasks > 0).then_some(mean)
     }
 
-    /// How many samples there are to be of a level.
-    fn samples(level: u32) -> u64 {
-        let tasks = 1_u64.checked_shl(level).unwrap_or(u64::MAX);
-        (tasks / 100).clamp(1, 16)
+    /// Draws conclusions from the times.
+    #[cold]
+    fn conclude(&mut self) {
+        let mut is_fine = true;
+        for level in (0..LEVELS).rev() {
+            let (tasks, mean) = self.profile.level(level);
+            let is_worth_it = self.grains.is_worth_it(mean);
+            // The deepest levels have too few tasks to be known, and are finer still.
+            is_fine &= tasks == 0 || !is_worth_it;
+            self.levels[level] = match tasks >= samples(level) {
+                false => Known::Nothing,
+                true if is_fine => Known::Fine,
+                true if !is_worth_it => Known::TooShort,
+                true if tasks < WELL_KNOWN => Known::WorthIt,
+                true => Known::SurelyWorthIt,
+            };
+        }
+        // What lies below a fine level is fine, known or not.
+        if let Some(first) = self.levels.iter().position(|known| *known == Known::Fine) {
+            self.levels[first..].fill(Known::Fine);
+        }
     }
 
-    /// The mean time of a level that has been sampled enough.
-    fn estimate(&mut self, level: u32) -> Option<u64> {
-        let (mean, tasks) = self.profile.level(Self::place(level));
-        (tasks >= Self::samples(level)).then_some(mean)
-    }
-
-    fn low_water(&self) -> usize {
-        2 * self.bound / 3
-    }
-
-    /// Finds the level from which on there is nothing to be created.
-    fn find_fine(&mut self) {
-        let mut from = u32::MAX;
-        for level in (0..LEVELS as u32).rev() {
-            let mean = self.profile.known(level as usize);
-            if mean.is_some_and(|mean| self.grains.is_worth_it(mean)) {
-                break;
-            }
-            // The deepest levels have too few tasks to be known well, and are finer still.
-            if mean.is_some() && self.estimate(level).is_some() {
-                from = level;
+    /// Whether a task of an unknown level goes into the queue.
+    #[cold]
+    fn creates_unknown(&mut self, level: u32, ready: usize) -> bool {
+        let creates = ready < 2 * self.bound / 3;
+        if !creates {
+            self.was_full = true;
+            if !self.profile.is_near() {
+                // Others may know.
+                self.profile.look(place(level));
+                self.conclude();
             }
         }
-        self.fine_from = from;
+        creates
     }
 }
 
@@ -97,66 +137,60 @@ impl CutOff for Adaptive {
     const MEASURES: bool = true;
     const SETS: bool = true;
 
+    #[inline(always)]
     fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool {
-        let ready = ready();
-        if !self.was_full {
-            self.was_full = ready >= self.low_water();
-            if !self.was_full {
-                return true;
-            }
-        }
-        match self.estimate(level) {
-            None => ready < self.low_water(),
-            Some(mean) => self.grains.is_worth_it(mean) && ready < self.bound,
+        match self.levels[place(level)] {
+            Known::WorthIt | Known::SurelyWorthIt => true,
+            Known::TooShort | Known::Fine => false,
+            Known::Nothing => self.creates_unknown(level, ready()),
         }
     }
 
     #[inline(always)]
     fn is_fine(&self, level: u32) -> bool {
-        level >= self.fine_from
+        self.levels[place(level)] == Known::Fine
     }
 
+    #[inline(always)]
     fn wants_sample(&mut self, level: u32) -> bool {
-        self.was_full && self.estimate(level).is_none()
+        self.was_full && self.levels[place(level)] == Known::Nothing
     }
 
+    #[inline(always)]
     fn wants_time(&mut self, level: u32) -> bool {
         self.created = self.created.wrapping_add(1);
-        // Of levels that are known well, some will do.
-        let (_, tasks) = self.profile.level(Self::place(level));
-        tasks < WELL_KNOWN || self.created.is_multiple_of(8)
+        self.levels[place(level)] != Known::SurelyWorthIt || self.created.is_multiple_of(TIMED)
     }
 
     fn learn(&mut self, level: u32, work: u64) {
-        self.profile.learn(Self::place(level), work);
-        let (_, tasks) = self.profile.level(Self::place(level));
-        if tasks < WELL_KNOWN || tasks.is_multiple_of(16) {
-            self.find_fine();
+        self.profile.learn(place(level), work);
+        let (tasks, _) = self.profile.level(place(level));
+        if tasks <= WELL_KNOWN || tasks.is_multiple_of(16) {
+            self.conclude();
         }
     }
 
     fn are_coarse(&self, level: u32, tasks: usize) -> bool {
-        let mean = self.profile.known(Self::place(level)).unwrap_or(0);
+        let mean = self.mean(level).unwrap_or(0);
         self.grains.is_coarse(mean * tasks as u64)
     }
 
     fn are_fine_enough_to_keep(&self, level: u32, tasks: usize) -> bool {
-        let known = self.profile.known(Self::place(level));
-        known.is_some_and(|mean| !self.grains.is_coarse(mean * tasks as u64))
+        let is_coarse = |mean| self.grains.is_coarse(mean * tasks as u64);
+        self.mean(level).is_some_and(|mean| !is_coarse(mean))
     }
 
     fn serialises_from_afar(&self, level: u32) -> bool {
-        let known = self.profile.known(Self::place(level));
-        known.is_some_and(|mean| !self.grains.is_worth_it_afar(mean))
+        let is_worth_it = |mean| self.grains.is_worth_it_afar(mean);
+        self.mean(level).is_some_and(|mean| !is_worth_it(mean))
     }
 
     fn tell_cost(&mut self, cost: u64) {
-        let before = self.grains;
         self.grains.tell_cost(cost);
-        self.profile.refresh();
-        if before != self.grains {
-            self.find_fine();
+        if self.profile.is_near() {
+            (0..LEVELS).for_each(|level| self.profile.look(level));
         }
+        self.conclude();
     }
 
     fn patience(&self) -> Option<u64> {

@@ -55,30 +55,19 @@ impl Profile {
         })
     }
 
-    /// What tasks of this level take, and how many are known, the ranks that collect
-    /// with this one included.
-    pub fn level(&mut self, level: usize) -> (u64, u64) {
-        if self.levels[level].tasks == 0 {
-            self.look(level);
-        }
+    /// How many times of this level are known here, and their mean.
+    pub fn level(&self, level: usize) -> (u64, u64) {
         let Level { tasks, work } = self.levels[level];
-        (work.checked_div(tasks).unwrap_or(0), tasks)
+        (tasks, work.checked_div(tasks).unwrap_or(0))
     }
 
-    /// What is known here of a level: the mean time, if any.
-    pub fn known(&self, level: usize) -> Option<u64> {
-        let Level { tasks, work } = self.levels[level];
-        work.checked_div(tasks)
+    /// Whether it costs nothing to look at.
+    pub fn is_near(&self) -> bool {
+        matches!(self.place, Place::Node(_))
     }
 
-    /// Takes over what others have collected, where that is for nothing.
-    pub fn refresh(&mut self) {
-        if let Place::Node(_) = self.place {
-            (0..LEVELS).for_each(|level| self.look(level));
-        }
-    }
-
-    fn look(&mut self, level: usize) {
+    /// Takes over what others have collected of a level.
+    pub fn look(&mut self, level: usize) {
         self.add(level, Level::default());
     }
 

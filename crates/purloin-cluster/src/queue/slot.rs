@@ -50,11 +50,8 @@ pub const OVER: usize = 64;
 /// Offset of the first slot. Each of the words above has a cache line of its own.
 const SLOTS: usize = 128;
 
-/// How many slots a stack has.
-///
-/// A stack that is full is no error: tasks are run where they are spawned. It is as
-/// large as a task's children may be many, and as tasks without cut-off may nest.
-pub const CAPACITY: usize = 1 << 13;
+/// The most memory of a stack, in bytes.
+const MOST_BYTES: usize = 16 << 20;
 
 /// Places and sizes, by the type of the tasks.
 pub struct Layout<T>(T);
@@ -88,8 +85,18 @@ impl<T: Task> Layout<T> {
     /// The bytes of a payload that a result is written to, to whole words.
     pub const RESULT_END: usize = 8 * (Self::RESULT - 1);
 
+    /// How many slots a stack has.
+    ///
+    /// A stack that is full is no error: tasks are run where they are spawned. But a
+    /// rank whose stack is full cannot steal while it is blocked. UTS's tree T3L is 17,844
+    /// levels deep, with up to three tasks each.
+    pub const CAPACITY: usize = {
+        let slots = MOST_BYTES / Self::SLOT;
+        if slots < 1 << 16 { slots } else { 1 << 16 }
+    };
+
     /// The bytes of a window.
-    pub const WINDOW: usize = SLOTS + CAPACITY * Self::SLOT;
+    pub const WINDOW: usize = SLOTS + Self::CAPACITY * Self::SLOT;
 
     /// Offset of a slot.
     #[inline(always)]

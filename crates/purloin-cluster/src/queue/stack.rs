@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use super::share::{MOST, Offer, Word};
-use super::slot::{CAPACITY, Head, Layout, Origin, SHARE, Slot};
+use super::slot::{Head, Layout, Origin, SHARE, Slot};
 use crate::Task;
 use crate::transport::Window;
 
@@ -41,6 +41,7 @@ struct Mark {
 pub struct Stack<T: Task> {
     window: Rc<Window>,
     offer: Offer<OwnWord>,
+    rank: u32,
     /// The first free slot.
     top: usize,
     /// The first private slot.
@@ -60,10 +61,11 @@ impl<T: Task> Stack<T> {
         Stack {
             window: window.clone(),
             offer: Offer::new(OwnWord(window.clone())),
+            rank: window.world().rank() as u32,
             top: 0,
             split: 0,
             is_shared: window.world().ranks() > 1,
-            marks: vec![Mark::default(); CAPACITY].into(),
+            marks: vec![Mark::default(); Layout::<T>::CAPACITY].into(),
             serial: 0,
             settled: 0,
             tasks: PhantomData,
@@ -79,13 +81,19 @@ impl<T: Task> Stack<T> {
     /// Whether there is room for so many.
     #[inline]
     pub fn has_room_for(&self, tasks: usize) -> bool {
-        CAPACITY - self.top >= tasks
+        Layout::<T>::CAPACITY - self.top >= tasks
     }
 
     /// How many tasks wait to be run or stolen.
     #[inline]
     pub fn ready(&mut self) -> usize {
         self.top - self.split + self.offer.left()
+    }
+
+    /// Whether fewer tasks than that are ready.
+    #[inline]
+    pub fn has_fewer_than(&mut self, tasks: usize) -> bool {
+        self.top - self.split < tasks && self.ready() < tasks
     }
 
     /// Whether others find something here.
@@ -132,7 +140,7 @@ impl<T: Task> Stack<T> {
     #[inline]
     pub fn push(&mut self, task: T, level: u32) -> usize {
         let origin = Origin {
-            rank: self.window.world().rank() as u32,
+            rank: self.rank,
             slot: self.top as u32,
         };
         self.push_from(task, level, origin)
@@ -142,16 +150,14 @@ impl<T: Task> Stack<T> {
     #[inline]
     pub fn push_from(&mut self, task: T, level: u32, origin: Origin) -> usize {
         let slot = self.top;
-        assert!(slot < CAPACITY, "callers look for room first");
+        assert!(slot < Layout::<T>::CAPACITY, "callers look for room first");
         let place = self.window.local(Layout::<T>::payload(slot));
         // SAFETY: the slot is in the window, and free: nobody else looks at it.
         unsafe {
-            self.head_at(slot).write(Head {
-                origin,
-                level: level.into(),
-                state: 0,
-                work: 0,
-            });
+            // State and work are not looked at before the slot is published.
+            let head = self.head_at(slot);
+            (&raw mut (*head).origin).write(origin);
+            (&raw mut (*head).level).write(level.into());
             place.cast::<T>().write_unaligned(task);
             // Whoever writes the result must know what was there.
             let rest = Layout::<T>::RESULT_END.saturating_sub(size_of::<T>());
@@ -189,6 +195,14 @@ impl<T: Task> Stack<T> {
     }
 
     fn publish(&mut self, first: usize, count: usize) {
+        for slot in first..first + count {
+            let head = self.head_at(slot);
+            // SAFETY: the slot is in the window, and nobody else looks at it yet.
+            unsafe {
+                (&raw mut (*head).state).write(0);
+                (&raw mut (*head).work).write(0);
+            }
+        }
         // What was written to the slots is there before the word says so.
         self.window.sync();
         let kept = self.offer.publish(first, count);

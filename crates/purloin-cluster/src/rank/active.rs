@@ -45,6 +45,46 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         let is_doubted = self.level < doubt.end() && cutoff.refills(stack.ready());
         is_doubted || cutoff.creates(level, || stack.ready())
     }
+
+    /// Pushes the second task, whatever the cut-off says.
+    #[inline]
+    pub fn push_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
+        let level = self.below();
+        let slot = self.engine.push(b, level);
+        let a = self.engine.run(a, level);
+        (a, self.engine.finish_newest(slot, level))
+    }
+
+    /// Spawns tasks; `creates` says whether the cut-off has been asked, and has agreed.
+    pub fn spawn_rest<A>(
+        &mut self,
+        tasks: impl IntoIterator<Item = T>,
+        start: A,
+        mut combine: impl FnMut(A, T::Output) -> A,
+        mut creates: bool,
+    ) -> A {
+        let level = self.below();
+        let first = self.engine.stack.top();
+        let mut sum = start;
+        for task in tasks {
+            creates = match creates && C::SETS {
+                true => self.engine.stack.has_room_for(1),
+                false => self.creates(),
+            };
+            if creates {
+                self.engine.push(task, level);
+            } else {
+                let output = self.engine.run(task, level);
+                sum = combine(sum, output);
+            }
+        }
+        while self.engine.stack.top() > first {
+            let newest = self.engine.stack.top() - 1;
+            let output = self.engine.finish_newest(newest, level);
+            sum = combine(sum, output);
+        }
+        sum
+    }
 }
 
 impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
@@ -55,9 +95,7 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
             let a = self.engine.run(a, level);
             return (a, self.engine.run(b, level));
         }
-        let slot = self.engine.push(b, level);
-        let a = self.engine.run(a, level);
-        (a, self.engine.finish_newest(slot, level))
+        self.push_and_join(a, b)
     }
 
     fn spawn(&mut self, task: T) -> Spawned<T> {
@@ -94,30 +132,9 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
         &mut self,
         tasks: impl IntoIterator<Item = T>,
         start: A,
-        mut combine: impl FnMut(A, T::Output) -> A,
+        combine: impl FnMut(A, T::Output) -> A,
     ) -> A {
-        let level = self.below();
-        let first = self.engine.stack.top();
-        let mut sum = start;
-        let mut creates = false;
-        for task in tasks {
-            creates = match creates && C::SETS {
-                true => self.engine.stack.has_room_for(1),
-                false => self.creates(),
-            };
-            if creates {
-                self.engine.push(task, level);
-            } else {
-                let output = self.engine.run(task, level);
-                sum = combine(sum, output);
-            }
-        }
-        while self.engine.stack.top() > first {
-            let newest = self.engine.stack.top() - 1;
-            let output = self.engine.finish_newest(newest, level);
-            sum = combine(sum, output);
-        }
-        sum
+        self.spawn_rest(tasks, start, combine, false)
     }
 
     fn context(&self) -> &T::Context {

@@ -82,7 +82,7 @@ pub struct Engine<'c, T: Task, C: CutOff> {
     thief: Thief<T>,
     returns: Returns,
     pulse: Pulse,
-    steal: Steal,
+    steals_early: bool,
     residual: usize,
     is_alone: bool,
     poked: Instant,
@@ -137,7 +137,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
             returns: Returns::new(&window),
             window,
             pulse: Pulse::new(),
-            steal: options.steal,
+            steals_early: options.steal == Steal::Async && world.ranks() > 1,
             residual: options.residual,
             is_alone: world.ranks() == 1,
             poked: Instant::now(),
@@ -168,7 +168,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn push(&mut self, task: T, level: u32) -> usize {
         self.stats.tasks += 1;
         let slot = self.stack.push(task, level);
-        if !self.is_alone && !self.stack.offers() {
+        if !self.is_alone && self.pulse.is_slow() && !self.stack.offers() {
             self.offer(level);
         }
         slot
@@ -277,7 +277,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn finish_newest(&mut self, slot: usize, level: u32) -> T::Output {
         match self.stack.pop(slot) {
             Some(task) => {
-                if !self.is_alone && !self.stack.offers() {
+                if !self.is_alone && self.pulse.is_slow() && !self.stack.offers() {
                     self.offer(level);
                 }
                 self.look_ahead(level);
@@ -309,7 +309,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// Begins to steal if few tasks are left.
     #[inline]
     fn look_ahead(&mut self, level: u32) {
-        if !self.is_alone && self.steal == Steal::Async && self.stack.ready() < self.residual {
+        if self.steals_early && self.stack.has_fewer_than(self.residual) {
             self.steal_early(level);
         }
     }
@@ -332,7 +332,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     #[inline]
     fn beat(&mut self) {
         // Spawns that ask the cut-off cost more than those that do not.
-        if self.pulse.beats(64) {
+        if self.pulse.beats(8) {
             self.look_up();
         }
     }

@@ -58,6 +58,11 @@ impl Pulse {
         self.countdown <= 0
     }
 
+    /// Whether spawns are so rare that the next look is far away.
+    pub fn is_slow(&self) -> bool {
+        self.interval < 8
+    }
+
     /// How often it was time to look up.
     pub fn looks(&self) -> u64 {
         self.looks

@@ -35,7 +35,7 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
     fn ask_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
         if self.engine.ask(self.level) {
             let base = self.engine.stack.top();
-            Active::new(self.engine, self.level, base).join(a, b)
+            Active::new(self.engine, self.level, base).push_and_join(a, b)
         } else {
             (self.call(a), self.call(b))
         }
@@ -80,7 +80,8 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
             if self.has_to_ask() && self.engine.ask(self.level) {
                 let base = self.engine.stack.top();
                 let rest = std::iter::once(task).chain(tasks);
-                return Active::new(self.engine, self.level, base).spawn_all(rest, sum, combine);
+                let mut active = Active::new(self.engine, self.level, base);
+                return active.spawn_rest(rest, sum, combine, true);
             }
             sum = combine(sum, self.call(task));
         }
