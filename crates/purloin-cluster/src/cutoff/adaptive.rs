@@ -56,7 +56,7 @@ enum Known {
 const WELL_KNOWN: u64 = 32;
 
 /// One of so many tasks of a level that is known well is timed.
-const TIMED: u32 = 64;
+const TIMED: u32 = 1024;
 
 /// The place of a level in the profile.
 #[inline(always)]

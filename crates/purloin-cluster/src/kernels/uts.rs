@@ -14,11 +14,18 @@ use super::Kernel;
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Siblings {
-    parent: Stream,
-    depth: u32,
+    parent: Node,
     /// The number of the first, and how many there are.
     first: u32,
     count: u32,
+}
+
+/// A node, with its distance from the root.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct Node {
+    stream: Stream,
+    depth: u32,
 }
 
 /// The size of some subtrees, in two registers.
@@ -47,16 +54,19 @@ impl Task for Siblings {
                 depth: a.depth.max(b.depth),
             };
         }
-        let node = self.parent.child(self.first);
-        match rank.context().children(&node, self.depth) {
+        let Node { stream, depth } = self.parent;
+        let node = Node {
+            stream: stream.child(self.first),
+            depth: depth + 1,
+        };
+        match rank.context().children(&node.stream, node.depth) {
             0 => Tally {
                 counts: NODE + LEAF,
-                depth: self.depth.into(),
+                depth: node.depth.into(),
             },
             count => {
                 let children = Siblings {
                     parent: node,
-                    depth: self.depth + 1,
                     first: 0,
                     count,
                 };
@@ -121,12 +131,11 @@ impl Kernel for Uts {
     }
 
     fn root(&self) -> Siblings {
-        let root = Stream::root(self.tree.seed);
+        let stream = Stream::root(self.tree.seed);
         Siblings {
-            parent: root,
-            depth: 1,
+            parent: Node { stream, depth: 0 },
             first: 0,
-            count: self.tree.children(&root, 0),
+            count: self.tree.children(&stream, 0),
         }
     }
 

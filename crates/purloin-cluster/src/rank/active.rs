@@ -10,17 +10,11 @@ pub struct Active<'r, 'c, T: Task, C: CutOff> {
     engine: &'r mut Engine<'c, T, C>,
     /// How deep the running task is.
     level: u32,
-    /// The first slot that is this task's.
-    base: usize,
 }
 
 impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
-    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32, base: usize) -> Self {
-        Active {
-            engine,
-            level,
-            base,
-        }
+    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32) -> Self {
+        Active { engine, level }
     }
 
     /// The level of tasks that are spawned here.
@@ -115,7 +109,7 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
             Promise::Slot(slot) => slot,
         };
         let index = slot.index as usize;
-        if index < self.base || !self.engine.stack.has(slot) {
+        if !self.engine.stack.has(slot) {
             not_mine();
         }
         let level = self.below();

@@ -168,7 +168,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn push(&mut self, task: T, level: u32) -> usize {
         self.stats.tasks += 1;
         let slot = self.stack.push(task, level);
-        if !self.is_alone && self.pulse.is_slow() && !self.stack.offers() {
+        if self.pulse.is_slow() {
             self.offer(level);
         }
         slot
@@ -177,6 +177,9 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// Offers tasks, and keeps those that a steal's latency can be hidden behind.
     #[cold]
     fn offer(&mut self, level: u32) {
+        if self.is_alone || self.stack.offers() {
+            return;
+        }
         let keep = match self.cutoff.are_fine_enough_to_keep(level, self.residual) {
             true => self.residual,
             false => 0,
@@ -200,7 +203,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     #[inline]
     fn run_active(&mut self, task: T, level: u32) -> T::Output {
         let base = self.stack.top();
-        let output = task.run(Active::new(self, level, base));
+        let output = task.run(Active::new(self, level));
         if self.stack.top() != base {
             self.end_of_task(base, level);
         }
@@ -275,16 +278,14 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// The result of the newest task, whose slot this is.
     #[inline]
     fn finish_newest(&mut self, slot: usize, level: u32) -> T::Output {
-        match self.stack.pop(slot) {
-            Some(task) => {
-                if !self.is_alone && self.pulse.is_slow() && !self.stack.offers() {
-                    self.offer(level);
-                }
-                self.look_ahead(level);
-                self.run_created(task, level)
-            }
-            None => self.await_result(slot),
+        let Some(task) = self.stack.pop(slot) else {
+            return self.await_result(slot);
+        };
+        if self.pulse.is_slow() {
+            self.offer(level);
         }
+        self.look_ahead(level);
+        self.run_created(task, level)
     }
 
     /// What a task has spawned and not asked for is waited for.

@@ -34,8 +34,7 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
     #[inline(never)]
     fn ask_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
         if self.engine.ask(self.level) {
-            let base = self.engine.stack.top();
-            Active::new(self.engine, self.level, base).push_and_join(a, b)
+            Active::new(self.engine, self.level).push_and_join(a, b)
         } else {
             (self.call(a), self.call(b))
         }
@@ -78,9 +77,8 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
         let mut tasks = tasks.into_iter();
         while let Some(task) = tasks.next() {
             if self.has_to_ask() && self.engine.ask(self.level) {
-                let base = self.engine.stack.top();
                 let rest = std::iter::once(task).chain(tasks);
-                let mut active = Active::new(self.engine, self.level, base);
+                let mut active = Active::new(self.engine, self.level);
                 return active.spawn_rest(rest, sum, combine, true);
             }
             sum = combine(sum, self.call(task));

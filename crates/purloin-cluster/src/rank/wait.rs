@@ -148,9 +148,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         let slot = self.stack.top() - 1;
         let head = self.stack.head(slot);
         let level = head.level as u32;
-        if !self.stack.offers() {
-            self.offer(level);
-        }
+        self.offer(level);
         let Some(task) = self.stack.pop(slot) else {
             // The other has it when he next looks after his steal. He may be waiting here,
             // too, for us: waiting is working, and looking after one's own.
