@@ -170,7 +170,7 @@ impl Cluster {
             }
             Cutoff::Adaptive => {
                 let profile = Profile::new(&self.world, options.profiling)?;
-                let grains = Grains::new(options.grain, options.residual);
+                let grains = Grains::new(options.grain);
                 let cutoff = Adaptive::new(profile, grains, neighbours);
                 let (mut run, cutoff) = self.run_with(task, context, options, cutoff)?;
                 run.stats.profiling_nanoseconds += cutoff.cost();

@@ -38,8 +38,9 @@ pub enum Cutoff {
 /// The least time of a task that is worth being spawned, for [`Cutoff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grain {
-    /// So long that the residual tasks last as long as a steal takes here, which is
-    /// measured.
+    /// Ten microseconds, some hundred times what it costs to create a task. What the
+    /// paper's network decides (which residual tasks are run before a steal is begun) follows
+    /// from what a steal costs here.
     #[default]
     Auto,
     /// This. The paper's is 2 ms, for its network.

@@ -46,8 +46,8 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
     pub residual: usize,
 
-    /// The least time of a task that is worth it, for the adaptive cut-off, such as 2ms; auto:
-    /// such that the residual tasks last as long as a steal
+    /// The least time of a task that is worth it, for the adaptive cut-off, such as the paper's
+    /// 2ms; auto is 10us, and follows the network where the paper follows its own
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 

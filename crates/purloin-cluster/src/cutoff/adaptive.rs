@@ -11,8 +11,8 @@ use super::{CutOff, Grains, Profile, queue_bound};
 ///
 /// Four things are not as in the paper; ARCHITECTURE.md has the measurements.
 ///
-/// * The time that makes a task worth it follows from what a steal costs *here*
-///   ([`Grains`]).
+/// * The time that makes a task worth it is much shorter, as creating one is cheap; what has
+///   to do with the network follows from what a steal costs *here* ([`Grains`]).
 /// * Tasks that went into the queue are timed as well, not only the samples; two readings
 ///   of a clock are little beside them (and only some are timed once a level is known
 ///   well). In trees whose subtrees differ extremely, such as those of UTS, sixteen samples
@@ -170,14 +170,11 @@ impl CutOff for Adaptive {
         }
     }
 
-    fn are_coarse(&self, level: u32, tasks: usize) -> bool {
+    fn are_residual(&self, level: u32, tasks: usize, residual: usize) -> bool {
         let mean = self.mean(level).unwrap_or(0);
-        self.grains.is_coarse(mean * tasks as u64)
-    }
-
-    fn are_fine_enough_to_keep(&self, level: u32, tasks: usize) -> bool {
-        let is_coarse = |mean| self.grains.is_coarse(mean * tasks as u64);
-        self.mean(level).is_some_and(|mean| !is_coarse(mean))
+        // The one that is run next counts, too, where it is about what is coarse.
+        let is_coarse = self.grains.is_coarse(mean * (tasks as u64 + 1));
+        !is_coarse && self.grains.are_residual(tasks, mean, residual)
     }
 
     fn serialises_from_afar(&self, level: u32) -> bool {

@@ -2,42 +2,56 @@
 
 use crate::options::Grain;
 
-/// The least grain that is chosen from what a steal costs, in nanoseconds: a created
-/// task's own cost, timed, is a tenth of a microsecond.
+/// The least time of a task that is worth being created, in nanoseconds: some hundred times
+/// what it costs to create and take back.
+///
+/// What a steal costs does not matter here, as a thief takes up to twelve tasks at a time,
+/// the oldest that there are.
 const LEAST: u64 = 10_000;
 
-/// Times, all derived from the one that makes a task worth it.
+/// Which tasks are long and which are short, in nanoseconds.
 ///
-/// With the paper's 2 ms they are its other figures: residual tasks of more than 12 ms
-/// in all are run before anything is stolen, and a task of more than 4 ms is profiled
-/// anew where it is stolen from another node.
+/// The paper has one network, for which it has all of these times. Here, what has to do with
+/// a steal follows from what a steal costs.
+///
+/// Source: AsynchWS, sections III and IV.B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grains {
-    /// The least time of a task that is worth being created, in nanoseconds.
+    /// The least time of a task that is worth being created. The paper: 2 ms.
     least: u64,
+    /// The most that residual tasks take, together, if a steal is to be begun before they
+    /// are done. The paper: 12 ms, about three times what a steal costs there.
+    coarse: u64,
+    /// What a residual task is taken to take; 0 if they are just counted. The paper's take
+    /// 2 ms, half of what a steal costs there.
     residual: u64,
+    /// The least time of a task from another node that is worth being profiled anew. The
+    /// paper: 4 ms, about what a steal costs.
+    afar: u64,
     is_fixed: bool,
 }
 
 impl Grains {
-    pub fn new(grain: Grain, residual: usize) -> Grains {
+    pub fn new(grain: Grain) -> Grains {
         let (least, is_fixed) = match grain {
             Grain::Auto => (LEAST, false),
             Grain::Fixed(time) => (time.as_nanos() as u64, true),
         };
         Grains {
             least,
-            residual: residual.max(1) as u64,
+            coarse: 6 * least,
+            residual: 0,
+            afar: 2 * least,
             is_fixed,
         }
     }
 
-    /// A steal costs so many nanoseconds. The residual tasks should last as long.
-    ///
-    /// Source: AsynchWS, section IV.B: 3.7 to 5.2 ms, so 2 or 3 tasks of 2 ms.
+    /// A steal costs so many nanoseconds.
     pub fn tell_cost(&mut self, cost: u64) {
         if !self.is_fixed {
-            self.least = (cost / self.residual).max(LEAST);
+            self.coarse = 3 * cost;
+            self.residual = cost / 2;
+            self.afar = cost.max(2 * self.least);
         }
     }
 
@@ -51,12 +65,24 @@ impl Grains {
 
     /// Whether residual tasks take so long that they are run first.
     pub fn is_coarse(self, work: u64) -> bool {
-        work > 6 * self.least
+        work > self.coarse
+    }
+
+    /// Whether no more than so many residual tasks are left, of these tasks that take
+    /// so much each.
+    ///
+    /// The tasks of an unbalanced tree are mostly much shorter than their mean, so that
+    /// their number tells little.
+    pub fn are_residual(self, tasks: usize, work: u64, residual: usize) -> bool {
+        match self.residual {
+            0 => tasks < residual,
+            each => tasks as u64 * work < residual as u64 * each,
+        }
     }
 
     /// Whether a task from another node is worth being profiled anew.
     pub fn is_worth_it_afar(self, work: u64) -> bool {
-        work > 2 * self.least
+        work > self.afar
     }
 }
 
@@ -68,18 +94,18 @@ mod tests {
 
     #[test]
     fn the_papers_grain_gives_the_papers_times() {
-        let grains = Grains::new(Grain::Fixed(Duration::from_millis(2)), 2);
+        let grains = Grains::new(Grain::Fixed(Duration::from_millis(2)));
         assert!(grains.is_worth_it(2_000_001) && !grains.is_worth_it(2_000_000));
         assert!(grains.is_worth_it_afar(4_000_001) && !grains.is_worth_it_afar(4_000_000));
         assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
     }
 
     #[test]
-    fn residual_tasks_last_as_long_as_a_steal() {
-        let mut grains = Grains::new(Grain::Auto, 2);
+    fn a_steal_that_costs_as_the_papers_gives_about_its_times() {
+        let mut grains = Grains::new(Grain::Auto);
         grains.tell_cost(4_000_000);
-        assert_eq!(grains.least(), 2_000_000);
-        grains.tell_cost(300);
+        assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
+        assert!(grains.is_worth_it_afar(4_000_001) && !grains.is_worth_it_afar(4_000_000));
         assert_eq!(grains.least(), LEAST);
     }
 }

@@ -46,16 +46,10 @@ pub trait CutOff {
     /// A task of this level has taken so many nanoseconds.
     fn learn(&mut self, _level: u32, _work: u64) {}
 
-    /// Whether the tasks that are left, so many and of this level, take too long for a
-    /// steal to be begun before they are done.
-    fn are_coarse(&self, _level: u32, _tasks: usize) -> bool {
-        false
-    }
-
-    /// Whether so many tasks of this level are short enough to be kept from others while
-    /// a steal is under way.
-    fn are_fine_enough_to_keep(&self, _level: u32, _tasks: usize) -> bool {
-        false
+    /// Whether a steal is to be begun while so many tasks are left, of this level and
+    /// above; `residual` is the number that the user has chosen.
+    fn are_residual(&self, _level: u32, tasks: usize, residual: usize) -> bool {
+        tasks < residual
     }
 
     /// Whether the children of a task of this level, which comes from another node, are

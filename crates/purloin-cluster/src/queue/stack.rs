@@ -201,23 +201,23 @@ impl<T: Task> Stack<T> {
         slot
     }
 
-    /// Offers the oldest private tasks, if nothing is offered, but keeps the newest `keep`.
+    /// Offers the oldest private tasks, if nothing is offered.
     #[inline]
-    pub fn share(&mut self, keep: usize) {
-        if self.is_shared && self.split + keep < self.top && self.offer.left() == 0 {
-            self.publish_older_tasks(keep);
+    pub fn share(&mut self) {
+        if self.is_shared && self.split < self.top && self.offer.left() == 0 {
+            self.publish_oldest_tasks();
         }
     }
 
     #[cold]
-    fn publish_older_tasks(&mut self, keep: usize) {
+    fn publish_oldest_tasks(&mut self) {
         if self.settled > 0 {
             // Those are no tasks any more.
             while self.split < self.top && self.marks[self.split].is_settled {
                 self.split += 1;
             }
         }
-        let most = (self.top - self.split).saturating_sub(keep).min(MOST);
+        let most = (self.top - self.split).min(MOST);
         let marks = &self.marks[self.split..][..most];
         let count = match self.settled {
             0 => most,

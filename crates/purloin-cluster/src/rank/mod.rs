@@ -73,6 +73,9 @@ const POKE: Duration = Duration::from_micros(50);
 /// The most levels of a subtree that are doubted: all, in trees of any sense.
 const MOST_DOUBTED: u32 = 1 << 20;
 
+/// With as many tasks, no steal is begun early.
+const FEW: usize = 16;
+
 /// What a rank has, in a run.
 pub struct Engine<'c, T: Task, C: CutOff> {
     context: &'c T::Context,
@@ -169,22 +172,18 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         self.stats.tasks += 1;
         let slot = self.stack.push(task, level);
         if self.pulse.is_slow() {
-            self.offer(level);
+            self.offer();
         }
         slot
     }
 
-    /// Offers tasks, and keeps those that a steal's latency can be hidden behind.
+    /// Offers tasks, if nothing is offered.
     #[cold]
-    fn offer(&mut self, level: u32) {
+    fn offer(&mut self) {
         if self.is_alone || self.stack.offers() {
             return;
         }
-        let keep = match self.cutoff.are_fine_enough_to_keep(level, self.residual) {
-            true => self.residual,
-            false => 0,
-        };
-        self.stack.share(keep);
+        self.stack.share();
     }
 
     /// Runs a task that did not go into the queue.
@@ -282,7 +281,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
             return self.await_result(slot);
         };
         if self.pulse.is_slow() {
-            self.offer(level);
+            self.offer();
         }
         self.look_ahead(level);
         self.run_created(task, level)
@@ -310,7 +309,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// Begins to steal if few tasks are left.
     #[inline]
     fn look_ahead(&mut self, level: u32) {
-        if self.steals_early && self.stack.has_fewer_than(self.residual) {
+        if self.steals_early && self.stack.has_fewer_than(FEW) {
             self.steal_early(level);
         }
     }
@@ -318,11 +317,11 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     #[cold]
     fn steal_early(&mut self, level: u32) {
         self.advance();
-        let tasks = self.stack.ready() + 1;
+        let tasks = self.stack.ready();
         // After one in vain, not before the next look.
         let is_new = self.early != self.pulse.looks();
         let is_free = !self.thief.is_busy() && !self.thief.has_loot();
-        if is_new && is_free && !self.cutoff.are_coarse(level, tasks) {
+        if is_new && is_free && self.cutoff.are_residual(level, tasks, self.residual) {
             self.early = self.pulse.looks();
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
@@ -359,7 +358,11 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn doubt_if_slow(&mut self) {
         let looks = self.pulse.looks() - self.doubt.since;
         let at_least = looks.saturating_sub(1) * PERIOD.as_nanos() as u64;
-        if self.cutoff.patience().is_some_and(|patience| at_least > patience) {
+        if self
+            .cutoff
+            .patience()
+            .is_some_and(|patience| at_least > patience)
+        {
             let Doubt { levels, .. } = self.doubt;
             self.doubt.levels = match self.cutoff.refills(self.stack.ready()) {
                 true => (2 * levels).clamp(1, MOST_DOUBTED),
@@ -377,7 +380,8 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         }
         self.advance();
         self.returns.progress();
-        self.stack.share(0);
+        self.stack.share();
+
         let now = self.pulse.last();
         if now - self.poked > POKE {
             self.poked = now;

@@ -17,6 +17,10 @@ use crate::queue::{CLAIM, Head, Layout, MOST, Origin, SHARE, claimed};
 use crate::stats::Stats;
 use crate::transport::{Transfer, Window};
 
+/// After so many claims in vain at a victim, it is looked at before the next is made. That
+/// takes another round trip, but claims are counted in a field of 24 bits.
+const MOST_IN_VAIN: u8 = 4;
+
 /// What is under way.
 enum Step {
     Nothing,
@@ -45,9 +49,8 @@ pub struct Thief<T: Task> {
     is_far: bool,
     step: Step,
     begun: Instant,
-    /// For each rank, whether it had nothing the last time: then it is looked at before
-    /// a claim is made.
-    is_dry: Box<[bool]>,
+    /// For each rank, how often in a row claims there were in vain.
+    in_vain: Box<[u8]>,
     /// What an addition adds, and what was there. Boxed, as MPI works on them meanwhile.
     words: Box<[u64; 2]>,
     slots: Box<[u8]>,
@@ -66,7 +69,7 @@ impl<T: Task> Thief<T> {
             is_far: false,
             step: Step::Nothing,
             begun: Instant::now(),
-            is_dry: vec![false; world.ranks()].into(),
+            in_vain: vec![0; world.ranks()].into(),
             words: Box::default(),
             slots: vec![0; MOST * Layout::<T>::SLOT].into(),
             loot: Vec::new(),
@@ -106,7 +109,7 @@ impl<T: Task> Thief<T> {
         (self.victim, self.is_far) = self.victims.next();
         stats.steal_attempts += 1;
         self.begun = Instant::now();
-        self.step = match self.is_dry[self.victim] {
+        self.step = match self.in_vain[self.victim] >= MOST_IN_VAIN {
             true => Step::Looking(self.add(0)),
             false => Step::Claiming(self.add(CLAIM)),
         };
@@ -153,7 +156,11 @@ impl<T: Task> Thief<T> {
     /// The claim was made.
     fn claim(&mut self) {
         let claimed = claimed(self.words[1]);
-        self.is_dry[self.victim] = claimed.is_none();
+        let in_vain = &mut self.in_vain[self.victim];
+        *in_vain = match claimed {
+            Some(_) => 0,
+            None => in_vain.saturating_add(1),
+        };
         self.step = match claimed {
             None => Step::Nothing,
             Some((first, count)) => {

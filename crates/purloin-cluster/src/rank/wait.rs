@@ -108,7 +108,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
             }
             self.returns.progress();
             // Older tasks of this rank: they are out of its reach, not of others'.
-            self.stack.share(0);
+            self.stack.share();
             self.world().poke();
             for _ in 0..pauses {
                 std::thread::yield_now();
@@ -148,7 +148,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         let slot = self.stack.top() - 1;
         let head = self.stack.head(slot);
         let level = head.level as u32;
-        self.offer(level);
+        self.offer();
         let Some(task) = self.stack.pop(slot) else {
             // The other has it when he next looks after his steal. He may be waiting here,
             // too, for us: waiting is working, and looking after one's own.
