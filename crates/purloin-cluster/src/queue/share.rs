@@ -1,4 +1,4 @@
-//! What a rank offers, in one word: [`Share`], [`Offer`] and [`claim`].
+//! What a rank offers, in one word: [`Share`], [`Offer`] and [`claimed`].
 
 /// The most tasks that a rank offers at a time.
 ///
