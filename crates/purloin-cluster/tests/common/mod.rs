@@ -15,7 +15,10 @@ pub fn command() -> PathBuf {
 #[allow(dead_code)]
 pub fn example(name: &str) -> PathBuf {
     let directory = command().parent().unwrap().join("examples");
-    directory.join(name)
+    let program = directory.join(name);
+    // `cargo test` builds them, but not with --tests.
+    assert!(program.exists(), "no {program:?}; cargo build --examples makes it");
+    program
 }
 
 /// What starts a job: `mpirun`, or what the environment says.
