@@ -72,5 +72,9 @@ pub fn one_line(error: &clap::Error) -> String {
         true => lines.next().unwrap_or_default(),
         false => "",
     };
-    format!("{first} {rest}").trim_end().to_string() + "; see --help"
+    // Of a few values, all are told; else it is for the help.
+    match lines.find(|line| line.starts_with("[possible values: ")) {
+        Some(values) => format!("{first} {values}"),
+        None => format!("{first} {rest}").trim_end().to_string() + "; see --help",
+    }
 }

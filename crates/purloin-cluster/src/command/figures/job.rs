@@ -1,0 +1,109 @@
+//! One job of several ranks: [`Job`].
+
+use std::fmt;
+use std::time::Duration;
+
+use purloin_cluster::{Options, Profiling, Steal};
+
+use crate::command::args::cutoff_text;
+
+/// A kernel with its input, and how it is run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Job {
+    pub kernel: String,
+    pub ranks: usize,
+    pub options: Options,
+}
+
+impl Job {
+    /// What `purloin-cluster` is to be given for it.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![self.kernel.clone()];
+        arguments.extend(unusual(&self.options));
+        arguments
+    }
+}
+
+impl fmt::Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranks = match self.ranks {
+            1 => "rank",
+            _ => "ranks",
+        };
+        write!(
+            f,
+            "{} on {} {ranks}",
+            self.arguments().join(" "),
+            self.ranks
+        )
+    }
+}
+
+/// The arguments for those options that are not as usual.
+pub fn unusual(options: &Options) -> Vec<String> {
+    let usual = Options::default();
+    let mut arguments = Vec::new();
+    let mut add = |name: &str, value: String, is_usual: bool| {
+        if !is_usual {
+            arguments.extend([name.to_owned(), value]);
+        }
+    };
+    let steal = match options.steal {
+        Steal::Async => "async",
+        Steal::Sync => "sync",
+    };
+    let profile = match options.profiling {
+        Profiling::Local => "local",
+        Profiling::Global => "global",
+    };
+    let residual = options.residual.to_string();
+    let cutoff = cutoff_text(options.cutoff);
+    let latency = time_argument(options.latency);
+    add("--steal", steal.to_owned(), options.steal == usual.steal);
+    add("--cutoff", cutoff, options.cutoff == usual.cutoff);
+    add("--residual", residual, options.residual == usual.residual);
+    let is_usual = options.profiling == usual.profiling;
+    add("--profile", profile.to_owned(), is_usual);
+    add("--latency", latency, options.latency == usual.latency);
+    arguments
+}
+
+/// A time as an argument has it.
+pub fn time_argument(time: Duration) -> String {
+    let nanoseconds = time.as_nanos();
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let unit = units
+        .iter()
+        .find(|(_, size)| nanoseconds > 0 && nanoseconds.is_multiple_of(*size));
+    let (unit, size) = unit.unwrap_or(&("ns", 1));
+    format!("{}{unit}", nanoseconds / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use purloin_command::format::parse_time;
+
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_they_are_read() {
+        for text in ["0ns", "1s", "200us", "15ms", "1001us", "7ns"] {
+            assert_eq!(time_argument(parse_time(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn only_what_is_unusual_is_an_argument() {
+        let mut options = Options::default();
+        assert!(unusual(&options).is_empty());
+        options.cutoff = purloin_cluster::Cutoff::Depth(4);
+        options.latency = Duration::from_micros(200);
+        let job = Job {
+            kernel: "uts=T3".to_owned(),
+            ranks: 2,
+            options,
+        };
+        let text = "uts=T3 --cutoff depth:4 --latency 200us on 2 ranks";
+        assert_eq!(job.to_string(), text);
+    }
+}

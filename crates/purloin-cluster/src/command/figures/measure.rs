@@ -1,0 +1,155 @@
+//! Running jobs by turns, and what they took: [`Measurements`].
+
+use indicatif::ProgressBar;
+use purloin_command::Failure;
+
+use super::job::Job;
+use super::launcher::Launcher;
+
+/// What the runs of a job took.
+pub struct Measurement {
+    job: Job,
+    pub seconds: Vec<f64>,
+    /// Of the ranks' time, what went into profiling; from 0 to 1.
+    profiling: Vec<f64>,
+    pub nodes: usize,
+}
+
+impl Measurement {
+    pub fn median_seconds(&self) -> f64 {
+        median(&self.seconds)
+    }
+
+    pub fn median_profiling(&self) -> f64 {
+        median(&self.profiling)
+    }
+
+    /// Half of the runs were within so much of the median, relative to it.
+    pub fn spread(&self) -> f64 {
+        let middle = self.median_seconds();
+        let distances = self.seconds.iter().map(|time| (time - middle).abs());
+        median(&distances.collect::<Vec<_>>()) / middle
+    }
+}
+
+/// What several jobs took.
+pub struct Measurements(Vec<Measurement>);
+
+impl Measurements {
+    /// Runs all jobs, by turns: whatever else the machine does hits them alike.
+    pub fn take(
+        jobs: Vec<Job>,
+        runs: usize,
+        launcher: &Launcher,
+        progress: &ProgressBar,
+    ) -> Result<Measurements, Failure> {
+        let measurements = jobs.into_iter().map(|job| Measurement {
+            job,
+            seconds: Vec::new(),
+            profiling: Vec::new(),
+            nodes: 1,
+        });
+        let mut measurements: Vec<_> = measurements.collect();
+        for _ in 0..runs {
+            for Measurement {
+                job,
+                seconds,
+                profiling,
+                nodes,
+            } in &mut measurements
+            {
+                progress.set_message(job.to_string());
+                let outcome = launcher.run(job)?;
+                let ranks_seconds = outcome.seconds * outcome.ranks as f64;
+                seconds.push(outcome.seconds);
+                profiling.push(outcome.stats.profiling_seconds / ranks_seconds);
+                *nodes = outcome.nodes;
+                progress.inc(1);
+            }
+        }
+        Ok(Measurements(measurements))
+    }
+
+    /// What this job took; it must have been among those that were run.
+    pub fn of(&self, job: &Job) -> &Measurement {
+        let found = self.0.iter().find(|measurement| measurement.job == *job);
+        found.expect("it has been run")
+    }
+
+    /// The most nodes that a job had.
+    pub fn nodes(&self) -> usize {
+        let nodes = self.0.iter().map(|measurement| measurement.nodes);
+        nodes.max().unwrap_or(1)
+    }
+
+    /// The one that was fastest.
+    pub fn fastest(&self) -> &Job {
+        let by_time = |a: &&Measurement, b: &&Measurement| {
+            a.median_seconds().total_cmp(&b.median_seconds())
+        };
+        let fastest = self.0.iter().min_by(by_time);
+        &fastest.expect("some have been run").job
+    }
+}
+
+/// Of an even number of values, the mean of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        len if len % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use purloin_cluster::Options;
+
+    use super::*;
+
+    #[test]
+    fn half_of_the_values_are_below_the_median() {
+        assert_eq!(median(&[3.0]), 3.0);
+        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 9.0]), 3.0);
+        assert!(median(&[]).is_nan());
+    }
+
+    fn measurement(residual: usize, seconds: &[f64]) -> Measurement {
+        let mut options = Options::default();
+        options.residual = residual;
+        Measurement {
+            job: Job {
+                kernel: "fib=5".to_owned(),
+                ranks: 2,
+                options,
+            },
+            seconds: seconds.to_vec(),
+            profiling: vec![0.0; seconds.len()],
+            nodes: 1,
+        }
+    }
+
+    #[test]
+    fn one_run_that_was_disturbed_changes_neither_median_nor_spread() {
+        let quiet = measurement(0, &[1.0, 1.1, 0.9, 1.2, 0.8]);
+        let disturbed = measurement(0, &[1.0, 1.1, 0.9, 7.0, 0.8]);
+        for measurement in [quiet, disturbed] {
+            assert_eq!(measurement.median_seconds(), 1.0);
+            assert!((measurement.spread() - 0.1).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn the_fastest_is_so_by_its_median() {
+        let measurements = Measurements(vec![
+            measurement(0, &[1.0, 5.0, 5.0]),
+            measurement(1, &[4.0, 4.0, 9.0]),
+            measurement(2, &[5.0, 6.0, 7.0]),
+        ]);
+        assert_eq!(measurements.fastest().options.residual, 1);
+    }
+}
