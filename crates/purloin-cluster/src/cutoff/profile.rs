@@ -19,10 +19,15 @@ struct Level {
     work: u64,
 }
 
+/// For each level the number of tasks, and what they have taken.
+type Shared = [[AtomicU64; 2]; LEVELS];
+
 /// Where the times are collected.
 enum Place {
-    /// In memory that the ranks of a node share: for each level the two numbers.
-    Node(*const [[AtomicU64; 2]; LEVELS]),
+    /// In memory that the ranks of a node share.
+    Node(*const Shared),
+    /// On each rank by itself, where MPI has no such memory.
+    Rank,
     /// In the first rank's part of a window.
     First(Window),
 }
@@ -39,12 +44,12 @@ pub struct Profile {
 impl Profile {
     /// Makes one, on all ranks together.
     pub fn new(world: &Rc<World>, profiling: Profiling) -> Result<Profile, Error> {
-        const LEN: usize = size_of::<[[AtomicU64; 2]; LEVELS]>();
+        const LEN: usize = size_of::<Shared>();
         const { assert!(LEN <= SHARED) };
         let place = match profiling {
             Profiling::Local => match world.share_with_node() {
                 Some(base) => Place::Node(base.cast()),
-                None => world.fail("MPI has no memory that the ranks of this node share"),
+                None => Place::Rank,
             },
             Profiling::Global => Place::First(Window::allocate(world, LEN)?),
         };
@@ -63,7 +68,7 @@ impl Profile {
 
     /// Whether it costs nothing to look at.
     pub fn is_near(&self) -> bool {
-        matches!(self.place, Place::Node(_))
+        !matches!(self.place, Place::First(_))
     }
 
     /// Takes over what others have collected of a level.
@@ -91,6 +96,7 @@ impl Profile {
                     work: get(work, more.work),
                 }
             }
+            Place::Rank => self.levels[level],
             Place::First(window) => {
                 let begin = Instant::now();
                 let values = [more.tasks, more.work];

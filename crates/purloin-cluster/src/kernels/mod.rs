@@ -65,16 +65,30 @@ macro_rules! kernels {
                     return runner.run::<$Kernel>(input);
                 }
             )*
-            let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
-            Err(Failure::Usage(format!(
-                "no kernel \"{job}\"; there are: {}",
-                names.join(", ")
-            )))
+            Err(unknown(job))
+        }
+
+        /// Whether there is the kernel that `job` names, and takes its input.
+        pub fn check(job: &str) -> Result<(), Failure> {
+            $(
+                if input::<$Kernel>(job)?.is_some() {
+                    return Ok(());
+                }
+            )*
+            Err(unknown(job))
         }
     };
 }
 
 kernels!(Fib, Floorplan, Nqueens, SparseLu, Strassen, Uts);
+
+fn unknown(job: &str) -> Failure {
+    let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
+    Failure::Usage(format!(
+        "no kernel \"{job}\"; there are: {}",
+        names.join(", ")
+    ))
+}
 
 /// The input that `job` has for this kernel, if it names it.
 fn input<K: Kernel>(job: &str) -> Result<Option<Input>, Failure> {

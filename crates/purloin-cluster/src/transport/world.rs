@@ -226,7 +226,12 @@ impl World {
                 (&raw mut base).cast(),
                 win.as_mut_ptr(),
             );
-            if code != 0 {
+            // Some transports have none; then nobody has any.
+            if self
+                .all_gather_on_node(code as u64)
+                .iter()
+                .any(|&code| code != 0)
+            {
                 return None;
             }
             let win = win.assume_init();

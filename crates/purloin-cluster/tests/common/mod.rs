@@ -17,7 +17,10 @@ pub fn example(name: &str) -> PathBuf {
     let directory = command().parent().unwrap().join("examples");
     let program = directory.join(name);
     // `cargo test` builds them, but not with --tests.
-    assert!(program.exists(), "no {program:?}; cargo build --examples makes it");
+    assert!(
+        program.exists(),
+        "no {program:?}; cargo build --examples makes it"
+    );
     program
 }
 

@@ -84,9 +84,8 @@ impl Measurements {
 
     /// The one that was fastest.
     pub fn fastest(&self) -> &Job {
-        let by_time = |a: &&Measurement, b: &&Measurement| {
-            a.median_seconds().total_cmp(&b.median_seconds())
-        };
+        let by_time =
+            |a: &&Measurement, b: &&Measurement| a.median_seconds().total_cmp(&b.median_seconds());
         let fastest = self.0.iter().min_by(by_time);
         &fastest.expect("some have been run").job
     }

@@ -32,7 +32,10 @@ impl Table {
                 0 => format!("{cell:<width$}"),
                 _ => format!("{cell:>width$}"),
             });
-            format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned() + "\n"
+            format!("  {}", cells.collect::<Vec<_>>().join("  "))
+                .trim_end()
+                .to_owned()
+                + "\n"
         };
         self.rows.iter().map(line).collect()
     }

@@ -1,0 +1,286 @@
+//! The figures as they are found here, as JSON and for people: [`Report`].
+
+use std::fmt::Write;
+
+use purloin_command::Machine;
+use purloin_command::format::time;
+use serde::Serialize;
+
+use super::figure::Shows;
+use super::table::Table;
+
+/// All that is found.
+#[derive(Serialize)]
+pub struct Report {
+    pub machine: Machine,
+    pub ranks: usize,
+    pub nodes: usize,
+    pub runs: usize,
+    pub latency_seconds: f64,
+    pub figures: Vec<Found>,
+    #[serde(skip)]
+    pub latency: String,
+}
+
+/// One figure.
+#[derive(Serialize)]
+pub struct Found {
+    pub figure: u32,
+    pub title: String,
+    pub paper: String,
+    /// What shows it again.
+    pub command: String,
+    pub rows: Vec<Row>,
+    #[serde(skip)]
+    pub shows: Shows,
+}
+
+/// What is found for one kernel.
+#[derive(Serialize)]
+pub struct Row {
+    pub kernel: String,
+    /// The median on one rank, async and adaptive, where speed-ups are shown.
+    pub one_rank_seconds: Option<f64>,
+    /// The depth that is best for the cut-off by depth, where that is compared.
+    pub best_depth: Option<u32>,
+    pub cells: Vec<Cell>,
+}
+
+/// What is found for one way to run it.
+#[derive(Serialize)]
+pub struct Cell {
+    pub variant: String,
+    /// Of `purloin-cluster`.
+    pub arguments: String,
+    /// The median.
+    pub seconds: f64,
+    pub all_seconds: Vec<f64>,
+    /// Half of the runs were within so much of the median, relative to it.
+    pub spread: f64,
+    pub profiling_percent: f64,
+}
+
+impl Row {
+    fn speed_up(&self, cell: &Cell) -> f64 {
+        self.one_rank_seconds.unwrap_or(f64::NAN) / cell.seconds
+    }
+
+    /// How many times as fast the second way is.
+    fn gain(&self) -> f64 {
+        match &self.cells[..] {
+            [first, second] => first.seconds / second.seconds,
+            _ => f64::NAN,
+        }
+    }
+
+    fn best(&self) -> &str {
+        let best = self
+            .cells
+            .iter()
+            .min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        best.map_or("", |cell| &cell.variant)
+    }
+
+    /// The greatest of its cells.
+    fn spread(&self) -> String {
+        let spreads = self.cells.iter().map(|cell| cell.spread);
+        format!("{:.0}%", 100.0 * spreads.fold(0.0, f64::max))
+    }
+}
+
+impl Found {
+    fn table(&self) -> Table {
+        match self.shows {
+            Shows::Profiling => self.profiling(),
+            Shows::SpeedUps | Shows::Gain => self.speed_ups(),
+        }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let cells = self.rows.first().map_or(&[][..], |row| &row.cells);
+        cells.iter().map(|cell| cell.variant.as_str())
+    }
+
+    fn profiling(&self) -> Table {
+        let mut table = Table::new(["kernel"].into_iter().chain(self.names()));
+        let percent = |value: f64| format!("{value:.2}");
+        for row in &self.rows {
+            let cells = row.cells.iter().map(|cell| percent(cell.profiling_percent));
+            let name = [row.kernel.clone()];
+            table.row(name.into_iter().chain(cells).collect());
+        }
+        let mean = |place: usize| {
+            let values = self
+                .rows
+                .iter()
+                .map(|row| row.cells[place].profiling_percent);
+            percent(values.sum::<f64>() / self.rows.len() as f64)
+        };
+        let means = (0..self.names().count()).map(mean);
+        table.row(["mean".to_owned()].into_iter().chain(means).collect());
+        table
+    }
+
+    fn speed_ups(&self) -> Table {
+        let is_tuned = self.rows.iter().any(|row| row.best_depth.is_some());
+        let last = match self.shows {
+            Shows::Gain => "times as fast",
+            _ => "best",
+        };
+        let headings = ["kernel", "one rank"].into_iter().chain(self.names());
+        let headings = headings.chain(is_tuned.then_some("D"));
+        let mut table = Table::new(headings.chain([last, "±"]));
+        for row in &self.rows {
+            let one_rank = time(row.one_rank_seconds.unwrap_or(f64::NAN));
+            let mut cells = vec![row.kernel.clone(), one_rank];
+            let speed_ups = row
+                .cells
+                .iter()
+                .map(|cell| format!("{:.2}", row.speed_up(cell)));
+            cells.extend(speed_ups);
+            cells.extend(row.best_depth.map(|depth| depth.to_string()));
+            cells.push(match self.shows {
+                Shows::Gain => format!("{:.2}", row.gain()),
+                _ => row.best().to_owned(),
+            });
+            cells.push(row.spread());
+            table.row(cells);
+        }
+        table
+    }
+}
+
+/// The spread above which a median says little.
+const WIDE: f64 = 0.05;
+
+impl Report {
+    /// For people.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text).expect("a string takes everything");
+        text
+    }
+
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        let Report {
+            machine,
+            ranks,
+            nodes,
+            runs,
+            latency,
+            figures,
+            ..
+        } = self;
+        writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
+        for found in figures {
+            writeln!(text, "\nFigure {}. {}", found.figure, found.title)?;
+            writeln!(
+                text,
+                "Here: {ranks} ranks on {nodes} node(s), latency {latency}, medians of {runs} \
+                 run(s).\nThe paper, with 384 threads: {}\n\n{}\nAgain: {}",
+                found.paper,
+                found.table().text(),
+                found.command
+            )?;
+        }
+        if figures.iter().any(|found| found.shows != Shows::Profiling) {
+            writeln!(
+                text,
+                "\none rank: the time of a job of one rank, async and adaptive.\n\
+                 speed-up: that time divided by the time on {ranks} ranks; above 1 is a gain.\n\
+                 times as fast: the time of the first divided by that of the second.\n\
+                 ±: half of the runs of each cell were within so much of its median, or less; \
+                 differences\nthat are not larger say nothing."
+            )?;
+        }
+        writeln!(
+            text,
+            "latency: what is done to another rank is delayed by so much, as on a slower network."
+        )?;
+        if *ranks > nodes * machine.cores {
+            writeln!(
+                text,
+                "\nThere are more ranks than cores, which take turns: speed-ups are low whatever \
+                 is compared."
+            )?;
+        }
+        let cells = figures.iter().flat_map(|found| &found.rows);
+        if cells
+            .flat_map(|row| &row.cells)
+            .any(|cell| cell.spread > WIDE)
+        {
+            writeln!(
+                text,
+                "\nSome times vary a lot, as on a busy machine; try more --runs."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kernel: &str, times: &[(&str, f64)]) -> Row {
+        let cell = |&(variant, seconds): &(&str, f64)| Cell {
+            variant: variant.to_owned(),
+            arguments: String::new(),
+            seconds,
+            all_seconds: vec![seconds],
+            spread: 0.1,
+            profiling_percent: 10.0 * seconds,
+        };
+        Row {
+            kernel: kernel.to_owned(),
+            one_rank_seconds: Some(1.0),
+            best_depth: None,
+            cells: times.iter().map(cell).collect(),
+        }
+    }
+
+    fn found(shows: Shows, rows: Vec<Row>) -> Found {
+        Found {
+            figure: 6,
+            title: String::new(),
+            paper: String::new(),
+            command: String::new(),
+            rows,
+            shows,
+        }
+    }
+
+    #[test]
+    fn shares_have_their_mean_below() {
+        let rows = vec![
+            row("a", &[("local", 0.1), ("global", 2.0)]),
+            row("b", &[("local", 0.3), ("global", 4.0)]),
+        ];
+        let text = "  kernel  local  global\n  a        1.00   20.00\n  b        3.00   40.00\n  \
+                    mean     2.00   30.00\n";
+        assert_eq!(found(Shows::Profiling, rows).table().text(), text);
+    }
+
+    #[test]
+    fn the_best_speed_up_is_named_with_its_depth() {
+        let mut row = row("fib=40", &[("queue", 0.8), ("depth", 0.5)]);
+        row.best_depth = Some(12);
+        let text = found(Shows::SpeedUps, vec![row]).table().text();
+        let lines = [
+            "  kernel  one rank  queue  depth   D   best    ±",
+            "  fib=40   1.000 s   1.25   2.00  12  depth  10%",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn a_gain_is_the_ratio_of_the_times() {
+        let rows = vec![row("uts=T3", &[("sync", 0.6), ("async", 0.5)])];
+        let text = found(Shows::Gain, rows).table().text();
+        let lines = [
+            "  kernel  one rank  sync  async  times as fast    ±",
+            "  uts=T3   1.000 s  1.67   2.00           1.20  10%",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+    }
+}
