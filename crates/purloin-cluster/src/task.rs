@@ -39,7 +39,7 @@ use crate::queue::Slot;
 /// A task that takes more than [`LARGEST`](crate::LARGEST) bytes, or makes more, does
 /// not compile:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0080
 /// # use purloin_cluster::{Cluster, Options, Rank, Task};
 /// #[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
 /// #[repr(transparent)]
