@@ -117,7 +117,7 @@ pub fn cutoff_text(cutoff: Cutoff) -> String {
     }
 }
 
-fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
+pub(super) fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|number| (least..=most).contains(number))
@@ -128,11 +128,11 @@ fn parse_residual(text: &str) -> Result<usize, String> {
     number(text, 0, purloin_cluster::MOST_RESIDUAL)
 }
 
-fn parse_runs(text: &str) -> Result<usize, String> {
+pub(super) fn parse_runs(text: &str) -> Result<usize, String> {
     number(text, 1, 1000)
 }
 
-fn parse_latency(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_latency(text: &str) -> Result<Duration, String> {
     parse_time(text).ok_or_else(|| "a latency is a time from 0ns to 1s, such as 200us".to_owned())
 }
 

@@ -1,5 +1,7 @@
 //! The adaptive cut-off: [`Adaptive`].
 
+use std::time::Instant;
+
 use super::profile::LEVELS;
 use super::{CutOff, Grains, Profile, queue_bound};
 
@@ -35,6 +37,8 @@ pub struct Adaptive {
     levels: [Known; LEVELS],
     /// How many tasks came out of the queue.
     created: u32,
+    /// What it has taken to ask others, in nanoseconds.
+    cost: u64,
 }
 
 /// What is known about the tasks of a level.
@@ -80,12 +84,13 @@ impl Adaptive {
             was_full: false,
             levels: [Known::Nothing; LEVELS],
             created: 0,
+            cost: 0,
         }
     }
 
-    /// What profiling has taken, in nanoseconds, where that is worth a clock.
+    /// What it has taken to ask others, in nanoseconds.
     pub fn cost(&self) -> u64 {
-        self.profile.cost()
+        self.cost
     }
 
     /// The mean time of a level, if any is known.
@@ -125,7 +130,9 @@ impl Adaptive {
             self.was_full = true;
             if !self.profile.is_near() {
                 // Others may know.
+                let begin = Instant::now();
                 self.profile.look(place(level));
+                self.cost += begin.elapsed().as_nanos() as u64;
                 self.conclude();
             }
         }

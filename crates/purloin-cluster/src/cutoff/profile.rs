@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use crate::Error;
 use crate::options::Profiling;
@@ -37,8 +36,6 @@ pub struct Profile {
     place: Place,
     /// What this rank knows of it.
     levels: [Level; LEVELS],
-    /// What it has taken to collect, in nanoseconds.
-    cost: u64,
 }
 
 impl Profile {
@@ -56,7 +53,6 @@ impl Profile {
         Ok(Profile {
             place,
             levels: [Level::default(); LEVELS],
-            cost: 0,
         })
     }
 
@@ -98,7 +94,6 @@ impl Profile {
             }
             Place::Rank => self.levels[level],
             Place::First(window) => {
-                let begin = Instant::now();
                 let values = [more.tasks, more.work];
                 let mut before = [0; 2];
                 let offset = level * size_of_val(&values);
@@ -106,7 +101,6 @@ impl Profile {
                 let transfer =
                     unsafe { window.add(0, offset, values.as_ptr(), before.as_mut_ptr(), 2) };
                 transfer.wait(window.world());
-                self.cost += begin.elapsed().as_nanos() as u64;
                 Level {
                     tasks: before[0],
                     work: before[1],
@@ -117,10 +111,5 @@ impl Profile {
             tasks: before.tasks + more.tasks,
             work: before.work + more.work,
         };
-    }
-
-    /// What it has taken to collect, in nanoseconds, where that is worth a clock.
-    pub fn cost(&self) -> u64 {
-        self.cost
     }
 }

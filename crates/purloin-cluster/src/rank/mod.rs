@@ -247,13 +247,15 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         let begin = Instant::now();
         let output = self.run_active_or_quick(task, level);
         let end = Instant::now();
+        // What a reading of the clock costs.
+        let clock = end.elapsed();
         let blocked = self.account.blocked - outer.blocked;
         let elsewhere = self.account.elsewhere - outer.elsewhere;
         let taken = (end - begin).as_nanos() as u64;
         let work = taken.saturating_sub(blocked) + elsewhere;
         self.cutoff.learn(level, work);
-        // The first reading of the clock and the last cost what the second does.
-        self.stats.profiling_nanoseconds += 2 * end.elapsed().as_nanos() as u64;
+        // The first reading was before `begin`, the last is not over.
+        self.stats.profiling_nanoseconds += (end.elapsed() + 2 * clock).as_nanos() as u64;
         (output, work)
     }
 

@@ -5,7 +5,7 @@ use purloin_cluster::{Cutoff, MOST_RESIDUAL, Options, Profiling, Steal};
 /// One of the paper's figures.
 pub struct Figure {
     pub number: u32,
-    /// What is compared.
+    /// What is compared, in a sentence.
     pub title: &'static str,
     /// What the paper has found, on 384 threads of 32 nodes.
     pub paper: &'static str,
@@ -54,7 +54,7 @@ pub const TUNED: u32 = 8;
 pub const FIGURES: &[Figure] = &[
     Figure {
         number: 6,
-        title: "What profiling costs, in percent of the ranks' time, if the times of tasks are\n\
+        title: "What profiling costs, in percent of the ranks' time, if the times of tasks are \
                 collected on each node by itself (local) or on the first rank for all (global).",
         paper: "local below 2 for every kernel, global 23.6 in the mean.",
         shows: Shows::Profiling,
@@ -67,9 +67,9 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 7,
-        title: "Speed-up by the number of residual tasks: with so many left, a rank begins to\n\
+        title: "Speed-up by the number of residual tasks: with so many left, a rank begins to \
                 steal, and runs them while it waits.",
-        paper: "best with 2 or 3 for floorplan, nqueens and uts, with 2 for strassen,\n\
+        paper: "best with 2 or 3 for floorplan, nqueens and uts, with 2 for strassen, \
                 with none for fib and sparselu.",
         shows: Shows::SpeedUps,
         variants: |_| {
@@ -81,10 +81,10 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: TUNED,
-        title: "Speed-up by the cut-off, which says what tasks others may steal: all of them\n\
-                (none), those that find room in the queue, those of at most depth D (the best D\n\
+        title: "Speed-up by the cut-off, which says what tasks others may steal: all of them \
+                (none), those that find room in the queue, those of at most depth D (the best D \
                 of several), or those that are worth it by the times of others (adaptive).",
-        paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth for fib;\n\
+        paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth for fib; \
                 with none, all but sparselu stay below 1.4; for sparselu all are alike.",
         shows: Shows::SpeedUps,
         variants: |depth| {
@@ -98,9 +98,9 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 9,
-        title: "Speed-up with synchronous stealing, where a rank waits for what it steals, and\n\
+        title: "Speed-up with synchronous stealing, where a rank waits for what it steals, and \
                 with asynchronous, where it runs its last tasks meanwhile; both adaptive.",
-        paper: "async is faster for floorplan, nqueens and uts, slower for sparselu, and the\n\
+        paper: "async is faster for floorplan, nqueens and uts, slower for sparselu, and the \
                 same for fib and strassen.",
         shows: Shows::Gain,
         variants: |_| {
@@ -112,9 +112,9 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 10,
-        title: "Speed-up of what HotSLAW does (synchronous stealing, as many tasks as find room\n\
+        title: "Speed-up of what HotSLAW does (synchronous stealing, as many tasks as find room \
                 in the queue) and of AsynchWS (asynchronous, adaptive).",
-        paper: "AsynchWS is 1.16 times as fast for floorplan, 1.06 for nqueens, 1.14 for uts,\n\
+        paper: "AsynchWS is 1.16 times as fast for floorplan, 1.06 for nqueens, 1.14 for uts, \
                 1.11 for strassen, and a little slower for sparselu and fib.",
         shows: Shows::Gain,
         variants: |_| {

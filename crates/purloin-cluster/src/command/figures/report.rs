@@ -26,8 +26,8 @@ pub struct Report {
 #[derive(Serialize)]
 pub struct Found {
     pub figure: u32,
-    pub title: String,
-    pub paper: String,
+    pub title: &'static str,
+    pub paper: &'static str,
     /// What shows it again.
     pub command: String,
     pub rows: Vec<Row>,
@@ -83,6 +83,9 @@ impl Row {
 
     /// The greatest of its cells.
     fn spread(&self) -> String {
+        if self.cells.iter().any(|cell| cell.all_seconds.len() < FEW) {
+            return "–".to_owned();
+        }
         let spreads = self.cells.iter().map(|cell| cell.spread);
         format!("{:.0}%", 100.0 * spreads.fold(0.0, f64::max))
     }
@@ -110,11 +113,9 @@ impl Found {
             table.row(name.into_iter().chain(cells).collect());
         }
         let mean = |place: usize| {
-            let values = self
-                .rows
-                .iter()
-                .map(|row| row.cells[place].profiling_percent);
-            percent(values.sum::<f64>() / self.rows.len() as f64)
+            let cells = self.rows.iter().map(|row| &row.cells[place]);
+            let sum: f64 = cells.map(|cell| cell.profiling_percent).sum();
+            percent(sum / self.rows.len() as f64)
         };
         let means = (0..self.names().count()).map(mean);
         table.row(["mean".to_owned()].into_iter().chain(means).collect());
@@ -153,6 +154,31 @@ impl Found {
 /// The spread above which a median says little.
 const WIDE: f64 = 0.05;
 
+/// Seconds, below which a time says little about the kernel.
+const SHORT: f64 = 5e-3;
+
+/// With fewer runs there is no spread.
+const FEW: usize = 3;
+
+/// The text in lines that a terminal has room for.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 90;
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split_whitespace() {
+        let more = word.chars().count() + 1;
+        let is_new = width + more > WIDTH;
+        lines += match (is_new, width) {
+            (_, 0) => "",
+            (true, _) => "\n",
+            (false, _) => " ",
+        };
+        lines += word;
+        width = if is_new { more } else { width + more };
+    }
+    lines
+}
+
 impl Report {
     /// For people.
     pub fn text(&self) -> String {
@@ -173,12 +199,14 @@ impl Report {
         } = self;
         writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
         for found in figures {
-            writeln!(text, "\nFigure {}. {}", found.figure, found.title)?;
+            let title = format!("Figure {}. {}", found.figure, found.title);
+            let paper = format!("The paper, with 384 threads: {}", found.paper);
             writeln!(
                 text,
-                "Here: {ranks} ranks on {nodes} node(s), latency {latency}, medians of {runs} \
-                 run(s).\nThe paper, with 384 threads: {}\n\n{}\nAgain: {}",
-                found.paper,
+                "\n{}\nHere: {ranks} ranks on {nodes} node(s), latency {latency}, medians of \
+                 {runs} run(s).\n{}\n\n{}\nAgain: {}",
+                wrapped(&title),
+                wrapped(&paper),
                 found.table().text(),
                 found.command
             )?;
@@ -204,14 +232,19 @@ impl Report {
                  is compared."
             )?;
         }
-        let cells = figures.iter().flat_map(|found| &found.rows);
-        if cells
-            .flat_map(|row| &row.cells)
-            .any(|cell| cell.spread > WIDE)
-        {
+        let rows = || figures.iter().flat_map(|found| &found.rows);
+        let has = |is: fn(&Cell) -> bool| rows().flat_map(|row| &row.cells).any(is);
+        if has(|cell| cell.seconds < SHORT) {
             writeln!(
                 text,
-                "\nSome times vary a lot, as on a busy machine; try more --runs."
+                "\nSome times are so short that starting and ending counts; try larger inputs."
+            )?;
+        }
+        if *runs < FEW || has(|cell| cell.spread > WIDE) {
+            writeln!(
+                text,
+                "\nThe times of so few runs, or on so busy a machine, may say little; try more \
+                 --runs."
             )?;
         }
         Ok(())
@@ -227,7 +260,7 @@ mod tests {
             variant: variant.to_owned(),
             arguments: String::new(),
             seconds,
-            all_seconds: vec![seconds],
+            all_seconds: vec![seconds; 3],
             spread: 0.1,
             profiling_percent: 10.0 * seconds,
         };
@@ -242,12 +275,28 @@ mod tests {
     fn found(shows: Shows, rows: Vec<Row>) -> Found {
         Found {
             figure: 6,
-            title: String::new(),
-            paper: String::new(),
+            title: "",
+            paper: "",
             command: String::new(),
             rows,
             shows,
         }
+    }
+
+    #[test]
+    fn long_sentences_go_into_several_lines() {
+        assert_eq!(wrapped("a few  words"), "a few words");
+        let text = wrapped(&"word ".repeat(40));
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.lines().all(|line| line.len() < 90));
+    }
+
+    #[test]
+    fn two_runs_have_no_spread() {
+        let mut row = row("fib=40", &[("queue", 0.8)]);
+        assert_eq!(row.spread(), "10%");
+        row.cells[0].all_seconds.pop();
+        assert_eq!(row.spread(), "–");
     }
 
     #[test]

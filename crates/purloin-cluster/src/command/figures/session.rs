@@ -1,0 +1,239 @@
+//! From what is asked for to what is found: [`Session`].
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use purloin_cluster::{Cutoff, Options};
+use purloin_command::{Failure, Machine};
+
+use super::figure::{DEPTHS, FIGURES, Figure, Shows, TUNED};
+use super::job::{Job, time_argument, unusual};
+use super::launcher::Launcher;
+use super::measure::Measurements;
+use super::report::{Cell, Found, Report, Row};
+use super::{Args, KERNELS, with_input};
+use crate::kernels;
+
+/// How often each depth is tried, at most, to find the best.
+const TRIALS: usize = 3;
+
+/// What is to be shown, and what it takes to find out.
+pub struct Session<'a> {
+    args: &'a Args,
+    kernels: Vec<String>,
+    figures: Vec<&'static Figure>,
+    launcher: Launcher,
+    progress: ProgressBar,
+}
+
+/// What is found for one kernel.
+struct Kernel {
+    name: String,
+    best_depth: u32,
+    measurements: Measurements,
+}
+
+impl<'a> Session<'a> {
+    /// Makes sure that all is there.
+    pub fn new(args: &'a Args) -> Result<Session<'a>, Failure> {
+        let given: Vec<_> = match args.kernels.is_empty() {
+            true => KERNELS.to_vec(),
+            false => args.kernels.iter().map(String::as_str).collect(),
+        };
+        let mut kernels = Vec::new();
+        for kernel in given {
+            let kernel = with_input(kernel);
+            kernels::check(&kernel)?;
+            if !kernels.contains(&kernel) {
+                kernels.push(kernel);
+            }
+        }
+        let is_asked_for =
+            |figure: &&Figure| args.figures.is_empty() || args.figures.contains(&figure.number);
+        let mpirun = args.mpirun.clone().or_else(|| std::env::var("MPIRUN").ok());
+        let mut session = Session {
+            args,
+            kernels,
+            figures: FIGURES.iter().filter(is_asked_for).collect(),
+            launcher: Launcher::find(mpirun.as_deref().unwrap_or("mpirun"))?,
+            progress: ProgressBar::hidden(),
+        };
+        let of_a_kernel = session.jobs("", DEPTHS[0]).len() * args.runs
+            + session.trials("").len() * session.runs_of_a_trial();
+        session.progress = progress_bar(session.kernels.len() * of_a_kernel);
+        Ok(session)
+    }
+
+    /// Runs all jobs.
+    pub fn report(&self) -> Result<Report, Failure> {
+        let kernels = self.kernels.iter().map(|kernel| self.measure(kernel));
+        let kernels = kernels.collect::<Result<Vec<_>, _>>();
+        self.progress.finish_and_clear();
+        let kernels = kernels?;
+        let nodes = kernels.iter().map(|kernel| kernel.measurements.nodes());
+        let Args {
+            ranks,
+            runs,
+            latency,
+            ..
+        } = *self.args;
+        Ok(Report {
+            machine: Machine::this(),
+            ranks,
+            nodes: nodes.max().unwrap_or(1),
+            runs,
+            latency_seconds: latency.as_secs_f64(),
+            latency: time_argument(latency),
+            figures: self
+                .figures
+                .iter()
+                .map(|figure| self.found(figure, &kernels))
+                .collect(),
+        })
+    }
+
+    /// Runs all jobs of a kernel.
+    fn measure(&self, kernel: &str) -> Result<Kernel, Failure> {
+        let take = |jobs, runs| Measurements::take(jobs, runs, &self.launcher, &self.progress);
+        let trials = self.trials(kernel);
+        let trials = take(trials, self.runs_of_a_trial())?;
+        let best_depth = match trials.fastest().map(|job| job.options.cutoff) {
+            Some(Cutoff::Depth(depth)) => depth,
+            _ => DEPTHS[0],
+        };
+        // The best depth is run anew: its trials were the luckiest.
+        let measurements = take(self.jobs(kernel, best_depth), self.args.runs)?;
+        Ok(Kernel {
+            name: kernel.to_owned(),
+            best_depth,
+            measurements,
+        })
+    }
+
+    fn job(&self, kernel: &str, options: &Options) -> Job {
+        let mut options = options.clone();
+        options.latency = self.args.latency;
+        Job {
+            kernel: kernel.to_owned(),
+            ranks: self.args.ranks,
+            options,
+        }
+    }
+
+    /// What speed-ups are relative to: one for all variants, so that what a variant costs
+    /// on one rank, too, is seen.
+    fn alone(kernel: &str) -> Job {
+        Job {
+            kernel: kernel.to_owned(),
+            ranks: 1,
+            options: Options::default(),
+        }
+    }
+
+    /// What the figures need of a kernel, each once.
+    fn jobs(&self, kernel: &str, best_depth: u32) -> Vec<Job> {
+        let mut jobs = Vec::new();
+        for figure in &self.figures {
+            let variants = (figure.variants)(best_depth);
+            let variants = variants.iter().map(|it| self.job(kernel, &it.options));
+            let alone = (figure.shows != Shows::Profiling).then(|| Self::alone(kernel));
+            for job in alone.into_iter().chain(variants) {
+                if !jobs.contains(&job) {
+                    jobs.push(job);
+                }
+            }
+        }
+        jobs
+    }
+
+    /// What it takes to find the best depth, if that is needed.
+    fn trials(&self, kernel: &str) -> Vec<Job> {
+        let is_needed = self.figures.iter().any(|figure| figure.number == TUNED);
+        let depths = DEPTHS.iter().filter(|_| is_needed);
+        let trial = |depth: &u32| {
+            let mut options = Options::default();
+            options.cutoff = Cutoff::Depth(*depth);
+            self.job(kernel, &options)
+        };
+        depths.map(trial).collect()
+    }
+
+    fn runs_of_a_trial(&self) -> usize {
+        self.args.runs.min(TRIALS)
+    }
+
+    fn found(&self, figure: &Figure, kernels: &[Kernel]) -> Found {
+        Found {
+            figure: figure.number,
+            title: figure.title,
+            paper: figure.paper,
+            command: self.command(figure.number),
+            rows: kernels
+                .iter()
+                .map(|kernel| self.row(figure, kernel))
+                .collect(),
+            shows: figure.shows,
+        }
+    }
+
+    fn row(&self, figure: &Figure, kernel: &Kernel) -> Row {
+        let Kernel {
+            name,
+            best_depth,
+            measurements,
+        } = kernel;
+        let cells = (figure.variants)(*best_depth).into_iter().map(|variant| {
+            let job = self.job(name, &variant.options);
+            let measured = measurements.of(&job);
+            Cell {
+                variant: variant.name,
+                arguments: unusual(&job.options).join(" "),
+                seconds: measured.median_seconds(),
+                all_seconds: measured.seconds.clone(),
+                spread: measured.spread(),
+                profiling_percent: 100.0 * measured.median_profiling(),
+            }
+        });
+        let alone = (figure.shows != Shows::Profiling)
+            .then(|| measurements.of(&Self::alone(name)).median_seconds());
+        Row {
+            kernel: name.clone(),
+            one_rank_seconds: alone,
+            best_depth: (figure.number == TUNED).then_some(*best_depth),
+            cells: cells.collect(),
+        }
+    }
+
+    /// What shows this figure again.
+    fn command(&self, figure: u32) -> String {
+        let Args {
+            kernels,
+            ranks,
+            runs,
+            latency,
+            mpirun,
+            ..
+        } = self.args;
+        let mut command = format!(
+            "purloin-cluster figures --figure {figure} --ranks {ranks} --runs {runs} --latency {}",
+            time_argument(*latency)
+        );
+        for kernel in kernels {
+            command += &format!(" --kernel {kernel}");
+        }
+        if let Some(mpirun) = mpirun {
+            command += &format!(" --mpirun \"{mpirun}\"");
+        }
+        command
+    }
+}
+
+/// Shown on standard error, if that is a terminal.
+fn progress_bar(jobs: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} jobs, {elapsed}  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let progress = ProgressBar::new(jobs as u64).with_style(style);
+    // Seldom: drawing takes processor time from what is measured.
+    progress.enable_steady_tick(Duration::from_secs(1));
+    progress
+}
