@@ -70,6 +70,9 @@ use crate::{Error, Task};
 /// At least so long is it between two pokes of MPI, which cost half a microsecond.
 const POKE: Duration = Duration::from_micros(50);
 
+/// A poke that takes longer has cost a time slice.
+const LONG_POKE: Duration = Duration::from_micros(20);
+
 /// The most levels of a subtree that are doubted: all, in trees of any sense.
 const MOST_DOUBTED: u32 = 1 << 20;
 
@@ -88,7 +91,8 @@ pub struct Engine<'c, T: Task, C: CutOff> {
     steals_early: bool,
     residual: usize,
     is_alone: bool,
-    poked: Instant,
+    /// Not before then is MPI poked the next time.
+    next_poke: Instant,
     doubt: Doubt,
     /// The number of looks when a steal was begun early, the last time.
     early: u64,
@@ -143,7 +147,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
             steals_early: options.steal == Steal::Async && world.ranks() > 1,
             residual: options.residual,
             is_alone: world.ranks() == 1,
-            poked: Instant::now(),
+            next_poke: Instant::now(),
             doubt: Doubt::default(),
             early: 0,
             account: Account::default(),
@@ -385,9 +389,13 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         self.stack.share();
 
         let now = self.pulse.last();
-        if now - self.poked > POKE {
-            self.poked = now;
+        if now >= self.next_poke {
             self.world().poke();
+            let taken = now.elapsed();
+            // Where ranks share processors, MPI gives this one away in that call: not to
+            // lose all of it.
+            let pause = if taken > LONG_POKE { 10 * taken } else { POKE };
+            self.next_poke = now + taken + pause;
         }
         if self.pulse.looks().is_multiple_of(64) {
             self.tell_cost();

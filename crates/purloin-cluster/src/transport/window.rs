@@ -44,7 +44,11 @@ impl Window {
         {
             let reason = match code {
                 0 => "no memory there".to_owned(),
-                code => reason(code),
+                code => format!(
+                    "{} (if this MPI has no windows on this network, choose another \
+                     transport, such as Open MPI's by mpirun --mca osc sm,pt2pt)",
+                    reason(code)
+                ),
             };
             return Err(Error::Window {
                 rank,

@@ -108,12 +108,18 @@ impl World {
 
     /// Ends the job on all ranks, with a message.
     pub fn fail(&self, message: &str) -> ! {
-        eprintln!("purloin-cluster: rank {}: {message}", self.rank);
+        // In one piece, as others may tell something, too.
+        eprint!(
+            "{}",
+            format!("purloin-cluster: rank {}: {message}\n", self.rank)
+        );
         self.abort()
     }
 
     /// Ends the job on all ranks.
     pub fn abort(&self) -> ! {
+        // What has started the job may end it before it has read what was told.
+        std::thread::sleep(Duration::from_millis(10));
         // SAFETY: a call that does not return.
         unsafe { ffi::MPI_Abort(self.comm, 1) };
         std::process::abort()
