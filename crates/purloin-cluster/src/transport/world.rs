@@ -109,10 +109,8 @@ impl World {
     /// Ends the job on all ranks, with a message.
     pub fn fail(&self, message: &str) -> ! {
         // In one piece, as others may tell something, too.
-        eprint!(
-            "{}",
-            format!("purloin-cluster: rank {}: {message}\n", self.rank)
-        );
+        let line = format!("purloin-cluster: rank {}: {message}\n", self.rank);
+        eprint!("{line}");
         self.abort()
     }
 
