@@ -3,10 +3,18 @@
 //! It is for the tests, which look at how it ends.
 
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Cutoff, GlobalArray, Options, Rank, Task, launch};
+
+/// Where a task is.
+struct Place {
+    /// Whether it fails here.
+    fails: bool,
+    cluster: Option<Rc<Cluster>>,
+}
 
 /// A node of a tree whose leaves take a while; the last of them fails.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -20,10 +28,11 @@ struct Node {
 const PANIC: u32 = 0;
 const DIE: u32 = 1;
 const EXIT: u32 = 2;
+const TOGETHER: u32 = 3;
 
 impl Task for Node {
     type Output = u64;
-    type Context = usize;
+    type Context = Place;
 
     fn run<R: Rank<Self>>(self, mut rank: R) -> u64 {
         let Node {
@@ -48,13 +57,14 @@ impl Task for Node {
         }
         std::thread::sleep(Duration::from_millis(1));
         // On another rank than the first, if there is one.
-        let ranks_and_rank = *rank.context();
-        let is_elsewhere = ranks_and_rank == 0;
-        if is_elsewhere && number >= 100 {
+        let Place { fails, cluster } = rank.context();
+        if *fails && number >= 100 {
             match how {
                 PANIC => panic!("leaf {number} is rotten"),
                 DIE => std::process::abort(),
                 EXIT => std::process::exit(3),
+                // What all ranks would have to do together.
+                TOGETHER => cluster.as_ref().expect("it is there").barrier(),
                 _ => {}
             }
         }
@@ -65,11 +75,19 @@ impl Task for Node {
 fn main() -> ExitCode {
     let case = std::env::args().nth(1).unwrap_or_default();
     let run = || {
-        let cluster = Cluster::initialize().expect("MPI starts");
+        let cluster = Rc::new(Cluster::initialize().expect("MPI starts"));
         let how = match &*case {
             "panic" => PANIC,
             "die" => DIE,
             "exit" => EXIT,
+            "together" => TOGETHER,
+            "outside" => {
+                if cluster.rank() == 1 {
+                    panic!("outside of any task");
+                }
+                cluster.barrier();
+                return ExitCode::SUCCESS;
+            }
             "memory" => {
                 // More than there is anywhere, on any number of ranks.
                 return match GlobalArray::<f64>::new(&cluster, 1 << 50, 1 << 20) {
@@ -82,13 +100,17 @@ fn main() -> ExitCode {
                     Ok(_) => ExitCode::SUCCESS,
                 };
             }
-            "options" => {
+            "options" | "range" => {
                 let mut options = Options::default();
                 if cluster.rank() == 1 {
-                    options.residual = 3;
+                    options.residual = if case == "options" { 3 } else { 7 };
                 }
                 let task = Node::zeroed();
-                return match cluster.run(task, &0, &options) {
+                let nowhere = Place {
+                    fails: false,
+                    cluster: None,
+                };
+                return match cluster.run(task, &nowhere, &options) {
                     Err(error) => {
                         if cluster.rank() == 0 {
                             eprintln!("{error}");
@@ -99,7 +121,7 @@ fn main() -> ExitCode {
                 };
             }
             _ => {
-                eprintln!("usage: failures panic|die|exit|memory|options");
+                eprintln!("usage: failures panic|die|exit|outside|together|memory|options|range");
                 return ExitCode::from(2);
             }
         };
@@ -110,8 +132,10 @@ fn main() -> ExitCode {
         };
         let mut options = Options::default();
         options.cutoff = Cutoff::None;
-        // The context says whether this is where it happens.
-        let place = usize::from(cluster.rank() + 1 != cluster.ranks());
+        let place = Place {
+            fails: cluster.rank() + 1 == cluster.ranks(),
+            cluster: Some(cluster.clone()),
+        };
         let run = cluster.run(root, &place, &options).expect("it begins");
         println!("{}", run.output);
         ExitCode::SUCCESS

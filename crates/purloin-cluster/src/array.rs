@@ -48,16 +48,19 @@ impl<E: Pod> GlobalArray<E> {
     ///
     /// # Errors
     ///
-    /// If a rank has no memory for its part.
+    /// If a rank has no memory for its part, or ranks want different lengths.
     ///
     /// # Panics
     ///
     /// If `block` is 0.
     pub fn new(cluster: &Cluster, len: usize, block: usize) -> Result<Self, Error> {
         assert!(block > 0, "a block has at least one element");
+        cluster.agree("array lengths", &(len, block))?;
+        // No more than there is.
+        let block = block.min(len.max(1));
         let blocks = len.div_ceil(block);
         let (rank, ranks) = (cluster.rank(), cluster.ranks());
-        let mine = (blocks + ranks - 1 - rank) / ranks;
+        let mine = blocks / ranks + usize::from(blocks % ranks > rank);
         // Too many bytes to count are too many to have.
         let bytes = mine.saturating_mul(block).saturating_mul(size_of::<E>());
         Ok(GlobalArray {

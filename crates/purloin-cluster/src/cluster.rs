@@ -157,11 +157,22 @@ impl Cluster {
         context: &T::Context,
         options: &Options,
     ) -> Result<Run<T::Output>, Error> {
-        options.check()?;
         self.agree("options", options)?;
+        options.check()?;
         self.world.set_latency(options.latency);
+        let run = self.run_cut_off(task, context, options);
+        self.world.set_latency(Duration::ZERO);
+        Ok(self.share(run?))
+    }
+
+    fn run_cut_off<T: Task>(
+        &self,
+        task: T,
+        context: &T::Context,
+        options: &Options,
+    ) -> Result<Run<T::Output>, Error> {
         let neighbours = self.world.neighbours().len();
-        let run = match options.cutoff {
+        Ok(match options.cutoff {
             Cutoff::None => self.run_with(task, context, options, Never)?.0,
             Cutoff::Depth(depth) => self.run_with(task, context, options, Depth(depth))?.0,
             Cutoff::Queue => {
@@ -176,9 +187,7 @@ impl Cluster {
                 run.stats.profiling_nanoseconds += cutoff.cost();
                 run
             }
-        };
-        self.world.set_latency(Duration::ZERO);
-        Ok(self.share(run))
+        })
     }
 
     fn run_with<T: Task, C: CutOff>(

@@ -50,6 +50,19 @@ pub fn set_runs_tasks(runs: bool) {
     RUNS_TASKS.set(runs);
 }
 
+/// For what all ranks do together.
+///
+/// # Panics
+///
+/// If a task does it: the other ranks would not.
+pub fn assert_no_task() {
+    assert!(
+        !RUNS_TASKS.get(),
+        "a task must not do what all ranks do together: runs, barriers, making and \
+         dropping of arrays"
+    );
+}
+
 /// A task that was taken out of a queue, while it runs: it and all that it runs itself.
 pub struct Running<'r, T: std::fmt::Debug> {
     pub world: &'r World,

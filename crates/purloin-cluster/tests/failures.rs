@@ -47,11 +47,34 @@ fn a_rank_that_dies_ends_the_job_and_is_named() {
         // always, and by the number of the process.
         if is_open_mpi() {
             assert!(
-                text.contains("rank 3") || text.contains("rank: 3") || text.contains("exit"),
+                text.contains("rank 3") || text.contains("Process name: [["),
                 "{text}"
             );
         }
     }
+}
+
+#[test]
+fn a_panic_outside_of_tasks_ends_the_job() {
+    let text = failure(2, "outside");
+    assert!(text.contains("outside of any task"), "{text}");
+}
+
+#[test]
+fn a_task_that_does_what_all_ranks_do_together_is_named() {
+    let text = failure(2, "together");
+    assert_eq!(
+        lines(&text, "purloin-cluster: rank 1: task Node").len(),
+        1,
+        "{text}"
+    );
+    assert!(text.contains("all ranks do together"), "{text}");
+}
+
+#[test]
+fn an_option_out_of_range_on_one_rank_is_an_error_on_all() {
+    let text = failure(2, "range");
+    assert_eq!(lines(&text, "rank 1 has other options").len(), 1, "{text}");
 }
 
 #[test]

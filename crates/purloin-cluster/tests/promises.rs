@@ -1,17 +1,19 @@
-//! Tasks, arrays and minima as `examples/promises.rs` tries them.
+//! Tasks, arrays and minima as `examples/promises.rs` and `examples/sizes.rs` try them.
 
 mod common;
 
 use common::{LONG, example, job, run};
 
 fn promises_are_kept_on(ranks: usize) {
-    let output = run(job(ranks, &example("promises"), &[]), LONG);
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success() && text.contains(&format!("kept on {ranks} ranks")),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    for program in ["promises", "sizes"] {
+        let output = run(job(ranks, &example(program), &[]), LONG);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && text.contains(&format!("kept on {ranks} ranks")),
+            "{program}: {text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
 }
 
 #[test]

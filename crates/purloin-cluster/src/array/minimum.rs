@@ -86,10 +86,13 @@ impl GlobalMin {
 
 impl Drop for GlobalMin {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            for (transfer, _) in self.under_way.take() {
-                transfer.wait(self.window.world());
-            }
+        if std::thread::panicking() {
+            // The job ends. Until then MPI reads the numbers.
+            std::mem::forget(self.under_way.take());
+            return;
+        }
+        for (transfer, _) in self.under_way.take() {
+            transfer.wait(self.window.world());
         }
     }
 }

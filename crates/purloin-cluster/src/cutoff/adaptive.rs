@@ -180,7 +180,7 @@ impl CutOff for Adaptive {
     fn are_residual(&self, level: u32, tasks: usize, residual: usize) -> bool {
         let mean = self.mean(level).unwrap_or(0);
         // The one that is run next counts, too, where it is about what is coarse.
-        let is_coarse = self.grains.is_coarse(mean * (tasks as u64 + 1));
+        let is_coarse = self.grains.is_coarse(mean.saturating_mul(tasks as u64 + 1));
         !is_coarse && self.grains.are_residual(tasks, mean, residual)
     }
 
@@ -198,7 +198,7 @@ impl CutOff for Adaptive {
     }
 
     fn patience(&self) -> Option<u64> {
-        Some(2 * self.grains.least())
+        Some(self.grains.least().saturating_mul(2))
     }
 
     fn refills(&self, ready: usize) -> bool {

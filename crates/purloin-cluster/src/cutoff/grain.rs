@@ -35,13 +35,13 @@ impl Grains {
     pub fn new(grain: Grain) -> Grains {
         let (least, is_fixed) = match grain {
             Grain::Auto => (LEAST, false),
-            Grain::Fixed(time) => (time.as_nanos() as u64, true),
+            Grain::Fixed(time) => (u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), true),
         };
         Grains {
             least,
-            coarse: 6 * least,
+            coarse: least.saturating_mul(6),
             residual: 0,
-            afar: 2 * least,
+            afar: least.saturating_mul(2),
             is_fixed,
         }
     }
@@ -49,7 +49,7 @@ impl Grains {
     /// A steal costs so many nanoseconds.
     pub fn tell_cost(&mut self, cost: u64) {
         if !self.is_fixed {
-            self.coarse = 3 * cost;
+            self.coarse = cost.saturating_mul(3);
             self.residual = cost / 2;
             self.afar = cost.max(2 * self.least);
         }

@@ -12,6 +12,8 @@ pub const LARGEST: usize = 1024;
 pub struct Slot {
     /// Its place in the stack.
     pub index: u32,
+    /// The level of the task that lies there.
+    pub level: u32,
     /// The number of the spawn.
     pub serial: u64,
 }

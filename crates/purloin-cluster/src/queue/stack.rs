@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::share::{MOST, Offer, Word};
 use super::slot::{Head, Layout, Origin, SHARE, Slot};
@@ -71,6 +71,9 @@ unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
     }
 }
 
+/// The number of the next promise: none is that of another, also not in another run.
+static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
+
 /// The tasks of a rank.
 pub struct Stack<T: Task> {
     window: Rc<Window>,
@@ -83,7 +86,6 @@ pub struct Stack<T: Task> {
     /// Whether there is anybody to offer anything to.
     is_shared: bool,
     marks: Box<[Mark]>,
-    serial: u64,
     /// How many slots are settled.
     settled: usize,
     tasks: PhantomData<T>,
@@ -100,7 +102,6 @@ impl<T: Task> Stack<T> {
             split: 0,
             is_shared: window.world().ranks() > 1,
             marks: vec![Mark::default(); Layout::<T>::CAPACITY].into(),
-            serial: 0,
             settled: 0,
             tasks: PhantomData,
         }
@@ -147,7 +148,7 @@ impl<T: Task> Stack<T> {
         unsafe { self.head_at(slot).read() }
     }
 
-    fn state(&self, slot: usize) -> &std::sync::atomic::AtomicU64 {
+    fn state(&self, slot: usize) -> &AtomicU64 {
         self.window.word(Layout::<T>::state(slot))
     }
 
@@ -253,7 +254,7 @@ impl<T: Task> Stack<T> {
         if slot < self.split && !self.take_back(slot) {
             return None;
         }
-        self.top = slot;
+        self.lower_to(slot);
         Some(self.task(slot))
     }
 
@@ -315,20 +316,43 @@ impl<T: Task> Stack<T> {
     /// The newest slot is free again, whose task was stolen.
     pub fn release(&mut self, slot: usize) {
         debug_assert_eq!(slot + 1, self.top);
-        self.top = slot;
         self.split = self.split.min(slot);
+        self.lower_to(slot);
+    }
+
+    /// The newest slot is free. So are those below it that nobody asks for any more:
+    /// the newest is never one of these, so that no task begins above one, which might go
+    /// while it runs.
+    #[inline]
+    fn lower_to(&mut self, slot: usize) {
+        self.top = slot;
+        if self.settled > 0 {
+            self.trim();
+        }
+    }
+
+    #[cold]
+    fn trim(&mut self) {
+        while self.top > 0 && self.marks[self.top - 1].is_released {
+            self.settled -= 1;
+            self.top -= 1;
+            self.marks[self.top] = Mark::default();
+        }
+        self.split = self.split.min(self.top);
     }
 }
 
 /// Tasks whose results are asked for in any order.
 impl<T: Task> Stack<T> {
     /// Notes that the result of the newest task will be asked for.
-    pub fn promise(&mut self, slot: usize) -> Slot {
-        self.serial += 1;
-        self.marks[slot].serial = self.serial;
+    pub fn promise(&mut self, slot: usize, level: u32) -> Slot {
+        // Relaxed: only a number that nobody else has.
+        let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
+        self.marks[slot].serial = serial;
         Slot {
             index: slot as u32,
-            serial: self.serial,
+            level,
+            serial,
         }
     }
 
@@ -366,11 +390,7 @@ impl<T: Task> Stack<T> {
     pub fn let_go(&mut self, slot: usize) {
         self.settle(slot);
         self.marks[slot].is_released = true;
-        while self.top > 0 && self.marks[self.top - 1].is_released {
-            self.settled -= 1;
-            self.marks[self.top - 1] = Mark::default();
-            self.release(self.top - 1);
-        }
+        self.trim();
     }
 
     /// The result of a slot is not asked for by its promise any more.

@@ -3,6 +3,7 @@
 use super::Engine;
 use crate::Task;
 use crate::cutoff::CutOff;
+use crate::queue::MOST;
 use crate::task::{Promise, Rank, Spawned, not_mine};
 
 /// A rank that asks the cut-off about each task that is spawned.
@@ -33,7 +34,7 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
             doubt,
             ..
         } = &mut *self.engine;
-        if !stack.has_room_for(1) {
+        if !stack.has_room_for(1 + MOST) {
             return false;
         }
         let is_doubted = self.level < doubt.end() && cutoff.refills(stack.ready());
@@ -62,7 +63,7 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         let mut sum = start;
         for task in tasks {
             creates = match creates && C::SETS {
-                true => self.engine.stack.has_room_for(1),
+                true => self.engine.stack.has_room_for(1 + MOST),
                 false => self.creates(),
             };
             if creates {
@@ -72,6 +73,7 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
                 sum = combine(sum, output);
             }
         }
+        debug_assert!(self.engine.stack.top() >= first);
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
             let output = self.engine.finish_newest(newest, level);
@@ -98,7 +100,7 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
             false => Promise::Done(self.engine.run(task, level)),
             true => {
                 let slot = self.engine.push(task, level);
-                Promise::Slot(self.engine.stack.promise(slot))
+                Promise::Slot(self.engine.stack.promise(slot, level))
             }
         })
     }
@@ -109,7 +111,7 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
             Promise::Slot(slot) => slot,
         };
         let index = slot.index as usize;
-        if !self.engine.stack.has(slot) {
+        if slot.level != self.below() || !self.engine.stack.has(slot) {
             not_mine();
         }
         let level = self.below();

@@ -62,10 +62,10 @@ use self::thief::Thief;
 use crate::cutoff::CutOff;
 use crate::failure::Running;
 use crate::options::{Options, Steal};
-use crate::queue::{Layout, Stack};
+use crate::queue::{Layout, MOST, Stack};
 use crate::stats::Stats;
 use crate::transport::{Window, World};
-use crate::{Error, Task};
+use crate::{Error, Task, launch};
 
 /// At least so long is it between two pokes of MPI, which cost half a microsecond.
 const POKE: Duration = Duration::from_micros(50);
@@ -207,6 +207,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn run_active(&mut self, task: T, level: u32) -> T::Output {
         let base = self.stack.top();
         let output = task.run(Active::new(self, level));
+        debug_assert!(self.stack.top() >= base);
         if self.stack.top() != base {
             self.end_of_task(base, level);
         }
@@ -307,6 +308,13 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         }
     }
 
+    /// Whether a steal can be begun: there is none, and what it brings has room, and
+    /// may run on top of what waits. Pushes leave that room alone.
+    fn may_steal(&self) -> bool {
+        let is_free = !self.thief.is_busy() && !self.thief.has_loot();
+        !self.is_alone && is_free && self.stack.has_room_for(MOST) && launch::has_stack()
+    }
+
     /// Goes on with the steal that is under way.
     fn advance(&mut self) {
         self.thief.advance(&mut self.stats, &mut self.returns);
@@ -326,8 +334,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         let tasks = self.stack.ready();
         // After one in vain, not before the next look.
         let is_new = self.early != self.pulse.looks();
-        let is_free = !self.thief.is_busy() && !self.thief.has_loot();
-        if is_new && is_free && self.cutoff.are_residual(level, tasks, self.residual) {
+        if is_new && self.may_steal() && self.cutoff.are_residual(level, tasks, self.residual) {
             self.early = self.pulse.looks();
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
@@ -354,7 +361,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
             }
         }
         level < self.doubt.end()
-            && self.stack.has_room_for(1)
+            && self.stack.has_room_for(1 + MOST)
             && self.cutoff.refills(self.stack.ready())
     }
 

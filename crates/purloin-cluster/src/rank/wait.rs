@@ -9,8 +9,7 @@ use super::Engine;
 use crate::Task;
 use crate::cutoff::CutOff;
 use crate::failure;
-use crate::launch;
-use crate::queue::{LARGEST, Layout, MOST, OVER, Origin};
+use crate::queue::{LARGEST, Layout, OVER, Origin};
 
 /// How many times a rank lets others run, at most, between two attempts in vain.
 const MOST_PAUSES: u32 = 4;
@@ -122,9 +121,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
 
     /// Begins a steal, or goes on with it.
     fn steal(&mut self) {
-        // What is stolen must have room, and run on top of what waits.
-        let has_room = self.stack.has_room_for(MOST) && launch::has_stack();
-        if !self.thief.is_busy() && !self.thief.has_loot() && has_room && !self.is_alone {
+        if self.may_steal() {
             self.thief.begin(&mut self.stats);
         }
         self.advance();

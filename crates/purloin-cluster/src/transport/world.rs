@@ -11,7 +11,7 @@ use mpi::environment::Universe;
 use mpi::ffi;
 
 use super::reason;
-use crate::Error;
+use crate::{Error, failure};
 
 /// How many bytes a node's ranks share.
 pub const SHARED: usize = 1 << 10;
@@ -141,6 +141,7 @@ impl World {
 
     /// Waits until all ranks have come here.
     pub fn barrier(&self) {
+        failure::assert_no_task();
         // SAFETY: all ranks call it.
         self.check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.comm) });
     }
@@ -156,6 +157,7 @@ impl World {
     }
 
     fn all_gather_in(&self, comm: ffi::MPI_Comm, mine: u64, ranks: usize) -> Vec<u64> {
+        failure::assert_no_task();
         let mut all = vec![0_u64; ranks];
         // SAFETY: there is room for one number of each rank.
         let code = unsafe {
@@ -175,6 +177,7 @@ impl World {
 
     /// The bytes of the first rank, on all ranks.
     pub fn broadcast(&self, bytes: &mut [u8]) {
+        failure::assert_no_task();
         // SAFETY: as many bytes on all ranks.
         let code = unsafe {
             ffi::MPI_Bcast(
@@ -249,7 +252,8 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            return;
+            // The others would wait for this rank; it has told why.
+            self.abort();
         }
         // SAFETY: MPI ends after this.
         unsafe {
