@@ -57,7 +57,9 @@
 //! reads the result and has the slot back. Both are additions again: the thief has copied
 //! the slot, so it knows what to add to turn the old words into the new ones. A put would
 //! do, but that it ends here before it has ended there, and to wait for that (a flush) is
-//! what a thief has no time for.
+//! what a thief has no time for. An addition that fetches what there was has been done
+//! when that has come. (So it is in every MPI that was looked at. The standard only says that
+//! what was fetched has come; who wants to rely on no more has to flush.)
 //!
 //! A slot with another rank's task (it was stolen, and stolen again before it was run)
 //! never sees a result. The second thief raises its state as soon as he has copied it.
