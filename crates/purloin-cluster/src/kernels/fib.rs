@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
 use purloin_kernels::fib::fibonacci;
-use purloin_kernels::{Description, Input, Inputs, Range};
+use purloin_kernels::{Description, Input, fib};
 
 use super::Kernel;
 
@@ -38,17 +38,8 @@ pub struct Fib {
 }
 
 impl Kernel for Fib {
-    const DESCRIPTION: Description = Description {
-        name: "fib",
-        about: "the n-th Fibonacci number by the naive recursion: tasks of one addition",
-        inputs: Inputs::Numbers(&[Range {
-            what: "indices",
-            least: 0,
-            most: 60,
-            usual: None,
-        }]),
-        default: "40",
-    };
+    /// The same as in shared memory.
+    const DESCRIPTION: Description = <fib::Fib as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Number;
 

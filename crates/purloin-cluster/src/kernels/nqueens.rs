@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
 use purloin_kernels::nqueens::{Board, LARGEST, SOLUTIONS};
-use purloin_kernels::{Description, Input, Inputs, Range};
+use purloin_kernels::{Description, Input, nqueens};
 
 use super::Kernel;
 
@@ -35,17 +35,8 @@ pub struct Nqueens {
 }
 
 impl Kernel for Nqueens {
-    const DESCRIPTION: Description = Description {
-        name: "nqueens",
-        about: "all ways to place n queens on a board of n by n, none attacking another",
-        inputs: Inputs::Numbers(&[Range {
-            what: "queens",
-            least: 1,
-            most: LARGEST as u32,
-            usual: None,
-        }]),
-        default: "13",
-    };
+    /// The same as in shared memory.
+    const DESCRIPTION: Description = <nqueens::Nqueens as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Rest;
 

@@ -2,8 +2,8 @@
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
-use purloin_kernels::uts::{NAMES, Size, Stream, TREES, Tree};
-use purloin_kernels::{Description, Input, Inputs};
+use purloin_kernels::uts::{Size, Stream, TREES, Tree};
+use purloin_kernels::{Description, Input, uts};
 
 use super::Kernel;
 
@@ -111,12 +111,8 @@ fn size(below: &Tally) -> Size {
 }
 
 impl Kernel for Uts {
-    const DESCRIPTION: Description = Description {
-        name: "uts",
-        about: "counts an unbalanced tree that unfolds from hash values as it is visited",
-        inputs: Inputs::Name(&NAMES),
-        default: "T3",
-    };
+    /// The same as in shared memory.
+    const DESCRIPTION: Description = <uts::Uts as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Siblings;
 
