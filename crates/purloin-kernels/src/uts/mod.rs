@@ -15,7 +15,8 @@ use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
 pub use stream::Stream;
-pub use tree::{NAMES, Shape, TREES, Tree};
+use tree::NAMES;
+pub use tree::{Shape, TREES, Tree};
 
 /// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
