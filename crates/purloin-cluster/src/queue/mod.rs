@@ -25,8 +25,9 @@
 //! before his have left. He copies these slots by one get. So a steal is one atomic
 //! operation and one copy, neither of which disturbs the victim, and the first cannot
 //! fail for others' sake as a compare-and-swap can. Who comes when nothing is left has
-//! added to a number that nobody minds; thieves [look](crate::rank) before they come a
-//! second time in vain, so that the number cannot overflow.
+//! added to a number that nobody minds; thieves who have come in vain four
+//! times in a row [look](crate::rank) before they come again, so that the number cannot
+//! overflow.
 //!
 //! The owner changes the word at two occasions only, both off its usual path:
 //!

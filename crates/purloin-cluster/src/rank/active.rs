@@ -76,6 +76,8 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         debug_assert!(self.engine.stack.top() >= first);
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
+            // Those that are leaves spawn nothing, so that the rank would not look up.
+            self.engine.offer();
             let output = self.engine.finish_newest(newest, level);
             sum = combine(sum, output);
         }

@@ -130,6 +130,8 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
     /// Runs what was stolen.
     fn run_loot(&mut self) {
         let base = self.stack.top();
+        // Nobody has doubts about these yet.
+        let outer = std::mem::take(&mut self.doubt);
         let mut is_far = false;
         for loot in self.thief.take_loot() {
             is_far = loot.is_far;
@@ -138,6 +140,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         while self.stack.top() > base {
             self.run_prey(is_far);
         }
+        self.doubt = outer;
     }
 
     /// Runs the newest task, which comes from elsewhere, unless others have it by now.
