@@ -22,9 +22,9 @@ use super::{CutOff, Grains, Profile, queue_bound};
 /// * An estimate that is [refuted](CutOff::patience) is not believed: a task that was
 ///   thought to be too short, and is not done after several times that, may fill the
 ///   queue.
-/// * The bound of the queue is for tasks of unknown and doubted levels only. Those that are
-///   worth it cost a hundredth of their time, and if some are left out, then the oldest
-///   that are left are not the largest any more: thieves have to come much more often.
+/// * The bound of the queue is for tasks of unknown levels only. Those that are worth it
+///   cost a hundredth of their time, and where some are left out, thieves have to come much
+///   more often; so their bound is higher, and that of doubted tasks grows with the latency.
 ///
 /// Source: AsynchWS, section III, Figure 2.
 pub struct Adaptive {
@@ -35,6 +35,8 @@ pub struct Adaptive {
     was_full: bool,
     /// What is to be done with tasks of each level.
     levels: [Known; LEVELS],
+    /// Whether a level's mean hardly changes any more.
+    is_sure: [bool; LEVELS],
     /// How many tasks came out of the queue.
     created: u32,
     /// What it has taken to ask others, in nanoseconds.
@@ -48,13 +50,14 @@ enum Known {
     Nothing,
     /// They are long enough.
     WorthIt,
-    /// They are long enough, and the mean hardly changes any more.
-    SurelyWorthIt,
     /// They are too short.
     TooShort,
     /// They are too short, and so are those of all deeper levels.
     Fine,
 }
+
+/// With so many tasks that are worth it, others find enough.
+const ENOUGH: usize = 512;
 
 /// With so many times, a level's mean hardly changes any more.
 const WELL_KNOWN: u64 = 32;
@@ -83,6 +86,7 @@ impl Adaptive {
             bound: queue_bound(neighbours),
             was_full: false,
             levels: [Known::Nothing; LEVELS],
+            is_sure: [false; LEVELS],
             created: 0,
             cost: 0,
         }
@@ -112,9 +116,9 @@ impl Adaptive {
                 false => Known::Nothing,
                 true if is_fine => Known::Fine,
                 true if !is_worth_it => Known::TooShort,
-                true if tasks < WELL_KNOWN => Known::WorthIt,
-                true => Known::SurelyWorthIt,
+                true => Known::WorthIt,
             };
+            self.is_sure[level] = tasks >= WELL_KNOWN;
         }
         // What lies below a fine level is fine, known or not.
         if let Some(first) = self.levels.iter().position(|known| *known == Known::Fine) {
@@ -147,7 +151,7 @@ impl CutOff for Adaptive {
     #[inline(always)]
     fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool {
         match self.levels[place(level)] {
-            Known::WorthIt | Known::SurelyWorthIt => true,
+            Known::WorthIt => ready() < ENOUGH,
             Known::TooShort | Known::Fine => false,
             Known::Nothing => self.creates_unknown(level, ready()),
         }
@@ -166,7 +170,7 @@ impl CutOff for Adaptive {
     #[inline(always)]
     fn wants_time(&mut self, level: u32) -> bool {
         self.created = self.created.wrapping_add(1);
-        self.levels[place(level)] != Known::SurelyWorthIt || self.created.is_multiple_of(TIMED)
+        !self.is_sure[place(level)] || self.created.is_multiple_of(TIMED)
     }
 
     fn learn(&mut self, level: u32, work: u64) {
@@ -181,7 +185,7 @@ impl CutOff for Adaptive {
         let mean = self.mean(level).unwrap_or(0);
         // The one that is run next counts, too, where it is about what is coarse.
         let is_coarse = self.grains.is_coarse(mean.saturating_mul(tasks as u64 + 1));
-        !is_coarse && self.grains.are_residual(tasks, mean, residual)
+        !is_coarse && tasks < residual
     }
 
     fn serialises_from_afar(&self, level: u32) -> bool {
@@ -202,6 +206,6 @@ impl CutOff for Adaptive {
     }
 
     fn refills(&self, ready: usize) -> bool {
-        ready < self.bound
+        ready < self.grains.refill().min(ENOUGH)
     }
 }

@@ -1,6 +1,7 @@
 //! Which tasks are long and which are short: [`Grains`].
 
 use crate::options::Grain;
+use crate::queue::MOST;
 
 /// The least time of a task that is worth being created, in nanoseconds: some hundred times
 /// what it costs to create and take back.
@@ -22,9 +23,8 @@ pub struct Grains {
     /// The most that residual tasks take, together, if a steal is to be begun before they
     /// are done. The paper: 12 ms, about three times what a steal costs there.
     coarse: u64,
-    /// What a residual task is taken to take; 0 if they are just counted. The paper's take
-    /// 2 ms, half of what a steal costs there.
-    residual: u64,
+    /// How many tasks a subtree in doubt keeps ready.
+    refill: usize,
     /// The least time of a task from another node that is worth being profiled anew. The
     /// paper: 4 ms, about what a steal costs.
     afar: u64,
@@ -40,7 +40,7 @@ impl Grains {
         Grains {
             least,
             coarse: least.saturating_mul(6),
-            residual: 0,
+            refill: MOST,
             afar: least.saturating_mul(2),
             is_fixed,
         }
@@ -50,7 +50,7 @@ impl Grains {
     pub fn tell_cost(&mut self, cost: u64) {
         if !self.is_fixed {
             self.coarse = cost.saturating_mul(3);
-            self.residual = cost / 2;
+            self.refill = MOST.max((4 * cost / self.least) as usize);
             self.afar = cost.max(2 * self.least);
         }
     }
@@ -68,16 +68,10 @@ impl Grains {
         work > self.coarse
     }
 
-    /// Whether no more than so many residual tasks are left, of these tasks that take
-    /// so much each.
-    ///
-    /// The tasks of an unbalanced tree are mostly much shorter than their mean, so that
-    /// their number tells little.
-    pub fn are_residual(self, tasks: usize, work: u64, residual: usize) -> bool {
-        match self.residual {
-            0 => tasks < residual,
-            each => tasks as u64 * work < residual as u64 * each,
-        }
+    /// How many tasks a subtree in doubt keeps ready: as many as are stolen at a time, or
+    /// what lasts for some steals.
+    pub fn refill(self) -> usize {
+        self.refill
     }
 
     /// Whether a task from another node is worth being profiled anew.

@@ -1,9 +1,12 @@
 //! What a rank offers, in one word: [`Share`], [`Offer`] and [`claimed`].
 
-/// The most tasks that a rank offers at a time.
+/// The most tasks that are stolen at a time.
 ///
 /// Source: AsynchWS, section IV.B.
 pub const MOST: usize = 24;
+
+/// The most tasks that a rank offers at a time: who comes first has half of them.
+pub const MOST_OFFERED: usize = 2 * MOST;
 
 const FIRST_BITS: u32 = 32;
 const COUNT_BITS: u32 = 8;
@@ -22,7 +25,7 @@ pub struct Share(pub u64);
 impl Share {
     /// So many tasks from this slot on, and no claim.
     pub fn new(first: usize, count: usize) -> Share {
-        debug_assert!(count <= MOST && first < COUNT as usize);
+        debug_assert!(count <= MOST_OFFERED && first < COUNT as usize);
         Share(first as u64 | (count as u64) << FIRST_BITS)
     }
 
@@ -150,7 +153,7 @@ mod tests {
 
     #[test]
     fn claims_halve_what_is_left() {
-        for count in 0..=MOST {
+        for count in 0..=MOST_OFFERED {
             let mut share = Share::new(100, count);
             let mut next = 100;
             while let Some((first, len)) = claimed(share.0) {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::share::{MOST, Offer, Word};
+use super::share::{MOST_OFFERED, Offer, Word};
 use super::slot::{Head, Layout, Origin, SHARE, Slot};
 use crate::Task;
 use crate::transport::Window;
@@ -202,10 +202,18 @@ impl<T: Task> Stack<T> {
         slot
     }
 
-    /// Offers the oldest private tasks, if nothing is offered.
+    /// Offers the oldest tasks, if none are offered, or few of many.
     #[inline]
     pub fn share(&mut self) {
-        if self.is_shared && self.split < self.top && self.offer.left() == 0 {
+        if !self.is_shared || self.split == self.top {
+            return;
+        }
+        let left = self.offer.left();
+        let all = left + self.top - self.split;
+        if 2 * left < all.min(MOST_OFFERED) {
+            if left > 0 {
+                (self.split, _) = self.offer.withdraw();
+            }
             self.publish_oldest_tasks();
         }
     }
@@ -218,7 +226,7 @@ impl<T: Task> Stack<T> {
                 self.split += 1;
             }
         }
-        let most = (self.top - self.split).min(MOST);
+        let most = (self.top - self.split).min(MOST_OFFERED);
         let marks = &self.marks[self.split..][..most];
         let count = match self.settled {
             0 => most,

@@ -39,6 +39,20 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
             (self.call(a), self.call(b))
         }
     }
+
+    /// Runs tasks that go into the queue, after all.
+    #[cold]
+    #[inline(never)]
+    fn create_all<A>(
+        &mut self,
+        task: T,
+        rest: impl Iterator<Item = T>,
+        start: A,
+        combine: impl FnMut(A, T::Output) -> A,
+    ) -> A {
+        let tasks = std::iter::once(task).chain(rest);
+        Active::new(self.engine, self.level).spawn_rest(tasks, start, combine, true)
+    }
 }
 
 impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
@@ -66,7 +80,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn spawn_all<A>(
         &mut self,
         tasks: impl IntoIterator<Item = T>,
@@ -77,9 +91,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
         let mut tasks = tasks.into_iter();
         while let Some(task) = tasks.next() {
             if self.has_to_ask() && self.engine.ask(self.level) {
-                let rest = std::iter::once(task).chain(tasks);
-                let mut active = Active::new(self.engine, self.level);
-                return active.spawn_rest(rest, sum, combine, true);
+                return self.create_all(task, tasks, sum, combine);
             }
             sum = combine(sum, self.call(task));
         }
