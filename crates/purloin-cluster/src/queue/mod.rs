@@ -14,8 +14,9 @@
 //! ```
 //!
 //! Slots from `split` on are **private**: nobody else looks at them, and pushing and
-//! popping them costs some plain stores. Below it, a **batch** of at most 24 tasks is
-//! **shared**; thieves come for the oldest. What is older than the batch was stolen.
+//! popping them costs some plain stores. Below it, a **batch** of at most 48 tasks is
+//! **shared**; thieves come for the oldest, up to 24 at a time. What is older than the batch
+//! was stolen.
 //!
 //! # The word
 //!
@@ -32,9 +33,10 @@
 //! The owner changes the word at two occasions only, both off its usual path:
 //!
 //! * **publish**: when nothing is left of the last batch, and there are tasks above it.
-//! * **withdraw**: when it needs a task of the batch itself. It subtracts the number of
-//!   tasks, so that the batch is empty from then on, and knows by what the word was who
-//!   had come before. The older half of the rest is published again.
+//! * **withdraw**: when it needs a task of the batch itself, or little of it is left and
+//!   there are more tasks. It subtracts the number of tasks, so that the batch is empty from
+//!   then on, and knows by what the word was who had come before. Then it publishes the
+//!   older half of the rest, or as many as may be offered.
 //!
 //! The word is only ever added to, by owner and thieves alike. MPI promises that
 //! operations are atomic among each other if all are of one kind; it does not promise
@@ -84,6 +86,8 @@
 
 #[cfg(test)]
 mod models;
+#[cfg(test)]
+mod programs;
 mod share;
 mod slot;
 mod stack;

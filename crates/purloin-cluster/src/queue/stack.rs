@@ -9,10 +9,58 @@ use super::slot::{Head, Layout, Origin, SHARE, Slot};
 use crate::Task;
 use crate::transport::Window;
 
-/// A rank's own word.
-struct OwnWord(Rc<Window>);
+/// A rank's own part of a window, which others reach.
+pub trait Memory: Clone {
+    /// The number of this rank.
+    fn rank(&self) -> usize;
 
-impl Word for OwnWord {
+    /// Whether there are other ranks.
+    fn is_shared(&self) -> bool;
+
+    fn local(&self, offset: usize) -> *mut u8;
+
+    /// A word that others change.
+    fn word(&self, offset: usize) -> &AtomicU64;
+
+    /// Adds to a word that others add to, and returns what it was.
+    fn fetch_add(&self, offset: usize, value: u64) -> u64;
+
+    /// Makes what was written visible to others.
+    fn sync(&self);
+}
+
+impl Memory for Rc<Window> {
+    fn rank(&self) -> usize {
+        self.world().rank()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.world().ranks() > 1
+    }
+
+    #[inline(always)]
+    fn local(&self, offset: usize) -> *mut u8 {
+        Window::local(self, offset)
+    }
+
+    #[inline(always)]
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        Window::word(self, offset)
+    }
+
+    fn fetch_add(&self, offset: usize, value: u64) -> u64 {
+        Window::fetch_add(self, self.world().rank(), offset, value)
+    }
+
+    fn sync(&self) {
+        Window::sync(self);
+    }
+}
+
+/// A rank's own word.
+struct OwnWord<M>(M);
+
+impl<M: Memory> Word for OwnWord<M> {
     #[inline(always)]
     fn load(&self) -> u64 {
         // Relaxed: only numbers of slots, whose contents are this rank's own.
@@ -20,7 +68,7 @@ impl Word for OwnWord {
     }
 
     fn fetch_add(&self, value: u64) -> u64 {
-        self.0.fetch_add(self.0.world().rank(), SHARE, value)
+        self.0.fetch_add(SHARE, value)
     }
 }
 
@@ -75,9 +123,9 @@ unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
 /// The tasks of a rank.
-pub struct Stack<T: Task> {
-    window: Rc<Window>,
-    offer: Offer<OwnWord>,
+pub struct Stack<T, M = Rc<Window>> {
+    memory: M,
+    offer: Offer<OwnWord<M>>,
     rank: u32,
     /// The first free slot.
     top: usize,
@@ -91,16 +139,16 @@ pub struct Stack<T: Task> {
     tasks: PhantomData<T>,
 }
 
-impl<T: Task> Stack<T> {
+impl<T: Task, M: Memory> Stack<T, M> {
     /// An empty one, in a window of [`Layout::WINDOW`] bytes.
-    pub fn new(window: &Rc<Window>) -> Self {
+    pub fn new(memory: &M) -> Self {
         Stack {
-            window: window.clone(),
-            offer: Offer::new(OwnWord(window.clone())),
-            rank: window.world().rank() as u32,
+            memory: memory.clone(),
+            offer: Offer::new(OwnWord(memory.clone())),
+            rank: memory.rank() as u32,
             top: 0,
             split: 0,
-            is_shared: window.world().ranks() > 1,
+            is_shared: memory.is_shared(),
             marks: vec![Mark::default(); Layout::<T>::CAPACITY].into(),
             settled: 0,
             tasks: PhantomData,
@@ -138,7 +186,7 @@ impl<T: Task> Stack<T> {
     }
 
     fn head_at(&self, slot: usize) -> *mut Head {
-        self.window.local(Layout::<T>::slot(slot)).cast()
+        self.memory.local(Layout::<T>::slot(slot)).cast()
     }
 
     /// What lies before the task in a slot of this rank's.
@@ -149,20 +197,20 @@ impl<T: Task> Stack<T> {
     }
 
     fn state(&self, slot: usize) -> &AtomicU64 {
-        self.window.word(Layout::<T>::state(slot))
+        self.memory.word(Layout::<T>::state(slot))
     }
 
     /// The task in a slot of this rank's.
     #[inline]
     pub fn task(&self, slot: usize) -> T {
-        let place = self.window.local(Layout::<T>::payload(slot));
+        let place = self.memory.local(Layout::<T>::payload(slot));
         // SAFETY: it was pushed, and any bytes are a task.
         unsafe { place.cast::<T>().read_unaligned() }
     }
 
     /// The result in a slot, and what it took.
     pub fn output(&self, slot: usize) -> (T::Output, u64) {
-        let place = self.window.local(Layout::<T>::payload(slot));
+        let place = self.memory.local(Layout::<T>::payload(slot));
         // SAFETY: any bytes are a result. Whoever has written it has raised the state
         // afterwards, which we have seen.
         unsafe {
@@ -186,7 +234,7 @@ impl<T: Task> Stack<T> {
     pub fn push_from(&mut self, task: T, level: u32, origin: Origin) -> usize {
         let slot = self.top;
         assert!(slot < Layout::<T>::CAPACITY, "callers look for room first");
-        let place = self.window.local(Layout::<T>::payload(slot));
+        let place = self.memory.local(Layout::<T>::payload(slot));
         // SAFETY: the slot is in the window, and free: nobody else looks at it.
         unsafe {
             // State and work are not looked at before the slot is published.
@@ -247,7 +295,7 @@ impl<T: Task> Stack<T> {
             }
         }
         // What was written to the slots is there before the word says so.
-        self.window.sync();
+        self.memory.sync();
         let kept = self.offer.publish(first, count);
         for mark in &mut self.marks[first..first + kept] {
             mark.is_kept = true;
@@ -311,7 +359,7 @@ impl<T: Task> Stack<T> {
 
     /// Writes the result of a task of this rank's that was stolen, and came back.
     pub fn deliver(&self, slot: usize, output: T::Output, work: u64) {
-        let place = self.window.local(Layout::<T>::payload(slot));
+        let place = self.memory.local(Layout::<T>::payload(slot));
         // SAFETY: the slot waits for its result, which nobody else has.
         unsafe {
             (*self.head_at(slot)).work = work;
@@ -351,7 +399,7 @@ impl<T: Task> Stack<T> {
 }
 
 /// Tasks whose results are asked for in any order.
-impl<T: Task> Stack<T> {
+impl<T: Task, M: Memory> Stack<T, M> {
     /// Notes that the result of the newest task will be asked for.
     pub fn promise(&mut self, slot: usize, level: u32) -> Slot {
         // Relaxed: only a number that nobody else has.
