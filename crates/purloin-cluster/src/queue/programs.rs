@@ -26,10 +26,7 @@ struct Job {
 
 impl Job {
     fn new(name: u64) -> Job {
-        Job {
-            name,
-            check: !name,
-        }
+        Job { name, check: !name }
     }
 
     fn output(self) -> [u64; 3] {
