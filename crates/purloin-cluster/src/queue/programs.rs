@@ -260,13 +260,31 @@ impl Owner {
     /// Joins, and tasks that were spawned together.
     fn join(&mut self, depth: u32) {
         let most = if depth == 0 { 80 } else { 4 };
-        let jobs: Vec<_> = (0..self.world.below(most)).map(|_| self.push()).collect();
+        let mut jobs: Vec<_> = (0..self.world.below(most)).map(|_| self.push()).collect();
+        if self.world.below(2) == 0 {
+            self.reverse(&mut jobs);
+        }
         if self.world.below(2) == 0 {
             let first = self.world.spawn();
             self.run(first, depth + 1);
         }
         for (slot, job) in jobs.into_iter().rev() {
             self.finish_newest(slot, job, depth);
+        }
+    }
+
+    /// Turns around the order of the newest tasks.
+    fn reverse(&mut self, jobs: &mut [(usize, Job)]) {
+        let Some(&(first, _)) = jobs.first() else {
+            return;
+        };
+        self.stack.reverse(first);
+        for (slot, job) in jobs {
+            let found = self.stack.task(*slot);
+            // Otherwise it is stolen, and its result lies there.
+            if found.check == !found.name {
+                *job = found;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The owner's side of a queue: [`Stack`].
 
 use std::marker::PhantomData;
+use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -97,7 +98,7 @@ struct Mark {
 #[inline(always)]
 unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
     const SMALL: usize = 64;
-    let from = std::ptr::from_ref(task);
+    let from = ptr::from_ref(task);
     // SAFETY: by the caller; slots are aligned to eight bytes. Volatile, as the compiler would
     // join the stores.
     unsafe {
@@ -248,6 +249,19 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
         self.top = slot + 1;
         slot
+    }
+
+    /// Turns around the order of the newest tasks, from this slot on, but for those that are
+    /// offered already. All were spawned by the same task of this rank.
+    pub fn reverse(&mut self, from: usize) {
+        let (mut low, mut high) = (from.max(self.split), self.top);
+        while low + 1 < high {
+            high -= 1;
+            let places = [low, high].map(|slot| self.memory.local(Layout::<T>::payload(slot)));
+            // SAFETY: both are tasks in private slots, which do not overlap.
+            unsafe { ptr::swap_nonoverlapping(places[0], places[1], size_of::<T>()) };
+            low += 1;
+        }
     }
 
     /// Offers the oldest tasks, if none are offered, or few of many.

@@ -74,6 +74,8 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
             }
         }
         debug_assert!(self.engine.stack.top() >= first);
+        // The first is run first, as it is without queues; others come for the last.
+        self.engine.stack.reverse(first);
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
             // Those that are leaves spawn nothing, so that the rank would not look up.
