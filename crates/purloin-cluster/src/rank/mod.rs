@@ -30,10 +30,9 @@
 //!
 //! A steal takes its steps whenever the rank looks after it ([`Thief`]). Under
 //! [`Steal::Sync`] it is begun when nothing is left to run. Under [`Steal::Async`] it is begun
-//! as soon as no more than the residual tasks are left, unless these are coarse. Where their
-//! times are known, it is these that count and not their number: a residual task stands for
-//! half of what a steal takes. What a steal brings is kept until the rank runs out of tasks,
-//! or a join blocks.
+//! as soon as fewer than the residual tasks are left, unless these are coarse: if they
+//! should last for three steals, there is time. What a steal brings is kept until the rank
+//! runs out of tasks, or a join blocks.
 //!
 //! # The end
 //!
