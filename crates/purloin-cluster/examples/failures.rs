@@ -2,6 +2,7 @@
 //!
 //! It is for the tests, which look at how it ends.
 
+use std::cell::RefCell;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ struct Place {
     /// Whether it fails here.
     fails: bool,
     cluster: Option<Rc<Cluster>>,
+    array: RefCell<Option<GlobalArray<u64>>>,
 }
 
 /// A node of a tree whose leaves take a while; the last of them fails.
@@ -29,6 +31,7 @@ const PANIC: u32 = 0;
 const DIE: u32 = 1;
 const EXIT: u32 = 2;
 const TOGETHER: u32 = 3;
+const DROP: u32 = 4;
 
 impl Task for Node {
     type Output = u64;
@@ -57,7 +60,11 @@ impl Task for Node {
         }
         std::thread::sleep(Duration::from_millis(1));
         // On another rank than the first, if there is one.
-        let Place { fails, cluster } = rank.context();
+        let Place {
+            fails,
+            cluster,
+            array,
+        } = rank.context();
         if *fails && number >= 100 {
             match how {
                 PANIC => panic!("leaf {number} is rotten"),
@@ -65,6 +72,7 @@ impl Task for Node {
                 EXIT => std::process::exit(3),
                 // What all ranks would have to do together.
                 TOGETHER => cluster.as_ref().expect("it is there").barrier(),
+                DROP => drop(array.take()),
                 _ => {}
             }
         }
@@ -81,6 +89,7 @@ fn main() -> ExitCode {
             "die" => DIE,
             "exit" => EXIT,
             "together" => TOGETHER,
+            "drop" => DROP,
             "outside" => {
                 if cluster.rank() == 1 {
                     panic!("outside of any task");
@@ -102,13 +111,16 @@ fn main() -> ExitCode {
             }
             "options" | "range" => {
                 let mut options = Options::default();
-                if cluster.rank() == 1 {
-                    options.residual = if case == "options" { 3 } else { 7 };
+                if case == "range" {
+                    options.residual = 7;
+                } else if cluster.rank() == 1 {
+                    options.residual = 3;
                 }
                 let task = Node::zeroed();
                 let nowhere = Place {
                     fails: false,
                     cluster: None,
+                    array: RefCell::new(None),
                 };
                 return match cluster.run(task, &nowhere, &options) {
                     Err(error) => {
@@ -121,7 +133,9 @@ fn main() -> ExitCode {
                 };
             }
             _ => {
-                eprintln!("usage: failures panic|die|exit|outside|together|memory|options|range");
+                eprintln!(
+                    "usage: failures panic|die|exit|outside|together|drop|memory|options|range"
+                );
                 return ExitCode::from(2);
             }
         };
@@ -132,9 +146,11 @@ fn main() -> ExitCode {
         };
         let mut options = Options::default();
         options.cutoff = Cutoff::None;
+        let array = GlobalArray::new(&cluster, 8, 1).expect("it is small");
         let place = Place {
             fails: cluster.rank() + 1 == cluster.ranks(),
             cluster: Some(cluster.clone()),
+            array: RefCell::new(Some(array)),
         };
         let run = cluster.run(root, &place, &options).expect("it begins");
         println!("{}", run.output);

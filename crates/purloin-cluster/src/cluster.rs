@@ -95,11 +95,7 @@ impl Cluster {
 
     /// How many nodes they are on.
     pub fn nodes(&self) -> usize {
-        let first = self.world.neighbours()[0] as u64;
-        let mut firsts = self.world.all_gather(first);
-        firsts.sort_unstable();
-        firsts.dedup();
-        firsts.len()
+        self.world.nodes()
     }
 
     /// Waits until all ranks have come here.
@@ -107,7 +103,8 @@ impl Cluster {
         self.world.barrier();
     }
 
-    /// Makes sure that all ranks have the same of something, such as their arguments.
+    /// Makes sure, on all ranks together, that they have the same of something, such as their
+    /// arguments.
     ///
     /// # Errors
     ///
@@ -125,7 +122,7 @@ impl Cluster {
         }
     }
 
-    /// Whether something is so on all ranks.
+    /// Whether something is so on all ranks. All have to ask.
     pub fn agree_that(&self, is_so: bool) -> bool {
         self.world
             .all_gather(is_so.into())

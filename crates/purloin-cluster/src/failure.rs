@@ -11,6 +11,9 @@ thread_local! {
     /// Whether this thread runs tasks.
     static RUNS_TASKS: Cell<bool> = const { Cell::new(false) };
 
+    /// How many [`Running`] there are.
+    static RUNNING: Cell<u32> = const { Cell::new(0) };
+
     /// What the last panic of a task says.
     static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
 }
@@ -20,11 +23,19 @@ pub fn install_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| match RUNS_TASKS.get() {
-            true => MESSAGE.set(message(info)),
-            false => usual(info),
+        std::panic::set_hook(Box::new(move |info| {
+            // Of two messages the first would be lost: if it was not caught, this is the end.
+            if !is_told_later() || !MESSAGE.replace(message(info)).is_empty() {
+                usual(info);
+            }
         }));
     });
+}
+
+/// Whether a [`Running`] will be dropped because of the panic, and tell of it. Not where
+/// panics abort.
+fn is_told_later() -> bool {
+    cfg!(panic = "unwind") && RUNNING.get() > 0
 }
 
 fn message(info: &PanicHookInfo<'_>) -> String {
@@ -65,13 +76,21 @@ pub fn assert_no_task() {
 
 /// A task that was taken out of a queue, while it runs: it and all that it runs itself.
 pub struct Running<'r, T: std::fmt::Debug> {
-    pub world: &'r World,
-    pub task: &'r T,
-    pub level: u32,
+    world: &'r World,
+    task: &'r T,
+    level: u32,
+}
+
+impl<'r, T: std::fmt::Debug> Running<'r, T> {
+    pub fn new(world: &'r World, task: &'r T, level: u32) -> Self {
+        RUNNING.set(RUNNING.get() + 1);
+        Running { world, task, level }
+    }
 }
 
 impl<T: std::fmt::Debug> Drop for Running<'_, T> {
     fn drop(&mut self) {
+        RUNNING.set(RUNNING.get() - 1);
         if std::thread::panicking() {
             let Running { world, task, level } = self;
             // The innermost one tells, and nobody comes back from that.

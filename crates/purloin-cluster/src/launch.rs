@@ -7,7 +7,7 @@ use std::io;
 const STACK: usize = 4 << 30;
 
 /// What is taken for granted on any other thread.
-const USUAL: usize = 4 << 20;
+const USUAL: usize = 2 << 20;
 
 thread_local! {
     /// The address below which this thread's stack is too full to steal.
@@ -37,8 +37,8 @@ pub(crate) fn has_stack() -> bool {
 /// for what a blocked rank runs on top of them.
 ///
 /// Initialize MPI there: this is the thread that calls it then. Tasks may be run on other
-/// threads, too, but a rank that is blocked stops stealing when it has used 2 MiB of its
-/// stack.
+/// threads, too, but a rank that is blocked stops stealing when it has used 1 MiB of its
+/// stack: Rust gives 2 MiB to a thread that does not ask for more.
 ///
 /// ```no_run
 /// use purloin_cluster::{Cluster, launch};

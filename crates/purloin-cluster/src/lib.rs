@@ -11,7 +11,7 @@
 //! ```text
 //! target/release/program                     # one rank
 //! mpirun -n 4 target/release/program         # four on this machine
-//! srun --nodes 32 --ntasks-per-node 12 target/release/program
+//! srun --nodes 32 --ntasks-per-node 12 --kill-on-bad-exit target/release/program
 //! ```
 //!
 //! Source: Li, Hu, Cheng and Zhao, *Asynchronous work stealing on distributed memory

@@ -38,7 +38,7 @@ pub enum Cutoff {
 /// The least time of a task that is worth being spawned, for [`Cutoff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grain {
-    /// Ten microseconds, some hundred times what it costs to create a task. What the
+    /// Ten microseconds, a thousand times what it costs to create a task. What the
     /// paper's network decides (which residual tasks are run before a steal is begun) follows
     /// from what a steal costs here.
     #[default]

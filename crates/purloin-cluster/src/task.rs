@@ -120,13 +120,18 @@ pub trait Rank<T: Task>: Sized {
     ) -> A;
 
     /// What all tasks on this rank share.
+    ///
+    /// While a task waits for another, in [`join`](Rank::join), [`get`](Rank::get) or
+    /// [`spawn_all`](Rank::spawn_all), its rank may run **any other task**: it has no threads
+    /// to give its processor to. So nothing of the context is to be borrowed mutably, or
+    /// locked, across one of these.
     fn context(&self) -> &T::Context;
 
     /// Lets others be served.
     ///
     /// Where a network needs the help of its processor, a rank in a long computation
-    /// without any spawn answers nobody, unless it calls this now and then. It costs
-    /// some nanoseconds.
+    /// without any spawn answers nobody, unless it calls this now and then. It costs a
+    /// reading of the clock, some dozen nanoseconds.
     fn poll(&mut self);
 }
 

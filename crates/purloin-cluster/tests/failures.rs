@@ -62,19 +62,21 @@ fn a_panic_outside_of_tasks_ends_the_job() {
 
 #[test]
 fn a_task_that_does_what_all_ranks_do_together_is_named() {
-    let text = failure(2, "together");
-    assert_eq!(
-        lines(&text, "purloin-cluster: rank 1: task Node").len(),
-        1,
-        "{text}"
-    );
-    assert!(text.contains("all ranks do together"), "{text}");
+    for case in ["together", "drop"] {
+        let text = failure(2, case);
+        let told = lines(&text, "purloin-cluster: rank 1: task Node");
+        assert_eq!(told.len(), 1, "{text}");
+        assert!(text.contains("all ranks do together"), "{text}");
+    }
 }
 
 #[test]
-fn an_option_out_of_range_on_one_rank_is_an_error_on_all() {
-    let text = failure(2, "range");
-    assert_eq!(lines(&text, "rank 1 has other options").len(), 1, "{text}");
+fn an_option_out_of_range_is_an_error() {
+    for ranks in [1, 2] {
+        let text = failure(ranks, "range");
+        let told = lines(&text, "residual must be");
+        assert_eq!(told, ["residual must be from 0 to 6, not 7"], "{text}");
+    }
 }
 
 #[test]

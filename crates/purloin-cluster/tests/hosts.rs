@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{LONG, command, is_open_mpi, launcher, run};
+use common::{LONG, command, example, is_open_mpi, launcher, run, skipped};
 use serde_json::Value;
 
 /// Small inputs. They last long enough for a steal through a network, or have global arrays.
@@ -60,9 +60,10 @@ fn obstacle() -> Option<String> {
     }
 }
 
-/// Runs the command with a rank on each of so many hosts, and reads its report.
-fn report(hosts: usize, args: &[&str]) -> Value {
-    let list: Vec<_> = (1..=hosts).map(|host| format!("10.0.0.{host}:1")).collect();
+/// Runs a program with so many ranks on each of so many hosts, and returns what it prints.
+fn output(hosts: usize, each: usize, program: &Path, args: &[&str]) -> Vec<u8> {
+    let host = |host| format!("10.0.0.{host}:{each}");
+    let list: Vec<_> = (1..=hosts).map(host).collect();
     let mut job = network(hosts, &launcher());
     for (parameter, value) in [
         ("plm_rsh_agent", "enter-host"),
@@ -79,49 +80,78 @@ fn report(hosts: usize, args: &[&str]) -> Value {
     ] {
         job.args(["--mca", parameter, value]);
     }
-    job.args(["--host", &list.join(","), "-n", &hosts.to_string()])
-        .arg(command())
+    // It would bind the first rank of each host to the same core.
+    job.args(["--bind-to", "none"]);
+    job.args(["--host", &list.join(","), "-n", &(hosts * each).to_string()])
+        .arg(program)
         .args(args)
-        .args(["--json", "-"])
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = run(job, LONG);
     assert!(
         output.status.success(),
-        "{args:?} on {hosts} hosts: {}",
+        "{program:?} {args:?} on {hosts} hosts: {}",
         String::from_utf8_lossy(&output.stderr)
     );
-    serde_json::from_slice(&output.stdout).expect("a report is JSON")
+    output.stdout
 }
 
-fn kernels_are_right_on(hosts: usize) {
+/// Runs the command, and reads its report.
+fn report(hosts: usize, each: usize, args: &[&str]) -> Value {
+    let args = [args, &["--json", "-"]].concat();
+    let output = output(hosts, each, &command(), &args);
+    serde_json::from_slice(&output).expect("a report is JSON")
+}
+
+fn kernels_are_right_on(hosts: usize, each: usize) {
     if let Some(obstacle) = obstacle() {
-        eprintln!("skipped: {}", obstacle.trim());
-        return;
+        return skipped(obstacle.trim());
     }
-    let mut remote_steals = 0;
+    let (mut near, mut far) = (0, 0);
     for kernel in KERNELS {
         for cutoff in ["adaptive", "none"] {
             for steal in ["async", "sync"] {
-                let report = report(hosts, &[kernel, "--cutoff", cutoff, "--steal", steal]);
+                let report = report(hosts, each, &[kernel, "--cutoff", cutoff, "--steal", steal]);
                 assert_eq!(report["verified"], true, "{report}");
-                assert_eq!(report["ranks"], hosts);
+                assert_eq!(report["ranks"], hosts * each);
                 assert_eq!(report["nodes"], hosts);
-                let steals = &report["stats"]["steals"];
-                assert_eq!(&report["stats"]["remote_steals"], steals, "{report}");
-                remote_steals += steals.as_u64().unwrap();
+                let count = |name: &str| report["stats"][name].as_u64().unwrap();
+                far += count("remote_steals");
+                near += count("steals") - count("remote_steals");
             }
         }
     }
-    assert!(remote_steals > 0);
+    assert!(far > 0);
+    assert_eq!(near > 0, each > 1, "{near} near, {far} far");
 }
 
 #[test]
 fn kernels_are_right_on_two_hosts() {
-    kernels_are_right_on(2);
+    kernels_are_right_on(2, 1);
 }
 
 #[test]
 fn kernels_are_right_on_three_hosts() {
-    kernels_are_right_on(3);
+    kernels_are_right_on(3, 1);
+}
+
+#[test]
+fn kernels_are_right_on_two_hosts_of_two_ranks() {
+    kernels_are_right_on(2, 2);
+}
+
+#[test]
+fn a_rank_in_leaves_that_only_compute_is_stolen_from() {
+    if let Some(obstacle) = obstacle() {
+        return skipped(obstacle.trim());
+    }
+    let output = output(2, 1, &example("leaves"), &[]);
+    let text = String::from_utf8(output).expect("text");
+    for line in text.lines() {
+        let stolen = line.strip_suffix(" of 200 were stolen").expect(&text);
+        let stolen: u32 = stolen.parse().expect(&text);
+        // Of 100, as long as nobody else needs the processors.
+        assert!(stolen >= 10, "{text}");
+    }
+    assert_eq!(text.lines().count(), 2, "{text}");
 }

@@ -5,7 +5,7 @@ mod common;
 use std::process::Output;
 use std::time::Duration;
 
-use common::{LONG, command, is_open_mpi, job, launcher, run};
+use common::{LONG, command, is_open_mpi, job, launcher, run, skipped};
 
 fn refusal(ranks: usize, args: &[&str]) -> String {
     let output = run(job(ranks, &command(), args), LONG);
@@ -99,8 +99,7 @@ fn help_teaches() {
 #[test]
 fn a_launch_without_slots_is_refused() {
     if !is_open_mpi() {
-        eprintln!("skipped: MPICH has no slots");
-        return;
+        return skipped("MPICH has no slots");
     }
     let mut job = std::process::Command::new(launcher());
     job.args(["--host", "localhost:2", "-n", "3"])

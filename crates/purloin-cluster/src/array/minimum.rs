@@ -25,8 +25,8 @@ use crate::{Cluster, Error};
 /// ```
 pub struct GlobalMin {
     window: Window,
-    /// What is on its way. Boxed, as MPI reads it meanwhile.
-    under_way: RefCell<Vec<(Transfer, Box<u64>)>>,
+    /// What is on its way. In memory of its own, as MPI reads it meanwhile.
+    under_way: RefCell<Vec<(Transfer, Vec<u64>)>>,
 }
 
 impl GlobalMin {
@@ -62,9 +62,9 @@ impl GlobalMin {
         // The own copy first, by the same kind of operation: these are atomic among each
         // other.
         for rank in std::iter::once(world.rank()).chain(others) {
-            let value = Box::new(value);
+            let value = vec![value];
             // SAFETY: the number stays where it is until the transfer has ended.
-            let transfer = unsafe { self.window.lower(rank, 0, &raw const *value) };
+            let transfer = unsafe { self.window.lower(rank, 0, value.as_ptr()) };
             under_way.push((transfer, value));
         }
     }

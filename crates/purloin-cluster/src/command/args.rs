@@ -21,7 +21,7 @@ use purloin_command::format::parse_time;
   purloin-cluster uts=T3
   mpirun -n 2 purloin-cluster nqueens=13
   mpirun -n 4 --oversubscribe purloin-cluster uts=T3 --steal sync --cutoff depth:3
-  srun --nodes 8 --ntasks-per-node 12 purloin-cluster uts=T3L --json uts.json
+  srun --nodes 8 --ntasks-per-node 12 --kill-on-bad-exit purloin-cluster uts=T3L --json uts.json
   purloin-cluster figures
 
 Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments."
@@ -42,7 +42,8 @@ pub struct Args {
     #[arg(long, default_value = "adaptive", value_parser = parse_cutoff)]
     pub cutoff: Cutoff,
 
-    /// A rank with so many tasks left begins to steal, from 0 to 6
+    /// With fewer tasks than that left, a rank begins to steal, if it steals asynchronously;
+    /// from 0 to 6
     #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
     pub residual: usize,
 
@@ -162,5 +163,36 @@ impl Args {
         options.grain = self.grain;
         options.latency = self.latency;
         options
+    }
+}
+
+/// A grain as an argument has it.
+pub fn grain_text(grain: Grain) -> String {
+    match grain {
+        Grain::Auto => "auto".to_owned(),
+        Grain::Fixed(time) => time_argument(time),
+    }
+}
+
+/// A time as an argument has it.
+pub fn time_argument(time: Duration) -> String {
+    let nanoseconds = time.as_nanos();
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let unit = units
+        .iter()
+        .find(|(_, size)| nanoseconds > 0 && nanoseconds.is_multiple_of(*size));
+    let (unit, size) = unit.unwrap_or(&("ns", 1));
+    format!("{}{unit}", nanoseconds / size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_they_are_read() {
+        for text in ["0ns", "1s", "200us", "15ms", "1001us", "7ns"] {
+            assert_eq!(time_argument(parse_time(text).unwrap()), text);
+        }
     }
 }

@@ -23,6 +23,9 @@ pub struct Outcome {
     pub steal: String,
     pub cutoff: String,
     pub residual: usize,
+    /// `auto`, or a time.
+    pub grain: String,
+    pub profile: String,
     pub latency_seconds: f64,
     /// The median.
     pub seconds: f64,

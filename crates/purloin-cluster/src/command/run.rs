@@ -8,7 +8,7 @@ use purloin_cluster::{Cluster, Serial, Stats, Task};
 use purloin_command::{Destination, Failure, Machine, print};
 use purloin_kernels::Input;
 
-use super::args::{Args, cutoff_text};
+use super::args::{Args, cutoff_text, grain_text};
 use super::report::{Outcome, Report};
 use crate::kernels::{self, Kernel, Output};
 
@@ -102,6 +102,8 @@ impl Runner<'_> {
             steal: format!("{:?}", args.steal).to_lowercase(),
             cutoff: cutoff_text(args.cutoff),
             residual: args.residual,
+            grain: grain_text(args.grain),
+            profile: format!("{:?}", args.profile).to_lowercase(),
             latency_seconds: args.latency.as_secs_f64(),
             seconds,
             all_seconds,

@@ -146,7 +146,7 @@ impl Adaptive {
 
 impl CutOff for Adaptive {
     const MEASURES: bool = true;
-    const SETS: bool = true;
+    const SET: usize = ENOUGH;
 
     #[inline(always)]
     fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool {

@@ -3,10 +3,10 @@
 use crate::options::Grain;
 use crate::queue::MOST;
 
-/// The least time of a task that is worth being created, in nanoseconds: some hundred times
+/// The least time of a task that is worth being created, in nanoseconds: a thousand times
 /// what it costs to create and take back.
 ///
-/// What a steal costs does not matter here, as a thief takes up to twelve tasks at a time,
+/// What a steal costs does not matter here, as a thief takes up to 24 tasks at a time,
 /// the oldest that there are.
 const LEAST: u64 = 10_000;
 

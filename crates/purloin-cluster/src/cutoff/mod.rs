@@ -18,12 +18,12 @@ pub trait CutOff {
     /// Whether the rule needs to know what tasks take.
     const MEASURES: bool = false;
 
-    /// Whether tasks that are spawned together go into the queue together, if the first
-    /// does.
+    /// Of tasks that are spawned together, so many go into the queue together, if the
+    /// first does; then it is asked again.
     ///
     /// If some are run at once instead, those that follow are out of others' reach as
     /// long as that takes.
-    const SETS: bool = false;
+    const SET: usize = 0;
 
     /// Whether a task of this level is to go into the queue. `ready` says how many wait
     /// there.

@@ -16,7 +16,11 @@
 //! Slots from `split` on are **private**: nobody else looks at them, and pushing and
 //! popping them costs some plain stores. Below it, a **batch** of at most 48 tasks is
 //! **shared**; thieves come for the oldest, up to 24 at a time. What is older than the batch
-//! was stolen.
+//! was stolen, or is *kept* (see below).
+//!
+//! A task whose result is asked for out of order is run where it lies: its slot is
+//! *settled*, and offered no more. When its result has been taken it is *released*, and free
+//! again as soon as it is the newest.
 //!
 //! # The word
 //!
@@ -74,7 +78,7 @@
 //! | word | all | atomic additions |
 //! | slot, private or free | owner | plain stores, made visible (`MPI_Win_sync`) before the slot is published |
 //! | slot, claimed | the one thief | until its state is raised |
-//! | state | owner: to 0 when it pushes; thief: atomic addition | as above |
+//! | state | owner: to 0 before the slot is published; thief: atomic addition | as above |
 //!
 //! The owner reads a slot's state as an atomic word with acquire ordering before it
 //! reads the result.

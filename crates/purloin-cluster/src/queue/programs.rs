@@ -165,8 +165,8 @@ impl World {
     }
 
     fn local(&self, offset: usize) -> *mut u8 {
-        let place = self.bytes[offset / 8].as_ptr().cast::<u8>();
-        place.wrapping_add(offset % 8)
+        let bytes = self.bytes.as_ptr().cast::<u8>();
+        bytes.cast_mut().wrapping_add(offset)
     }
 }
 
@@ -349,7 +349,7 @@ impl Owner {
             if self.world.below(3) == 0 {
                 self.stack.share();
             }
-            let origin = self.stack.head(slot).origin;
+            let origin = self.stack.head(slot).0;
             match self.stack.pop(slot) {
                 Some(job) => {
                     self.run(job, depth + 1);

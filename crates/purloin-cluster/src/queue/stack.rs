@@ -190,11 +190,15 @@ impl<T: Task, M: Memory> Stack<T, M> {
         self.memory.local(Layout::<T>::slot(slot)).cast()
     }
 
-    /// What lies before the task in a slot of this rank's.
-    pub fn head(&self, slot: usize) -> Head {
-        // SAFETY: the slot was pushed, and all of it is written by this rank, but state
-        // and work, which are not looked at by this.
-        unsafe { self.head_at(slot).read() }
+    /// Where the task in a slot of this rank's was spawned, and its level.
+    pub fn head(&self, slot: usize) -> (Origin, u32) {
+        let head = self.head_at(slot);
+        // SAFETY: the slot was pushed, and others change nothing of its head but state and
+        // work.
+        unsafe {
+            let level = (&raw const (*head).level).read();
+            ((&raw const (*head).origin).read(), level as u32)
+        }
     }
 
     fn state(&self, slot: usize) -> &AtomicU64 {
@@ -215,7 +219,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
         // SAFETY: any bytes are a result. Whoever has written it has raised the state
         // afterwards, which we have seen.
         unsafe {
-            let work = (*self.head_at(slot)).work;
+            let work = (&raw const (*self.head_at(slot)).work).read();
             (place.cast::<T::Output>().read_unaligned(), work)
         }
     }
@@ -274,6 +278,10 @@ impl<T: Task, M: Memory> Stack<T, M> {
         let all = left + self.top - self.split;
         if 2 * left < all.min(MOST_OFFERED) {
             if left > 0 {
+                if self.settled > 0 {
+                    // It might be the same that is offered again.
+                    return;
+                }
                 (self.split, _) = self.offer.withdraw();
             }
             self.publish_oldest_tasks();
@@ -376,7 +384,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
         let place = self.memory.local(Layout::<T>::payload(slot));
         // SAFETY: the slot waits for its result, which nobody else has.
         unsafe {
-            (*self.head_at(slot)).work = work;
+            (&raw mut (*self.head_at(slot)).work).write(work);
             place.cast::<T::Output>().write_unaligned(output);
         }
         // Release: the result.

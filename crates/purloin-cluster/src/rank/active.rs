@@ -62,8 +62,9 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         let first = self.engine.stack.top();
         let mut sum = start;
         for task in tasks {
-            creates = match creates && C::SETS {
-                true => self.engine.stack.has_room_for(1 + MOST),
+            let stack = &mut self.engine.stack;
+            creates = match creates && stack.ready() < C::SET {
+                true => stack.has_room_for(1 + MOST),
                 false => self.creates(),
             };
             if creates {
@@ -79,6 +80,7 @@ impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
             // Those that are leaves spawn nothing, so that the rank would not look up.
+            self.engine.beat_for_task();
             self.engine.offer();
             let output = self.engine.finish_newest(newest, level);
             sum = combine(sum, output);
@@ -142,6 +144,8 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
     }
 
     fn poll(&mut self) {
-        self.engine.beat();
+        if self.engine.pulse.is_due() {
+            self.engine.look_up();
+        }
     }
 }

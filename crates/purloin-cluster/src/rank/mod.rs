@@ -257,6 +257,9 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         let clock = end.elapsed();
         let blocked = self.account.blocked - outer.blocked;
         let elsewhere = self.account.elsewhere - outer.elsewhere;
+        if end - self.pulse.last() >= PERIOD {
+            self.pulse.expire();
+        }
         let taken = (end - begin).as_nanos() as u64;
         let work = taken.saturating_sub(blocked) + elsewhere;
         self.cutoff.learn(level, work);
@@ -268,11 +271,7 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     /// Runs a task that was stolen, or the first of all; with what it has taken.
     fn run_guarded(&mut self, task: T, level: u32, is_serial: bool) -> (T::Output, u64) {
         let window = self.window.clone();
-        let _running = Running {
-            world: window.world(),
-            task: &task,
-            level,
-        };
+        let _running = Running::new(window.world(), &task, level);
         if is_serial {
             (self.run_quick(task, level), 0)
         } else if C::MEASURES {
@@ -347,6 +346,14 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
     fn beat(&mut self) {
         // Spawns that ask the cut-off cost more than those that do not.
         if self.pulse.beats(8) {
+            self.look_up();
+        }
+    }
+
+    /// Counts a task that comes off the queue; looks up if it is time to.
+    #[inline]
+    fn beat_for_task(&mut self) {
+        if self.pulse.beats(32) {
             self.look_up();
         }
     }

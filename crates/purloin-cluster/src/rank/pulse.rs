@@ -53,6 +53,20 @@ impl Pulse {
         self.countdown = self.interval;
     }
 
+    /// The interval is over, whatever the count says.
+    pub fn expire(&mut self) {
+        self.countdown = 0;
+    }
+
+    /// Whether it is time to look up, by the clock.
+    pub fn is_due(&mut self) -> bool {
+        let is_due = self.last.elapsed() >= PERIOD;
+        if is_due {
+            self.expire();
+        }
+        is_due
+    }
+
     /// Whether it is time to look up.
     pub fn is_over(&self) -> bool {
         self.countdown <= 0

@@ -105,7 +105,7 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
 
     #[inline]
     fn poll(&mut self) {
-        if self.engine.pulse.beats(64) {
+        if self.engine.pulse.is_due() {
             self.engine.ask(self.level);
         }
     }

@@ -8,7 +8,7 @@ use crate::transport::{Transfer, Window};
 struct Parcel {
     transfer: Transfer,
     /// What is added, and room for what was there: halves of one buffer.
-    words: Box<[u64]>,
+    words: Vec<u64>,
     /// The state to raise when the transfer has ended: a rank and an offset.
     then: Option<(usize, usize)>,
 }
@@ -28,7 +28,7 @@ impl Returns {
     }
 
     fn send(&mut self, rank: usize, offset: usize, values: &[u64], then: Option<(usize, usize)>) {
-        let mut words = vec![0; 2 * values.len()].into_boxed_slice();
+        let mut words = vec![0; 2 * values.len()];
         let (new, before) = words.split_at_mut(values.len());
         new.copy_from_slice(values);
         // SAFETY: the buffer does not move, and goes only after the transfer has ended.

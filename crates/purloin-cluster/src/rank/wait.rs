@@ -146,8 +146,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
     /// Runs the newest task, which comes from elsewhere, unless others have it by now.
     fn run_prey(&mut self, is_far: bool) {
         let slot = self.stack.top() - 1;
-        let head = self.stack.head(slot);
-        let level = head.level as u32;
+        let (origin, level) = self.stack.head(slot);
         self.offer();
         let Some(task) = self.stack.pop(slot) else {
             // The other has it when he next looks after his steal. He may be waiting here,
@@ -159,7 +158,7 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         self.look_ahead(level);
         let is_serial = is_far && self.cutoff.serialises_from_afar(level);
         let (output, work) = self.run_guarded(task, level, is_serial);
-        self.send_back(head.origin, &task, output, work);
+        self.send_back(origin, &task, output, work);
     }
 
     /// Returns a result to where the task was spawned.

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use mpi::ffi;
 
 use super::{Transfer, World, reason};
-use crate::Error;
+use crate::{Error, failure};
 
 /// Some memory of each rank, all of it zero at first.
 pub struct Window {
@@ -292,6 +292,7 @@ impl Drop for Window {
         if std::thread::panicking() {
             return;
         }
+        failure::assert_no_task();
         // SAFETY: nobody uses it any more, on any rank, as freeing waits for all.
         unsafe {
             self.check("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.win));

@@ -23,6 +23,7 @@ pub struct World {
     ranks: usize,
     /// The ranks on this one's node, in order.
     neighbours: Vec<usize>,
+    nodes: usize,
     node: ffi::MPI_Comm,
     latency: Cell<Duration>,
     /// The memory that the node shares, once somebody has asked for it.
@@ -54,6 +55,7 @@ impl World {
             rank: rank as usize,
             ranks: ranks as usize,
             neighbours: Vec::new(),
+            nodes: 0,
             node,
             latency: Cell::new(Duration::ZERO),
             shared: Cell::new(None),
@@ -67,6 +69,10 @@ impl World {
             .into_iter()
             .map(|rank| rank as usize)
             .collect();
+        let mut firsts = world.all_gather(world.neighbours[0] as u64);
+        firsts.sort_unstable();
+        firsts.dedup();
+        world.nodes = firsts.len();
         Ok(world)
     }
 
@@ -83,6 +89,11 @@ impl World {
     /// The ranks on this one's node, including this one.
     pub fn neighbours(&self) -> &[usize] {
         &self.neighbours
+    }
+
+    /// How many nodes they are on.
+    pub fn nodes(&self) -> usize {
+        self.nodes
     }
 
     /// By how much all that is done to other ranks is delayed, for experiments.
@@ -252,7 +263,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The others would wait for this rank; it has told why.
+            // The others would wait for this rank. The panic's hook has told why.
             self.abort();
         }
         // SAFETY: MPI ends after this.

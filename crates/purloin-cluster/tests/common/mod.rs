@@ -1,5 +1,6 @@
 //! Jobs of several ranks, started by the MPI that is here.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +23,15 @@ pub fn example(name: &str) -> PathBuf {
         "no {program:?}; cargo build --examples makes it"
     );
     program
+}
+
+/// Says that a test was skipped, and why, past the harness, which keeps silent about tests
+/// that pass.
+#[allow(dead_code)]
+pub fn skipped(why: &str) {
+    let test = std::thread::current();
+    let test = test.name().unwrap_or("a test");
+    let _ = writeln!(std::io::stderr(), "{test} was SKIPPED: {why}");
 }
 
 /// What starts a job: `mpirun`, or what the environment says.

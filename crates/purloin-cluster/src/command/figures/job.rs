@@ -1,11 +1,10 @@
 //! One job of several ranks: [`Job`].
 
 use std::fmt;
-use std::time::Duration;
 
 use purloin_cluster::{Options, Profiling, Steal};
 
-use crate::command::args::cutoff_text;
+use crate::command::args::{cutoff_text, grain_text, time_argument};
 
 /// A kernel with its input, and how it is run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,33 +63,20 @@ pub fn unusual(options: &Options) -> Vec<String> {
     add("--residual", residual, options.residual == usual.residual);
     let is_usual = options.profiling == usual.profiling;
     add("--profile", profile.to_owned(), is_usual);
+    add(
+        "--grain",
+        grain_text(options.grain),
+        options.grain == usual.grain,
+    );
     add("--latency", latency, options.latency == usual.latency);
     arguments
 }
 
-/// A time as an argument has it.
-pub fn time_argument(time: Duration) -> String {
-    let nanoseconds = time.as_nanos();
-    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let unit = units
-        .iter()
-        .find(|(_, size)| nanoseconds > 0 && nanoseconds.is_multiple_of(*size));
-    let (unit, size) = unit.unwrap_or(&("ns", 1));
-    format!("{}{unit}", nanoseconds / size)
-}
-
 #[cfg(test)]
 mod tests {
-    use purloin_command::format::parse_time;
+    use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn times_are_written_as_they_are_read() {
-        for text in ["0ns", "1s", "200us", "15ms", "1001us", "7ns"] {
-            assert_eq!(time_argument(parse_time(text).unwrap()), text);
-        }
-    }
 
     #[test]
     fn only_what_is_unusual_is_an_argument() {

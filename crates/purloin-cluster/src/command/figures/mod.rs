@@ -26,7 +26,7 @@ use super::args::{number, parse_latency, parse_runs};
   purloin-cluster figures --mpirun \"srun --nodes 4\" --ranks 48 --latency 0ns --json figures.json
 
 It starts its jobs by mpirun itself, hundreds of them: with all figures and kernels that
-takes about ten minutes. Exit status: 0 if every answer was right, 1 if one was wrong or a job
+takes about seven minutes. Exit status: 0 if every answer was right, 1 if one was wrong or a job
 has failed, 2 for a mistake in the arguments.")]
 pub struct Args {
     /// Only this figure, from 6 to 10; repeat the option for several

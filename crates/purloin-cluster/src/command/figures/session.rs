@@ -7,11 +7,12 @@ use purloin_cluster::{Cutoff, Options};
 use purloin_command::{Failure, Machine};
 
 use super::figure::{DEPTHS, FIGURES, Figure, Shows, TUNED};
-use super::job::{Job, time_argument, unusual};
+use super::job::{Job, unusual};
 use super::launcher::Launcher;
 use super::measure::Measurements;
 use super::report::{Cell, Found, Report, Row};
 use super::{Args, KERNELS, with_input};
+use crate::command::args::time_argument;
 use crate::kernels;
 
 /// How often each depth is tried, at most, to find the best.
