@@ -4,6 +4,7 @@ mod bench;
 mod list;
 mod profile;
 mod schedulers;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     Bench(bench::Args),
     /// Say why a kernel is not faster: its work and span, and where the time goes
     Profile(profile::Args),
+    /// Simulate work stealing on machines of any size, and compare policies
+    Sim(sim::Args),
     /// Show the kernels with their inputs and the schedulers with their options
     List,
 }
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
             Command::Profile(args) => profile::run(&args),
+            Command::Sim(args) => sim::run(&args),
             Command::List => print(&list::text()),
         },
     };

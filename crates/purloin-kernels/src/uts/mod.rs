@@ -15,8 +15,7 @@ use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
 pub use stream::Stream;
-use tree::NAMES;
-pub use tree::{Shape, TREES, Tree};
+pub use tree::{NAMES, Shape, TREES, Tree};
 
 /// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

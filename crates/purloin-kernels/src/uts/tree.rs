@@ -88,7 +88,7 @@ fn geometric(node: &Stream, mean: f64) -> u32 {
 }
 
 /// The names of [`TREES`].
-pub(super) const NAMES: [&str; 4] = ["T1", "T2", "T3", "T3L"];
+pub const NAMES: [&str; 4] = ["T1", "T2", "T3", "T3L"];
 
 /// Sample trees of UTS: T1, T2, T3 and T3L.
 pub static TREES: [Tree; NAMES.len()] = [

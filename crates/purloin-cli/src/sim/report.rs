@@ -1,0 +1,98 @@
+//! What was simulated, as JSON: [`Report`].
+
+use purloin_sim::{Estimate, Outcome, Policy};
+use serde::Serialize;
+
+/// All cells.
+#[derive(Serialize)]
+pub struct Report {
+    pub workload: String,
+    pub trials: u64,
+    pub seed: u64,
+    pub cells: Vec<Cell>,
+}
+
+impl Report {
+    pub fn new(workload: String, trials: u64, seed: u64) -> Report {
+        Report {
+            workload,
+            trials,
+            seed,
+            cells: Vec::new(),
+        }
+    }
+}
+
+/// A policy on so many cores: means over the trials, and how sure they are.
+#[derive(Serialize)]
+pub struct Cell {
+    pub nodes: u32,
+    pub policy: String,
+    /// In seconds.
+    pub time: f64,
+    /// Half the width of the 95 % confidence interval; `null` if there was one trial.
+    pub time_margin: Option<f64>,
+    /// Attempts to steal, as in Wool's Figure 4.
+    pub steals: f64,
+    pub steals_margin: Option<f64>,
+    /// Those that brought something.
+    pub successful_steals: f64,
+    pub samples: f64,
+    pub messages: f64,
+    pub tasks: f64,
+    /// The share of the cores' time in which they did not work.
+    pub idle: f64,
+    pub events: f64,
+    /// Time and steals divided by those of the first policy; `null` if that has none.
+    pub relative_time: Option<f64>,
+    pub relative_time_margin: Option<f64>,
+    pub relative_steals: Option<f64>,
+    pub relative_steals_margin: Option<f64>,
+}
+
+impl Cell {
+    /// `base` is the cell with which this one is compared, if it is not the first itself.
+    pub fn new(nodes: u32, policy: Policy, outcomes: &[Outcome], base: Option<&Cell>) -> Cell {
+        let estimate = |value: &dyn Fn(&Outcome) -> f64| {
+            let values: Vec<_> = outcomes.iter().map(value).collect();
+            Estimate::new(&values)
+        };
+        let time = estimate(&|outcome| outcome.time.seconds());
+        let steals = estimate(&|outcome| outcome.attempts as f64);
+        let relative = |this: Estimate, base: Option<(f64, Option<f64>)>| match base {
+            Some((mean, margin)) => this.relative_to(Estimate {
+                mean,
+                margin: margin.unwrap_or(f64::INFINITY),
+            }),
+            None => Estimate {
+                mean: 1.0,
+                margin: 0.0,
+            },
+        };
+        let relative_time = relative(time, base.map(|base| (base.time, base.time_margin)));
+        let relative_steals = relative(steals, base.map(|base| (base.steals, base.steals_margin)));
+        Cell {
+            nodes,
+            policy: policy.to_string(),
+            time: time.mean,
+            time_margin: finite(time.margin),
+            steals: steals.mean,
+            steals_margin: finite(steals.margin),
+            successful_steals: estimate(&|outcome| outcome.steals as f64).mean,
+            samples: estimate(&|outcome| outcome.samples as f64).mean,
+            messages: estimate(&|outcome| outcome.messages as f64).mean,
+            tasks: estimate(&|outcome| outcome.tasks as f64).mean,
+            idle: estimate(&|outcome| outcome.idle(nodes)).mean,
+            events: estimate(&|outcome| outcome.events as f64).mean,
+            relative_time: finite(relative_time.mean),
+            relative_time_margin: finite(relative_time.margin),
+            relative_steals: finite(relative_steals.mean),
+            relative_steals_margin: finite(relative_steals.margin),
+        }
+    }
+}
+
+/// JSON has no infinity, and nothing for what is not a number.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}

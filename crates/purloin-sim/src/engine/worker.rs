@@ -1,0 +1,152 @@
+//! A worker's state: [`Worker`].
+
+use std::collections::VecDeque;
+
+use super::tasks::TaskId;
+
+/// A number that no worker and no task has.
+pub const NONE: u32 = u32::MAX;
+
+/// An activation of a task or function.
+#[derive(Clone, Debug)]
+pub struct Frame<A> {
+    pub activation: A,
+    /// The task that has ended when this has, if anybody waits for it.
+    pub task: TaskId,
+    /// Tasks that it has spawned and not waited for.
+    pub children: u32,
+    /// How many spawns it is away from the program's beginning.
+    pub level: u32,
+    /// It waits for its newest child.
+    pub is_joining: bool,
+}
+
+/// What a worker is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// It works.
+    Busy,
+    /// It has nothing to run.
+    Dry,
+    /// Its core belongs to another worker of this core.
+    Parked,
+}
+
+/// How far an attempt to steal is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Attempt {
+    /// There is none.
+    Nothing,
+    /// It samples: so many are left, and the best victim so far has its oldest task on this
+    /// level.
+    Sampling { left: u32, best: u32, level: u32 },
+    /// It reaches for this worker's tasks.
+    Reaching,
+    /// It has asked, and so many others may still be asked.
+    Asking { left: u32 },
+}
+
+/// A stack of activations, and of the tasks that these have spawned.
+///
+/// As in a direct task stack, tasks lie in the order in which they were pushed, and those that
+/// are stolen are the oldest ones.
+#[derive(Clone, Debug)]
+pub struct Worker<A> {
+    pub core: u32,
+    pub state: State,
+    pub frames: Vec<Frame<A>>,
+    /// All tasks that it has spawned and not joined.
+    pub tasks: Vec<TaskId>,
+    /// The first of them that is not stolen.
+    pub bottom: usize,
+    pub attempt: Attempt,
+    /// Whom it steals from, or looks at.
+    pub victim: u32,
+    /// What it has stolen and is on its way.
+    pub arriving: Vec<TaskId>,
+    /// What it has stolen and not begun, oldest first. Others may steal it in turn.
+    pub loot: VecDeque<TaskId>,
+    /// Those who have asked it while it worked.
+    pub mail: Vec<u32>,
+    pub walk: Walk,
+    pub pace: Pace,
+}
+
+/// How a thief goes through its victims.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Walk {
+    /// Where its set begins, and the way from one member to the next.
+    pub start: u32,
+    pub stride: u32,
+    /// How many members have been asked, and how many of these were thieves.
+    pub asked: u32,
+    pub thieves: u32,
+    /// Attempts in vain since the last good one.
+    pub failures: u32,
+    /// How many near ones are asked before the next further away.
+    pub near: u32,
+    pub middle: u32,
+}
+
+/// What came out of the last steals.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    pub steals: u32,
+    pub tasks: u32,
+    pub takes_half: bool,
+}
+
+impl<A> Worker<A> {
+    pub fn new(core: u32) -> Self {
+        Worker {
+            core,
+            state: State::Dry,
+            frames: Vec::new(),
+            tasks: Vec::new(),
+            bottom: 0,
+            attempt: Attempt::Nothing,
+            victim: NONE,
+            arriving: Vec::new(),
+            loot: VecDeque::new(),
+            mail: Vec::new(),
+            walk: Walk::default(),
+            pace: Pace::default(),
+        }
+    }
+
+    /// How many tasks there are to be stolen.
+    pub fn ready(&self) -> usize {
+        self.tasks.len() - self.bottom + self.loot.len()
+    }
+
+    /// The oldest task that there is to be stolen.
+    pub fn oldest(&self) -> Option<TaskId> {
+        self.tasks.get(self.bottom).or(self.loot.front()).copied()
+    }
+
+    /// Takes that one.
+    pub fn take_oldest(&mut self) -> Option<TaskId> {
+        match self.tasks.get(self.bottom) {
+            Some(&task) => {
+                self.bottom += 1;
+                Some(task)
+            }
+            None => self.loot.pop_front(),
+        }
+    }
+
+    /// Takes the newest task off, unless it is stolen.
+    pub fn pop_newest(&mut self) -> bool {
+        let is_here = self.bottom < self.tasks.len();
+        if is_here {
+            self.tasks.pop();
+        }
+        is_here
+    }
+
+    /// Takes the newest task off, which is stolen.
+    pub fn pop_stolen(&mut self) {
+        self.tasks.pop();
+        self.bottom = self.tasks.len();
+    }
+}

@@ -1,0 +1,42 @@
+//! Programs to be simulated: [`Workload`].
+
+mod tree;
+mod uts;
+
+pub use tree::Tree;
+pub use uts::Uts;
+
+use crate::{Random, Time};
+
+/// What an activation of a task or function does next.
+#[derive(Clone, Debug)]
+pub enum Step<A> {
+    /// It computes for so long.
+    Work(Time),
+    /// It spawns a task, which any worker may run from now on.
+    Fork(A),
+    /// It calls a function, which is run first.
+    Call(A),
+    /// It waits for the newest task that it has spawned and not waited for.
+    Join,
+    /// It ends, when all tasks that it has spawned have ended. Once it has said this, it says
+    /// it again.
+    End,
+}
+
+/// A program that is generated step by step, while it is simulated.
+pub trait Workload: Sync {
+    /// An activation of a task or function, and how far it is.
+    type Activation: Clone;
+
+    /// The one with which the program begins.
+    fn root(&self) -> Self::Activation;
+
+    /// What an activation does next. What is random in that is not to depend on who runs
+    /// it, except for times.
+    fn next(
+        &self,
+        activation: &mut Self::Activation,
+        random: &mut Random,
+    ) -> Step<Self::Activation>;
+}

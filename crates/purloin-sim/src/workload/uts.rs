@@ -1,0 +1,113 @@
+//! The unbalanced trees of UTS: [`Uts`].
+
+use purloin_kernels::uts::{Stream, Tree};
+
+use super::{Step, Workload};
+use crate::{Random, Time};
+
+/// A tree of UTS, unfolded as it is run. Whoever counts it joins the halves of the children
+/// of each node, as the kernel `uts` does.
+///
+/// Source: Olivier et al., *UTS: an unbalanced tree search benchmark* (LCPC 2006).
+#[derive(Clone, Copy, Debug)]
+pub struct Uts {
+    /// The tree.
+    pub tree: &'static Tree,
+    /// What a node takes: about that of the hash from which it follows.
+    pub node: Time,
+}
+
+impl Uts {
+    /// This tree, with nodes that take 55 ns, as on a processor of the year 2024.
+    pub fn new(tree: &'static Tree) -> Uts {
+        Uts {
+            tree,
+            node: Time::from_nanoseconds(55),
+        }
+    }
+}
+
+/// How far a node is, or what is done with its children.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    stream: Stream,
+    depth: u32,
+    part: Part,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    /// The node itself, before its work and after.
+    New,
+    Counted,
+    /// Some of its children, from the first on; and how far these are.
+    Children {
+        first: u32,
+        count: u32,
+        step: u32,
+    },
+    Done,
+}
+
+impl Search {
+    fn children(self, first: u32, count: u32) -> Search {
+        Search {
+            part: Part::Children {
+                first,
+                count,
+                step: 0,
+            },
+            ..self
+        }
+    }
+}
+
+impl Workload for Uts {
+    type Activation = Search;
+
+    fn root(&self) -> Search {
+        Search {
+            stream: Stream::root(self.tree.seed),
+            depth: 0,
+            part: Part::New,
+        }
+    }
+
+    fn next(&self, search: &mut Search, _: &mut Random) -> Step<Search> {
+        let this = *search;
+        match &mut search.part {
+            Part::New => {
+                search.part = Part::Counted;
+                Step::Work(self.node)
+            }
+            Part::Counted => {
+                search.part = Part::Done;
+                match self.tree.children(&this.stream, this.depth) {
+                    0 => Step::End,
+                    count => Step::Call(this.children(0, count)),
+                }
+            }
+            &mut Part::Children {
+                first, count: 1, ..
+            } => {
+                search.part = Part::Done;
+                Step::Call(Search {
+                    stream: this.stream.child(first),
+                    depth: this.depth + 1,
+                    part: Part::New,
+                })
+            }
+            Part::Children { first, count, step } => {
+                *step += 1;
+                let half = *count / 2;
+                match step {
+                    1 => Step::Fork(this.children(*first + half, *count - half)),
+                    2 => Step::Call(this.children(*first, half)),
+                    3 => Step::Join,
+                    _ => Step::End,
+                }
+            }
+            Part::Done => Step::End,
+        }
+    }
+}
