@@ -24,8 +24,8 @@ const MOST_TRIALS: u64 = 10_000;
 /// Each cell is the mean of several trials with seeds of their own, with its 95 % confidence
 /// interval. A policy is named by what is not usual in it, joined by +:
 ///
-///   victims   random, near (same socket first), sets, sampling:K (the best of K); both is
-///             sampling:2+sets
+///   victims   random, near (same socket first; here, all cores share one), sets, sampling:K
+///             (the best of K); both is sampling:2+sets
 ///   amount    one, half, adaptive
 ///   way       direct (the thief takes it), ask, forward (whoever has nothing passes it on)
 ///   waiting   anything, leapfrog (only from the thief), spare (lends its core)

@@ -292,6 +292,7 @@ impl Owner {
     fn spawn_some(&mut self, depth: u32) {
         let base = self.stack.top();
         let mut promises: Vec<(Slot, Job)> = Vec::new();
+        let mut old: Vec<Slot> = Vec::new();
         for _ in 0..self.world.below(5) {
             let (slot, job) = self.push();
             promises.push((self.stack.promise(slot, 0), job));
@@ -315,7 +316,12 @@ impl Owner {
                 self.stack.let_go(slot);
             }
             assert!(!self.stack.has(promise));
+            old.push(promise);
         }
+        // In a slot that is used again there is another promise.
+        let (slot, job) = self.push();
+        promises.push((self.stack.promise(slot, 0), job));
+        assert!(old.iter().all(|&promise| !self.stack.has(promise)));
         // As at the end of a task.
         while self.stack.top() > base {
             let slot = self.stack.top() - 1;
