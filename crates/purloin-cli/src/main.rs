@@ -2,7 +2,9 @@
 
 mod bench;
 mod list;
+mod predict;
 mod profile;
+mod record;
 mod schedulers;
 mod sim;
 
@@ -30,6 +32,10 @@ enum Command {
     Bench(bench::Args),
     /// Say why a kernel is not faster: its work and span, and where the time goes
     Profile(profile::Args),
+    /// Record what a kernel does, to be simulated
+    Record(record::Args),
+    /// Say how fast a recorded program would be on more cores, and why it is not faster
+    Predict(predict::Args),
     /// Simulate work stealing on machines of any size, and compare policies
     Sim(sim::Args),
     /// Show the kernels with their inputs and the schedulers with their options
@@ -47,6 +53,8 @@ fn main() -> ExitCode {
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
             Command::Profile(args) => profile::run(&args),
+            Command::Record(args) => record::run(&args),
+            Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
             Command::List => print(&list::text()),
         },

@@ -45,7 +45,11 @@ impl Failure {
 ///
 /// If it cannot be written, but is there.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let written = std::io::stdout().write_all(text.as_bytes());
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let written = std::io::stdout().write_all(bytes);
     match written.and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Run(format!(
             "cannot write standard output: {error}"

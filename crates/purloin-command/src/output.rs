@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::{Failure, print};
+use crate::{Failure, print_bytes};
 
 /// Where the report goes.
 pub struct Destination(Place);
@@ -50,7 +50,7 @@ impl Destination {
         }
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(
-                "cannot write {}: {error}; give --json a file in a directory that you may write, or -",
+                "cannot write {}: {error}; choose a file in a directory that you may write, or -",
                 given.display()
             ))
         };
@@ -91,21 +91,28 @@ impl Destination {
         let mut text = serde_json::to_string_pretty(report)
             .map_err(|error| Failure::Run(format!("cannot make the report: {error}")))?;
         text.push('\n');
+        self.write_bytes(text.as_bytes())
+    }
+
+    /// Writes these bytes.
+    ///
+    /// # Errors
+    ///
+    /// If they cannot be written.
+    pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let named = |path: &Path| {
             let name = path.display().to_string();
             move |error: io::Error| Failure::Run(format!("cannot write {name}: {error}"))
         };
         match self.0 {
-            Place::StandardOutput => print(&text),
-            Place::Stream { path, mut file } => {
-                file.write_all(text.as_bytes()).map_err(named(&path))
-            }
+            Place::StandardOutput => print_bytes(bytes),
+            Place::Stream { path, mut file } => file.write_all(bytes).map_err(named(&path)),
             Place::File {
                 path,
                 partial,
                 mut file,
             } => file
-                .write_all(text.as_bytes())
+                .write_all(bytes)
                 .and_then(|()| file.sync_all())
                 .and_then(|()| fs::rename(&partial.0, &path))
                 .map_err(named(&path)),

@@ -26,9 +26,9 @@ mod time;
 mod workload;
 
 pub use engine::{Outcome, simulate};
-pub use machine::{Machine, Reach};
+pub use machine::{Machine, NoMachine, Reach};
 pub use policy::{Policy, Share, UnknownPolicy, Victims, Waiting, Way};
 pub use random::Random;
 pub use statistics::Estimate;
-pub use time::Time;
-pub use workload::{Step, Tree, Uts, Workload};
+pub use time::{NoTime, Time};
+pub use workload::{Recorded, Step, TooLong, Tree, Uts, Workload};

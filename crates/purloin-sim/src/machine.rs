@@ -1,5 +1,9 @@
 //! What a machine looks like: [`Machine`].
 
+use std::fmt;
+
+use serde::Deserialize;
+
 use crate::{Random, Time};
 
 /// What it takes to reach another core.
@@ -13,21 +17,65 @@ pub struct Reach {
     pub message: Time,
 }
 
+impl Reach {
+    /// One where a look and a message take half as long as a steal.
+    fn of_steal(steal: Time) -> Reach {
+        Reach {
+            steal,
+            sample: steal.scaled(0.5),
+            message: steal.scaled(0.5),
+        }
+    }
+}
+
 /// A machine: nodes of sockets of cores.
+///
+/// It is written as TOML:
+///
+/// ```
+/// use purloin_sim::Machine;
+///
+/// let machine = Machine::from_toml(r#"
+///     nodes = 32
+///     sockets = 2        # of a node
+///     cores = 12         # of a socket
+///
+///     [socket]           # from core to core of a socket
+///     steal = "150ns"    # a steal, in vain or not
+///     sample = "60ns"    # a look at what there is to steal
+///     message = "60ns"   # until a message arrives
+///
+///     [node]             # from socket to socket of a node
+///     steal = "400ns"
+///     sample = "150ns"
+///     message = "150ns"
+///
+///     [network]          # from node to node
+///     steal = "6us"
+///     sample = "2us"
+///     message = "2us"
+/// "#)?;
+/// assert_eq!(machine.size(), 768);
+/// # Ok::<(), purloin_sim::NoMachine>(())
+/// ```
+///
+/// `node` may be left out if there is one socket, and `network` if there is one node. With
+/// `random = true`, times are means of exponential distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
-    /// How many nodes there are.
-    pub nodes: u32,
-    /// How many sockets a node has.
-    pub sockets: u32,
-    /// How many cores a socket has.
-    pub cores: u32,
+    size: u32,
+    /// How many cores a node has, and a socket.
+    node: u32,
+    socket: u32,
     /// From core to core of a socket, from socket to socket of a node, from node to node.
-    pub reaches: [Reach; 3],
+    reaches: [Reach; 3],
     /// Whether these times are means of exponential distributions, as if cores stole at
     /// times that are independent of one another; otherwise they are always the same.
-    pub is_random: bool,
+    is_random: bool,
 }
+
+/// The most cores of a machine.
+const MOST: u32 = 1 << 24;
 
 impl Machine {
     /// The one of the paper's model: cores that are all equally far from one another.
@@ -36,43 +84,296 @@ impl Machine {
     ///
     /// Source: Wool, section 4.
     pub fn wool(cores: u32) -> Machine {
-        let steal = Time::from_nanoseconds(1000);
-        let reach = Reach {
-            steal,
-            sample: steal.scaled(0.5),
-            message: steal.scaled(0.5),
-        };
+        Machine::flat(cores, Reach::of_steal(Time::from_nanoseconds(1000)), true)
+    }
+
+    /// Cores that share a cache: a steal takes 200 ns, a look or a message 100 ns.
+    pub fn shared_memory(cores: u32) -> Machine {
+        Machine::flat(cores, Reach::of_steal(Time::from_nanoseconds(200)), false)
+    }
+
+    /// One on which steals cost nothing: whoever has nothing to do finds a task at once, if there
+    /// is one anywhere.
+    ///
+    /// Of a policy, only how much is stolen and what a blocked worker does make a difference
+    /// there.
+    pub fn ideal(cores: u32) -> Machine {
+        Machine::flat(cores, Reach::of_steal(Time::ZERO), false)
+    }
+
+    /// The same cores, all as near as if they shared a socket.
+    pub fn all_near(&self) -> Machine {
+        Machine::flat(self.size, self.reaches[0], self.is_random)
+    }
+
+    fn flat(cores: u32, reach: Reach, is_random: bool) -> Machine {
+        assert!((1..=MOST).contains(&cores), "{cores} cores");
         Machine {
-            nodes: 1,
-            sockets: 1,
-            cores,
+            size: cores,
+            node: cores,
+            socket: cores,
             reaches: [reach; 3],
-            is_random: true,
+            is_random,
+        }
+    }
+
+    /// So many nodes of so many sockets of so many cores. The reaches are those within a socket,
+    /// a node, and the machine; if they are random, they are means of exponential
+    /// distributions.
+    ///
+    /// # Panics
+    ///
+    /// If there is no core, or there are more than 16,777,216; if a steal or a message takes no
+    /// time.
+    pub fn new(
+        nodes: u32,
+        sockets: u32,
+        cores: u32,
+        reaches: [Reach; 3],
+        is_random: bool,
+    ) -> Machine {
+        let takes_time = |reach: &Reach| reach.steal.min(reach.message) > Time::ZERO;
+        // Or thieves would ask in vain for ever, at the same time.
+        assert!(reaches.iter().all(takes_time), "{reaches:?}");
+        let size = u64::from(nodes) * u64::from(sockets) * u64::from(cores);
+        assert!((1..=u64::from(MOST)).contains(&size), "{size} cores");
+        Machine {
+            size: size as u32,
+            node: sockets * cores,
+            socket: cores,
+            reaches,
+            is_random,
+        }
+    }
+
+    /// Reads one that is written as TOML.
+    ///
+    /// # Errors
+    ///
+    /// If the text is no machine: in one line, what is wrong with it.
+    pub fn from_toml(text: &str) -> Result<Machine, NoMachine> {
+        let written: Written = toml::from_str(text).map_err(|error| {
+            let place = error.span().map(|span| {
+                let line = text[..span.start].matches('\n').count() + 1;
+                format!("line {line}: ")
+            });
+            let message = error.message().replace('\n', " ");
+            NoMachine(format!("{}{message}", place.unwrap_or_default()))
+        })?;
+        written.machine()
+    }
+
+    /// The same kind of machine with so many cores: a part of this one, or one with more nodes.
+    ///
+    /// # Panics
+    ///
+    /// As [`new`](Machine::new).
+    pub fn with_size(&self, size: u32) -> Machine {
+        assert!((1..=MOST).contains(&size), "{size} cores");
+        Machine {
+            size,
+            ..self.clone()
         }
     }
 
     /// How many cores there are in all.
     pub fn size(&self) -> u32 {
-        self.nodes * self.sockets * self.cores
+        self.size
+    }
+
+    /// Whether steals cost nothing.
+    pub(crate) fn is_ideal(&self) -> bool {
+        self.reaches[0].steal == Time::ZERO
+    }
+
+    /// The first core of a core's socket and how many this has, and the same of its node.
+    pub(crate) fn neighbours(&self, core: u32) -> [(u32, u32); 2] {
+        [self.socket, self.node].map(|group| {
+            let first = core / group * group;
+            (first, group.min(self.size - first))
+        })
     }
 
     /// What it takes to reach one core from another.
-    pub fn reach(&self, from: u32, to: u32) -> &Reach {
-        let socket = |core| core / self.cores;
-        let node = |core| socket(core) / self.sockets;
+    pub(crate) fn reach(&self, from: u32, to: u32) -> &Reach {
         let distance = match () {
-            () if socket(from) == socket(to) => 0,
-            () if node(from) == node(to) => 1,
+            () if from / self.socket == to / self.socket => 0,
+            () if from / self.node == to / self.node => 1,
             () => 2,
         };
         &self.reaches[distance]
     }
 
+    /// What an attempt to steal from any core takes on average, in picoseconds.
+    pub(crate) fn mean_steal(&self) -> f64 {
+        let [(_, socket), (_, node)] = self.neighbours(0);
+        let counts = [socket - 1, node - socket, self.size - node];
+        let times = self.reaches.map(|reach| reach.steal.picoseconds() as f64);
+        let sum: f64 = (0..3).map(|i| f64::from(counts[i]) * times[i]).sum();
+        sum / f64::from(self.size - 1).max(1.0)
+    }
+
     /// How long something takes now that takes so long on average.
     pub(crate) fn draw(&self, mean: Time, random: &mut Random) -> Time {
         match self.is_random {
-            true => random.exponential(mean),
+            true => mean.scaled(random.exponential()),
             false => mean,
+        }
+    }
+}
+
+/// What a text says that is no machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoMachine(String);
+
+impl fmt::Display for NoMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoMachine {}
+
+/// A machine as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default = "one")]
+    nodes: u32,
+    #[serde(default = "one")]
+    sockets: u32,
+    cores: u32,
+    #[serde(default)]
+    random: bool,
+    socket: WrittenReach,
+    node: Option<WrittenReach>,
+    network: Option<WrittenReach>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenReach {
+    steal: String,
+    sample: String,
+    message: String,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Written {
+    fn machine(self) -> Result<Machine, NoMachine> {
+        let size = [self.nodes, self.sockets, self.cores];
+        let size = size.iter().map(|&count| u64::from(count)).product::<u64>();
+        if !(1..=u64::from(MOST)).contains(&size) {
+            return Err(NoMachine(format!(
+                "nodes x sockets x cores is {size}; it may be from 1 to {MOST}"
+            )));
+        }
+        let needed = |reach: &Option<_>, name: &str, count: u32| match reach {
+            None if count > 1 => Err(NoMachine(format!(
+                "[{name}] is missing: what it takes to reach another {name}'s cores"
+            ))),
+            _ => Ok(()),
+        };
+        needed(&self.node, "node", self.sockets)?;
+        needed(&self.network, "network", self.nodes)?;
+        let socket = self.socket.reach("socket")?;
+        let node = match self.node {
+            Some(node) => node.reach("node")?,
+            None => socket,
+        };
+        let network = match self.network {
+            Some(network) => network.reach("network")?,
+            None => node,
+        };
+        let reaches = [socket, node, network];
+        let (nodes, sockets, cores) = (self.nodes, self.sockets, self.cores);
+        Ok(Machine::new(nodes, sockets, cores, reaches, self.random))
+    }
+}
+
+impl WrittenReach {
+    fn reach(&self, name: &str) -> Result<Reach, NoMachine> {
+        let time = |field: &str, text: &str| {
+            let time = text.parse::<Time>();
+            time.map_err(|error| NoMachine(format!("[{name}] {field}: {error}")))
+        };
+        let reach = Reach {
+            steal: time("steal", &self.steal)?,
+            sample: time("sample", &self.sample)?,
+            message: time("message", &self.message)?,
+        };
+        for (field, time) in [("steal", reach.steal), ("message", reach.message)] {
+            // Or thieves would ask in vain for ever, at the same time.
+            if time == Time::ZERO {
+                return Err(NoMachine(format!("[{name}] {field}: it takes some time")));
+            }
+        }
+        Ok(reach)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = r#"
+cores = 4
+[socket]
+steal = "100ns"
+sample = "50ns"
+message = "50ns"
+"#;
+
+    #[test]
+    fn cores_are_near_and_far() {
+        let mut machine = Machine::from_toml(SMALL).unwrap();
+        let [near, mut middle, mut far] = machine.reaches;
+        (middle.steal, far.steal) = (Time::from_nanoseconds(2), Time::from_nanoseconds(3));
+        machine = Machine::new(3, 2, 4, [near, middle, far], false);
+        for (core, reach) in [(0, near), (3, near), (4, middle), (7, middle), (8, far)] {
+            assert_eq!(machine.reach(2, core), &reach);
+            assert_eq!(machine.reach(core, 2), &reach);
+        }
+        assert_eq!(machine.neighbours(13), [(12, 4), (8, 8)]);
+        assert_eq!(machine.with_size(14).neighbours(13), [(12, 2), (8, 6)]);
+        assert_eq!(machine.with_size(100).size(), 100);
+    }
+
+    #[test]
+    fn what_is_no_machine_is_told_in_one_line() {
+        let replaced = |a: &str, b: &str| SMALL.replace(a, b);
+        for (text, why) in [
+            (replaced("cores = 4", "cores = 0"), "from 1 to"),
+            (replaced("cores = 4", "cores = -1"), "line 2"),
+            (replaced("cores = 4", ""), "cores"),
+            (
+                replaced("cores = 4", "cores = 4\nnodes = 5000000"),
+                "from 1 to",
+            ),
+            (
+                replaced("cores = 4", "cores = 4\nsockets = 2"),
+                "[node] is missing",
+            ),
+            (
+                replaced("cores = 4", "cores = 4\nnodes = 2"),
+                "[network] is missing",
+            ),
+            (replaced("cores = 4", "cores = 4\ncolour = 2"), "colour"),
+            (
+                replaced("100ns", "-100ns"),
+                "[socket] steal: \"-100ns\" is no time: it is negative",
+            ),
+            (replaced("100ns", "0ns"), "some time"),
+            (replaced("100ns", "100"), "unit"),
+            (replaced("[socket]", "[sockt]"), "sockt"),
+            (replaced("=", ":"), "line 2"),
+        ] {
+            let error = Machine::from_toml(&text).unwrap_err().to_string();
+            assert!(error.contains(why), "{text}: {error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
         }
     }
 }

@@ -156,6 +156,20 @@ impl Policy {
         Ok(())
     }
 
+    /// What is left of it on [`Machine::ideal`](crate::Machine::ideal), where a thief need not
+    /// look for a victim.
+    pub(crate) fn on_ideal_machine(self) -> Policy {
+        let waiting = match self.waiting {
+            Waiting::Leapfrog => Waiting::Anything,
+            waiting => waiting,
+        };
+        Policy {
+            share: self.share,
+            waiting,
+            ..Policy::default()
+        }
+    }
+
     /// Whether its parts go together.
     fn check(&self, text: &str) -> Result<(), UnknownPolicy> {
         let refuse = |why: &str| Err(UnknownPolicy(format!("{text}: {why}")));

@@ -39,6 +39,7 @@
 //! - [`Pool`] has the threads; [`Pool::builder`] has the options.
 //! - [`profile()`] says why a program is not faster: its work and span, and
 //!   where the workers' time goes.
+//! - [`record()`] writes down what a program does, to be simulated on other machines.
 //! - [`Stats`] says what the workers have done, [`Counted`] how many tasks a
 //!   program has.
 //! - [`ReturnBarrier`] is the scheduler that a pool has unless it is given
@@ -63,6 +64,7 @@ mod future;
 mod loops;
 mod pool;
 mod profile;
+mod record;
 mod scheduler;
 mod stats;
 mod sync;
@@ -77,6 +79,7 @@ pub use loops::{
 };
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
+pub use record::{Mark, Recording, RecordingError, Strand, record};
 pub use scheduler::{
     Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Stealing, Token,
     TwoFields,

@@ -76,14 +76,14 @@ pub struct Args {
     json: Option<PathBuf>,
 }
 
-fn parse_nodes(text: &str) -> Result<u32, String> {
+pub fn parse_nodes(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(nodes) if (1..=MOST_NODES).contains(&nodes) => Ok(nodes),
         _ => Err(format!("a number of cores is from 1 to {MOST_NODES}")),
     }
 }
 
-fn parse_policy(text: &str) -> Result<Policy, String> {
+pub fn parse_policy(text: &str) -> Result<Policy, String> {
     text.parse::<Policy>().map_err(|error| error.to_string())
 }
 

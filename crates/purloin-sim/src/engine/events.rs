@@ -53,6 +53,11 @@ impl Events {
         self.entries
     }
 
+    /// When the next is to happen.
+    pub fn first(&self) -> Option<Time> {
+        self.heap.first().map(|entry| entry.time)
+    }
+
     /// This is to happen to a worker at that time.
     pub fn add(&mut self, time: Time, worker: u32, event: Event) {
         let entry = Entry {

@@ -3,11 +3,13 @@
 //! A worker has a stack of activations, as a thread has, and a direct task stack. It runs
 //! from one event to the next without taking time, until it computes, or has nothing to run.
 //! Then an event says when that ends. So there is one event for each stretch of work, and one
-//! or two for each attempt to steal; nothing is done at times at which nothing happens.
+//! or two for each attempt to steal; nothing is done at times at which nothing happens. Thieves
+//! that turn to anyone are simulated together: `crowd.rs`.
 //!
 //! Everything follows from the seed: events at the same time are in the order in which they
 //! were foreseen, times are integers, and random numbers are drawn in the order of events.
 
+mod crowd;
 mod events;
 mod steal;
 mod tasks;
@@ -16,6 +18,7 @@ mod tests;
 mod victims;
 mod worker;
 
+use self::crowd::Crowd;
 use self::events::{Event, Events};
 use self::tasks::{Task, TaskId, Tasks};
 use self::worker::{Attempt, Frame, NONE, State, Worker};
@@ -75,6 +78,10 @@ pub fn simulate<W: Workload>(
     policy: Policy,
     seed: u64,
 ) -> Outcome {
+    let policy = match machine.is_ideal() {
+        true => policy.on_ideal_machine(),
+        false => policy,
+    };
     let mut simulation = Simulation::new(workload, machine, policy, seed);
     simulation.run();
     simulation.outcome
@@ -87,6 +94,7 @@ struct Simulation<'s, W: Workload> {
     random: Random,
     now: Time,
     events: Events,
+    crowd: Crowd,
     /// One for each core, then spare ones.
     workers: Vec<Worker<W::Activation>>,
     tasks: Tasks<W::Activation>,
@@ -128,6 +136,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             random: Random::new(seed),
             now: Time::ZERO,
             events: Events::default(),
+            crowd: Crowd::new(machine, policy),
             workers: (0..cores).map(Worker::new).collect(),
             tasks: Tasks::new(),
             spares,
@@ -149,13 +158,26 @@ impl<'s, W: Workload> Simulation<'s, W> {
             self.seek(worker);
         }
         while !self.is_over {
-            let next = self.events.next();
-            let (time, worker, event) = next.expect("somebody works or seeks work");
-            self.now = time;
-            self.happen(worker, event);
+            let raid = self.crowd.next(self.now, &mut self.random);
+            match (raid, self.events.first()) {
+                (Some(raid), first) if first.is_none_or(|first| raid < first) => {
+                    self.now = raid;
+                    self.outcome.events += 1;
+                    self.raid();
+                }
+                _ => {
+                    let next = self.events.next();
+                    let (time, worker, event) = next.expect("somebody works or seeks work");
+                    self.now = time;
+                    self.happen(worker, event);
+                }
+            }
         }
         self.outcome.time = self.now;
-        self.outcome.events = self.events.count();
+        if self.crowd.is_open {
+            self.outcome.attempts += self.crowd.attempts(self.now, self.outcome.steals);
+        }
+        self.outcome.events += self.events.count();
     }
 
     fn happen(&mut self, worker: u32, event: Event) {
@@ -208,6 +230,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     });
                     self.workers[place].tasks.push(task);
                     self.outcome.tasks += 1;
+                    self.note(worker);
                 }
                 Step::Call(activation) => {
                     let level = frame.level;
@@ -243,6 +266,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
                 return false;
             };
             if this.pop_newest() {
+                self.note(worker);
                 let (activation, level) = self.start(worker, newest);
                 self.joined(worker, newest);
                 self.call(worker, activation, TaskId::NONE, level);
@@ -283,6 +307,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
         let task = self.tasks.get_mut(frame.task);
         task.is_done = true;
         let owner = task.owner;
+        if self.crowd.is_open {
+            return self.leave_crowd(owner);
+        }
         if self.workers[owner as usize].state != State::Busy {
             let reach = self.reach(worker, owner).message;
             let delay = self.machine.draw(reach, &mut self.random);
@@ -298,6 +325,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
     /// A worker has nothing to run.
     fn run_dry(&mut self, worker: u32) {
         if let Some(task) = self.worker(worker).loot.pop_back() {
+            self.note(worker);
             let (activation, level) = self.start(worker, task);
             self.call(worker, activation, task, level);
             return self.proceed(worker);
@@ -325,6 +353,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             Attempt::Nothing | Attempt::Asking { .. } => true,
             // It is at it, and will notice afterwards.
             Attempt::Sampling { .. } | Attempt::Reaching => self.policy.residual > 0,
+            Attempt::Crowd => unreachable!("nobody is woken there"),
         };
         if this.state == State::Dry && is_free && self.can_join(worker) {
             self.proceed(worker);

@@ -33,6 +33,9 @@ impl<W: Workload> Simulation<'_, W> {
         if self.machine.size() == 1 {
             return;
         }
+        if self.crowd.is_open {
+            return self.join_crowd(worker);
+        }
         if let Some(victim) = self.victim_of_leap(worker) {
             return self.reach_out(worker, victim);
         }
@@ -174,7 +177,7 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// Takes tasks of a victim, if it has some.
-    fn take(&mut self, thief: u32, victim: u32) -> bool {
+    pub fn take(&mut self, thief: u32, victim: u32) -> bool {
         let ready = self.workers[victim as usize].ready();
         if ready == 0 {
             self.failed(thief);
@@ -189,6 +192,7 @@ impl<W: Workload> Simulation<'_, W> {
             self.tasks.get_mut(task).thief = thief;
             self.worker(thief).arriving.push(task);
         }
+        self.note(victim);
         self.outcome.steals += 1;
         self.outcome.stolen += count as u64;
         self.worker(thief).walk.failures = 0;
@@ -213,12 +217,13 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// An attempt is over, with loot or without.
-    fn attempted(&mut self, worker: u32) {
+    pub fn attempted(&mut self, worker: u32) {
         let arrived = std::mem::take(&mut self.worker(worker).arriving);
         if self.worker(worker).state == State::Parked {
             return self.pass_on(worker, arrived);
         }
         self.worker(worker).loot.extend(arrived);
+        self.note(worker);
         match self.workers[worker as usize].state {
             State::Dry if self.can_join(worker) => self.proceed(worker),
             State::Dry => self.run_dry(worker),

@@ -36,20 +36,19 @@ impl<W: Workload> Simulation<'_, W> {
 
     fn near(&mut self, worker: u32) -> u32 {
         let core = self.workers[worker as usize].core;
-        let socket = self.machine.cores;
-        let node = socket * self.machine.sockets;
+        let [socket, node] = self.machine.neighbours(core);
         let all = self.machine.size();
         let walk = &mut self.worker(worker).walk;
         if walk.near > 0 {
             walk.near -= 1;
-            return self.any_of(worker, core / socket * socket, socket);
+            return self.any_of(worker, socket.0, socket.1);
         }
-        walk.near = socket - 1;
+        walk.near = socket.1 - 1;
         if walk.middle > 0 {
             walk.middle -= 1;
-            return self.any_of(worker, core / node * node, node);
+            return self.any_of(worker, node.0, node.1);
         }
-        walk.middle = if node > socket { node - 1 } else { 0 };
+        walk.middle = if node.1 > socket.1 { node.1 - 1 } else { 0 };
         self.any_of(worker, 0, all)
     }
 

@@ -42,6 +42,8 @@ pub enum Attempt {
     Sampling { left: u32, best: u32, level: u32 },
     /// It reaches for this worker's tasks.
     Reaching,
+    /// It tries again and again, with all others.
+    Crowd,
     /// It has asked, and so many others may still be asked.
     Asking { left: u32 },
 }

@@ -1,8 +1,10 @@
 //! Programs to be simulated: [`Workload`].
 
+mod recorded;
 mod tree;
 mod uts;
 
+pub use recorded::{Recorded, TooLong};
 pub use tree::Tree;
 pub use uts::Uts;
 

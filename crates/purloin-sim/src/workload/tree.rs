@@ -51,7 +51,7 @@ impl Workload for Tree {
     fn next(&self, node: &mut Node, random: &mut Random) -> Step<Node> {
         node.step += 1;
         match (node.levels, node.step) {
-            (0, 1) if self.is_random => Step::Work(random.exponential(self.leaf)),
+            (0, 1) if self.is_random => Step::Work(self.leaf.scaled(random.exponential())),
             (0, 1) => Step::Work(self.leaf),
             (0, _) => Step::End,
             (levels, 1) => Step::Fork(Node::new(levels - 1)),

@@ -22,17 +22,19 @@
 //! Source: Wool, sections 5.1 to 5.3.
 
 mod recorder;
+mod serial;
 mod sink;
 mod span;
 
 use std::time::{Duration, Instant};
 
-use self::recorder::Recorder;
-use self::sink::{Sink, Strands};
-use self::span::Evaluator;
+pub(crate) use self::serial::{Serially, run_strands};
+use self::serial::{is_enough, median};
+pub(crate) use self::sink::Receiver;
+pub(crate) use self::span::{Evaluator, Event};
 use crate::pool::{Builder, Error, Pool};
-use crate::scheduler::{ReturnBarrier, Scheduler, Serial};
-use crate::stats::clock::{nanoseconds_per_tick, ticks};
+use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::stats::clock::nanoseconds_per_tick;
 use crate::stats::{Stats, Times};
 use crate::worker::Worker;
 
@@ -125,28 +127,34 @@ impl<S: Scheduler> Profiler<S> {
         let cost = self.stealing_cost;
         let pool = self.pool.timed(true).build()?;
         let serial = Serially::run(&pool, program);
-        let size = measure_size(&pool, program, serial.shortest, cost);
+        let cost_in_ticks = cost.as_nanos() as f64 / nanoseconds_per_tick();
+        let receiver = Receiver::Size(Evaluator::new([0.0, cost_in_ticks]));
+        let measured = run_strands(&pool, program, serial.shortest, receiver);
+        let Receiver::Size(evaluator) = measured.receiver else {
+            unreachable!("it stays what it is");
+        };
+        let (size, tasks) = evaluator.result();
         let parallel = InParallel::run(&pool, program);
         let tick = nanoseconds_per_tick() * 1e-9;
         let span = |index: usize, cost| {
-            let span = size.size.spans[index];
+            let span = size.spans[index];
             Span {
                 cost,
                 span: span * tick,
                 // The shortest time of all may be less than a step of the clock.
                 parallelism: match span > 0.0 {
-                    true => size.size.work / span,
+                    true => size.work / span,
                     false => 1.0,
                 },
             }
         };
         Ok(Profile {
             workers: pool.workers(),
-            tasks: size.tasks,
-            work: size.size.work * tick,
+            tasks,
+            work: size.work * tick,
             ideal: span(0, Duration::ZERO),
             burdened: span(1, cost),
-            is_filtered: size.is_filtered,
+            is_filtered: measured.is_filtered,
             serial: serial.median,
             serial_runs: serial.runs,
             parallel: parallel.median,
@@ -247,114 +255,6 @@ impl Profile {
         let (parallelism, workers) = (self.ideal.parallelism, workers as f64);
         let low = 1.0 / (1.0 / parallelism + 1.0 / workers);
         (low, parallelism.min(workers))
-    }
-}
-
-/// How long one kind of run goes on, at least: short runs are repeated.
-const LONG_ENOUGH: Duration = Duration::from_millis(100);
-const LEAST_RUNS: usize = 3;
-const MOST_RUNS: usize = 2000;
-
-/// Whether that was enough.
-fn is_enough(runs: usize, total: Duration) -> bool {
-    runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-/// The serial elision, run repeatedly.
-struct Serially {
-    median: Duration,
-    /// In ticks.
-    shortest: f64,
-    runs: usize,
-}
-
-impl Serially {
-    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
-        let (mut times, mut shortest) = (Vec::new(), u64::MAX);
-        while !is_enough(times.len(), times.iter().sum()) {
-            program.prepare();
-            // In the pool, for the sake of the stack.
-            let (time, ticks) = pool.run(|_| {
-                let (start, first) = (Instant::now(), ticks());
-                program.run(Serial);
-                (start.elapsed(), ticks() - first)
-            });
-            times.push(time);
-            shortest = shortest.min(ticks);
-        }
-        Serially {
-            shortest: shortest as f64,
-            runs: times.len(),
-            median: median(times),
-        }
-    }
-}
-
-/// The program's work and spans, in ticks.
-struct Measured {
-    size: span::Size,
-    tasks: u64,
-    is_filtered: bool,
-}
-
-/// For how long recorded runs are repeated.
-const RECORDING: Duration = Duration::from_secs(2);
-const MOST_RECORDED: usize = 20;
-
-fn measure_size<S: Scheduler, P: Program>(
-    pool: &Pool<S>,
-    program: &mut P,
-    serial: f64,
-    cost: Duration,
-) -> Measured {
-    let cost = cost.as_nanos() as f64 / nanoseconds_per_tick();
-    let evaluator = || Evaluator::new([0.0, cost]);
-    let mut record = |sink: Sink| {
-        program.prepare();
-        pool.run(|_| Recorder::new(sink).record(|w| program.run(w)))
-    };
-    let mut strands = Strands::default();
-    let start = Instant::now();
-    for runs in 1.. {
-        strands.begin_run();
-        let Sink::Keep(kept) = record(Sink::Keep(strands)) else {
-            unreachable!("a sink stays what it is");
-        };
-        strands = kept;
-        let enough = start.elapsed() >= RECORDING || runs >= MOST_RECORDED;
-        if !strands.end_run() || enough && runs >= LEAST_RUNS {
-            break;
-        }
-    }
-    let correction = strands.correction(recorder::reading(), serial);
-    if let Some(evaluator) = strands.evaluate(evaluator(), correction) {
-        let (size, tasks) = evaluator.result();
-        return Measured {
-            size,
-            tasks,
-            is_filtered: true,
-        };
-    }
-    drop(strands);
-    let evaluator = evaluator();
-    let sink = Sink::Evaluate {
-        evaluator,
-        correction,
-        is_first: true,
-    };
-    let Sink::Evaluate { evaluator, .. } = record(sink) else {
-        unreachable!("a sink stays what it is");
-    };
-    let (size, tasks) = evaluator.result();
-    Measured {
-        size,
-        tasks,
-        is_filtered: false,
     }
 }
 

@@ -1,20 +1,45 @@
 //! What becomes of the strands of a recorded run.
 
 use super::span::{Evaluator, Event};
+use crate::record::Scribe;
 
-/// The most strands that are kept: 310 MB.
-const MOST_KEPT: usize = 26 << 20;
+/// The most strands that are kept: 503 MB.
+const MOST_KEPT: usize = 40 << 20;
 
 /// Where strands go.
 pub(super) enum Sink {
     /// They are kept.
     Keep(Strands),
-    /// They are evaluated at once.
-    Evaluate {
-        evaluator: Evaluator,
+    /// They are handed on at once.
+    PassOn {
+        receiver: Receiver,
         correction: Correction,
         is_first: bool,
     },
+}
+
+/// What becomes of them in the end.
+pub(crate) enum Receiver {
+    /// They are added up.
+    Size(Evaluator),
+    /// They are written down.
+    Tape(Scribe),
+}
+
+impl Receiver {
+    fn got(&mut self, number: u32) {
+        match self {
+            Receiver::Size(evaluator) => evaluator.got(number),
+            Receiver::Tape(scribe) => scribe.got(number),
+        }
+    }
+
+    fn event(&mut self, event: Event, ticks: f64) {
+        match self {
+            Receiver::Size(evaluator) => evaluator.event(event, ticks),
+            Receiver::Tape(scribe) => scribe.event(event, ticks),
+        }
+    }
 }
 
 impl Sink {
@@ -26,7 +51,7 @@ impl Sink {
                     strands.got.push(number);
                 }
             }
-            Sink::Evaluate { evaluator, .. } => evaluator.got(number),
+            Sink::PassOn { receiver, .. } => receiver.got(number),
         }
     }
 
@@ -34,13 +59,13 @@ impl Sink {
     pub(super) fn take(&mut self, event: Event, strand: f64) {
         match self {
             Sink::Keep(strands) => strands.take(event, strand),
-            Sink::Evaluate {
-                evaluator,
+            Sink::PassOn {
+                receiver,
                 correction,
                 is_first,
             } => {
                 let is_first = std::mem::replace(is_first, false);
-                evaluator.event(event, correction.apply(is_first, event, strand));
+                receiver.event(event, correction.apply(is_first, event, strand));
             }
         }
     }
@@ -247,25 +272,22 @@ impl Strands {
         }
     }
 
-    /// Evaluates what was kept, if it is complete.
-    pub(super) fn evaluate(
-        &self,
-        mut evaluator: Evaluator,
-        correction: Correction,
-    ) -> Option<Evaluator> {
-        if self.is_incomplete {
-            return None;
-        }
+    /// Whether all of them are kept.
+    pub(super) fn is_complete(&self) -> bool {
+        !self.is_incomplete
+    }
+
+    /// Hands all of them on.
+    pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
         let mut got = self.got.iter();
         for (place, strand) in self.strands.iter().enumerate() {
             if strand.event == Event::Got
                 && let Some(&number) = got.next()
             {
-                evaluator.got(number);
+                receiver.got(number);
             }
             let ticks = correction.apply(place == 0, strand.event, strand.shortest.into());
-            evaluator.event(strand.event, ticks);
+            receiver.event(strand.event, ticks);
         }
-        Some(evaluator)
     }
 }

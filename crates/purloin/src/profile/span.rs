@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 /// What ends a strand: a stretch of the program without parallelism in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// A join begins, with its first closure.
     Join,
     /// The first closure of a join ends, the second begins.
@@ -31,11 +31,11 @@ pub(super) enum Event {
 }
 
 /// How many costs of stealing are looked at side by side.
-pub(super) const COSTS: usize = 2;
+pub(crate) const COSTS: usize = 2;
 
 /// Work and spans, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Size {
+pub(crate) struct Size {
     pub work: f64,
     /// For each cost of stealing.
     pub spans: [f64; COSTS],
@@ -71,7 +71,7 @@ impl AddAssign<Size> for Size {
 /// frame those made later count as got with it.
 ///
 /// Source: Wool, section 5.1 (Table 1).
-pub(super) struct Evaluator {
+pub(crate) struct Evaluator {
     costs: [f64; COSTS],
     /// What goes on now, from its beginning.
     current: Size,
@@ -102,7 +102,7 @@ struct Child {
 
 impl Evaluator {
     /// With costs of stealing in ticks.
-    pub(super) fn new(costs: [f64; COSTS]) -> Evaluator {
+    pub(crate) fn new(costs: [f64; COSTS]) -> Evaluator {
         Evaluator {
             costs,
             current: Size::default(),
@@ -117,7 +117,7 @@ impl Evaluator {
     }
 
     /// A strand of so many ticks, which this event has ended.
-    pub(super) fn event(&mut self, event: Event, strand: f64) {
+    pub(crate) fn event(&mut self, event: Event, strand: f64) {
         self.current += strand;
         match event {
             Event::Join => {
@@ -169,12 +169,12 @@ impl Evaluator {
     }
 
     /// The next [`Event::Got`] is of this future.
-    pub(super) fn got(&mut self, number: u32) {
+    pub(crate) fn got(&mut self, number: u32) {
         self.got = number;
     }
 
     /// The size of the program, and how many tasks it has.
-    pub(super) fn result(&self) -> (Size, u64) {
+    pub(crate) fn result(&self) -> (Size, u64) {
         (self.current, self.tasks)
     }
 

@@ -1,0 +1,165 @@
+//! What is predicted: [`Report`].
+
+use std::fmt::Write;
+
+use purloin::Recording;
+use purloin_command::format::{grouped, time};
+use purloin_sim::{Estimate, Outcome, Policy};
+use serde::Serialize;
+
+/// All predictions for a program.
+#[derive(Serialize)]
+pub struct Report {
+    pub program: String,
+    pub policy: String,
+    pub tasks: u64,
+    pub work_seconds: f64,
+    pub span_seconds: f64,
+    pub predictions: Vec<Prediction>,
+}
+
+/// How a program does on so many cores.
+#[derive(Serialize)]
+pub struct Prediction {
+    pub cores: u32,
+    pub seconds: f64,
+    /// Work divided by that.
+    pub speed_up: f64,
+    /// Between these a greedy scheduler is, whose steals cost nothing.
+    pub least_speed_up: f64,
+    pub most_speed_up: f64,
+    pub steals: f64,
+    pub steal_attempts: f64,
+    /// The share of the cores' time in which they do not work.
+    pub idle: f64,
+    pub limit: Limit,
+}
+
+/// Why a program is not faster.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// It is as fast as so many cores can be, within a tenth.
+    Cores,
+    /// Its longest chain of strands.
+    Span,
+    /// Not all cores have work at all times, even if steals cost nothing.
+    Imbalance,
+    /// What steals cost, even if all cores were near.
+    StealCost,
+    /// What it takes to reach cores that are far away.
+    Latency,
+}
+
+impl Limit {
+    fn text(self) -> &'static str {
+        match self {
+            Limit::Cores => "-",
+            Limit::Span => "span",
+            Limit::Imbalance => "imbalance",
+            Limit::StealCost => "steal cost",
+            Limit::Latency => "latency",
+        }
+    }
+}
+
+impl Prediction {
+    /// `free` is what happens if steals cost nothing, `close` if all cores are near.
+    pub fn new(
+        cores: u32,
+        recording: &Recording,
+        outcomes: &[Outcome],
+        free: &Outcome,
+        close: &Outcome,
+    ) -> Prediction {
+        let mean = |value: &dyn Fn(&Outcome) -> f64| {
+            let values: Vec<_> = outcomes.iter().map(value).collect();
+            Estimate::new(&values).mean
+        };
+        let work = recording.work().as_secs_f64();
+        let span = recording.span().as_secs_f64();
+        let seconds = mean(&|outcome| outcome.time.seconds());
+        let ideal = work / f64::from(cores);
+        let bound = ideal.max(span);
+        let ratio = |time: f64| if time > 0.0 { work / time } else { 1.0 };
+        // What each adds to the time, one after the other.
+        let (free, close) = (free.time.seconds(), close.time.seconds());
+        let losses = [
+            (Limit::Span, bound - ideal),
+            (Limit::Imbalance, free - bound),
+            (Limit::StealCost, close - free),
+            (Limit::Latency, seconds - close),
+        ];
+        let greatest = losses.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let limit = match greatest {
+            Some((limit, _)) if seconds > 1.1 * ideal => limit,
+            _ => Limit::Cores,
+        };
+        Prediction {
+            cores,
+            seconds,
+            speed_up: ratio(seconds),
+            least_speed_up: ratio(span + ideal),
+            most_speed_up: ratio(bound),
+            steals: mean(&|outcome| outcome.steals as f64),
+            steal_attempts: mean(&|outcome| outcome.attempts as f64),
+            idle: mean(&|outcome| outcome.idle(cores)),
+            limit,
+        }
+    }
+}
+
+impl Report {
+    pub fn new(recording: &Recording, policy: Policy) -> Report {
+        Report {
+            program: recording.name().to_owned(),
+            policy: policy.to_string(),
+            tasks: recording.tasks(),
+            work_seconds: recording.work().as_secs_f64(),
+            span_seconds: recording.span().as_secs_f64(),
+            predictions: Vec::new(),
+        }
+    }
+
+    /// The same as a table.
+    pub fn text(&self) -> String {
+        let parallelism = self.work_seconds / self.span_seconds.max(1e-12);
+        let mut text = format!(
+            "{}: {} tasks, {} of work, span {}, parallelism {parallelism:.0}; policy {}\n\n",
+            self.program,
+            grouped(self.tasks),
+            time(self.work_seconds),
+            time(self.span_seconds),
+            self.policy
+        );
+        let _ = writeln!(
+            text,
+            "{:>8}  {:>10}  {:>8}  {:>17}  {:>10}  {:>5}  limited by",
+            "cores", "time", "speed-up", "in theory", "steals", "idle"
+        );
+        for prediction in &self.predictions {
+            let region = format!(
+                "{:.1} to {:.1}",
+                prediction.least_speed_up, prediction.most_speed_up
+            );
+            let _ = writeln!(
+                text,
+                "{:>8}  {:>10}  {:>8.2}  {region:>17}  {:>10.0}  {:>3.0} %  {}",
+                prediction.cores,
+                time(prediction.seconds),
+                prediction.speed_up,
+                prediction.steals,
+                100.0 * prediction.idle,
+                prediction.limit.text()
+            );
+        }
+        text.push_str(
+            "\nin theory: work / (span + work / cores), of a program that is now serial and \
+             now parallel,\nto work / max(span, work / cores), of one that is always equally \
+             parallel.\nlimited by: what takes most of the time beyond work / cores, if that is \
+             a tenth or more: the\nspan; imbalance (even if steals were free); the cost of \
+             steals (even if all cores were near);\nthe latency of those that are far away.\n",
+        );
+        text
+    }
+}

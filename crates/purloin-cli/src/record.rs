@@ -1,0 +1,60 @@
+//! `purloin record`.
+
+use std::path::PathBuf;
+
+use purloin_command::format::{grouped, time};
+use purloin_command::{Destination, Failure, print};
+
+use crate::bench::parse_job;
+use crate::profile::Profiled;
+
+/// Records what a kernel does, for `purloin predict`.
+///
+/// Its serial elision is run some times, and then once with a clock reading at every fork
+/// and join. Programs of your own are recorded by `purloin::record`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  purloin record nqueens=12 --out nqueens.dag
+  purloin record uts=T3 --out uts.dag
+
+The format is described in the documentation of purloin::Recording.")]
+pub struct Args {
+    /// A kernel of `purloin list`, with its input if not the usual one
+    #[arg(value_name = "KERNEL[=INPUT]")]
+    kernel: String,
+
+    /// Where the recording goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
+    // Before anything is recorded, so that no result is lost for want of it.
+    let destination = Destination::open(&args.out)?;
+    let mut kernel = Profiled::new(job);
+    let recording = purloin::record(&job.to_string(), &mut kernel);
+    let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
+    kernel.finish().map_err(|wrong| {
+        Failure::Run(format!(
+            "no recording of {job}: its answer is wrong: {wrong}"
+        ))
+    })?;
+    let mut bytes = Vec::new();
+    recording
+        .write(&mut bytes)
+        .map_err(|error| Failure::Run(error.to_string()))?;
+    let is_standard_output = destination.is_standard_output();
+    destination.write_bytes(&bytes)?;
+    if is_standard_output {
+        return Ok(());
+    }
+    print(&format!(
+        "{job}: {} tasks, {} of work, span {}; {} bytes\n",
+        grouped(recording.tasks()),
+        time(recording.work().as_secs_f64()),
+        time(recording.span().as_secs_f64()),
+        grouped(bytes.len() as u64)
+    ))
+}

@@ -1,0 +1,78 @@
+//! `purloin record` and `purloin predict`, as their users and their scripts rely on them.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{json, purloin, refusal, temporary};
+
+#[test]
+fn a_recording_predicts_more_cores() {
+    let directory = temporary("predictions");
+    let file = directory.join("nqueens.dag");
+    let file = file.to_str().unwrap();
+    let output = purloin(&["record", "nqueens=9", "--out", file]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("tasks"), "{text}");
+    let report = json(&purloin(&[
+        "predict", file, "--cores", "1,2,16", "--json", "-",
+    ]));
+    let predictions = report["predictions"].as_array().unwrap();
+    let of = |cell: usize, what: &str| predictions[cell][what].as_f64().unwrap();
+    assert!((of(0, "speed_up") - 1.0).abs() < 0.01, "{report}");
+    assert!((1.8..=2.01).contains(&of(1, "speed_up")), "{report}");
+    for cell in 0..3 {
+        assert!(
+            of(cell, "speed_up") <= 1.01 * of(cell, "most_speed_up"),
+            "{report}"
+        );
+    }
+    assert_eq!(predictions[0]["limit"], "cores");
+    let text = String::from_utf8(purloin(&["predict", file]).stdout).unwrap();
+    assert!(
+        text.contains("1024") && text.contains("limited by"),
+        "{text}"
+    );
+}
+
+#[test]
+fn mistakes_in_a_prediction_are_named() {
+    let directory = temporary("no-predictions");
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    let (good, bad, cut) = (path("good.dag"), path("bad.dag"), path("cut.dag"));
+    let machine = path("machine.toml");
+    assert!(
+        purloin(&["record", "stress=5", "--out", &good])
+            .status
+            .success()
+    );
+    let bytes = std::fs::read(&good).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
+    std::fs::write(&bad, "no recording at all").unwrap();
+    std::fs::write(
+        &machine,
+        "cores = 0\n[socket]\nsteal = '1us'\nsample = '1us'\nmessage = '1us'",
+    )
+    .unwrap();
+    for (args, part) in [
+        (
+            &["predict", "nowhere.dag"][..],
+            "nowhere.dag: it cannot be read",
+        ),
+        (&["predict", &bad], "no recording"),
+        (&["predict", &cut], "ends too early"),
+        (&["predict", &good, "--cores", "0"], "from 1 to"),
+        (
+            &["predict", &good, "--machine", &machine],
+            "machine.toml: nodes x sockets x cores is 0",
+        ),
+        (&["predict", &good, "--policy", "x"], "no such policy"),
+        (&["record", "stres", "--out", &good], "stres"),
+        (
+            &["record", "stress=5", "--out", "/nowhere/a.dag"],
+            "cannot write /nowhere/a.dag",
+        ),
+    ] {
+        let text = refusal(args);
+        assert!(text.contains(part), "{args:?}: {text}");
+    }
+}

@@ -1,0 +1,135 @@
+//! The serial elision, plain and strand by strand.
+
+use std::time::{Duration, Instant};
+
+use super::Program;
+use super::recorder::{Recorder, reading};
+use super::sink::{Correction, Receiver, Sink, Strands};
+use crate::pool::Pool;
+use crate::scheduler::{Scheduler, Serial};
+use crate::stats::clock::ticks;
+
+/// How long one kind of run goes on, at least: short runs are repeated.
+const LONG_ENOUGH: Duration = Duration::from_millis(100);
+const LEAST_RUNS: usize = 3;
+const MOST_RUNS: usize = 2000;
+
+/// After so long, one run is enough, too.
+const VERY_LONG: Duration = Duration::from_secs(20);
+
+/// Whether that was enough.
+pub(super) fn is_enough(runs: usize, total: Duration) -> bool {
+    runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH || total >= VERY_LONG
+}
+
+pub(super) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+/// The plain serial elision, run repeatedly.
+pub(crate) struct Serially {
+    pub median: Duration,
+    /// In ticks.
+    pub shortest: f64,
+    pub runs: usize,
+}
+
+impl Serially {
+    pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
+        let (mut times, mut shortest) = (Vec::new(), u64::MAX);
+        while !is_enough(times.len(), times.iter().sum()) {
+            program.prepare();
+            // In the pool, for the sake of the stack.
+            let (time, ticks) = pool.run(|_| {
+                let (start, first) = (Instant::now(), ticks());
+                program.run(Serial);
+                (start.elapsed(), ticks() - first)
+            });
+            times.push(time);
+            shortest = shortest.min(ticks);
+        }
+        Serially {
+            shortest: shortest as f64,
+            runs: times.len(),
+            median: median(times),
+        }
+    }
+}
+
+/// Strands that were received.
+pub(crate) struct Measured {
+    pub receiver: Receiver,
+    /// Whether of each the shortest time counts.
+    pub is_filtered: bool,
+    /// The shortest run with a clock, in ticks.
+    pub shortest: f64,
+}
+
+/// For how long runs with a clock are repeated.
+const RECORDING: Duration = Duration::from_secs(2);
+const MOST_RECORDED: usize = 20;
+
+/// Runs the serial elision with a clock, and hands its strands on. Together they take `total`
+/// ticks.
+pub(crate) fn run_strands<S: Scheduler, P: Program>(
+    pool: &Pool<S>,
+    program: &mut P,
+    total: f64,
+    mut receiver: Receiver,
+) -> Measured {
+    let mut shortest = f64::INFINITY;
+    let mut run = |sink: Sink| {
+        program.prepare();
+        pool.run(|_| {
+            let first = ticks();
+            let sink = Recorder::new(sink).record(|w| program.run(w));
+            shortest = shortest.min((ticks() - first) as f64);
+            sink
+        })
+    };
+    let mut strands = Strands::default();
+    let start = Instant::now();
+    for runs in 1.. {
+        strands.begin_run();
+        let Sink::Keep(kept) = run(Sink::Keep(strands)) else {
+            unreachable!("a sink stays what it is");
+        };
+        strands = kept;
+        let time = start.elapsed();
+        let enough = time >= RECORDING || runs >= MOST_RECORDED;
+        if !strands.end_run() || enough && runs >= LEAST_RUNS || time >= VERY_LONG {
+            break;
+        }
+    }
+    let correction = strands.correction(reading(), total);
+    let is_filtered = strands.is_complete();
+    if is_filtered {
+        strands.replay(correction, &mut receiver);
+    } else {
+        drop(strands);
+        receiver = pass_on(&mut run, correction, receiver);
+    }
+    Measured {
+        receiver,
+        is_filtered,
+        shortest,
+    }
+}
+
+/// One run more, of which nothing is kept.
+fn pass_on(
+    run: &mut impl FnMut(Sink) -> Sink,
+    correction: Correction,
+    receiver: Receiver,
+) -> Receiver {
+    let sink = Sink::PassOn {
+        receiver,
+        correction,
+        is_first: true,
+    };
+    match run(sink) {
+        Sink::PassOn { receiver, .. } => receiver,
+        Sink::Keep(_) => unreachable!("a sink stays what it is"),
+    }
+}

@@ -1,0 +1,208 @@
+//! Recordings in files.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::{Mark, Recording, Tape};
+
+const MAGIC: &[u8; 8] = b"PURLOIN\0";
+const VERSION: u32 = 1;
+
+/// Why a recording could not be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// The file cannot be read.
+    Unreadable(io::Error),
+    /// It is something else.
+    NoRecording,
+    /// It is of another version of the format.
+    Version(u32),
+    /// It ends too early.
+    Truncated,
+    /// It was changed since it was written.
+    Damaged,
+}
+
+impl fmt::Display for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordingError::Unreadable(error) => write!(f, "it cannot be read: {error}"),
+            RecordingError::NoRecording => f.write_str("it is no recording"),
+            RecordingError::Version(version) => write!(
+                f,
+                "it is a recording of version {version}, and this program reads version \
+                 {VERSION}; record it again"
+            ),
+            RecordingError::Truncated => f.write_str("the recording ends too early"),
+            RecordingError::Damaged => f.write_str("the recording is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for RecordingError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecordingError::Unreadable(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Recording {
+    /// Writes it.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be done.
+    pub fn write(&self, mut to: impl Write) -> io::Result<()> {
+        let mut head = Vec::new();
+        head.extend(MAGIC);
+        head.extend(VERSION.to_le_bytes());
+        head.extend((self.name.len() as u32).to_le_bytes());
+        head.extend(self.name.as_bytes());
+        head.extend(self.tape.tick.to_le_bytes());
+        head.extend(self.slowdown.to_le_bytes());
+        for number in [
+            self.tape.tasks,
+            self.tape.strands,
+            self.tape.bytes.len() as u64,
+        ] {
+            head.extend(number.to_le_bytes());
+        }
+        let hash = hash(hash(BASIS, &head), &self.tape.bytes);
+        to.write_all(&head)?;
+        to.write_all(&self.tape.bytes)?;
+        to.write_all(&hash.to_le_bytes())?;
+        to.flush()
+    }
+
+    /// Reads one that is in a file.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, or there is no whole recording in it.
+    pub fn load(path: &Path) -> Result<Recording, RecordingError> {
+        let bytes = fs::read(path).map_err(RecordingError::Unreadable)?;
+        Recording::from_bytes(&bytes)
+    }
+
+    /// Reads one from what [`write`](Recording::write) has written.
+    ///
+    /// # Errors
+    ///
+    /// If these are not the bytes of a whole recording.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordingError> {
+        let mut reader = Reader(bytes);
+        match reader.bytes(MAGIC.len()) {
+            Ok(magic) if magic == MAGIC => {}
+            _ => return Err(RecordingError::NoRecording),
+        }
+        let version = u32::from_le_bytes(reader.array()?);
+        if version != VERSION {
+            return Err(RecordingError::Version(version));
+        }
+        let len = u32::from_le_bytes(reader.array()?);
+        let name = reader.bytes(len as usize)?;
+        let tick = f64::from_le_bytes(reader.array()?);
+        let slowdown = f64::from_le_bytes(reader.array()?);
+        let [tasks, strands, len] = [reader.number()?, reader.number()?, reader.number()?];
+        let len = usize::try_from(len).map_err(|_| RecordingError::Truncated)?;
+        let tape = reader.bytes(len)?;
+        let end = bytes.len() - reader.0.len();
+        let expected = reader.number()?;
+        let name = std::str::from_utf8(name);
+        if hash(BASIS, &bytes[..end]) != expected || !reader.0.is_empty() {
+            return Err(RecordingError::Damaged);
+        }
+        let mut recording = Recording {
+            name: name.map_err(|_| RecordingError::Damaged)?.to_owned(),
+            slowdown,
+            tape: Tape {
+                bytes: tape.to_vec(),
+                tasks,
+                strands,
+                tick,
+                ..Tape::default()
+            },
+        };
+        match recording.count() {
+            Some(ticks) => recording.tape.ticks = ticks,
+            None => return Err(RecordingError::Damaged),
+        }
+        Ok(recording)
+    }
+
+    /// Its ticks, if it is a program from beginning to end.
+    fn count(&self) -> Option<u64> {
+        let (mut strands, mut nanoseconds) = (0, 0.0);
+        let mut open = Vec::new();
+        let mut is_over = false;
+        for strand in self.strands() {
+            strands += 1;
+            nanoseconds += strand.nanoseconds;
+            let begun = match strand.mark {
+                Mark::Second | Mark::Joined | Mark::Finished => open.pop(),
+                Mark::Spawned | Mark::FutureDone => open.pop(),
+                _ => None,
+            };
+            let is_right = match strand.mark {
+                _ if is_over => false,
+                Mark::Second => begun == Some(Mark::Join),
+                Mark::Joined => begun == Some(Mark::Second),
+                Mark::Finished => begun == Some(Mark::Finish),
+                Mark::Spawned => begun == Some(Mark::Spawn),
+                Mark::FutureDone => begun == Some(Mark::Future),
+                Mark::End => open.is_empty(),
+                _ => true,
+            };
+            if !is_right {
+                return None;
+            }
+            match strand.mark {
+                Mark::Join | Mark::Second | Mark::Finish | Mark::Spawn | Mark::Future => {
+                    open.push(strand.mark);
+                }
+                Mark::End => is_over = true,
+                _ => {}
+            }
+        }
+        let is_whole = is_over && strands == self.tape.strands && self.tape.tick > 0.0;
+        is_whole.then(|| (nanoseconds / self.tape.tick).round() as u64)
+    }
+}
+
+/// What is left to be read.
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn bytes(&mut self, len: usize) -> Result<&'b [u8], RecordingError> {
+        let (bytes, rest) = self
+            .0
+            .split_at_checked(len)
+            .ok_or(RecordingError::Truncated)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN], RecordingError> {
+        let bytes = self.bytes(LEN)?;
+        Ok(bytes.try_into().expect("so many were asked for"))
+    }
+
+    fn number(&mut self) -> Result<u64, RecordingError> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+}
+
+/// The hash of nothing, by Fowler, Noll and Vo.
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash of what came before and these bytes.
+fn hash(before: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(before, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

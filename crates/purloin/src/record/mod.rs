@@ -1,0 +1,128 @@
+//! Recordings of programs, to be simulated: [`record`].
+
+mod file;
+mod tape;
+
+use std::time::Duration;
+
+pub use self::file::RecordingError;
+pub(crate) use self::tape::Scribe;
+use self::tape::Tape;
+pub use self::tape::{Mark, Strand};
+use crate::pool::{Error, Pool};
+use crate::profile::{Program, Receiver, Serially, run_strands};
+use crate::stats::clock::nanoseconds_per_tick;
+
+/// Runs a program's serial elision, and records what it does: where it forks and joins, and
+/// for how long it computes in between.
+///
+/// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
+/// that, by the crate `purloin-sim`. The program runs some times without a clock, and then some
+/// times with one, for two seconds or three runs, and for less if it takes very long. Of each
+/// strand the shortest time counts, unless there are more than forty million, or they are not
+/// the same each time; and together they take as long as the program does without a clock.
+///
+/// ```
+/// use purloin::{Program, Worker, record};
+///
+/// struct Fib(u32);
+///
+/// impl Program for Fib {
+///     fn run<W: Worker>(&mut self, w: W) {
+///         fib(w, self.0);
+///     }
+/// }
+///
+/// fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+///     if n < 2 {
+///         return n.into();
+///     }
+///     let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+///     a + b
+/// }
+///
+/// let recording = record("fib(20)", &mut Fib(20))?;
+/// assert_eq!(recording.tasks(), 10945);
+/// # Ok::<(), purloin::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the thread that runs it cannot be made.
+///
+/// # Panics
+///
+/// If the program does.
+pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error> {
+    let pool = Pool::builder().workers(1).build()?;
+    let serial = Serially::run(&pool, program);
+    let receiver = Receiver::Tape(Scribe::new(nanoseconds_per_tick()));
+    let measured = run_strands(&pool, program, serial.shortest, receiver);
+    let Receiver::Tape(scribe) = measured.receiver else {
+        unreachable!("it stays what it is");
+    };
+    Ok(Recording {
+        name: name.to_owned(),
+        slowdown: measured.shortest / serial.shortest.max(1.0),
+        tape: scribe.tape,
+    })
+}
+
+/// What a program does: see [`record`].
+///
+/// # The file
+///
+/// All numbers are little-endian.
+///
+/// | what | bytes |
+/// |---|---|
+/// | `PURLOIN` and a zero | 8 |
+/// | version of the format, 1 | 4 |
+/// | length of the program's name, and the name in UTF-8 | 4, and so many |
+/// | how long a tick is, in nanoseconds, as an IEEE 754 number | 8 |
+/// | how much slower the program was with a clock, likewise | 8 |
+/// | how many tasks there are, and how many strands | 8, 8 |
+/// | length of the strands, and the strands | 8, and so many |
+/// | FNV-1a hash of all before | 8 |
+///
+/// A strand is a number in LEB128: its duration in ticks times 16, and the [`Mark`] that ends
+/// it. After [`Mark::Got`] another number says which future it was, counted as they are
+/// made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recording {
+    name: String,
+    slowdown: f64,
+    tape: Tape,
+}
+
+impl Recording {
+    /// What the program was called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The shortest time of its serial elision, which is what all strands take together.
+    pub fn work(&self) -> Duration {
+        Duration::from_secs_f64(self.tape.work() * 1e-9)
+    }
+
+    /// How many times as long as the plain serial elision that with a clock has taken.
+    pub fn slowdown(&self) -> f64 {
+        self.slowdown
+    }
+
+    /// Its joins, spawns and futures.
+    pub fn tasks(&self) -> u64 {
+        self.tape.tasks
+    }
+
+    /// The longest chain of its strands that have to be run one after the other.
+    pub fn span(&self) -> Duration {
+        Duration::from_secs_f64(self.tape.span() * 1e-9)
+    }
+
+    /// What it does, strand by strand, in the order of its serial elision.
+    pub fn strands(&self) -> impl Iterator<Item = Strand> {
+        self.tape.strands()
+    }
+}
