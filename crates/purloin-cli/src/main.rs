@@ -2,6 +2,7 @@
 
 mod bench;
 mod list;
+mod picture;
 mod predict;
 mod profile;
 mod record;

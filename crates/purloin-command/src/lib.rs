@@ -1,16 +1,18 @@
 //! What the commands of Purloin have in common: reports as JSON, errors in one line,
-//! times with units.
+//! times with units, how far a command is.
 #![deny(missing_docs)]
 
 pub mod format;
 mod machine;
 mod output;
+mod progress;
 
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 pub use self::machine::{Machine, cores};
 pub use self::output::Destination;
+pub use self::progress::progress;
 
 /// What ends a command early.
 #[derive(Debug)]

@@ -39,19 +39,20 @@ impl Reach {
 ///     nodes = 32
 ///     sockets = 2        # of a node
 ///     cores = 12         # of a socket
+///     task = "2ns"       # to spawn a task and to join it
 ///
 ///     [socket]           # from core to core of a socket
-///     steal = "150ns"    # a steal, in vain or not
-///     sample = "60ns"    # a look at what there is to steal
-///     message = "60ns"   # until a message arrives
+///     steal = "1us"      # a steal, in vain or not
+///     sample = "100ns"   # a look at what there is to steal
+///     message = "100ns"  # until a message arrives
 ///
 ///     [node]             # from socket to socket of a node
-///     steal = "400ns"
-///     sample = "150ns"
-///     message = "150ns"
+///     steal = "2us"
+///     sample = "300ns"
+///     message = "300ns"
 ///
 ///     [network]          # from node to node
-///     steal = "6us"
+///     steal = "10us"
 ///     sample = "2us"
 ///     message = "2us"
 /// "#)?;
@@ -59,8 +60,9 @@ impl Reach {
 /// # Ok::<(), purloin_sim::NoMachine>(())
 /// ```
 ///
-/// `node` may be left out if there is one socket, and `network` if there is one node. With
-/// `random = true`, times are means of exponential distributions.
+/// `node` may be left out if there is one socket, and `network` if there is one node; `task` is
+/// nothing then. With `random = true`, the times of the tables are means of exponential
+/// distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
     size: u32,
@@ -69,6 +71,8 @@ pub struct Machine {
     socket: u32,
     /// From core to core of a socket, from socket to socket of a node, from node to node.
     reaches: [Reach; 3],
+    /// What it takes to spawn a task and to join it.
+    task: Time,
     /// Whether these times are means of exponential distributions, as if cores stole at
     /// times that are independent of one another; otherwise they are always the same.
     is_random: bool,
@@ -87,9 +91,15 @@ impl Machine {
         Machine::flat(cores, Reach::of_steal(Time::from_nanoseconds(1000)), true)
     }
 
-    /// Cores that share a cache: a steal takes 200 ns, a look or a message 100 ns.
+    /// Cores that share memory: a steal takes a microsecond, with the cache misses of what is
+    /// stolen; a look or a message takes 100 ns; to spawn and join a task, 2 ns.
     pub fn shared_memory(cores: u32) -> Machine {
-        Machine::flat(cores, Reach::of_steal(Time::from_nanoseconds(200)), false)
+        let reach = Reach {
+            sample: Time::from_nanoseconds(100),
+            message: Time::from_nanoseconds(100),
+            ..Reach::of_steal(Time::from_nanoseconds(1000))
+        };
+        Machine::flat(cores, reach, false).with_task(Time::from_nanoseconds(2))
     }
 
     /// One on which steals cost nothing: whoever has nothing to do finds a task at once, if there
@@ -103,7 +113,12 @@ impl Machine {
 
     /// The same cores, all as near as if they shared a socket.
     pub fn all_near(&self) -> Machine {
-        Machine::flat(self.size, self.reaches[0], self.is_random)
+        Machine::flat(self.size, self.reaches[0], self.is_random).with_task(self.task)
+    }
+
+    /// The same machine, where it takes so long to spawn a task and to join it.
+    pub fn with_task(self, task: Time) -> Machine {
+        Machine { task, ..self }
     }
 
     fn flat(cores: u32, reach: Reach, is_random: bool) -> Machine {
@@ -113,6 +128,7 @@ impl Machine {
             node: cores,
             socket: cores,
             reaches: [reach; 3],
+            task: Time::ZERO,
             is_random,
         }
     }
@@ -142,6 +158,7 @@ impl Machine {
             node: sockets * cores,
             socket: cores,
             reaches,
+            task: Time::ZERO,
             is_random,
         }
     }
@@ -179,6 +196,11 @@ impl Machine {
     /// How many cores there are in all.
     pub fn size(&self) -> u32 {
         self.size
+    }
+
+    /// What it takes to spawn a task and to join it.
+    pub fn task(&self) -> Time {
+        self.task
     }
 
     /// Whether steals cost nothing.
@@ -243,6 +265,7 @@ struct Written {
     #[serde(default = "one")]
     sockets: u32,
     cores: u32,
+    task: Option<String>,
     #[serde(default)]
     random: bool,
     socket: WrittenReach,
@@ -290,7 +313,12 @@ impl Written {
         };
         let reaches = [socket, node, network];
         let (nodes, sockets, cores) = (self.nodes, self.sockets, self.cores);
-        Ok(Machine::new(nodes, sockets, cores, reaches, self.random))
+        let machine = Machine::new(nodes, sockets, cores, reaches, self.random);
+        match self.task.as_deref().map(str::parse) {
+            None => Ok(machine),
+            Some(Ok(task)) => Ok(machine.with_task(task)),
+            Some(Err(error)) => Err(NoMachine(format!("task: {error}"))),
+        }
     }
 }
 
@@ -367,6 +395,10 @@ message = "50ns"
                 "[socket] steal: \"-100ns\" is no time: it is negative",
             ),
             (replaced("100ns", "0ns"), "some time"),
+            (
+                replaced("cores = 4", "cores = 4\ntask = '-1ns'"),
+                "task: \"-1ns\"",
+            ),
             (replaced("100ns", "100"), "unit"),
             (replaced("[socket]", "[sockt]"), "sockt"),
             (replaced("=", ":"), "line 2"),

@@ -6,16 +6,12 @@ mod report;
 mod table;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use purloin_kernels::Job;
 
 use crate::schedulers::Spec;
 use measure::Cell;
-use purloin_command::Destination;
-use purloin_command::cores;
-use purloin_command::{Failure, print};
+use purloin_command::{Destination, Failure, cores, print, progress};
 use report::Report;
 
 /// Runs kernels under schedulers: every answer is checked, runs are
@@ -137,7 +133,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
     let mut all = Vec::new();
     let (runs, kinds) = (args.runs, measure::cells(&schedulers, &workers));
-    let progress = progress_bar(jobs.len() as u64 * (1 + u64::from(runs) * measure::timed(&kinds)));
+    let steps = jobs.len() as u64 * (1 + u64::from(runs) * measure::timed(&kinds));
+    let progress = progress(steps, "runs");
     for job in &jobs {
         all.extend(measure::measure(job, &kinds, runs, &progress)?);
     }
@@ -159,14 +156,4 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             wrong.kernel, wrong.input, wrong.scheduler, wrong.workers, wrong.answer
         ))),
     }
-}
-
-/// Shown on standard error, if that is a terminal.
-fn progress_bar(steps: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left  {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let progress = ProgressBar::new(steps).with_style(style);
-    // Seldom: drawing takes processor time from what is measured.
-    progress.enable_steady_tick(Duration::from_secs(1));
-    progress
 }

@@ -7,6 +7,8 @@ use purloin_command::format::{grouped, time};
 use purloin_sim::{Estimate, Outcome, Policy};
 use serde::Serialize;
 
+use crate::picture::{Line, Panel, Picture, Scale};
+
 /// All predictions for a program.
 #[derive(Serialize)]
 pub struct Report {
@@ -30,7 +32,7 @@ pub struct Prediction {
     pub most_speed_up: f64,
     pub steals: f64,
     pub steal_attempts: f64,
-    /// The share of the cores' time in which they do not work.
+    /// The share of the cores' time in which they have nothing to do.
     pub idle: f64,
     pub limit: Limit,
 }
@@ -41,6 +43,8 @@ pub struct Prediction {
 pub enum Limit {
     /// It is as fast as so many cores can be, within a tenth.
     Cores,
+    /// What tasks cost that nobody steals.
+    TaskCost,
     /// Its longest chain of strands.
     Span,
     /// Not all cores have work at all times, even if steals cost nothing.
@@ -55,6 +59,7 @@ impl Limit {
     fn text(self) -> &'static str {
         match self {
             Limit::Cores => "-",
+            Limit::TaskCost => "task cost",
             Limit::Span => "span",
             Limit::Imbalance => "imbalance",
             Limit::StealCost => "steal cost",
@@ -64,13 +69,14 @@ impl Limit {
 }
 
 impl Prediction {
-    /// `free` is what happens if steals cost nothing, `close` if all cores are near.
+    /// `free` is what happens if steals cost nothing, `close` if all cores are near and they
+    /// are not anyway.
     pub fn new(
         cores: u32,
         recording: &Recording,
         outcomes: &[Outcome],
         free: &Outcome,
-        close: &Outcome,
+        close: Option<&Outcome>,
     ) -> Prediction {
         let mean = |value: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<_> = outcomes.iter().map(value).collect();
@@ -81,12 +87,15 @@ impl Prediction {
         let seconds = mean(&|outcome| outcome.time.seconds());
         let ideal = work / f64::from(cores);
         let bound = ideal.max(span);
+        let tasks = free.overhead.seconds() / f64::from(cores);
         let ratio = |time: f64| if time > 0.0 { work / time } else { 1.0 };
         // What each adds to the time, one after the other.
-        let (free, close) = (free.time.seconds(), close.time.seconds());
+        let free = free.time.seconds();
+        let close = close.map_or(seconds, |close| close.time.seconds());
         let losses = [
+            (Limit::TaskCost, tasks),
             (Limit::Span, bound - ideal),
-            (Limit::Imbalance, free - bound),
+            (Limit::Imbalance, free - bound - tasks),
             (Limit::StealCost, close - free),
             (Limit::Latency, seconds - close),
         ];
@@ -118,6 +127,36 @@ impl Report {
             work_seconds: recording.work().as_secs_f64(),
             span_seconds: recording.span().as_secs_f64(),
             predictions: Vec::new(),
+        }
+    }
+
+    /// Speed-up against cores, with what theory expects.
+    pub fn picture(&self) -> Picture {
+        let line = |name: &str, value: fn(&Prediction) -> f64| Line {
+            name: name.to_owned(),
+            points: (self.predictions.iter())
+                .map(|prediction| (prediction.cores, value(prediction), 0.0))
+                .collect(),
+        };
+        let region = |prediction: &Prediction| {
+            let Prediction {
+                least_speed_up,
+                most_speed_up,
+                ..
+            } = prediction;
+            (prediction.cores, *least_speed_up, *most_speed_up)
+        };
+        Picture {
+            title: format!("{}, policy {}", self.program, self.policy),
+            panels: vec![Panel {
+                title: "speed-up".to_owned(),
+                scale: Scale::Logarithmic,
+                lines: vec![
+                    line("as many as cores", |prediction| prediction.cores.into()),
+                    line("predicted", |prediction| prediction.speed_up),
+                ],
+                region: self.predictions.iter().map(region).collect(),
+            }],
         }
     }
 
@@ -157,8 +196,9 @@ impl Report {
             "\nin theory: work / (span + work / cores), of a program that is now serial and \
              now parallel,\nto work / max(span, work / cores), of one that is always equally \
              parallel.\nlimited by: what takes most of the time beyond work / cores, if that is \
-             a tenth or more: the\nspan; imbalance (even if steals were free); the cost of \
-             steals (even if all cores were near);\nthe latency of those that are far away.\n",
+             a tenth or more: the\ncost of tasks; the span; imbalance (even if steals were free); \
+             the cost of steals (even if\nall cores were near); the latency of those that are far \
+             away.\n",
         );
         text
     }

@@ -9,16 +9,13 @@ mod table1;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use purloin::Profile;
 use purloin_kernels::Job;
 
 pub use self::kernel::Profiled;
 use crate::bench::{parse_job, parse_workers};
 use crate::schedulers::Spec;
-use purloin_command::Destination;
-use purloin_command::cores;
-use purloin_command::{Failure, print};
+use purloin_command::{Destination, Failure, cores, print, progress};
 
 /// Says why a kernel is not faster: its work and span, its tasks and steals,
 /// and where the workers' time goes.
@@ -89,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Task::Table1(rows) => table1::run(&rows, &scheduler, workers, args.cost)?,
         Task::Sampling(rows) => sampling::run(&rows, args.workers.unwrap_or(16), args.cost)?,
         Task::Kernel(job) => {
-            let progress = progress_bar(1);
+            let progress = progress(1, "profiles");
             progress.set_message(job.to_string());
             let case = Case::profile(job, &scheduler, workers, args.cost)?;
             progress.finish_and_clear();
@@ -175,14 +172,4 @@ impl Case {
             profile,
         })
     }
-}
-
-/// Shown on standard error, if that is a terminal.
-fn progress_bar(steps: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{spinner} {pos}/{len} profiles  {elapsed}  {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let progress = ProgressBar::new(steps as u64).with_style(style);
-    // Seldom: drawing takes processor time from what is measured.
-    progress.enable_steady_tick(Duration::from_secs(1));
-    progress
 }

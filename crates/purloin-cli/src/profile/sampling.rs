@@ -7,11 +7,11 @@ use std::time::Duration;
 use purloin::Profile;
 use purloin_kernels::Job;
 
+use super::Case;
 use super::report::{self, Report};
-use super::{Case, progress_bar};
 use crate::schedulers::Spec;
-use purloin_command::Failure;
 use purloin_command::Machine;
+use purloin_command::{Failure, progress};
 
 /// The kernels that are measured.
 pub const ROWS: &[&str] = &[
@@ -41,7 +41,7 @@ pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Repo
         .iter()
         .map(|text| text.parse().expect("a scheduler of ours"))
         .collect();
-    let progress = progress_bar(rows.len() * schedulers.len());
+    let progress = progress((rows.len() * schedulers.len()) as u64, "profiles");
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();

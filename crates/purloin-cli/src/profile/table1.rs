@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use purloin_kernels::Job;
 
+use super::Case;
 use super::report::{self, Report};
 use super::table::parallelism;
-use super::{Case, progress_bar};
 use crate::schedulers::Spec;
-use purloin_command::Failure;
 use purloin_command::Machine;
 use purloin_command::format::time;
+use purloin_command::{Failure, progress};
 
 /// What the paper measures; `fib` with a smaller number.
 #[rustfmt::skip]
@@ -53,7 +53,7 @@ pub fn run(
     workers: usize,
     cost: Duration,
 ) -> Result<(String, Report), Failure> {
-    let progress = progress_bar(rows.len());
+    let progress = progress(rows.len() as u64, "profiles");
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();

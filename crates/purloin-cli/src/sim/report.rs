@@ -1,6 +1,8 @@
 //! What was simulated, as JSON: [`Report`].
 
 use purloin_sim::{Estimate, Outcome, Policy};
+
+use crate::picture::{Line, Panel, Picture, Scale};
 use serde::Serialize;
 
 /// All cells.
@@ -19,6 +21,75 @@ impl Report {
             trials,
             seed,
             cells: Vec::new(),
+        }
+    }
+
+    /// Time and attempts to steal, against the number of cores: relative to the first policy
+    /// if there are others, as in Wool's Figure 4.
+    pub fn picture(&self) -> Picture {
+        let names = self
+            .cells
+            .iter()
+            .take_while(|cell| cell.nodes == self.cells[0].nodes);
+        let names: Vec<_> = names.map(|cell| &cell.policy).collect();
+        let lines = |value: fn(&Cell) -> (Option<f64>, Option<f64>)| {
+            let line = |name: &&String| Line {
+                name: name.to_string(),
+                points: self
+                    .cells
+                    .iter()
+                    .filter(|cell| cell.policy == **name)
+                    .filter_map(|cell| {
+                        let (value, margin) = value(cell);
+                        Some((cell.nodes, value?, margin.unwrap_or(0.0)))
+                    })
+                    .collect(),
+            };
+            names.iter().map(line).collect()
+        };
+        let panel = |title: String, scale, lines| Panel {
+            title,
+            scale,
+            lines,
+            region: Vec::new(),
+        };
+        let panels = match &names[..] {
+            [_] => vec![
+                panel(
+                    "time in µs".to_owned(),
+                    Scale::Logarithmic,
+                    lines(|cell| {
+                        (
+                            Some(1e6 * cell.time),
+                            cell.time_margin.map(|margin| 1e6 * margin),
+                        )
+                    }),
+                ),
+                panel(
+                    "attempts to steal".to_owned(),
+                    Scale::Logarithmic,
+                    lines(|cell| (Some(cell.steals), cell.steals_margin)),
+                ),
+            ],
+            names => vec![
+                panel(
+                    format!("time, relative to {}", names[0]),
+                    Scale::Linear,
+                    lines(|cell| (cell.relative_time, cell.relative_time_margin)),
+                ),
+                panel(
+                    format!("attempts to steal, relative to {}", names[0]),
+                    Scale::Linear,
+                    lines(|cell| (cell.relative_steals, cell.relative_steals_margin)),
+                ),
+            ],
+        };
+        Picture {
+            title: format!(
+                "{}, {} trials each, with 95 % confidence intervals",
+                self.workload, self.trials
+            ),
+            panels,
         }
     }
 }

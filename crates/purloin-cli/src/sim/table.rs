@@ -40,7 +40,7 @@ pub fn text(report: &Report) -> String {
     text.push_str(
         "\ntime: simulated time until the program has ended; attempts: to steal, those in vain \
          too.\nrelative: to the first policy; ± is the 95 % confidence interval.\nidle: the \
-         share of the cores' time in which they do not work.\n",
+         share of the cores' time in which they have nothing to do.\n",
     );
     text
 }

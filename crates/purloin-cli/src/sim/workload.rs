@@ -1,20 +1,29 @@
 //! What is simulated: [`Program`].
 
 use std::fmt;
+use std::path::PathBuf;
 
+use purloin_command::Failure;
 use purloin_kernels::uts;
-use purloin_sim::{Machine, Outcome, Policy, Tree, Uts, simulate};
+use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
+
+use super::arguments::{prepare, read_recording};
 
 /// The deepest tree: it has as many leaves as there are task numbers.
 const DEEPEST: u32 = 30;
 
 /// What is simulated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Program {
-    /// A balanced tree; its depth, if not that of the model.
-    Tree(Option<u32>),
+    /// A balanced tree: its depth, and what a leaf takes on average, if not as in the model.
+    Tree(Option<u32>, Option<Time>),
     Uts(&'static str, Uts),
+    /// What was recorded in this file.
+    Recorded(PathBuf),
 }
+
+/// Simulates a program.
+pub type Simulator = Box<dyn Fn(&Machine, Policy, u64) -> Outcome>;
 
 impl Program {
     pub fn parse(text: &str) -> Result<Program, String> {
@@ -23,11 +32,8 @@ impl Program {
             None => (text, None),
         };
         match (name, input) {
-            ("tree", None) => Ok(Program::Tree(None)),
-            ("tree", Some(depth)) => match depth.parse() {
-                Ok(depth) if depth <= DEEPEST => Ok(Program::Tree(Some(depth))),
-                _ => Err(format!("a tree's depth is from 0 to {DEEPEST}")),
-            },
+            ("tree", None) => Ok(Program::Tree(None, None)),
+            ("tree", Some(input)) => Program::parse_tree(input),
             ("uts", input) => {
                 let input = input.unwrap_or("T3");
                 let trees = uts::NAMES.into_iter().zip(&uts::TREES);
@@ -36,18 +42,47 @@ impl Program {
                     None => Err(format!("uts has the trees {}", uts::NAMES.join(", "))),
                 }
             }
-            _ => Err("a workload is tree, tree=DEPTH or uts=TREE".to_owned()),
+            ("dag", Some(path)) if !path.is_empty() => Ok(Program::Recorded(path.into())),
+            _ => {
+                Err("a workload is tree, tree=DEPTH, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into())
+            }
         }
     }
 
-    pub fn simulate(&self, machine: &Machine, policy: Policy, seed: u64) -> Outcome {
+    fn parse_tree(input: &str) -> Result<Program, String> {
+        let (depth, leaf) = match input.split_once(',') {
+            Some((depth, leaf)) => (depth, Some(leaf)),
+            None => (input, None),
+        };
+        let leaf = leaf.map(str::parse).transpose();
+        let leaf = leaf.map_err(|error: purloin_sim::NoTime| error.to_string())?;
+        match depth.parse() {
+            Ok(depth) if depth <= DEEPEST => Ok(Program::Tree(Some(depth), leaf)),
+            _ => Err(format!("a tree's depth is from 0 to {DEEPEST}")),
+        }
+    }
+
+    /// Prepares it.
+    pub fn load(&self) -> Result<Simulator, Failure> {
         match self {
-            Program::Tree(depth) => {
+            &Program::Tree(depth, leaf) => Ok(Box::new(move |machine, policy, seed| {
                 let usual = Tree::wool(machine.size());
-                let depth = depth.unwrap_or(usual.depth);
-                simulate(&Tree { depth, ..usual }, machine, policy, seed)
+                let tree = Tree {
+                    depth: depth.unwrap_or(usual.depth),
+                    leaf: leaf.unwrap_or(usual.leaf),
+                    ..usual
+                };
+                simulate(&tree, machine, policy, seed)
+            })),
+            &Program::Uts(_, uts) => Ok(Box::new(move |machine, policy, seed| {
+                simulate(&uts, machine, policy, seed)
+            })),
+            Program::Recorded(path) => {
+                let recorded = prepare(path, &read_recording(path)?)?;
+                Ok(Box::new(move |machine, policy, seed| {
+                    simulate(&recorded, machine, policy, seed)
+                }))
             }
-            Program::Uts(_, uts) => simulate(uts, machine, policy, seed),
         }
     }
 }
@@ -55,9 +90,11 @@ impl Program {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Program::Tree(None) => f.write_str("tree"),
-            Program::Tree(Some(depth)) => write!(f, "tree={depth}"),
+            Program::Tree(None, _) => f.write_str("tree"),
+            Program::Tree(Some(depth), None) => write!(f, "tree={depth}"),
+            Program::Tree(Some(depth), Some(leaf)) => write!(f, "tree={depth},{leaf}"),
             Program::Uts(name, _) => write!(f, "uts={name}"),
+            Program::Recorded(path) => write!(f, "dag={}", path.display()),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use purloin_cluster::{Cluster, Serial, Stats, Task};
-use purloin_command::{Destination, Failure, Machine, print};
+use purloin_command::{Destination, Failure, Machine, print, progress};
 use purloin_kernels::Input;
 
 use super::args::{Args, cutoff_text, grain_text};
@@ -120,12 +120,8 @@ impl Runner<'_> {
         if self.cluster.rank() > 0 {
             return ProgressBar::hidden();
         }
-        let style = ProgressStyle::with_template("{spinner} {pos}/{len} runs  {elapsed}  {msg}")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new(self.args.runs as u64).with_style(style);
+        let bar = progress(self.args.runs as u64, "runs");
         bar.set_message(K::DESCRIPTION.name);
-        // Seldom: drawing takes processor time from what is measured.
-        bar.enable_steady_tick(Duration::from_secs(1));
         bar
     }
 }

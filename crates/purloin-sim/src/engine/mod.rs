@@ -32,6 +32,8 @@ pub struct Outcome {
     pub time: Time,
     /// What all cores have worked, together.
     pub work: Time,
+    /// What all cores have spent on spawning tasks and joining them, together.
+    pub overhead: Time,
     /// Tasks that were spawned.
     pub tasks: u64,
     /// Attempts to steal, those in vain too.
@@ -51,11 +53,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The share of the cores' time in which they did not work.
+    /// The share of the cores' time in which they had nothing to do.
     pub fn idle(&self, cores: u32) -> f64 {
         let all = self.time.seconds() * f64::from(cores);
         match all > 0.0 {
-            true => 1.0 - self.work.seconds() / all,
+            true => 1.0 - (self.work + self.overhead).seconds() / all,
             false => 0.0,
         }
     }
@@ -215,7 +217,10 @@ impl<'s, W: Workload> Simulation<'s, W> {
             match self.workload.next(&mut frame.activation, &mut self.random) {
                 Step::Work(time) => {
                     self.outcome.work += time;
-                    self.events.add(self.now + time, worker, Event::Worked);
+                    let overhead = std::mem::take(&mut self.workers[place].overhead);
+                    self.outcome.overhead += overhead;
+                    self.events
+                        .add(self.now + overhead + time, worker, Event::Worked);
                     return self.steal_early(worker);
                 }
                 Step::Fork(activation) => {
@@ -228,7 +233,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
                         level,
                         is_done: false,
                     });
-                    self.workers[place].tasks.push(task);
+                    let this = &mut self.workers[place];
+                    this.tasks.push(task);
+                    this.overhead += self.machine.task();
                     self.outcome.tasks += 1;
                     self.note(worker);
                 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::tasks::TaskId;
+use crate::Time;
 
 /// A number that no worker and no task has.
 pub const NONE: u32 = u32::MAX;
@@ -70,6 +71,8 @@ pub struct Worker<A> {
     pub loot: VecDeque<TaskId>,
     /// Those who have asked it while it worked.
     pub mail: Vec<u32>,
+    /// What it has to do for tasks before it goes on.
+    pub overhead: Time,
     pub walk: Walk,
     pub pace: Pace,
 }
@@ -111,6 +114,7 @@ impl<A> Worker<A> {
             arriving: Vec::new(),
             loot: VecDeque::new(),
             mail: Vec::new(),
+            overhead: Time::ZERO,
             walk: Walk::default(),
             pace: Pace::default(),
         }

@@ -22,22 +22,23 @@ pub(super) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH || total >= VERY_LONG
 }
 
-pub(super) fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+pub(super) fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
+    values.sort_unstable();
+    values[values.len() / 2]
 }
 
 /// The plain serial elision, run repeatedly.
 pub(crate) struct Serially {
     pub median: Duration,
-    /// In ticks.
+    /// Median and shortest in ticks.
+    pub middle: f64,
     pub shortest: f64,
     pub runs: usize,
 }
 
 impl Serially {
     pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
-        let (mut times, mut shortest) = (Vec::new(), u64::MAX);
+        let (mut times, mut all_ticks) = (Vec::new(), Vec::new());
         while !is_enough(times.len(), times.iter().sum()) {
             program.prepare();
             // In the pool, for the sake of the stack.
@@ -47,9 +48,11 @@ impl Serially {
                 (start.elapsed(), ticks() - first)
             });
             times.push(time);
-            shortest = shortest.min(ticks);
+            all_ticks.push(ticks);
         }
+        let shortest = all_ticks.iter().min().copied().unwrap_or(0);
         Serially {
+            middle: median(all_ticks) as f64,
             shortest: shortest as f64,
             runs: times.len(),
             median: median(times),

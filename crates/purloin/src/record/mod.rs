@@ -57,7 +57,7 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
     let pool = Pool::builder().workers(1).build()?;
     let serial = Serially::run(&pool, program);
     let receiver = Receiver::Tape(Scribe::new(nanoseconds_per_tick()));
-    let measured = run_strands(&pool, program, serial.shortest, receiver);
+    let measured = run_strands(&pool, program, serial.middle, receiver);
     let Receiver::Tape(scribe) = measured.receiver else {
         unreachable!("it stays what it is");
     };
@@ -101,7 +101,7 @@ impl Recording {
         &self.name
     }
 
-    /// The shortest time of its serial elision, which is what all strands take together.
+    /// The median time of its serial elision, which is what all strands take together.
     pub fn work(&self) -> Duration {
         Duration::from_secs_f64(self.tape.work() * 1e-9)
     }

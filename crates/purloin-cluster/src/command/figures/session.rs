@@ -1,10 +1,8 @@
 //! From what is asked for to what is found: [`Session`].
 
-use std::time::Duration;
-
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use purloin_cluster::{Cutoff, Options};
-use purloin_command::{Failure, Machine};
+use purloin_command::{Failure, Machine, progress};
 
 use super::figure::{DEPTHS, FIGURES, Figure, Shows, TUNED};
 use super::job::{Job, unusual};
@@ -61,7 +59,7 @@ impl<'a> Session<'a> {
         };
         let of_a_kernel = session.jobs("", DEPTHS[0]).len() * args.runs
             + session.trials("").len() * session.runs_of_a_trial();
-        session.progress = progress_bar(session.kernels.len() * of_a_kernel);
+        session.progress = progress((session.kernels.len() * of_a_kernel) as u64, "jobs");
         Ok(session)
     }
 
@@ -227,14 +225,4 @@ impl<'a> Session<'a> {
         }
         command
     }
-}
-
-/// Shown on standard error, if that is a terminal.
-fn progress_bar(jobs: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} jobs, {elapsed}  {msg}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let progress = ProgressBar::new(jobs as u64).with_style(style);
-    // Seldom: drawing takes processor time from what is measured.
-    progress.enable_steady_tick(Duration::from_secs(1));
-    progress
 }

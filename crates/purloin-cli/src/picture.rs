@@ -1,0 +1,223 @@
+//! Pictures of sweeps: [`Picture`], as SVG.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use purloin_command::Failure;
+
+/// Panels side by side, in which the horizontal axis is the number of cores. They have the
+/// same lines.
+pub struct Picture {
+    pub title: String,
+    pub panels: Vec<Panel>,
+}
+
+/// Values against numbers of cores.
+pub struct Panel {
+    pub title: String,
+    pub scale: Scale,
+    pub lines: Vec<Line>,
+    /// What lies between these, for each number of cores, is shaded.
+    pub region: Vec<(u32, f64, f64)>,
+}
+
+/// The vertical axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// From 0 on.
+    Linear,
+    /// In powers of two, as the numbers of cores.
+    Logarithmic,
+}
+
+/// Values with their margins, by number of cores.
+pub struct Line {
+    pub name: String,
+    pub points: Vec<(u32, f64, f64)>,
+}
+
+/// Of a panel, in pixels.
+const WIDTH: u32 = 560;
+const HEIGHT: u32 = 420;
+const TITLE: u32 = 34;
+
+/// What is written beside the panels.
+const LEGEND: u32 = 190;
+const LABELS: (&str, u32) = ("sans-serif", 13);
+
+/// The colour of regions.
+const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.12);
+
+/// Colours that people with any kind of colour vision can tell from one another.
+///
+/// Source: Okabe and Ito, *Color Universal Design* (2008).
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 0, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(150, 150, 150),
+];
+
+/// That of a line.
+fn colour(number: usize) -> RGBColor {
+    COLOURS[number % COLOURS.len()]
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+
+impl Picture {
+    /// The picture as SVG.
+    pub fn svg(&self) -> Result<String, Failure> {
+        let mut svg = String::new();
+        let size = (WIDTH * self.panels.len() as u32 + LEGEND, HEIGHT + TITLE);
+        self.draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
+            .map_err(|error| Failure::Run(format!("cannot draw: {error}")))?;
+        Ok(svg)
+    }
+
+    fn draw(&self, area: Area<'_>) -> Drawn {
+        area.fill(&WHITE)?;
+        let area = area.titled(&self.title, ("sans-serif", 18))?;
+        let (graphs, legend) = area.split_horizontally(WIDTH * self.panels.len() as u32);
+        let places = graphs.split_evenly((1, self.panels.len()));
+        for (panel, place) in self.panels.iter().zip(&places) {
+            panel.draw(place)?;
+        }
+        if let Some(panel) = self.panels.first() {
+            panel.draw_legend(&legend)?;
+        }
+        area.present()
+    }
+}
+
+impl Panel {
+    fn draw(&self, area: &Area<'_>) -> Drawn {
+        let (across, up) = (self.across(), self.up());
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 15))
+            .margin(12)
+            .x_label_area_size(40)
+            .y_label_area_size(52)
+            .build_cartesian_2d(across.0..across.1, up.0..up.1)?;
+        let of_power = |power: &f64| match (power - power.round()).abs() < 1e-6 {
+            true => count(power.exp2()),
+            false => String::new(),
+        };
+        let plain = |value: &f64| format!("{}", (value * 1e3).round() / 1e3);
+        let upwards: &dyn Fn(&f64) -> String = match self.scale {
+            Scale::Linear => &plain,
+            Scale::Logarithmic => &of_power,
+        };
+        chart
+            .configure_mesh()
+            .x_desc("cores")
+            .x_labels(12)
+            .y_labels(10)
+            .light_line_style(TRANSPARENT)
+            .bold_line_style(BLACK.mix(0.12))
+            .x_label_formatter(&of_power)
+            .y_label_formatter(upwards)
+            .draw()?;
+        if !self.region.is_empty() {
+            let place = |cores: u32, value: f64| (f64::from(cores).log2(), self.height(value));
+            let low = self.region.iter().map(|&(cores, low, _)| place(cores, low));
+            let high = self.region.iter().rev();
+            let high = high.map(|&(cores, _, high)| place(cores, high));
+            let outline: Vec<_> = low.chain(high).collect();
+            chart.draw_series([Polygon::new(outline, SHADE)])?;
+        }
+        for (number, line) in self.lines.iter().enumerate() {
+            let colour = colour(number);
+            let points = line.points.iter().map(|&(cores, value, margin)| {
+                let height = |value| self.height(value);
+                let x = f64::from(cores).log2();
+                (
+                    x,
+                    height(value - margin),
+                    height(value),
+                    height(value + margin),
+                )
+            });
+            let points: Vec<_> = points.collect();
+            let places = points.iter().map(|&(x, _, y, _)| (x, y));
+            chart.draw_series(LineSeries::new(places.clone(), colour.stroke_width(2)))?;
+            chart.draw_series(places.map(|place| Circle::new(place, 3, colour.filled())))?;
+            let sure = |&&(_, low, _, high): &&(f64, f64, f64, f64)| low < high;
+            let unsure = points.iter().filter(sure);
+            chart.draw_series(unsure.map(|&(x, low, y, high)| {
+                ErrorBar::new_vertical(x, low, y, high, colour.filled(), 6)
+            }))?;
+        }
+        Ok(())
+    }
+
+    /// What its colours mean.
+    fn draw_legend(&self, area: &Area<'_>) -> Drawn {
+        let place = |number: usize| 50 + 20 * number as i32;
+        for (number, line) in self.lines.iter().enumerate() {
+            let y = place(number);
+            let style = colour(number).stroke_width(3);
+            area.draw(&PathElement::new([(4, y), (24, y)], style))?;
+            area.draw(&Text::new(line.name.clone(), (32, y - 6), LABELS))?;
+        }
+        if !self.region.is_empty() {
+            let y = place(self.lines.len());
+            let sides = [(4, y - 6), (24, y + 6)];
+            area.draw(&Rectangle::new(sides, SHADE.filled()))?;
+            area.draw(&Text::new("in theory", (32, y - 6), LABELS))?;
+        }
+        Ok(())
+    }
+
+    /// Where a value is on the vertical axis.
+    fn height(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear => value,
+            Scale::Logarithmic => value.max(f64::MIN_POSITIVE).log2(),
+        }
+    }
+
+    fn across(&self) -> (f64, f64) {
+        let cores = self.lines.iter().flat_map(|line| &line.points);
+        let powers = cores.map(|&(cores, ..)| f64::from(cores).log2());
+        let (low, high) = bounds(powers);
+        (low - 0.25, high + 0.25)
+    }
+
+    fn up(&self) -> (f64, f64) {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let margins = points.flat_map(|&(_, value, margin)| [value - margin, value + margin]);
+        let region = self.region.iter().flat_map(|&(_, low, high)| [low, high]);
+        let (low, high) = bounds(margins.chain(region).map(|value| self.height(value)));
+        match self.scale {
+            Scale::Linear => (0.0, 1.1 * high),
+            Scale::Logarithmic => (low - 0.25, high + 0.25),
+        }
+    }
+}
+
+/// The least and the greatest, or something if there is none.
+fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let finite = values.filter(|value| value.is_finite());
+    let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
+    match low <= high {
+        true => (low, high),
+        false => (0.0, 1.0),
+    }
+}
+
+/// A number of cores, in few characters.
+fn count(number: f64) -> String {
+    const KIBI: f64 = 1024.0;
+    match number {
+        _ if number >= KIBI * KIBI => format!("{}Mi", number / KIBI / KIBI),
+        _ if number >= 16.0 * KIBI => format!("{}Ki", number / KIBI),
+        _ => format!("{number}"),
+    }
+}

@@ -1,0 +1,120 @@
+//! What simulations are told on the command line.
+
+use std::path::{Path, PathBuf};
+
+use purloin::Recording;
+use purloin_command::{Destination, Failure};
+use purloin_sim::{Machine, Policy, Recorded};
+
+use crate::picture::Picture;
+
+/// The most cores that are simulated.
+const MOST_NODES: u32 = 1 << 24;
+
+/// How a machine is written, for the help.
+pub const MACHINE_HELP: &str = "A machine is a file such as this one:
+
+  nodes = 32
+  sockets = 2        # of a node
+  cores = 12         # of a socket
+  task = \"2ns\"       # to spawn a task and to join it
+  [socket]           # from core to core of a socket
+  steal = \"1us\"      # a steal, in vain or not
+  sample = \"100ns\"   # a look at what there is to steal
+  message = \"100ns\"  # until a message arrives
+  [node]             # from socket to socket of a node, likewise
+  steal = \"2us\"
+  sample = \"300ns\"
+  message = \"300ns\"
+  [network]          # from node to node
+  steal = \"10us\"
+  sample = \"2us\"
+  message = \"2us\"";
+
+pub fn parse_nodes(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(nodes) if (1..=MOST_NODES).contains(&nodes) => Ok(nodes),
+        _ => Err(format!("a number of cores is from 1 to {MOST_NODES}")),
+    }
+}
+
+pub fn parse_policy(text: &str) -> Result<Policy, String> {
+    text.parse::<Policy>().map_err(|error| error.to_string())
+}
+
+/// A mistake in a file.
+fn in_file(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("{}: {why}", path.display()))
+}
+
+/// Reads the description of a machine.
+pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| in_file(path, format!("it cannot be read: {error}")))?;
+    Machine::from_toml(&text).map_err(|error| in_file(path, error))
+}
+
+/// Reads a recording.
+pub fn read_recording(path: &Path) -> Result<Recording, Failure> {
+    Recording::load(path).map_err(|error| in_file(path, error))
+}
+
+/// Prepares a recording, which was read there, for simulation.
+pub fn prepare(path: &Path, recording: &Recording) -> Result<Recorded, Failure> {
+    Recorded::new(recording).map_err(|error| in_file(path, error))
+}
+
+/// Where results go, besides the table.
+#[derive(clap::Args)]
+pub struct Outputs {
+    /// Draw a picture of the result, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+
+    /// Write the result as JSON to a file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<PathBuf>,
+}
+
+/// The same, once it is sure that they can be written.
+pub struct Opened {
+    plot: Option<Destination>,
+    json: Option<Destination>,
+}
+
+impl Outputs {
+    pub fn open(&self) -> Result<Opened, Failure> {
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Destination::open).transpose();
+        Ok(Opened {
+            plot: open(&self.plot)?,
+            json: open(&self.json)?,
+        })
+    }
+}
+
+impl Opened {
+    /// Writes all that was asked for; the table goes to standard output, unless something
+    /// else does.
+    pub fn write(
+        self,
+        report: &impl serde::Serialize,
+        table: impl FnOnce() -> String,
+        picture: impl FnOnce() -> Picture,
+    ) -> Result<(), Failure> {
+        let is_standard_output = |destination: &Option<Destination>| {
+            destination
+                .as_ref()
+                .is_some_and(Destination::is_standard_output)
+        };
+        if !is_standard_output(&self.plot) && !is_standard_output(&self.json) {
+            purloin_command::print(&table())?;
+        }
+        if let Some(plot) = self.plot {
+            plot.write_bytes(picture().svg()?.as_bytes())?;
+        }
+        match self.json {
+            Some(json) => json.write(report),
+            None => Ok(()),
+        }
+    }
+}
