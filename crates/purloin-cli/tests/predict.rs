@@ -16,9 +16,10 @@ fn a_recording_predicts_more_cores() {
     let report = json(&purloin(&[
         "predict", file, "--cores", "1,2,16", "--json", "-",
     ]));
+    let report_tasks = report["tasks"].as_f64().unwrap();
     let predictions = report["predictions"].as_array().unwrap();
     let of = |cell: usize, what: &str| predictions[cell][what].as_f64().unwrap();
-    assert!((of(0, "speed_up") - 1.0).abs() < 0.01, "{report}");
+    assert!((of(0, "speed_up") - 1.0).abs() < 0.05, "{report}");
     assert!((1.8..=2.01).contains(&of(1, "speed_up")), "{report}");
     for cell in 0..3 {
         assert!(
@@ -27,7 +28,24 @@ fn a_recording_predicts_more_cores() {
         );
     }
     assert_eq!(predictions[0]["limit"], "cores");
-    let text = String::from_utf8(purloin(&["predict", file]).stdout).unwrap();
+    let dag = format!("dag={file}");
+    let report = json(&purloin(&[
+        "sim",
+        "--workload",
+        &dag,
+        "--nodes",
+        "2",
+        "--trials",
+        "1",
+        "--json",
+        "-",
+    ]));
+    assert_eq!(report["cells"][0]["tasks"], report_tasks);
+    let picture = directory.join("nqueens.svg");
+    let plot = ["predict", file, "--plot", picture.to_str().unwrap()];
+    let text = String::from_utf8(purloin(&plot).stdout).unwrap();
+    let svg = std::fs::read_to_string(picture).unwrap();
+    assert!(svg.contains("nqueens=9") && svg.contains("in theory"));
     assert!(
         text.contains("1024") && text.contains("limited by"),
         "{text}"

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{json, purloin, refusal};
+use common::{json, purloin, refusal, temporary};
 
 #[test]
 fn a_simulation_is_as_wools_figure_4_says() {
@@ -67,6 +67,72 @@ fn a_simulation_with_the_same_seed_is_the_same() {
 }
 
 #[test]
+fn a_machine_from_a_file_has_as_many_cores_as_it_says() {
+    let directory = temporary("machines");
+    let path = directory.join("cluster.toml");
+    std::fs::write(
+        &path,
+        "nodes = 4\ncores = 8\n\
+         [socket]\nsteal = '1us'\nsample = '100ns'\nmessage = '100ns'\n\
+         [network]\nsteal = '10us'\nsample = '2us'\nmessage = '2us'",
+    )
+    .unwrap();
+    let machine = path.to_str().unwrap();
+    let args = |policy| {
+        [
+            "sim",
+            "--machine",
+            machine,
+            "--policy",
+            policy,
+            "--workload",
+            "tree=+6,20us",
+            "--json",
+            "-",
+        ]
+    };
+    let report = json(&purloin(&args("random,near")));
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(report["workload"], "tree=+6,20us");
+    assert!(
+        cells
+            .iter()
+            .all(|cell| cell["nodes"] == 32 && cell["tasks"] == 2047.0)
+    );
+    // Near ones are cheap, so that there are more attempts.
+    assert!(
+        cells[1]["relative_steals"].as_f64().unwrap() > 1.5,
+        "{report}"
+    );
+}
+
+#[test]
+fn a_sweep_is_drawn() {
+    let file = temporary("pictures").join("sweep.svg");
+    let picture = |args: &[&str]| {
+        let plot = ["--trials", "3", "--plot", file.to_str().unwrap()];
+        let output = purloin(&[&["sim"][..], args, &plot].concat());
+        assert!(output.status.success() && !output.stdout.is_empty());
+        std::fs::read_to_string(&file).unwrap()
+    };
+    let svg = picture(&["--nodes", "4,16,64", "--policy", "random,sampling:2,half"]);
+    for part in [
+        "<svg",
+        "relative to random",
+        "sampling:2",
+        "half",
+        "64",
+        "</svg>",
+    ] {
+        assert!(svg.contains(part), "no {part}");
+    }
+    // Three lines in each panel, and their legend.
+    assert!(svg.matches("<polyline").count() >= 6);
+    let svg = picture(&["--nodes", "4", "--policy", "random"]);
+    assert!(svg.contains("time in µs") && !svg.contains("relative"));
+}
+
+#[test]
 fn mistakes_in_a_simulation_are_named() {
     for (args, part) in [
         (["--nodes", "0"], "from 1 to"),
@@ -76,6 +142,12 @@ fn mistakes_in_a_simulation_are_named() {
         (["--workload", "bush"], "tree=DEPTH"),
         (["--workload", "uts=T9"], "T3L"),
         (["--workload", "tree=31"], "from 0 to 30"),
+        (["--workload", "tree=+7"], "from 0 to 6"),
+        (["--workload", "tree=8,-1us"], "negative"),
+        (["--workload", "dag="], "dag=FILE"),
+        (["--workload", "dag=nowhere.dag"], "nowhere.dag"),
+        (["--machine", "nowhere.toml"], "nowhere.toml"),
+        (["--plot", "/nowhere/a.svg"], "cannot write /nowhere/a.svg"),
         (["--trials", "0"], "1..=10000"),
         (["--preset", "wool"], "wool-figure-4"),
     ] {

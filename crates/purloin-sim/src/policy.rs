@@ -15,7 +15,8 @@ pub enum Victims {
     /// Anyone.
     #[default]
     Random,
-    /// As many of its own socket as there are, then as many of its node, then one elsewhere.
+    /// Those that are near more often: of its socket, of the rest of its node, and elsewhere,
+    /// so that it spends as much time on each.
     Near,
     /// The members of a set that is as large as there are thieves.
     ///

@@ -15,14 +15,7 @@ impl Random {
     /// The one with this seed.
     pub fn new(seed: u64) -> Random {
         // As its authors say: by another generator, SplitMix64.
-        let mut state = seed;
-        Random([(); 4].map(|()| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = state;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ (z >> 31)
-        }))
+        Random([1, 2, 3, 4].map(|number| bits_of(seed, number)))
     }
 
     /// 64 random bits.
@@ -45,12 +38,42 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u32
     }
 
+    /// A number from 0 to 1, but not 1.
+    pub fn part(&mut self) -> f64 {
+        part(self.bits())
+    }
+
     /// A number whose mean is 1, exponentially distributed.
     pub fn exponential(&mut self) -> f64 {
-        // Above 0, up to 1.
-        let uniform = ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-        -libm::log(uniform)
+        exponential(self.part())
     }
+}
+
+/// 64 random bits: the number-th of this seed, counted from 1.
+///
+/// Source: Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA
+/// 2014): SplitMix64.
+fn bits_of(seed: u64, number: u64) -> u64 {
+    let mut z = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A number from 0 to 1, but not 1.
+fn part(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// The number-th of this seed of numbers from 0 to 1, but not 1.
+pub(crate) fn part_of(seed: u64, number: u64) -> f64 {
+    // Others than those from which a generator with this seed starts.
+    part(bits_of(!seed, number))
+}
+
+/// The exponentially distributed number whose mean is 1 that belongs to a number from 0 to 1.
+pub(crate) fn exponential(part: f64) -> f64 {
+    -libm::log(1.0 - part)
 }
 
 #[cfg(test)]
@@ -68,7 +91,7 @@ mod tests {
         ];
         assert_eq!(bits, expected);
         let times = [(); 3].map(|()| (random.exponential() * 1e6) as u64);
-        assert_eq!(times, [850_480, 37_017, 764_205]);
+        assert_eq!(times, [557_235, 3_314_823, 626_804]);
     }
 
     #[test]

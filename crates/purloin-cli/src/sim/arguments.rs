@@ -9,7 +9,7 @@ use purloin_sim::{Machine, Policy, Recorded};
 use crate::picture::Picture;
 
 /// The most cores that are simulated.
-const MOST_NODES: u32 = 1 << 24;
+pub const MOST_NODES: u32 = 1 << 24;
 
 /// How a machine is written, for the help.
 pub const MACHINE_HELP: &str = "A machine is a file such as this one:

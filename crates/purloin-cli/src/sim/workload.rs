@@ -7,7 +7,7 @@ use purloin_command::Failure;
 use purloin_kernels::uts;
 use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
-use super::arguments::{prepare, read_recording};
+use super::arguments::{MOST_NODES, prepare, read_recording};
 
 /// The deepest tree: it has as many leaves as there are task numbers.
 const DEEPEST: u32 = 30;
@@ -16,10 +16,40 @@ const DEEPEST: u32 = 30;
 #[derive(Clone, Debug)]
 pub enum Program {
     /// A balanced tree: its depth, and what a leaf takes on average, if not as in the model.
-    Tree(Option<u32>, Option<Time>),
+    Tree(Depth, Option<Time>),
     Uts(&'static str, Uts),
     /// What was recorded in this file.
     Recorded(PathBuf),
+}
+
+/// How deep a tree is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// As the Wool paper has it for so many cores.
+    Usual,
+    /// So much more than the logarithm of the number of cores.
+    Beyond(u32),
+    Fixed(u32),
+}
+
+impl Depth {
+    fn of(self, cores: u32) -> u32 {
+        match self {
+            Depth::Usual => Tree::wool(cores).depth,
+            Depth::Beyond(more) => cores.next_power_of_two().ilog2() + more,
+            Depth::Fixed(depth) => depth,
+        }
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Depth::Usual => Ok(()),
+            Depth::Beyond(more) => write!(f, "=+{more}"),
+            Depth::Fixed(depth) => write!(f, "={depth}"),
+        }
+    }
 }
 
 /// Simulates a program.
@@ -32,7 +62,7 @@ impl Program {
             None => (text, None),
         };
         match (name, input) {
-            ("tree", None) => Ok(Program::Tree(None, None)),
+            ("tree", None) => Ok(Program::Tree(Depth::Usual, None)),
             ("tree", Some(input)) => Program::parse_tree(input),
             ("uts", input) => {
                 let input = input.unwrap_or("T3");
@@ -43,9 +73,7 @@ impl Program {
                 }
             }
             ("dag", Some(path)) if !path.is_empty() => Ok(Program::Recorded(path.into())),
-            _ => {
-                Err("a workload is tree, tree=DEPTH, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into())
-            }
+            _ => Err("a workload is tree, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into()),
         }
     }
 
@@ -56,9 +84,13 @@ impl Program {
         };
         let leaf = leaf.map(str::parse).transpose();
         let leaf = leaf.map_err(|error: purloin_sim::NoTime| error.to_string())?;
+        let (depth, most, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
+            Some(more) => (more, DEEPEST - MOST_NODES.ilog2(), Depth::Beyond),
+            None => (depth, DEEPEST, Depth::Fixed),
+        };
         match depth.parse() {
-            Ok(depth) if depth <= DEEPEST => Ok(Program::Tree(Some(depth), leaf)),
-            _ => Err(format!("a tree's depth is from 0 to {DEEPEST}")),
+            Ok(depth) if depth <= most => Ok(Program::Tree(kind(depth), leaf)),
+            _ => Err(format!("a tree's depth is from 0 to {most} here")),
         }
     }
 
@@ -68,7 +100,7 @@ impl Program {
             &Program::Tree(depth, leaf) => Ok(Box::new(move |machine, policy, seed| {
                 let usual = Tree::wool(machine.size());
                 let tree = Tree {
-                    depth: depth.unwrap_or(usual.depth),
+                    depth: depth.of(machine.size()),
                     leaf: leaf.unwrap_or(usual.leaf),
                     ..usual
                 };
@@ -90,9 +122,8 @@ impl Program {
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Program::Tree(None, _) => f.write_str("tree"),
-            Program::Tree(Some(depth), None) => write!(f, "tree={depth}"),
-            Program::Tree(Some(depth), Some(leaf)) => write!(f, "tree={depth},{leaf}"),
+            Program::Tree(depth, None) => write!(f, "tree{depth}"),
+            Program::Tree(depth, Some(leaf)) => write!(f, "tree{depth},{leaf}"),
             Program::Uts(name, _) => write!(f, "uts={name}"),
             Program::Recorded(path) => write!(f, "dag={}", path.display()),
         }

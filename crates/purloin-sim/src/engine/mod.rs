@@ -36,7 +36,8 @@ pub struct Outcome {
     pub overhead: Time,
     /// Tasks that were spawned.
     pub tasks: u64,
-    /// Attempts to steal, those in vain too.
+    /// Attempts to steal, those in vain too. To look at some victims, and then to reach for one,
+    /// is one attempt.
     pub attempts: u64,
     /// Attempts that brought something.
     pub steals: u64,
@@ -93,6 +94,7 @@ struct Simulation<'s, W: Workload> {
     workload: &'s W,
     machine: &'s Machine,
     policy: Policy,
+    seed: u64,
     random: Random,
     now: Time,
     events: Events,
@@ -135,6 +137,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             workload,
             machine,
             policy,
+            seed,
             random: Random::new(seed),
             now: Time::ZERO,
             events: Events::default(),
@@ -214,7 +217,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             }
             let place = worker as usize;
             let frame = self.workers[place].frames.last_mut().expect("to go on");
-            match self.workload.next(&mut frame.activation, &mut self.random) {
+            match self.workload.next(&mut frame.activation, self.seed) {
                 Step::Work(time) => {
                     self.outcome.work += time;
                     let overhead = std::mem::take(&mut self.workers[place].overhead);

@@ -36,6 +36,7 @@ impl<W: Workload> Simulation<'_, W> {
         if self.crowd.is_open {
             return self.join_crowd(worker);
         }
+        self.outcome.attempts += 1;
         if let Some(victim) = self.victim_of_leap(worker) {
             return self.reach_out(worker, victim);
         }
@@ -93,7 +94,6 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn reach_out(&mut self, worker: u32, victim: u32) {
-        self.outcome.attempts += 1;
         self.worker(worker).victim = victim;
         if self.policy.way == Way::Direct {
             self.worker(worker).attempt = Attempt::Reaching;

@@ -2,8 +2,8 @@
 
 use super::Simulation;
 use super::worker::{State, Walk};
-use crate::Workload;
 use crate::policy::Victims;
+use crate::{Time, Workload};
 
 /// A set has at least so many members, and so many thieves for each of its victims.
 ///
@@ -34,22 +34,42 @@ impl<W: Workload> Simulation<'_, W> {
         other + u32::from(other >= core)
     }
 
+    /// Attempts at each distance take as much time as those at any other: so there are as
+    /// many more of them as they are cheaper.
     fn near(&mut self, worker: u32) -> u32 {
         let core = self.workers[worker as usize].core;
+        let cores = self.machine.size();
         let [socket, node] = self.machine.neighbours(core);
-        let all = self.machine.size();
-        let walk = &mut self.worker(worker).walk;
-        if walk.near > 0 {
-            walk.near -= 1;
-            return self.any_of(worker, socket.0, socket.1);
-        }
-        walk.near = socket.1 - 1;
-        if walk.middle > 0 {
-            walk.middle -= 1;
-            return self.any_of(worker, node.0, node.1);
-        }
-        walk.middle = if node.1 > socket.1 { node.1 - 1 } else { 0 };
-        self.any_of(worker, 0, all)
+        // What lies within a distance, and what is too near: the first core and how many.
+        let (own, all) = ((core, 1), (0, cores));
+        let rings = [(socket, own), (node, socket), (all, node)];
+        let rates = rings.map(|(outer, inner)| match outer.1 > inner.1 {
+            true => 1.0 / self.reach_of_ring(core, outer, inner).picoseconds() as f64,
+            false => 0.0,
+        });
+        let mut place = self.random.part() * rates.iter().sum::<f64>();
+        let is_at = |rate: &f64| {
+            place -= rate;
+            place < 0.0 && *rate > 0.0
+        };
+        let last = rates.iter().rposition(|&rate| rate > 0.0);
+        let ring = rates
+            .iter()
+            .position(is_at)
+            .or(last)
+            .expect("there are others");
+        let ((first, count), (skipped, too_near)) = rings[ring];
+        let other = first + self.random.below(count - too_near);
+        other + if other >= skipped { too_near } else { 0 }
+    }
+
+    /// What a steal takes there.
+    fn reach_of_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
+        let other = match inner.0 > outer.0 {
+            true => outer.0,
+            false => inner.0 + inner.1,
+        };
+        self.machine.reach(core, other).steal
     }
 
     /// The next member of the worker's set.

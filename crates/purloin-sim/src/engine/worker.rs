@@ -88,9 +88,6 @@ pub struct Walk {
     pub thieves: u32,
     /// Attempts in vain since the last good one.
     pub failures: u32,
-    /// How many near ones are asked before the next further away.
-    pub near: u32,
-    pub middle: u32,
 }
 
 /// What came out of the last steals.

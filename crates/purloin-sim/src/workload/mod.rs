@@ -8,7 +8,7 @@ pub use recorded::{Recorded, TooLong};
 pub use tree::Tree;
 pub use uts::Uts;
 
-use crate::{Random, Time};
+use crate::Time;
 
 /// What an activation of a task or function does next.
 #[derive(Clone, Debug)]
@@ -34,11 +34,7 @@ pub trait Workload: Sync {
     /// The one with which the program begins.
     fn root(&self) -> Self::Activation;
 
-    /// What an activation does next. What is random in that is not to depend on who runs
-    /// it, except for times.
-    fn next(
-        &self,
-        activation: &mut Self::Activation,
-        random: &mut Random,
-    ) -> Step<Self::Activation>;
+    /// What an activation does next. What is random in that is to follow from the seed, and not
+    /// from who runs it, or when: so programs are the same under all policies.
+    fn next(&self, activation: &mut Self::Activation, seed: u64) -> Step<Self::Activation>;
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use purloin::{Mark, Recording};
 
 use super::{Step, Workload};
-use crate::{Random, Time};
+use crate::Time;
 
 /// A program that was recorded.
 ///
@@ -183,7 +183,7 @@ impl Workload for Recorded {
         Position::at(0)
     }
 
-    fn next(&self, position: &mut Position, _: &mut Random) -> Step<Position> {
+    fn next(&self, position: &mut Position, _: u64) -> Step<Position> {
         loop {
             let place = position.place;
             let part = self.strands[place as usize];

@@ -1,7 +1,8 @@
 //! A balanced binary tree of tasks: [`Tree`].
 
 use super::{Step, Workload};
-use crate::{Random, Time};
+use crate::Time;
+use crate::random::{exponential, part_of};
 
 /// A balanced binary tree of tasks whose leaves work.
 ///
@@ -31,13 +32,19 @@ impl Tree {
 /// A node of the tree, and how far it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    levels: u32,
-    step: u32,
+    levels: u8,
+    step: u8,
+    /// How many of its level are on its left.
+    place: u32,
 }
 
 impl Node {
-    fn new(levels: u32) -> Node {
-        Node { levels, step: 0 }
+    fn child(self, side: u32) -> Node {
+        Node {
+            levels: self.levels - 1,
+            step: 0,
+            place: 2 * self.place + side,
+        }
     }
 }
 
@@ -45,17 +52,25 @@ impl Workload for Tree {
     type Activation = Node;
 
     fn root(&self) -> Node {
-        Node::new(self.depth)
+        Node {
+            levels: self.depth.try_into().expect("less than 256 levels"),
+            step: 0,
+            place: 0,
+        }
     }
 
-    fn next(&self, node: &mut Node, random: &mut Random) -> Step<Node> {
+    fn next(&self, node: &mut Node, seed: u64) -> Step<Node> {
+        let this = *node;
         node.step += 1;
         match (node.levels, node.step) {
-            (0, 1) if self.is_random => Step::Work(self.leaf.scaled(random.exponential())),
+            (0, 1) if self.is_random => {
+                let random = exponential(part_of(seed, this.place.into()));
+                Step::Work(self.leaf.scaled(random))
+            }
             (0, 1) => Step::Work(self.leaf),
             (0, _) => Step::End,
-            (levels, 1) => Step::Fork(Node::new(levels - 1)),
-            (levels, 2) => Step::Call(Node::new(levels - 1)),
+            (_, 1) => Step::Fork(this.child(1)),
+            (_, 2) => Step::Call(this.child(0)),
             (_, 3) => Step::Join,
             _ => Step::End,
         }

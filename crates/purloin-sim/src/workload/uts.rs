@@ -3,7 +3,7 @@
 use purloin_kernels::uts::{Stream, Tree};
 
 use super::{Step, Workload};
-use crate::{Random, Time};
+use crate::Time;
 
 /// A tree of UTS, unfolded as it is run. Whoever counts it joins the halves of the children
 /// of each node, as the kernel `uts` does.
@@ -73,7 +73,7 @@ impl Workload for Uts {
         }
     }
 
-    fn next(&self, search: &mut Search, _: &mut Random) -> Step<Search> {
+    fn next(&self, search: &mut Search, _: u64) -> Step<Search> {
         let this = *search;
         match &mut search.part {
             Part::New => {
