@@ -10,8 +10,8 @@ use crate::profile::Profiled;
 
 /// Records what a kernel does, for `purloin predict`.
 ///
-/// Its serial elision is run some times, and then once with a clock reading at every fork
-/// and join. Programs of your own are recorded by `purloin::record`.
+/// Its serial elision is run some times, and then some times with a clock reading at every fork
+/// and join; of what lies between two of them, the shortest time counts. Programs of your own are recorded by `purloin::record`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
@@ -51,10 +51,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     print(&format!(
-        "{job}: {} tasks, {} of work, span {}; {} bytes\n",
+        "{job}: {} tasks, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n",
         grouped(recording.tasks()),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
-        grouped(bytes.len() as u64)
+        grouped(bytes.len() as u64),
+        recording.slowdown()
     ))
 }

@@ -102,9 +102,10 @@ impl Scribe {
 
     /// A strand of so many ticks, which this event has ended.
     pub fn event(&mut self, event: Event, ticks: f64) {
-        // What a fraction of a tick is left of a strand, the next one has.
-        let exact = (ticks + self.rest).max(0.0);
-        let ticks = exact.round() as u64;
+        // What is left of a strand besides whole ticks, or lacking if it seemed to take less than
+        // nothing, the next one has.
+        let exact = ticks + self.rest;
+        let ticks = exact.max(0.0).round() as u64;
         self.rest = exact - ticks as f64;
         let tape = &mut self.tape;
         tape.strands += 1;
@@ -192,17 +193,17 @@ mod tests {
     fn strands_come_back_as_they_were_taken() {
         let mut scribe = Scribe::new(0.5);
         scribe.event(Event::Future, 2.0);
-        scribe.event(Event::FutureDone, 0.3);
+        scribe.event(Event::FutureDone, -0.7);
         scribe.got(70_000);
         scribe.event(Event::Got, 1e9);
-        scribe.event(Event::End, 0.3);
+        scribe.event(Event::End, 1.3);
         let tape = scribe.tape;
         let strands: Vec<_> = tape.strands().collect();
         let expected = [
             (1.0, Mark::Future),
             (0.0, Mark::FutureDone),
-            (500_000_000.0, Mark::Got(70_000)),
-            (0.5, Mark::End),
+            (499_999_999.5, Mark::Got(70_000)),
+            (1.0, Mark::End),
         ];
         let expected = expected.map(|(nanoseconds, mark)| Strand { nanoseconds, mark });
         assert_eq!(strands, expected);
