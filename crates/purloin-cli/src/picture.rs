@@ -23,7 +23,7 @@ pub struct Panel {
 /// The vertical axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0 on.
+    /// From 0 on, or from the least value if that is far from it.
     Linear,
     /// In powers of two, as the numbers of cores.
     Logarithmic,
@@ -194,7 +194,11 @@ impl Panel {
         let region = self.region.iter().flat_map(|&(_, low, high)| [low, high]);
         let (low, high) = bounds(margins.chain(region).map(|value| self.height(value)));
         match self.scale {
-            Scale::Linear => (0.0, 1.1 * high),
+            Scale::Linear if low < high / 3.0 => (0.0, 1.1 * high),
+            Scale::Linear => {
+                let beyond = 0.1 * (high - low).max(0.1 * high);
+                (low - beyond, high + beyond)
+            }
             Scale::Logarithmic => (low - 0.25, high + 0.25),
         }
     }
