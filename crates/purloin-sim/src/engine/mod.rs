@@ -140,7 +140,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             seed,
             random: Random::new(seed),
             now: Time::ZERO,
-            events: Events::default(),
+            events: Events::new(),
             crowd: Crowd::new(machine, policy),
             workers: (0..cores).map(Worker::new).collect(),
             tasks: Tasks::new(),
