@@ -141,20 +141,13 @@ impl Crowd {
         self.is_stale |= self.thieves.set(worker, is_thief);
     }
 
-    fn set_victim(&mut self, worker: u32, is_victim: bool) {
+    /// A worker has tasks to be stolen, or none.
+    pub fn set_victim(&mut self, worker: u32, is_victim: bool) {
         self.is_stale |= self.victims.set(worker, is_victim);
     }
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// A worker has another number of tasks to be stolen than before, maybe.
-    pub fn note(&mut self, worker: u32) {
-        if self.crowd.is_open {
-            let has_some = self.workers[worker as usize].ready() > 0;
-            self.crowd.set_victim(worker, has_some);
-        }
-    }
-
     /// A dry worker begins to steal, with all others.
     pub fn join_crowd(&mut self, worker: u32) {
         self.worker(worker).attempt = Attempt::Crowd;

@@ -11,6 +11,7 @@
 
 mod crowd;
 mod events;
+mod offers;
 mod steal;
 mod tasks;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod worker;
 
 use self::crowd::Crowd;
 use self::events::{Event, Events};
+use self::offers::Offers;
 use self::tasks::{Task, TaskId, Tasks};
 use self::worker::{Attempt, Frame, NONE, State, Worker};
 use crate::policy::{Waiting, Way};
@@ -102,6 +104,7 @@ struct Simulation<'s, W: Workload> {
     /// One for each core, then spare ones.
     workers: Vec<Worker<W::Activation>>,
     tasks: Tasks<W::Activation>,
+    offers: Offers,
     /// For each core, if workers lend theirs.
     spares: Vec<Spares>,
     is_over: bool,
@@ -144,6 +147,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             crowd: Crowd::new(machine, policy),
             workers: (0..cores).map(Worker::new).collect(),
             tasks: Tasks::new(),
+            offers: Offers::new(cores),
             spares,
             is_over: false,
             outcome: Outcome::default(),
@@ -202,9 +206,11 @@ impl<'s, W: Workload> Simulation<'s, W> {
 
     /// The worker that has the core of this one.
     fn active(&self, worker: u32) -> u32 {
+        if self.spares.is_empty() {
+            return worker;
+        }
         let core = self.workers[worker as usize].core;
-        let spares = self.spares.get(core as usize);
-        spares.map_or(worker, |spares| spares.active)
+        self.spares[core as usize].active
     }
 
     /// Runs a worker until it computes, or has nothing to run.
@@ -240,7 +246,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     this.tasks.push(task);
                     this.overhead += self.machine.task();
                     self.outcome.tasks += 1;
-                    self.note(worker);
+                    self.note_newest(worker, level);
                 }
                 Step::Call(activation) => {
                     let level = frame.level;
@@ -276,7 +282,8 @@ impl<'s, W: Workload> Simulation<'s, W> {
                 return false;
             };
             if this.pop_newest() {
-                self.note(worker);
+                let level = self.tasks.get(newest).level;
+                self.note_newest(worker, level);
                 let (activation, level) = self.start(worker, newest);
                 self.joined(worker, newest);
                 self.call(worker, activation, TaskId::NONE, level);
@@ -335,7 +342,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
     /// A worker has nothing to run.
     fn run_dry(&mut self, worker: u32) {
         if let Some(task) = self.worker(worker).loot.pop_back() {
-            self.note(worker);
+            self.note_oldest(worker);
             let (activation, level) = self.start(worker, task);
             self.call(worker, activation, task, level);
             return self.proceed(worker);
@@ -401,6 +408,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             NONE => {
                 self.outcome.spares += 1;
                 self.workers.push(Worker::new(core));
+                self.offers.add();
                 self.workers.len() as u32 - 1
             }
             next => next,

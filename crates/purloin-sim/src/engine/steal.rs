@@ -75,8 +75,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// A worker has looked at a possible victim.
     pub fn sampled(&mut self, worker: u32) {
         let victim = self.active(self.workers[worker as usize].victim);
-        let oldest = self.workers[victim as usize].oldest();
-        let found = oldest.map(|task| self.tasks.get(task).level);
+        let found = self.offers.of(victim);
         let Attempt::Sampling { left, best, level } = self.worker(worker).attempt else {
             unreachable!("it samples");
         };
@@ -178,11 +177,11 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Takes tasks of a victim, if it has some.
     pub fn take(&mut self, thief: u32, victim: u32) -> bool {
-        let ready = self.workers[victim as usize].ready();
-        if ready == 0 {
+        if self.offers.of(victim).is_none() {
             self.failed(thief);
             return false;
         }
+        let ready = self.workers[victim as usize].ready();
         let count = match self.takes_half(thief) {
             true => ready.div_ceil(2),
             false => 1,
@@ -192,7 +191,7 @@ impl<W: Workload> Simulation<'_, W> {
             self.tasks.get_mut(task).thief = thief;
             self.worker(thief).arriving.push(task);
         }
-        self.note(victim);
+        self.note_oldest(victim);
         self.outcome.steals += 1;
         self.outcome.stolen += count as u64;
         self.worker(thief).walk.failures = 0;
@@ -223,7 +222,7 @@ impl<W: Workload> Simulation<'_, W> {
             return self.pass_on(worker, arrived);
         }
         self.worker(worker).loot.extend(arrived);
-        self.note(worker);
+        self.note_oldest(worker);
         match self.workers[worker as usize].state {
             State::Dry if self.can_join(worker) => self.proceed(worker),
             State::Dry => self.run_dry(worker),
@@ -237,8 +236,9 @@ impl<W: Workload> Simulation<'_, W> {
     /// which has the core.
     fn pass_on(&mut self, worker: u32, loot: Vec<TaskId>) {
         let active = self.active(worker);
+        self.worker(active).loot.extend(loot);
+        self.note_oldest(active);
         let this = self.worker(active);
-        this.loot.extend(loot);
         let is_free = matches!(this.attempt, Attempt::Nothing | Attempt::Asking { .. });
         if this.state == State::Dry && is_free && !this.loot.is_empty() {
             self.run_dry(active);
