@@ -42,13 +42,18 @@ enum Kind {
     End,
 }
 
+/// Four days. Under some policies, programs take longer than their work, but not a hundred times.
+const LONGEST: Time = Time::from_nanoseconds(345_600_000_000_000);
+
 /// What a recording has too much of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooLong;
 
 impl fmt::Display for TooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the recording has more than four billion strands")
+        f.write_str(
+            "the recording is too long: four billion strands and four days can be simulated",
+        )
     }
 }
 
@@ -81,8 +86,11 @@ impl Recorded {
             if place >= u32::MAX as usize {
                 return Err(TooLong);
             }
-            let time = (strand.nanoseconds * 1e3).round() as u64;
+            let time = (strand.nanoseconds * 1e3).min(1e18).round() as u64;
             work += Time::from_picoseconds(time);
+            if work > LONGEST {
+                return Err(TooLong);
+            }
             let (mut kind, mut link) = (Kind::End, 0);
             let ends = matches!(
                 strand.mark,

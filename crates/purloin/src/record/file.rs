@@ -137,7 +137,7 @@ impl Recording {
 
     /// Its ticks, if it is a program from beginning to end.
     fn count(&self) -> Option<u64> {
-        let (mut strands, mut nanoseconds) = (0, 0.0);
+        let (mut strands, mut tasks, mut nanoseconds) = (0, 0, 0.0);
         let mut open = Vec::new();
         let mut is_over = false;
         for strand in self.strands() {
@@ -161,6 +161,10 @@ impl Recording {
             if !is_right {
                 return None;
             }
+            tasks += u64::from(matches!(
+                strand.mark,
+                Mark::Join | Mark::Spawn | Mark::Future
+            ));
             match strand.mark {
                 Mark::Join | Mark::Second | Mark::Finish | Mark::Spawn | Mark::Future => {
                     open.push(strand.mark);
@@ -169,10 +173,15 @@ impl Recording {
                 _ => {}
             }
         }
-        let is_whole = is_over && strands == self.tape.strands && self.tape.tick > 0.0;
+        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST && self.slowdown.is_finite();
+        let is_whole =
+            is_over && (tasks, strands) == (self.tape.tasks, self.tape.strands) && is_time;
         is_whole.then(|| (nanoseconds / self.tape.tick).round() as u64)
     }
 }
+
+/// The longest program, in nanoseconds: a year. Nobody has recorded one.
+const LONGEST: f64 = 3.2e16;
 
 /// What is left to be read.
 struct Reader<'b>(&'b [u8]);
