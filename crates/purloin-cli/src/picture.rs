@@ -1,6 +1,9 @@
 //! Pictures of sweeps: [`Picture`], as SVG.
 
+use std::collections::BTreeSet;
+
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use purloin_command::Failure;
 
@@ -40,8 +43,12 @@ const WIDTH: u32 = 560;
 const HEIGHT: u32 = 420;
 const TITLE: u32 = 34;
 
-/// What is written beside the panels.
-const LEGEND: u32 = 190;
+/// So many numbers of cores are named at most.
+const MOST_MARKS: usize = 12;
+
+/// What is written beside the panels: so wide, with so much more for each letter.
+const LEGEND: u32 = 50;
+const LETTER: u32 = 8;
 const LABELS: (&str, u32) = ("sans-serif", 13);
 
 /// The colour of regions.
@@ -66,6 +73,14 @@ fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
+/// The points of a line: full, or hollow if there are more lines than colours.
+fn mark(number: usize) -> ShapeStyle {
+    match number < COLOURS.len() {
+        true => colour(number).filled(),
+        false => colour(number).stroke_width(1),
+    }
+}
+
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
@@ -73,7 +88,10 @@ impl Picture {
     /// The picture as SVG.
     pub fn svg(&self) -> Result<String, Failure> {
         let mut svg = String::new();
-        let size = (WIDTH * self.panels.len() as u32 + LEGEND, HEIGHT + TITLE);
+        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
+        let longest = lines.map(|line| line.name.len()).max().unwrap_or(0) as u32;
+        let legend = LEGEND + LETTER * longest.max("in theory".len() as u32);
+        let size = (WIDTH * self.panels.len() as u32 + legend, HEIGHT + TITLE);
         self.draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
             .map_err(|error| Failure::Run(format!("cannot draw: {error}")))?;
         Ok(svg)
@@ -94,15 +112,44 @@ impl Picture {
     }
 }
 
+/// The horizontal axis: logarithms of numbers of cores.
+struct Across {
+    ends: (f64, f64),
+    /// Those that are named.
+    marks: Vec<f64>,
+}
+
+impl Ranged for Across {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        let part = (value - self.ends.0) / (self.ends.1 - self.ends.0);
+        first + (part * f64::from(last - first)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.ends.0..self.ends.1
+    }
+}
+
 impl Panel {
     fn draw(&self, area: &Area<'_>) -> Drawn {
-        let (across, up) = (self.across(), self.up());
+        let (low, high) = self.up();
+        let across = Across {
+            ends: self.across(),
+            marks: self.marks(),
+        };
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 15))
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(52)
-            .build_cartesian_2d(across.0..across.1, up.0..up.1)?;
+            .build_cartesian_2d(across, low..high)?;
         let of_power = |power: &f64| match (power - power.round()).abs() < 1e-6 {
             true => count(power.exp2()),
             false => String::new(),
@@ -119,7 +166,7 @@ impl Panel {
             .y_labels(10)
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.12))
-            .x_label_formatter(&of_power)
+            .x_label_formatter(&|power| count(power.exp2().round()))
             .y_label_formatter(upwards)
             .draw()?;
         if !self.region.is_empty() {
@@ -145,7 +192,8 @@ impl Panel {
             let points: Vec<_> = points.collect();
             let places = points.iter().map(|&(x, _, y, _)| (x, y));
             chart.draw_series(LineSeries::new(places.clone(), colour.stroke_width(2)))?;
-            chart.draw_series(places.map(|place| Circle::new(place, 3, colour.filled())))?;
+            let mark = mark(number);
+            chart.draw_series(places.map(|place| Circle::new(place, 3, mark)))?;
             let sure = |&&(_, low, _, high): &&(f64, f64, f64, f64)| low < high;
             let unsure = points.iter().filter(sure);
             chart.draw_series(unsure.map(|&(x, low, y, high)| {
@@ -162,6 +210,7 @@ impl Panel {
             let y = place(number);
             let style = colour(number).stroke_width(3);
             area.draw(&PathElement::new([(4, y), (24, y)], style))?;
+            area.draw(&Circle::new((14, y), 3, mark(number)))?;
             area.draw(&Text::new(line.name.clone(), (32, y - 6), LABELS))?;
         }
         if !self.region.is_empty() {
@@ -181,6 +230,22 @@ impl Panel {
         }
     }
 
+    /// Whether a value can be drawn.
+    fn has_place(&self, value: f64) -> bool {
+        value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
+    }
+
+    /// Numbers of cores that are named below, by their logarithms: all, or some of them.
+    fn marks(&self) -> Vec<f64> {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let all: BTreeSet<u32> = points.map(|&(cores, ..)| cores).collect();
+        let step = all.len().div_ceil(MOST_MARKS);
+        all.into_iter()
+            .step_by(step.max(1))
+            .map(|cores| f64::from(cores).log2())
+            .collect()
+    }
+
     fn across(&self) -> (f64, f64) {
         let cores = self.lines.iter().flat_map(|line| &line.points);
         let powers = cores.map(|&(cores, ..)| f64::from(cores).log2());
@@ -190,16 +255,21 @@ impl Panel {
 
     fn up(&self) -> (f64, f64) {
         let points = self.lines.iter().flat_map(|line| &line.points);
-        let margins = points.flat_map(|&(_, value, margin)| [value - margin, value + margin]);
+        let values = points.flat_map(|&(_, value, margin)| match self.scale {
+            Scale::Linear => [value - margin, value + margin],
+            Scale::Logarithmic => [value, value],
+        });
         let region = self.region.iter().flat_map(|&(_, low, high)| [low, high]);
-        let (low, high) = bounds(margins.chain(region).map(|value| self.height(value)));
+        let drawn = values.chain(region).filter(|&value| self.has_place(value));
+        let (low, high) = bounds(drawn.map(|value| self.height(value)));
         match self.scale {
             Scale::Linear if low < high / 3.0 => (0.0, 1.1 * high),
             Scale::Linear => {
                 let beyond = 0.1 * (high - low).max(0.1 * high);
                 (low - beyond, high + beyond)
             }
-            Scale::Logarithmic => (low - 0.25, high + 0.25),
+            // From one power of two to another.
+            Scale::Logarithmic => ((low - 0.25).floor(), (high + 0.25).ceil()),
         }
     }
 }

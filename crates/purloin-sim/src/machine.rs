@@ -151,8 +151,8 @@ impl Machine {
         let takes_time = |reach: &Reach| reach.steal.min(reach.message) > Time::ZERO;
         // Or thieves would ask in vain for ever, at the same time.
         assert!(reaches.iter().all(takes_time), "{reaches:?}");
-        let size = u64::from(nodes) * u64::from(sockets) * u64::from(cores);
-        assert!((1..=u64::from(MOST)).contains(&size), "{size} cores");
+        let size = product([nodes, sockets, cores]);
+        assert!((1..=u128::from(MOST)).contains(&size), "{size} cores");
         Machine {
             size: size as u32,
             node: sockets * cores,
@@ -226,13 +226,10 @@ impl Machine {
         &self.reaches[distance]
     }
 
-    /// What an attempt to steal from any core takes on average, in picoseconds.
-    pub(crate) fn mean_steal(&self) -> f64 {
-        let [(_, socket), (_, node)] = self.neighbours(0);
-        let counts = [socket - 1, node - socket, self.size - node];
-        let times = self.reaches.map(|reach| reach.steal.picoseconds() as f64);
-        let sum: f64 = (0..3).map(|i| f64::from(counts[i]) * times[i]).sum();
-        sum / f64::from(self.size - 1).max(1.0)
+    /// Whether all cores are equally far from one another.
+    pub fn is_flat(&self) -> bool {
+        let [socket, node, network] = self.reaches;
+        self.size <= self.socket || socket == node && (self.size <= self.node || node == network)
     }
 
     /// How long something takes now that takes so long on average.
@@ -240,6 +237,15 @@ impl Machine {
         match self.is_random {
             true => mean.scaled(random.exponential()),
             false => mean,
+        }
+    }
+
+    /// How long something goes on that takes so long on average, and was begun some time ago.
+    pub(crate) fn draw_rest(&self, mean: Time, random: &mut Random) -> Time {
+        match self.is_random {
+            // As long as from its beginning.
+            true => self.draw(mean, random),
+            false => mean.scaled(random.part()),
         }
     }
 }
@@ -281,15 +287,19 @@ struct WrittenReach {
     message: String,
 }
 
+/// How many cores there are.
+fn product(counts: [u32; 3]) -> u128 {
+    counts.into_iter().map(u128::from).product()
+}
+
 fn one() -> u32 {
     1
 }
 
 impl Written {
     fn machine(self) -> Result<Machine, NoMachine> {
-        let size = [self.nodes, self.sockets, self.cores];
-        let size = size.iter().map(|&count| u64::from(count)).product::<u64>();
-        if !(1..=u64::from(MOST)).contains(&size) {
+        let size = product([self.nodes, self.sockets, self.cores]);
+        if !(1..=u128::from(MOST)).contains(&size) {
             return Err(NoMachine(format!(
                 "nodes x sockets x cores is {size}; it may be from 1 to {MOST}"
             )));
@@ -379,6 +389,13 @@ message = "50ns"
             (replaced("cores = 4", ""), "cores"),
             (
                 replaced("cores = 4", "cores = 4\nnodes = 5000000"),
+                "from 1 to",
+            ),
+            (
+                replaced(
+                    "cores = 4",
+                    "cores = 2977518503\nsockets = 289529\nnodes = 21398",
+                ),
                 "from 1 to",
             ),
             (

@@ -22,28 +22,43 @@ impl Estimate {
     ///
     /// Source: Student's *t*.
     pub fn new(values: &[f64]) -> Estimate {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let freedom = values.len().saturating_sub(1);
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let margin = match freedom {
-            0 => f64::INFINITY,
-            _ => {
-                let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(1.96);
-                quantile * (squares / freedom as f64 / count).sqrt()
-            }
-        };
-        Estimate { mean, margin }
-    }
-
-    /// This divided by another that is independent of it: to first order, the squares of the
-    /// relative margins add up.
-    pub fn relative_to(self, other: Estimate) -> Estimate {
-        let mean = self.mean / other.mean;
-        let relative = (self.margin / self.mean).hypot(other.margin / other.mean);
+        let mean = mean(values);
+        let deviations = values.iter().map(|value| value - mean);
         Estimate {
             mean,
-            margin: (mean * relative).abs(),
+            margin: margin(deviations),
+        }
+    }
+
+    /// The mean of these values divided by the mean of those, which belong to the former, one
+    /// to one: they come from the same programs.
+    ///
+    /// Source: Cochran, *Sampling techniques* (1977), section 6.3: the ratio estimate.
+    pub fn of_ratio(values: &[f64], bases: &[f64]) -> Estimate {
+        let base = mean(bases);
+        let ratio = mean(values) / base;
+        let pairs = values.iter().zip(bases);
+        let deviations = pairs.map(|(value, of)| (value - ratio * of) / base);
+        Estimate {
+            mean: ratio,
+            margin: margin(deviations),
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Half the width of the confidence interval of a mean, from what differs from it.
+fn margin(deviations: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = deviations.len();
+    let squares: f64 = deviations.map(|deviation| deviation.powi(2)).sum();
+    match count - 1 {
+        0 => f64::INFINITY,
+        freedom => {
+            let quantile = STUDENT.get(freedom - 1).copied().unwrap_or(1.96);
+            quantile * (squares / freedom as f64 / count as f64).sqrt()
         }
     }
 }
@@ -63,10 +78,13 @@ mod tests {
     }
 
     #[test]
-    fn relative_margins_add_up_as_squares() {
-        let [a, b] = [(10.0, 0.3), (5.0, 0.2)].map(|(mean, margin)| Estimate { mean, margin });
-        let ratio = a.relative_to(b);
-        assert_eq!(ratio.mean, 2.0);
-        assert!((ratio.margin - 2.0 * 0.05).abs() < 1e-12);
+    fn ratios_are_of_pairs() {
+        let base = [1.0, 2.0, 3.0, 4.0];
+        let same = Estimate::of_ratio(&[2.0, 4.0, 6.0, 8.0], &base);
+        assert_eq!((same.mean, same.margin), (2.0, 0.0));
+        let other = Estimate::of_ratio(&[3.0, 1.0, 2.0, 4.0], &base);
+        assert_eq!(other.mean, 1.0);
+        // Differences 2, -1, -1, 0: 3.182 · √(6/3) / √4 / 2.5.
+        assert!((other.margin - 0.9).abs() < 1e-3, "{other:?}");
     }
 }

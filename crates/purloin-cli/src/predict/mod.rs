@@ -9,7 +9,8 @@ use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
 use crate::sim::arguments::{
-    MACHINE_HELP, Outputs, parse_nodes, parse_policy, prepare, read_machine, read_recording,
+    MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_machine,
+    read_recording,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -58,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let recorded = prepare(&args.recording, &recording)?;
     let cores = match &args.cores[..] {
         [] => powers(machine.size()),
-        cores => cores.to_vec(),
+        cores => in_order(cores),
     };
     let progress = progress(cores.len() as u64 * (args.trials + 2), "runs");
     let mut report = Report::new(&recording, args.policy);
@@ -73,8 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let outcomes: Vec<_> = (1..=args.trials).map(|seed| run(&machine, seed)).collect();
         // As if steals were free, and as if all cores were near.
         let free = run(&Machine::ideal(cores).with_task(machine.task()), 1);
-        let near = machine.all_near();
-        let close = (near != machine).then(|| run(&near, 1));
+        let close = (!machine.is_flat()).then(|| run(&machine.all_near(), 1));
         let prediction = Prediction::new(cores, &recording, &outcomes, &free, close.as_ref());
         report.predictions.push(prediction);
     }

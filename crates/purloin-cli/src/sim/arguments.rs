@@ -1,5 +1,6 @@
 //! What simulations are told on the command line.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use purloin::Recording;
@@ -40,6 +41,16 @@ pub fn parse_nodes(text: &str) -> Result<u32, String> {
 
 pub fn parse_policy(text: &str) -> Result<Policy, String> {
     text.parse::<Policy>().map_err(|error| error.to_string())
+}
+
+/// Each number of cores once, the least first.
+pub fn in_order(nodes: &[u32]) -> Vec<u32> {
+    nodes
+        .iter()
+        .copied()
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 /// A mistake in a file.
@@ -84,6 +95,14 @@ pub struct Opened {
 
 impl Outputs {
     pub fn open(&self) -> Result<Opened, Failure> {
+        if let (Some(plot), Some(json)) = (&self.plot, &self.json)
+            && plot == json
+        {
+            let place = plot.display();
+            return Err(Failure::usage(format_args!(
+                "--plot and --json both go to {place}"
+            )));
+        }
         let open = |path: &Option<PathBuf>| path.as_deref().map(Destination::open).transpose();
         Ok(Opened {
             plot: open(&self.plot)?,

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy};
 
-use self::arguments::{MACHINE_HELP, Outputs, parse_nodes, parse_policy, read_machine};
+use self::arguments::{MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, read_machine};
 use self::report::{Cell, Report};
 use self::workload::Program;
 
@@ -100,13 +100,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 .map_or(vec![64, 1024], |all| vec![all.size()]);
             (nodes, args.policy.clone())
         }
-        (None, nodes) => (nodes.to_vec(), args.policy.clone()),
+        (None, nodes) => (in_order(nodes), args.policy.clone()),
     };
+    let policies = each_once(policies);
+    for &nodes in &nodes {
+        args.workload.check(nodes)?;
+    }
     let cells = nodes.len() * policies.len();
     let progress = progress(cells as u64 * args.trials, "runs");
     let mut report = Report::new(args.workload.to_string(), args.trials, args.seed);
     for &nodes in &nodes {
-        let first = report.cells.len();
+        // What the first policy does, with the same seeds.
+        let mut base: Option<Vec<_>> = None;
         for &policy in &policies {
             progress.set_message(format!("{nodes} cores, {policy}"));
             let machine = match &machine {
@@ -121,13 +126,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                     outcome
                 })
                 .collect();
-            let base = report.cells.get(first);
-            let cell = Cell::new(nodes, policy, &outcomes, base);
+            let cell = Cell::new(nodes, policy, &outcomes, base.as_ref().unwrap_or(&outcomes));
             report.cells.push(cell);
+            base.get_or_insert(outcomes);
         }
     }
     progress.finish_and_clear();
     outputs.write(&report, || table::text(&report), || report.picture())
+}
+
+/// These, in their order.
+fn each_once(policies: Vec<Policy>) -> Vec<Policy> {
+    let mut all = Vec::new();
+    for policy in policies {
+        if !all.contains(&policy) {
+            all.push(policy);
+        }
+    }
+    all
 }
 
 fn figure_4() -> Vec<Policy> {

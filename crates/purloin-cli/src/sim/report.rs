@@ -122,26 +122,19 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// `base` is the cell with which this one is compared, if it is not the first itself.
-    pub fn new(nodes: u32, policy: Policy, outcomes: &[Outcome], base: Option<&Cell>) -> Cell {
-        let estimate = |value: &dyn Fn(&Outcome) -> f64| {
-            let values: Vec<_> = outcomes.iter().map(value).collect();
-            Estimate::new(&values)
+    /// `base` are the outcomes with which these are compared, in the same programs.
+    pub fn new(nodes: u32, policy: Policy, outcomes: &[Outcome], base: &[Outcome]) -> Cell {
+        let values = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
+            outcomes.iter().map(value).collect()
         };
-        let time = estimate(&|outcome| outcome.time.seconds());
-        let steals = estimate(&|outcome| outcome.attempts as f64);
-        let relative = |this: Estimate, base: Option<(f64, Option<f64>)>| match base {
-            Some((mean, margin)) => this.relative_to(Estimate {
-                mean,
-                margin: margin.unwrap_or(f64::INFINITY),
-            }),
-            None => Estimate {
-                mean: 1.0,
-                margin: 0.0,
-            },
+        let estimate = |value: &dyn Fn(&Outcome) -> f64| Estimate::new(&values(outcomes, value));
+        let relative = |value: &dyn Fn(&Outcome) -> f64| {
+            Estimate::of_ratio(&values(outcomes, value), &values(base, value))
         };
-        let relative_time = relative(time, base.map(|base| (base.time, base.time_margin)));
-        let relative_steals = relative(steals, base.map(|base| (base.steals, base.steals_margin)));
+        let time_of = |outcome: &Outcome| outcome.time.seconds();
+        let steals_of = |outcome: &Outcome| outcome.attempts as f64;
+        let (time, steals) = (estimate(&time_of), estimate(&steals_of));
+        let (relative_time, relative_steals) = (relative(&time_of), relative(&steals_of));
         Cell {
             nodes,
             policy: policy.to_string(),

@@ -12,6 +12,9 @@ use super::arguments::{MOST_NODES, prepare, read_recording};
 /// The deepest tree: it has as many leaves as there are task numbers.
 const DEEPEST: u32 = 30;
 
+/// The most work, in seconds: four days.
+const LONGEST: f64 = 345_600.0;
+
 /// What is simulated.
 #[derive(Clone, Debug)]
 pub enum Program {
@@ -92,6 +95,20 @@ impl Program {
             Ok(depth) if depth <= most => Ok(Program::Tree(kind(depth), leaf)),
             _ => Err(format!("a tree's depth is from 0 to {most} here")),
         }
+    }
+
+    /// Whether it can be simulated for so many cores.
+    pub fn check(&self, cores: u32) -> Result<(), Failure> {
+        if let &Program::Tree(depth, Some(leaf)) = self {
+            let work = leaf.seconds() * f64::from(depth.of(cores)).exp2();
+            if work > LONGEST {
+                return Err(Failure::usage(format_args!(
+                    "{self}: with {cores} cores it has {:.0} days of work; up to four can be simulated",
+                    work / 86_400.0
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Prepares it.

@@ -8,8 +8,9 @@
 //! comes or goes, or a victim, the time is drawn anew, which makes no difference either. How
 //! many attempts were in vain follows from how long thieves have tried.
 //!
-//! If the machine's times are random, this is the same as attempts one by one; if they are fixed,
-//! it is as if thieves had begun at random times.
+//! If times are random, and all cores equally far from one another, this is the same as attempts
+//! one by one. If times are fixed, it is nearly so: on average, thieves find out within some
+//! percent of the same time. Where some cores are nearer than others, thieves try one by one.
 //!
 //! Source: Gillespie, *Exact stochastic simulation of coupled chemical reactions* (1977).
 
@@ -89,10 +90,11 @@ impl Crowd {
             && policy.samples == 0
             && policy.way == Way::Direct
             && policy.waiting != Waiting::Leapfrog
-            && policy.residual == 0;
+            && policy.residual == 0
+            && machine.is_flat();
         Crowd {
             is_open,
-            attempt: machine.mean_steal(),
+            attempt: machine.reach(0, 0).steal.picoseconds() as f64,
             others: f64::from(machine.size() - 1),
             thieves: Members::default(),
             victims: Members::default(),
@@ -176,8 +178,9 @@ impl<W: Workload> Simulation<'_, W> {
         self.outcome.attempts += 1;
         let victim = self.choose(worker);
         self.worker(worker).victim = victim;
-        let mean = self.reach(worker, victim).steal;
-        let delay = self.machine.draw(mean, &mut self.random);
+        let steal = self.reach(worker, victim).steal;
+        // What is left of it.
+        let delay = self.machine.draw_rest(steal, &mut self.random);
         self.events.add(self.now + delay, worker, Event::Reached);
     }
 }
@@ -221,8 +224,15 @@ mod tests {
 
     #[test]
     fn a_crowd_does_as_its_thieves_would_do_one_by_one() {
-        for (policy, cores) in [("random", 16), ("random", 64), ("half+spare", 32)] {
-            let outcomes = both_ways(policy, &Machine::wool(cores));
+        let (random, fixed) = (Machine::wool, Machine::shared_memory);
+        for (policy, machine, bias) in [
+            ("random", random(16), 0.0),
+            ("random", random(64), 0.0),
+            ("half+spare", random(32), 0.0),
+            ("spare", fixed(16), 0.1),
+        ] {
+            let outcomes = both_ways(policy, &machine);
+            let cores = machine.size();
             let values: [fn(&Outcome) -> f64; 4] = [
                 |outcome| outcome.time.seconds(),
                 |outcome| outcome.attempts as f64,
@@ -234,11 +244,12 @@ mod tests {
                     let values: Vec<_> = outcomes.iter().map(value).collect();
                     Estimate::new(&values)
                 });
-                // Sure to 99.9 %, and no further apart than 6 % then.
+                // Sure to 99.9 %, and no further apart than 7 % then, and what fixed times add.
                 let margin = 1.2 * (crowd.margin + each.margin);
                 let difference = (crowd.mean - each.mean).abs();
-                assert!(difference <= margin, "{policy} {cores}: {crowd:?} {each:?}");
-                assert!(margin <= 0.06 * each.mean, "{policy} {cores}: {crowd:?}");
+                let most = margin + bias * each.mean;
+                assert!(difference <= most, "{policy} {cores}: {crowd:?} {each:?}");
+                assert!(margin <= 0.07 * each.mean, "{policy} {cores}: {crowd:?}");
             }
         }
     }

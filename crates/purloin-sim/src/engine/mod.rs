@@ -361,7 +361,8 @@ impl<'s, W: Workload> Simulation<'s, W> {
             let active = self.active(worker);
             let this = self.worker(active);
             if this.state == State::Dry && matches!(this.attempt, Attempt::Asking { .. }) {
-                self.change_worker(active);
+                // What it has stolen meanwhile comes first: nobody would look for it elsewhere.
+                self.run_dry(active);
             }
             return;
         }
@@ -394,6 +395,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
         if !is_blocked && back.is_none() {
             return self.seek(worker);
         }
+        debug_assert!(self.workers[worker as usize].loot.is_empty(), "it is lost");
         self.worker(worker).state = State::Parked;
         let spares = &mut self.spares[core as usize];
         match is_blocked {

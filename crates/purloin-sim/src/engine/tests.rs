@@ -4,7 +4,7 @@ use super::*;
 use crate::{Tree, Uts};
 
 /// Policies, one of each kind and some of several.
-const POLICIES: [&str; 18] = [
+const POLICIES: [&str; 20] = [
     "random",
     "sampling:2",
     "sets",
@@ -22,6 +22,8 @@ const POLICIES: [&str; 18] = [
     "forward+leapfrog",
     "forward+spare",
     "residual:3+spare+half",
+    "sampling:2+ask+spare",
+    "sampling:2+forward+spare+residual:2",
     "forward+spare+residual:2+adaptive",
 ];
 
