@@ -179,8 +179,10 @@ impl Panel {
         }
         for (number, line) in self.lines.iter().enumerate() {
             let colour = colour(number);
-            let points = line.points.iter().map(|&(cores, value, margin)| {
-                let height = |value| self.height(value);
+            let drawn = line.points.iter();
+            let drawn = drawn.filter(|&&(_, value, _)| self.has_place(value));
+            let points = drawn.map(|&(cores, value, margin)| {
+                let height = |value| self.height(value).max(low);
                 let x = f64::from(cores).log2();
                 (
                     x,

@@ -130,6 +130,11 @@ fn a_sweep_is_drawn() {
     assert!(svg.matches("<polyline").count() >= 6);
     let svg = picture(&["--nodes", "4", "--policy", "random"]);
     assert!(svg.contains("time in µs") && !svg.contains("relative"));
+    // One core has nobody to steal from, and a logarithm no place for that; 48 is no power.
+    let svg = picture(&["--nodes", "48,1", "--policy", "random,random"]);
+    // Each point twice, as a mark and in its error bar, and once in the legend.
+    assert_eq!(svg.matches("<circle").count(), 2 * (2 + 1) + 1, "{svg}");
+    assert!(svg.contains("48"), "{svg}");
 }
 
 #[test]
@@ -144,6 +149,7 @@ fn mistakes_in_a_simulation_are_named() {
         (["--workload", "tree=31"], "from 0 to 30"),
         (["--workload", "tree=+7"], "from 0 to 6"),
         (["--workload", "tree=8,-1us"], "negative"),
+        (["--workload", "tree=14,3600s"], "days of work"),
         (["--workload", "dag="], "dag=FILE"),
         (["--workload", "dag=nowhere.dag"], "nowhere.dag"),
         (["--machine", "nowhere.toml"], "nowhere.toml"),
@@ -154,6 +160,8 @@ fn mistakes_in_a_simulation_are_named() {
         let text = refusal(&[&["sim"][..], &args].concat());
         assert!(text.contains(part), "{args:?}: {text}");
     }
+    let text = refusal(&["sim", "--plot", "-", "--json", "-"]);
+    assert!(text.contains("both go to -"), "{text}");
     let text = refusal(&["sim", "--preset", "wool-figure-4", "--nodes", "8"]);
     assert!(text.contains("cannot be used with"), "{text}");
 }

@@ -2,7 +2,7 @@
 //!
 //! A simulation has a program ([`Workload`]), a machine ([`Machine`]) and a policy ([`Policy`]),
 //! and says how long the program takes, and how much was stolen ([`Outcome`]). A million cores
-//! need some minutes on one of yours.
+//! need some seconds on one of yours, or some minutes, depending on the policy.
 //!
 //! ```
 //! use purloin_sim::{Machine, Tree, simulate};
