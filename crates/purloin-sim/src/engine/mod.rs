@@ -115,7 +115,9 @@ struct Simulation<'s, W: Workload> {
 #[derive(Clone, Debug)]
 struct Spares {
     active: u32,
-    blocked: Vec<u32>,
+    /// Those that have waited for what is done by now.
+    able: Vec<u32>,
+    /// Those that have nothing.
     free: Vec<u32>,
 }
 
@@ -123,7 +125,7 @@ impl Spares {
     fn new(active: u32) -> Spares {
         Spares {
             active,
-            blocked: Vec::new(),
+            able: Vec::new(),
             free: Vec::new(),
         }
     }
@@ -324,6 +326,11 @@ impl<'s, W: Workload> Simulation<'s, W> {
         let task = self.tasks.get_mut(frame.task);
         task.is_done = true;
         let owner = task.owner;
+        let this = &self.workers[owner as usize];
+        if this.state == State::Parked && this.tasks.last() == Some(&frame.task) {
+            let core = this.core;
+            self.spares[core as usize].able.push(owner);
+        }
         if self.crowd.is_open {
             return self.leave_crowd(owner);
         }
@@ -390,22 +397,20 @@ impl<'s, W: Workload> Simulation<'s, W> {
     fn change_worker(&mut self, worker: u32) {
         let core = self.workers[worker as usize].core;
         let is_blocked = !self.workers[worker as usize].frames.is_empty();
-        let blocked = &self.spares[core as usize].blocked;
-        let back = blocked.iter().rposition(|&other| self.can_join(other));
+        let back = self.spares[core as usize].able.pop();
         if !is_blocked && back.is_none() {
             return self.seek(worker);
         }
         debug_assert!(self.workers[worker as usize].loot.is_empty(), "it is lost");
         self.worker(worker).state = State::Parked;
+        let is_able = self.can_join(worker);
         let spares = &mut self.spares[core as usize];
+        let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
         match is_blocked {
-            true => spares.blocked.push(worker),
+            true if is_able => spares.able.push(worker),
+            true => {}
             false => spares.free.push(worker),
         }
-        let next = match back {
-            Some(place) => spares.blocked.remove(place),
-            None => spares.free.pop().unwrap_or(NONE),
-        };
         let next = match next {
             NONE => {
                 self.outcome.spares += 1;

@@ -63,8 +63,11 @@ impl std::error::Error for TooLong {}
 struct Open {
     /// Where it began.
     begin: usize,
-    /// Tasks that it has spawned and not joined: the numbers of futures.
-    children: Vec<Option<u32>>,
+    /// Tasks that it has spawned and not joined: the numbers of futures, which ascend, each with
+    /// how many tasks were spawned before it.
+    futures: Vec<(u32, u32)>,
+    /// How many tasks these are, with those that are no futures.
+    children: u32,
 }
 
 impl Recorded {
@@ -77,7 +80,8 @@ impl Recorded {
         let mut strands: Vec<Part> = Vec::new();
         let mut open = vec![Open {
             begin: 0,
-            children: Vec::new(),
+            futures: Vec::new(),
+            children: 0,
         }];
         let mut futures = 0;
         let mut work = Time::ZERO;
@@ -108,21 +112,22 @@ impl Recorded {
                 Mark::Finish => kind = Kind::Finish,
                 Mark::Spawn => {
                     kind = Kind::Spawn;
-                    frame.children.push(None);
+                    frame.children += 1;
                 }
                 Mark::Future => {
                     kind = Kind::Spawn;
-                    frame.children.push(Some(futures));
+                    frame.futures.push((futures, frame.children));
+                    frame.children += 1;
                     futures += 1;
                 }
                 Mark::Got(number) => {
                     kind = Kind::Got;
-                    let children = &mut frame.children;
-                    let child = children.iter().rposition(|&child| child == Some(number));
                     // If it is another frame's, that joins it at its own end.
-                    if let Some(child) = child {
-                        link = (children.len() - child) as u32;
-                        children.truncate(child);
+                    if let Ok(place) = frame.futures.binary_search_by_key(&number, |own| own.0) {
+                        let before = frame.futures[place].1;
+                        link = frame.children - before;
+                        frame.children = before;
+                        frame.futures.truncate(place);
                     }
                 }
                 _ => {}
@@ -130,7 +135,8 @@ impl Recorded {
             if matches!(kind, Kind::Join | Kind::Second | Kind::Finish | Kind::Spawn) {
                 open.push(Open {
                     begin: place,
-                    children: Vec::new(),
+                    futures: Vec::new(),
+                    children: 0,
                 });
             }
             strands.push(Part { time, link, kind });

@@ -82,7 +82,9 @@ pub(crate) struct Evaluator {
     children: Vec<Child>,
     /// Where in `children` each of these frames begins.
     frames: Vec<usize>,
-    /// So far; they are numbered as they are made.
+    /// Those of them that are futures: their numbers, which ascend, and places.
+    made: Vec<(u32, usize)>,
+    /// Futures so far; they are numbered as they are made.
     futures: u32,
     /// Those whose tasks are running.
     open: Vec<u32>,
@@ -96,8 +98,6 @@ struct Child {
     /// What the frame did before, since the last child.
     before: Size,
     task: Size,
-    /// The number of a future.
-    future: Option<u32>,
 }
 
 impl Evaluator {
@@ -109,6 +109,7 @@ impl Evaluator {
             enclosing: Vec::new(),
             children: Vec::new(),
             frames: vec![0],
+            made: Vec::new(),
             futures: 0,
             open: Vec::new(),
             got: u32::MAX,
@@ -153,10 +154,12 @@ impl Evaluator {
             }
             Event::Got => {
                 let first = *self.frames.last().expect("there is always one");
-                let own = self.children[first..].iter();
-                let place = own.rev().position(|child| child.future == Some(self.got));
-                if let Some(place) = place {
-                    self.join_children(self.children.len() - 1 - place);
+                let found = self.made.binary_search_by_key(&self.got, |made| made.0);
+                let place = found.map(|index| self.made[index].1);
+                if let Ok(place) = place
+                    && place >= first
+                {
+                    self.join_children(place);
                 }
             }
             Event::Finished => {
@@ -198,16 +201,16 @@ impl Evaluator {
     fn end_child(&mut self, future: Option<u32>) {
         let task = self.end_frame();
         let before = self.end();
-        self.children.push(Child {
-            before,
-            task,
-            future,
-        });
+        self.made
+            .extend(future.map(|number| (number, self.children.len())));
+        self.children.push(Child { before, task });
         self.current = Size::default();
     }
 
     /// Joins the current frame with its children from this one on.
     fn join_children(&mut self, first: usize) {
+        let kept = self.made.partition_point(|&(_, place)| place < first);
+        self.made.truncate(kept);
         while self.children.len() > first {
             let child = self.children.pop().expect("just counted");
             let mut all = child.before;
