@@ -19,6 +19,10 @@ const EXAMPLES: &str = "Examples:
   purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+half";
 
 /// Says how fast a recorded program would be on more cores, and why it is not faster.
+///
+/// A future counts as got together with those that its frame has made later, and if another
+/// frame gets it, as joined by the one that has made it: of programs that get futures so, the
+/// prediction may be wrong, up or down.
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
 pub struct Args {
@@ -61,7 +65,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         [] => powers(machine.size()),
         cores => in_order(cores),
     };
-    let progress = progress(cores.len() as u64 * (args.trials + 2), "runs");
+    let what_ifs = |&cores: &u32| 1 + u64::from(!machine.with_size(cores).is_flat());
+    let steps = cores
+        .iter()
+        .map(|cores| args.trials + what_ifs(cores))
+        .sum();
+    let progress = progress(steps, "runs");
     let mut report = Report::new(&recording, args.policy);
     for cores in cores {
         progress.set_message(format!("{cores} cores"));

@@ -10,7 +10,9 @@ use crate::Time;
 /// A program that was recorded.
 ///
 /// It computes for as long as it did then. Whatever was spawned is joined by the frame that has
-/// spawned it: at a finish's end, at a task's end, or where its result was asked for.
+/// spawned it: at a finish's end, at a task's end, or where its result was asked for. So a
+/// future is joined with those that its frame has made later; and if another frame gets it, that
+/// does not wait for it.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     strands: Vec<Part>,
