@@ -29,15 +29,10 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run kernels under schedulers, check every answer and compare the times
     Bench(bench::Args),
-    /// Say why a kernel is not faster: its work and span, and where the time goes
     Profile(profile::Args),
-    /// Record what a kernel does, to be simulated
     Record(record::Args),
-    /// Say how fast a recorded program would be on more cores, and why it is not faster
     Predict(predict::Args),
-    /// Simulate work stealing on machines of any size, and compare policies
     Sim(sim::Args),
     /// Show the kernels with their inputs and the schedulers with their options
     List,

@@ -8,10 +8,11 @@ use purloin_command::{Destination, Failure, print};
 use crate::bench::parse_job;
 use crate::profile::Profiled;
 
-/// Records what a kernel does, for `purloin predict`.
+/// Record what a kernel does, to be simulated
 ///
 /// Its serial elision is run some times, and then some times with a clock reading at every fork
-/// and join; of what lies between two of them, the shortest time counts. Programs of your own are recorded by `purloin::record`.
+/// and join; of what lies between two of them, the shortest time counts. Programs of your own are
+/// recorded by `purloin::record`, and `purloin predict` says what comes of it elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag

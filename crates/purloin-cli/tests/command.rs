@@ -402,3 +402,18 @@ fn full_statistics_say_what_steals_cost() {
     }
     assert!(cells[0]["stats"]["dynamic_overhead"].is_null());
 }
+
+#[test]
+fn help_says_all_there_is_to_know() {
+    for (command, part) in [
+        ("sim", "victims   random, near"),
+        ("predict", "why it is not faster"),
+        ("record", "purloin::record"),
+        ("profile", "a clock reading at each task"),
+        ("bench", "See `purloin list`"),
+    ] {
+        let output = purloin(&[command, "--help"]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(part), "{text}");
+    }
+}

@@ -4,6 +4,7 @@
 mod common;
 
 use common::{json, purloin, refusal, temporary};
+use purloin::{Program, Worker, record};
 
 #[test]
 fn a_recording_predicts_more_cores() {
@@ -92,5 +93,36 @@ fn mistakes_in_a_prediction_are_named() {
     ] {
         let text = refusal(args);
         assert!(text.contains(part), "{args:?}: {text}");
+    }
+}
+
+/// A program in which another task gets a future.
+struct PassedOn;
+
+impl Program for PassedOn {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let future = w.future(|_| ());
+        w.join(move |mut w| w.get(future), |_| ());
+    }
+}
+
+#[test]
+fn futures_that_are_passed_on_need_spare_workers() {
+    let file = temporary("futures").join("futures.dag");
+    // A name that would disturb a terminal and a picture.
+    let recording = record("passed\x1b on", &mut PassedOn).unwrap();
+    recording
+        .write(std::fs::File::create(&file).unwrap())
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let report = json(&purloin(&["predict", file, "--cores", "2", "--json", "-"]));
+    assert_eq!(report["program"], "passed\u{fffd} on");
+    let dag = format!("dag={file}");
+    for args in [
+        &["predict", file, "--policy", "near+leapfrog"][..],
+        &["sim", "--workload", &dag, "--policy", "spare,near"],
+    ] {
+        let text = refusal(args);
+        assert!(text.contains("say near+spare"), "{text}");
     }
 }

@@ -14,8 +14,9 @@ use measure::Cell;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use report::Report;
 
-/// Runs kernels under schedulers: every answer is checked, runs are
-/// interleaved, and medians are compared with the serial elision of the same
+/// Run kernels under schedulers, check every answer and compare the times
+///
+/// Runs are interleaved, and medians are compared with the serial elision of the same
 /// source.
 ///
 /// Without arguments it shows in about a minute what Purloin buys on this

@@ -18,11 +18,7 @@ const EXAMPLES: &str = "Examples:
   purloin predict nqueens.dag --plot nqueens.svg
   purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+half";
 
-/// Says how fast a recorded program would be on more cores, and why it is not faster.
-///
-/// A future counts as got together with those that its frame has made later, and if another
-/// frame gets it, as joined by the one that has made it: of programs that get futures so, the
-/// prediction may be wrong, up or down.
+/// Say how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]
 #[command(after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
 pub struct Args {
@@ -60,7 +56,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => Machine::shared_memory(1024),
     };
     let outputs = args.outputs.open()?;
-    let recorded = prepare(&args.recording, &recording)?;
+    let recorded = prepare(&args.recording, &recording, &[args.policy])?;
     let cores = match &args.cores[..] {
         [] => powers(machine.size()),
         cores => in_order(cores),

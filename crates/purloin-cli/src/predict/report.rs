@@ -121,7 +121,7 @@ impl Prediction {
 impl Report {
     pub fn new(recording: &Recording, policy: Policy) -> Report {
         Report {
-            program: recording.name().to_owned(),
+            program: recording.name().replace(char::is_control, "\u{fffd}"),
             policy: policy.to_string(),
             tasks: recording.tasks(),
             work_seconds: recording.work().as_secs_f64(),

@@ -17,8 +17,7 @@ use crate::bench::{parse_job, parse_workers};
 use crate::schedulers::Spec;
 use purloin_command::{Destination, Failure, cores, print, progress};
 
-/// Says why a kernel is not faster: its work and span, its tasks and steals,
-/// and where the workers' time goes.
+/// Say why a kernel is not faster: its work and span, and where the time goes
 ///
 /// The kernel is run repeatedly: serially, with a clock reading at each task,
 /// and on all workers.

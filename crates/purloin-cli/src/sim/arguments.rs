@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use purloin::Recording;
 use purloin_command::{Destination, Failure};
-use purloin_sim::{Machine, Policy, Recorded};
+use purloin_sim::{Machine, Policy, Recorded, Waiting, Workload};
 
 use crate::picture::Picture;
 
@@ -70,9 +70,29 @@ pub fn read_recording(path: &Path) -> Result<Recording, Failure> {
     Recording::load(path).map_err(|error| in_file(path, error))
 }
 
-/// Prepares a recording, which was read there, for simulation.
-pub fn prepare(path: &Path, recording: &Recording) -> Result<Recorded, Failure> {
-    Recorded::new(recording).map_err(|error| in_file(path, error))
+/// Prepares a recording, which was read there, for simulation under these policies.
+pub fn prepare(
+    path: &Path,
+    recording: &Recording,
+    policies: &[Policy],
+) -> Result<Recorded, Failure> {
+    let recorded = Recorded::new(recording).map_err(|error| in_file(path, error))?;
+    let mut policies = policies.iter();
+    let has_none = |policy: &&Policy| policy.waiting != Waiting::Spare;
+    if recorded.needs_spares()
+        && let Some(policy) = policies.find(has_none)
+    {
+        let spare = Policy {
+            waiting: Waiting::Spare,
+            ..*policy
+        };
+        let error = format!(
+            "futures are got by other tasks there, or in any order; under {policy}, blocked workers \
+             may run what waits for themselves: say {spare}"
+        );
+        return Err(in_file(path, error));
+    }
+    Ok(recorded)
 }
 
 /// Where results go, besides the table.

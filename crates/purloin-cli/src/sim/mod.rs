@@ -28,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   purloin sim --workload dag=run.dag --machine cluster.toml --policy random,near
   purloin sim --preset wool-figure-4 --plot figure4.svg --json figure4.json";
 
-/// Simulates work stealing on machines of any size, and compares policies.
+/// Simulate work stealing on machines of any size, and compare policies
 ///
 /// Each cell is the mean of several trials with seeds of their own, with its 95 % confidence
 /// interval. A policy is named by what is not usual in it, joined by +:
@@ -37,7 +37,8 @@ const EXAMPLES: &str = "Examples:
 ///             sampling:K (the best of K); both is sampling:2+sets
 ///   amount    one, half, adaptive
 ///   way       direct (the thief takes it), ask, forward (whoever has nothing passes it on)
-///   waiting   anything, leapfrog (only from the thief), spare (lends its core)
+///   waiting   anything, leapfrog (only from the thief), spare (lends its core: the only one
+///             for programs that get futures out of order)
 ///   early     residual:R (steals when fewer than R tasks are left, and goes on meanwhile)
 #[derive(clap::Args)]
 #[command(
@@ -89,8 +90,6 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let machine = args.machine.as_deref().map(read_machine).transpose()?;
-    let simulate = args.workload.load()?;
-    let outputs = args.outputs.open()?;
     let (nodes, policies) = match (&args.preset, &args.nodes[..]) {
         // Figure 4: up to 1024 cores, sample sizes from 1 to 6.
         (Some(_), _) => ((4..=10).map(|power| 1 << power).collect(), figure_4()),
@@ -103,11 +102,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         (None, nodes) => (in_order(nodes), args.policy.clone()),
     };
     let policies = each_once(policies);
+    let simulate = args.workload.load(&policies)?;
+    let outputs = args.outputs.open()?;
     for &nodes in &nodes {
         args.workload.check(nodes)?;
     }
-    let cells = nodes.len() * policies.len();
-    let progress = progress(cells as u64 * args.trials, "runs");
+    // Of so many cores in all runs: what takes longest is the largest machines.
+    let cores: u64 = nodes.iter().copied().map(u64::from).sum();
+    let progress = progress(cores * policies.len() as u64 * args.trials, "cores");
     let mut report = Report::new(args.workload.to_string(), args.trials, args.seed);
     for &nodes in &nodes {
         // What the first policy does, with the same seeds.
@@ -122,7 +124,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 .map(|trial| {
                     let seed = args.seed.wrapping_add(trial);
                     let outcome = simulate(&machine, policy, seed);
-                    progress.inc(1);
+                    progress.inc(nodes.into());
                     outcome
                 })
                 .collect();

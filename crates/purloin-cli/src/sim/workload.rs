@@ -111,8 +111,8 @@ impl Program {
         Ok(())
     }
 
-    /// Prepares it.
-    pub fn load(&self) -> Result<Simulator, Failure> {
+    /// Prepares it for these policies.
+    pub fn load(&self, policies: &[Policy]) -> Result<Simulator, Failure> {
         match self {
             &Program::Tree(depth, leaf) => Ok(Box::new(move |machine, policy, seed| {
                 let usual = Tree::wool(machine.size());
@@ -127,7 +127,7 @@ impl Program {
                 simulate(&uts, machine, policy, seed)
             })),
             Program::Recorded(path) => {
-                let recorded = prepare(path, &read_recording(path)?)?;
+                let recorded = prepare(path, &read_recording(path)?, policies)?;
                 Ok(Box::new(move |machine, policy, seed| {
                     simulate(&recorded, machine, policy, seed)
                 }))

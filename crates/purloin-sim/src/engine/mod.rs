@@ -11,19 +11,23 @@
 
 mod crowd;
 mod events;
+mod futures;
 mod offers;
 mod steal;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod victims;
+mod waiting;
 mod worker;
 
 use self::crowd::Crowd;
 use self::events::{Event, Events};
+use self::futures::Futures;
 use self::offers::Offers;
 use self::tasks::{Task, TaskId, Tasks};
-use self::worker::{Attempt, Frame, NONE, State, Worker};
+use self::waiting::Spares;
+use self::worker::{Frame, NONE, State, Wait, Worker};
 use crate::policy::{Waiting, Way};
 use crate::{Machine, Policy, Random, Step, Time, Workload};
 
@@ -69,6 +73,10 @@ impl Outcome {
 /// Simulates a program on a machine, under a policy. The same seed gives the same run, on
 /// whatever machine it is simulated.
 ///
+/// # Panics
+///
+/// If the program needs [spare workers](Workload::needs_spares), and the policy has none.
+///
 /// ```
 /// use purloin_sim::{Machine, Policy, Tree, simulate};
 ///
@@ -83,6 +91,10 @@ pub fn simulate<W: Workload>(
     policy: Policy,
     seed: u64,
 ) -> Outcome {
+    assert!(
+        policy.waiting == Waiting::Spare || !workload.needs_spares(),
+        "under {policy} the program could wait for itself: it needs spare"
+    );
     let policy = match machine.is_ideal() {
         true => policy.on_ideal_machine(),
         false => policy,
@@ -104,31 +116,12 @@ struct Simulation<'s, W: Workload> {
     /// One for each core, then spare ones.
     workers: Vec<Worker<W::Activation>>,
     tasks: Tasks<W::Activation>,
+    futures: Futures,
     offers: Offers,
     /// For each core, if workers lend theirs.
     spares: Vec<Spares>,
     is_over: bool,
     outcome: Outcome,
-}
-
-/// The workers of a core.
-#[derive(Clone, Debug)]
-struct Spares {
-    active: u32,
-    /// Those that have waited for what is done by now.
-    able: Vec<u32>,
-    /// Those that have nothing.
-    free: Vec<u32>,
-}
-
-impl Spares {
-    fn new(active: u32) -> Spares {
-        Spares {
-            active,
-            able: Vec::new(),
-            free: Vec::new(),
-        }
-    }
 }
 
 impl<'s, W: Workload> Simulation<'s, W> {
@@ -149,6 +142,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             crowd: Crowd::new(machine, policy),
             workers: (0..cores).map(Worker::new).collect(),
             tasks: Tasks::new(),
+            futures: Futures::default(),
             offers: Offers::new(cores),
             spares,
             is_over: false,
@@ -157,13 +151,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
     }
 
     fn run(&mut self) {
-        self.workers[0].frames.push(Frame {
-            activation: self.workload.root(),
-            task: TaskId::NONE,
-            children: 0,
-            level: 0,
-            is_joining: false,
-        });
+        self.call(0, self.workload.root(), TaskId::NONE, 0);
         self.proceed(0);
         for worker in 1..self.workers.len() as u32 {
             self.seek(worker);
@@ -206,15 +194,6 @@ impl<'s, W: Workload> Simulation<'s, W> {
         &mut self.workers[worker as usize]
     }
 
-    /// The worker that has the core of this one.
-    fn active(&self, worker: u32) -> u32 {
-        if self.spares.is_empty() {
-            return worker;
-        }
-        let core = self.workers[worker as usize].core;
-        self.spares[core as usize].active
-    }
-
     /// Runs a worker until it computes, or has nothing to run.
     fn proceed(&mut self, worker: u32) {
         self.worker(worker).state = State::Busy;
@@ -235,30 +214,44 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     return self.steal_early(worker);
                 }
                 Step::Fork(activation) => {
-                    frame.children += 1;
-                    let level = frame.level + 1;
-                    let task = self.tasks.add(Task {
-                        activation: Some(activation),
-                        owner: worker,
-                        thief: NONE,
-                        level,
-                        is_done: false,
-                    });
-                    let this = &mut self.workers[place];
-                    this.tasks.push(task);
-                    this.overhead += self.machine.task();
-                    self.outcome.tasks += 1;
-                    self.note_newest(worker, level);
+                    self.spawn(worker, activation, NONE);
                 }
+                Step::Future(activation, number) => {
+                    let task = self.spawn(worker, activation, number);
+                    self.futures.add(number, task);
+                }
+                Step::Get(number) => self.get(worker, number),
                 Step::Call(activation) => {
                     let level = frame.level;
                     self.call(worker, activation, TaskId::NONE, level);
                 }
-                Step::Join => frame.is_joining = true,
-                Step::End if frame.children > 0 => frame.is_joining = true,
+                Step::Join if frame.children == 0 => {}
+                Step::Join => frame.waits = Wait::Newest,
+                Step::End if frame.children > 0 => frame.waits = Wait::Newest,
                 Step::End => self.end(worker),
             }
         }
+    }
+
+    /// The frame on top spawns a task, which may be a future.
+    fn spawn(&mut self, worker: u32, activation: W::Activation, future: u32) -> TaskId {
+        let this = &mut self.workers[worker as usize];
+        let frame = this.frames.last_mut().expect("it spawns");
+        frame.children += 1;
+        let level = frame.level + 1;
+        let task = self.tasks.add(Task {
+            activation: Some(activation),
+            owner: worker,
+            thief: NONE,
+            level,
+            future,
+            is_done: false,
+        });
+        this.tasks.push(task);
+        this.overhead += self.machine.task();
+        self.outcome.tasks += 1;
+        self.note_newest(worker, level);
+        task
     }
 
     fn call(&mut self, worker: u32, activation: W::Activation, task: TaskId, level: u32) {
@@ -267,7 +260,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             task,
             children: 0,
             level,
-            is_joining: false,
+            waits: Wait::Nothing,
         });
     }
 
@@ -276,44 +269,63 @@ impl<'s, W: Workload> Simulation<'s, W> {
     fn is_ready_to_go_on(&mut self, worker: u32) -> bool {
         loop {
             let this = &mut self.workers[worker as usize];
-            let is_joining = this.frames.last().is_none_or(|frame| frame.is_joining);
-            if !is_joining {
-                return true;
-            }
-            let Some(&newest) = this.tasks.last() else {
+            let Some(frame) = this.frames.last_mut() else {
                 return false;
             };
-            if this.pop_newest() {
-                let level = self.tasks.get(newest).level;
-                self.note_newest(worker, level);
-                let (activation, level) = self.start(worker, newest);
-                self.joined(worker, newest);
-                self.call(worker, activation, TaskId::NONE, level);
-                return true;
+            match frame.waits {
+                Wait::Nothing => return true,
+                Wait::Future(number) if self.futures.is_done(number) => {
+                    frame.waits = Wait::Nothing;
+                    return true;
+                }
+                Wait::Future(_) => return false,
+                Wait::Newest => {}
             }
-            if !self.tasks.get(newest).is_done {
+            let newest = *this.tasks.last().expect("it waits for a child");
+            let is_here = this.has_newest();
+            let begun = match is_here {
+                true => self.start(worker, newest),
+                false => None,
+            };
+            if begun.is_none() && !self.tasks.get(newest).is_done {
                 return false;
             }
-            this.pop_stolen();
-            self.joined(worker, newest);
+            self.worker(worker).pop_newest();
+            if is_here {
+                let level = self.tasks.get(newest).level;
+                self.note_newest(worker, level);
+            }
+            let awaited = self.joined(worker, newest);
+            if let Some((activation, level)) = begun {
+                self.call(worker, activation, awaited, level);
+                return true;
+            }
         }
     }
 
-    /// A worker begins a task: how that begins, and its level.
-    fn start(&mut self, worker: u32, task: TaskId) -> (W::Activation, u32) {
-        self.worker(worker).pace.tasks += 1;
+    /// A worker begins a task: how that begins, and its level. Or nothing, if it has begun, as
+    /// somebody has got it.
+    fn start(&mut self, worker: u32, task: TaskId) -> Option<(W::Activation, u32)> {
         let task = self.tasks.get_mut(task);
-        let activation = task.activation.take();
-        (activation.expect("nobody has begun it"), task.level)
+        let activation = task.activation.take()?;
+        self.workers[worker as usize].pace.tasks += 1;
+        Some((activation, task.level))
     }
 
-    /// The frame on top has joined this task.
-    fn joined(&mut self, worker: u32, task: TaskId) {
-        self.tasks.free(task);
+    /// The frame on top has joined this task, or does so by running it. Which task is to end
+    /// then, if anybody else may wait for that.
+    fn joined(&mut self, worker: u32, id: TaskId) -> TaskId {
         let frame = self.worker(worker).frames.last_mut();
         let frame = frame.expect("it has spawned the task");
         frame.children -= 1;
-        frame.is_joining = false;
+        frame.waits = Wait::Nothing;
+        let task = self.tasks.get_mut(id);
+        if task.is_future() && !task.is_done {
+            task.owner = NONE;
+            return id;
+        }
+        self.tasks.free(id);
+        TaskId::NONE
     }
 
     /// The activation on top has ended.
@@ -326,19 +338,18 @@ impl<'s, W: Workload> Simulation<'s, W> {
         let task = self.tasks.get_mut(frame.task);
         task.is_done = true;
         let owner = task.owner;
+        if task.is_future()
+            && let Some(getter) = self.futures.end(task.future)
+        {
+            self.notify(worker, getter, true);
+        }
+        if owner == NONE {
+            return self.tasks.free(frame.task);
+        }
         let this = &self.workers[owner as usize];
-        if this.state == State::Parked && this.tasks.last() == Some(&frame.task) {
-            let core = this.core;
-            self.spares[core as usize].able.push(owner);
-        }
-        if self.crowd.is_open {
-            return self.leave_crowd(owner);
-        }
-        if self.workers[owner as usize].state != State::Busy {
-            let reach = self.reach(worker, owner).message;
-            let delay = self.machine.draw(reach, &mut self.random);
-            self.events.add(self.now + delay, owner, Event::Woken);
-        }
+        let waits = this.frames.last().map(|frame| frame.waits);
+        let is_able = waits == Some(Wait::Newest) && this.tasks.last() == Some(&frame.task);
+        self.notify(worker, owner, is_able);
     }
 
     fn reach(&self, from: u32, to: u32) -> &crate::Reach {
@@ -348,11 +359,14 @@ impl<'s, W: Workload> Simulation<'s, W> {
 
     /// A worker has nothing to run.
     fn run_dry(&mut self, worker: u32) {
-        if let Some(task) = self.worker(worker).loot.pop_back() {
+        let this = &self.workers[worker as usize];
+        let lends = self.policy.waiting == Waiting::Spare && !this.frames.is_empty();
+        while !lends && let Some(task) = self.worker(worker).loot.pop_back() {
             self.note_oldest(worker);
-            let (activation, level) = self.start(worker, task);
-            self.call(worker, activation, task, level);
-            return self.proceed(worker);
+            if let Some((activation, level)) = self.start(worker, task) {
+                self.call(worker, activation, task, level);
+                return self.proceed(worker);
+            }
         }
         self.worker(worker).state = State::Dry;
         self.answer_mail(worker);
@@ -360,67 +374,5 @@ impl<'s, W: Workload> Simulation<'s, W> {
             Waiting::Spare => self.change_worker(worker),
             _ => self.seek(worker),
         }
-    }
-
-    /// A worker may be able to go on, as what it waits for is done.
-    fn woken(&mut self, worker: u32) {
-        if self.worker(worker).state == State::Parked {
-            let active = self.active(worker);
-            let this = self.worker(active);
-            if this.state == State::Dry && matches!(this.attempt, Attempt::Asking { .. }) {
-                // What it has stolen meanwhile comes first: nobody would look for it elsewhere.
-                self.run_dry(active);
-            }
-            return;
-        }
-        let this = &self.workers[worker as usize];
-        let is_free = match this.attempt {
-            Attempt::Nothing | Attempt::Asking { .. } => true,
-            // It is at it, and will notice afterwards.
-            Attempt::Sampling { .. } | Attempt::Reaching => self.policy.residual > 0,
-            Attempt::Crowd => unreachable!("nobody is woken there"),
-        };
-        if this.state == State::Dry && is_free && self.can_join(worker) {
-            self.proceed(worker);
-        }
-    }
-
-    /// Whether the worker waits for a task that is done by now.
-    fn can_join(&self, worker: u32) -> bool {
-        let this = &self.workers[worker as usize];
-        let newest = this.tasks.last().map(|&task| self.tasks.get(task));
-        !this.frames.is_empty() && newest.is_some_and(|task| task.is_done)
-    }
-
-    /// A core whose worker is dry turns to another of its workers: one that has waited, and
-    /// can go on, or a spare one.
-    fn change_worker(&mut self, worker: u32) {
-        let core = self.workers[worker as usize].core;
-        let is_blocked = !self.workers[worker as usize].frames.is_empty();
-        let back = self.spares[core as usize].able.pop();
-        if !is_blocked && back.is_none() {
-            return self.seek(worker);
-        }
-        debug_assert!(self.workers[worker as usize].loot.is_empty(), "it is lost");
-        self.worker(worker).state = State::Parked;
-        let is_able = self.can_join(worker);
-        let spares = &mut self.spares[core as usize];
-        let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
-        match is_blocked {
-            true if is_able => spares.able.push(worker),
-            true => {}
-            false => spares.free.push(worker),
-        }
-        let next = match next {
-            NONE => {
-                self.outcome.spares += 1;
-                self.workers.push(Worker::new(core));
-                self.offers.add();
-                self.workers.len() as u32 - 1
-            }
-            next => next,
-        };
-        self.spares[core as usize].active = next;
-        self.proceed(next);
     }
 }

@@ -123,7 +123,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.worker(worker).attempt = Attempt::Nothing;
         // It would rather go on with its own.
         let is_dry = self.worker(worker).state == State::Dry;
-        if !(is_dry && self.can_join(worker)) {
+        if !(is_dry && self.can_go_on(worker)) {
             let victim = self.active(self.workers[worker as usize].victim);
             self.take(worker, victim);
         }
@@ -224,7 +224,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.worker(worker).loot.extend(arrived);
         self.note_oldest(worker);
         match self.workers[worker as usize].state {
-            State::Dry if self.can_join(worker) => self.proceed(worker),
+            State::Dry if self.can_go_on(worker) => self.proceed(worker),
             State::Dry => self.run_dry(worker),
             // It goes on at once, as it is short of tasks.
             State::Busy => self.steal_early(worker),

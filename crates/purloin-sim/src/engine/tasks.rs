@@ -1,5 +1,7 @@
 //! Tasks that were spawned and not joined: [`Tasks`].
 
+use super::worker::NONE;
+
 /// A task that is not joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskId(pub u32);
@@ -14,11 +16,13 @@ impl TaskId {
 pub struct Task<A> {
     /// How it begins. `None` when it has.
     pub activation: Option<A>,
-    /// Who has spawned it.
+    /// Who has spawned it. Nobody is to be told of its end, if that is [`NONE`].
     pub owner: u32,
     /// Who runs it, if it was stolen.
     pub thief: u32,
     pub level: u32,
+    /// Its number, if it is a future that is got by that.
+    pub future: u32,
     pub is_done: bool,
 }
 
@@ -27,6 +31,12 @@ pub struct Task<A> {
 pub struct Tasks<A> {
     tasks: Vec<Task<A>>,
     free: Vec<u32>,
+}
+
+impl<A> Task<A> {
+    pub fn is_future(&self) -> bool {
+        self.future != NONE
+    }
 }
 
 impl<A> Tasks<A> {

@@ -18,8 +18,17 @@ pub struct Frame<A> {
     pub children: u32,
     /// How many spawns it is away from the program's beginning.
     pub level: u32,
-    /// It waits for its newest child.
-    pub is_joining: bool,
+    pub waits: Wait,
+}
+
+/// What a frame waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    Nothing,
+    /// Its newest child.
+    Newest,
+    /// The future of this number, which another worker runs.
+    Future(u32),
 }
 
 /// What a worker is doing.
@@ -138,18 +147,14 @@ impl<A> Worker<A> {
         }
     }
 
-    /// Takes the newest task off, unless it is stolen.
-    pub fn pop_newest(&mut self) -> bool {
-        let is_here = self.bottom < self.tasks.len();
-        if is_here {
-            self.tasks.pop();
-        }
-        is_here
+    /// Whether the newest task is not stolen.
+    pub fn has_newest(&self) -> bool {
+        self.bottom < self.tasks.len()
     }
 
-    /// Takes the newest task off, which is stolen.
-    pub fn pop_stolen(&mut self) {
+    /// Takes the newest task off.
+    pub fn pop_newest(&mut self) {
         self.tasks.pop();
-        self.bottom = self.tasks.len();
+        self.bottom = self.bottom.min(self.tasks.len());
     }
 }

@@ -19,8 +19,14 @@ pub enum Step<A> {
     Fork(A),
     /// It calls a function, which is run first.
     Call(A),
-    /// It waits for the newest task that it has spawned and not waited for.
+    /// It waits for the newest task that it has spawned and not waited for, if there is one.
     Join,
+    /// It spawns a task that can be got by this number, by any activation.
+    Future(A, u32),
+    /// It waits for the future of this number, and runs it if nobody has begun it. No future is
+    /// got twice, nor before it is made; and in the serial elision, where tasks are run when
+    /// they are spawned, it has ended by then.
+    Get(u32),
     /// It ends, when all tasks that it has spawned have ended. Once it has said this, it says
     /// it again.
     End,
@@ -37,4 +43,10 @@ pub trait Workload: Sync {
     /// What an activation does next. What is random in that is to follow from the seed, and not
     /// from who runs it, or when: so programs are the same under all policies.
     fn next(&self, activation: &mut Self::Activation, seed: u64) -> Step<Self::Activation>;
+
+    /// Whether blocked workers must not run anything else, as that could wait for what it buries:
+    /// so it is if there are steps of the kind [`Step::Get`].
+    fn needs_spares(&self) -> bool {
+        false
+    }
 }

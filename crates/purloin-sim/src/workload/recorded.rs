@@ -10,14 +10,15 @@ use crate::Time;
 /// A program that was recorded.
 ///
 /// It computes for as long as it did then. Whatever was spawned is joined by the frame that has
-/// spawned it: at a finish's end, at a task's end, or where its result was asked for. So a
-/// future is joined with those that its frame has made later; and if another frame gets it, that
-/// does not wait for it.
+/// spawned it: at a finish's end, at a task's end, or where its result was asked for. Futures may
+/// be got by anyone.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     strands: Vec<Part>,
     tasks: u64,
     work: Time,
+    /// Whether a future is got by another frame than has made it, or not as its newest.
+    has_futures: bool,
 }
 
 /// A strand, and what comes after it.
@@ -25,8 +26,8 @@ pub struct Recorded {
 struct Part {
     /// In picoseconds.
     time: u64,
-    /// What a beginning leads to: the place of its end. Of a future that is got, how many
-    /// tasks are joined.
+    /// What a beginning leads to: the place of its end. Of a future that is got, and of the end
+    /// of its task, its number.
     link: u32,
     kind: Kind,
 }
@@ -38,8 +39,12 @@ enum Kind {
     Second,
     /// A task begins.
     Spawn,
+    /// A task begins that is got by its number.
+    Future,
     Finish,
-    Got,
+    /// The newest task of the frame is got.
+    Newest,
+    Get,
     /// A frame ends.
     End,
 }
@@ -65,12 +70,11 @@ impl std::error::Error for TooLong {}
 struct Open {
     /// Where it began.
     begin: usize,
-    /// Tasks that it has spawned and not joined: the numbers of futures, which ascend, each with
-    /// how many tasks were spawned before it.
-    futures: Vec<(u32, u32)>,
-    /// How many tasks these are, with those that are no futures.
-    children: u32,
+    /// Tasks that it has spawned and not joined: the numbers of futures, or [`NO_FUTURE`].
+    children: Vec<u32>,
 }
+
+const NO_FUTURE: u32 = u32::MAX;
 
 impl Recorded {
     /// Prepares a recording for simulation.
@@ -82,10 +86,10 @@ impl Recorded {
         let mut strands: Vec<Part> = Vec::new();
         let mut open = vec![Open {
             begin: 0,
-            futures: Vec::new(),
-            children: 0,
+            children: Vec::new(),
         }];
-        let mut futures = 0;
+        // Where each future begins, and how many of them are got by numbers of their own.
+        let (mut futures, mut numbers) = (Vec::new(), 0);
         let mut work = Time::ZERO;
         for strand in recording.strands() {
             let place = strands.len();
@@ -114,31 +118,31 @@ impl Recorded {
                 Mark::Finish => kind = Kind::Finish,
                 Mark::Spawn => {
                     kind = Kind::Spawn;
-                    frame.children += 1;
+                    frame.children.push(NO_FUTURE);
                 }
                 Mark::Future => {
                     kind = Kind::Spawn;
-                    frame.futures.push((futures, frame.children));
-                    frame.children += 1;
-                    futures += 1;
+                    frame.children.push(futures.len() as u32);
+                    futures.push(place);
+                }
+                Mark::Got(number) if frame.children.last() == Some(&number) => {
+                    kind = Kind::Newest;
+                    frame.children.pop();
                 }
                 Mark::Got(number) => {
-                    kind = Kind::Got;
-                    // If it is another frame's, that joins it at its own end.
-                    if let Ok(place) = frame.futures.binary_search_by_key(&number, |own| own.0) {
-                        let before = frame.futures[place].1;
-                        link = frame.children - before;
-                        frame.children = before;
-                        frame.futures.truncate(place);
-                    }
+                    (kind, link) = (Kind::Get, numbers);
+                    numbers += 1;
+                    let begin = &mut strands[futures[number as usize]];
+                    begin.kind = Kind::Future;
+                    let end = begin.link;
+                    strands[end as usize].link = link;
                 }
                 _ => {}
             }
             if matches!(kind, Kind::Join | Kind::Second | Kind::Finish | Kind::Spawn) {
                 open.push(Open {
                     begin: place,
-                    futures: Vec::new(),
-                    children: 0,
+                    children: Vec::new(),
                 });
             }
             strands.push(Part { time, link, kind });
@@ -147,6 +151,7 @@ impl Recorded {
             strands,
             tasks: recording.tasks(),
             work,
+            has_futures: numbers > 0,
         })
     }
 
@@ -179,96 +184,85 @@ enum State {
     Forked,
     /// Both are begun; to be joined.
     Called,
-    /// So many tasks are to be joined.
-    Joining(u32),
-}
-
-impl Position {
-    fn at(place: u32) -> Position {
-        Position {
-            place,
-            state: State::Before,
-        }
-    }
 }
 
 impl Workload for Recorded {
     type Activation = Position;
 
     fn root(&self) -> Position {
-        Position::at(0)
+        Position {
+            place: 0,
+            state: State::Before,
+        }
     }
 
     fn next(&self, position: &mut Position, _: u64) -> Step<Position> {
-        loop {
-            let place = position.place;
-            let part = self.strands[place as usize];
-            match (position.state, part.kind) {
-                (State::Before, _) => {
-                    position.state = State::After;
-                    return Step::Work(Time::from_picoseconds(part.time));
-                }
-                // It is the end of the frame: the first closure's, if another begins.
-                (State::After, Kind::End | Kind::Second) => return Step::End,
-                (State::After, Kind::Join) => {
-                    position.state = State::Forked;
-                    return Step::Fork(Position::at(part.link + 1));
-                }
-                (State::Forked, _) => {
-                    position.state = State::Called;
-                    return Step::Call(Position::at(place + 1));
-                }
-                (State::Called, _) => {
-                    let joined = self.strands[part.link as usize].link;
-                    *position = Position::at(joined + 1);
-                    return Step::Join;
-                }
-                (State::After, Kind::Spawn) => {
-                    *position = Position::at(part.link + 1);
-                    return Step::Fork(Position::at(place + 1));
-                }
-                (State::After, Kind::Finish) => {
-                    *position = Position::at(part.link + 1);
-                    return Step::Call(Position::at(place + 1));
-                }
-                (State::After, Kind::Got) => position.state = State::Joining(part.link),
-                (State::Joining(0), _) => *position = Position::at(place + 1),
-                (State::Joining(left), _) => {
-                    position.state = State::Joining(left - 1);
-                    return Step::Join;
-                }
+        let Position { place, state } = *position;
+        let part = self.strands[place as usize];
+        let here = |state| Position { place, state };
+        let after = |place: u32| Position {
+            place: place + 1,
+            state: State::Before,
+        };
+        let end = || self.strands[part.link as usize];
+        let (next, step) = match (state, part.kind) {
+            (State::Before, _) => {
+                let time = Time::from_picoseconds(part.time);
+                (here(State::After), Step::Work(time))
             }
-        }
+            // It is the end of the frame: the first closure's, if another begins.
+            (State::After, Kind::End | Kind::Second) => (here(State::After), Step::End),
+            (State::After, Kind::Join) => (here(State::Forked), Step::Fork(after(part.link))),
+            (State::Forked, _) => (here(State::Called), Step::Call(after(place))),
+            (State::Called, _) => (after(end().link), Step::Join),
+            (State::After, Kind::Spawn) => (after(part.link), Step::Fork(after(place))),
+            (State::After, Kind::Future) => {
+                (after(part.link), Step::Future(after(place), end().link))
+            }
+            (State::After, Kind::Finish) => (after(part.link), Step::Call(after(place))),
+            (State::After, Kind::Newest) => (after(place), Step::Join),
+            (State::After, Kind::Get) => (after(place), Step::Get(part.link)),
+        };
+        *position = next;
+        step
+    }
+
+    fn needs_spares(&self) -> bool {
+        self.has_futures
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use purloin::{Program, Worker, record};
 
     use super::*;
     use crate::{Machine, simulate};
 
-    /// Joins, finishes, futures that are got in any order, and loops.
-    struct Everything;
+    /// Joins, finishes, loops, and futures, which are got in the usual order or in any.
+    struct Everything {
+        is_usual: bool,
+    }
 
     impl Program for Everything {
         fn run<W: Worker>(&mut self, w: W) {
-            everything(w, 4);
+            everything(w, self.is_usual, 4);
         }
     }
 
-    fn everything<W: Worker>(mut w: W, depth: u32) {
-        if depth == 0 {
+    fn everything<W: Worker>(mut w: W, is_usual: bool, depth: u32) {
+        let Some(next) = depth.checked_sub(1) else {
             std::hint::black_box((0..1000).sum::<u64>());
             return;
-        }
+        };
         w.join(
-            |w| everything(w, depth - 1),
+            |w| everything(w, is_usual, next),
             |mut w| {
                 w.finish(|scope| {
                     for _ in 0..3 {
-                        scope.spawn(|w| everything(w, depth - 1));
+                        scope.spawn(|w| everything(w, is_usual, next));
                     }
                 });
                 w.for_each(0..10, |i| {
@@ -276,24 +270,123 @@ mod tests {
                 });
             },
         );
-        let a = w.future(move |w| everything(w, depth - 1));
-        let b = w.future(move |w| everything(w, depth - 1));
-        let _c = w.future(move |w| everything(w, depth - 1));
-        w.get(a);
-        w.get(b);
+        let a = w.future(move |w| everything(w, is_usual, next));
+        let b = w.future(move |w| everything(w, is_usual, next));
+        if is_usual {
+            w.get(b);
+            w.get(a);
+            return;
+        }
+        let c = w.future(move |mut w| {
+            w.join(|w| everything(w, is_usual, next), |_| ());
+            w.get(a);
+        });
+        let _dropped = w.future(move |w| everything(w, is_usual, next));
+        w.join(
+            |w| everything(w, is_usual, next),
+            move |mut w| {
+                w.get(b);
+                everything(w, is_usual, next);
+            },
+        );
+        w.get(c);
     }
 
     #[test]
     fn all_that_was_recorded_is_run_under_every_policy() {
-        let recording = record("everything", &mut Everything).unwrap();
-        let recorded = Recorded::new(&recording).unwrap();
-        for policy in ["random", "half+spare", "leapfrog", "forward+residual:2"] {
-            for cores in [1, 2, 5, 40] {
-                let machine = Machine::wool(cores);
-                let outcome = simulate(&recorded, &machine, policy.parse().unwrap(), 3);
-                assert_eq!(outcome.work, recorded.work(), "{policy} {cores}");
-                assert_eq!(outcome.tasks, recording.tasks(), "{policy} {cores}");
+        for (is_usual, policies) in [
+            (
+                true,
+                ["random", "half+spare", "leapfrog", "forward+residual:2"],
+            ),
+            (
+                false,
+                [
+                    "spare",
+                    "half+spare",
+                    "near+forward+spare+residual:2",
+                    "sampling:2+spare+residual:3+adaptive",
+                ],
+            ),
+        ] {
+            let recording = record("everything", &mut Everything { is_usual }).unwrap();
+            let recorded = Recorded::new(&recording).unwrap();
+            assert_eq!(recorded.needs_spares(), !is_usual);
+            let machines = [1, 2, 5, 40].map(Machine::wool);
+            let fixed = [2, 16].map(Machine::shared_memory);
+            for policy in policies {
+                for machine in machines.iter().chain(&fixed).chain(&[Machine::ideal(4)]) {
+                    for seed in 0..3 {
+                        let policy = policy.parse().unwrap();
+                        let outcome = simulate(&recorded, machine, policy, seed);
+                        assert_eq!(outcome.work, recorded.work(), "{policy} {machine:?}");
+                        assert_eq!(outcome.tasks, recording.tasks(), "{policy} {machine:?}");
+                    }
+                }
             }
         }
+    }
+
+    fn spin() {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(2) {}
+    }
+
+    /// One of some programs with two or three tasks of the same length.
+    struct Futures(u32);
+
+    impl Program for Futures {
+        fn run<W: Worker>(&mut self, mut w: W) {
+            match self.0 {
+                // Another frame gets a future, and goes on only then.
+                0 => {
+                    let future = w.future(|_| spin());
+                    w.join(
+                        move |mut w| {
+                            w.get(future);
+                            spin();
+                        },
+                        |_| (),
+                    );
+                }
+                // One is got, and another goes on meanwhile.
+                1 => {
+                    let short = w.future(|_| ());
+                    let long = w.future(|_| spin());
+                    w.get(short);
+                    spin();
+                    w.get(long);
+                }
+                // It is passed on, and ends with the frame that has made it.
+                _ => {
+                    let (future, ()) = w.join(|mut w| w.future(|_| spin()), |_| ());
+                    spin();
+                    w.get(future);
+                }
+            }
+        }
+    }
+
+    /// What two real workers make of these programs, with sleep instead of work, is the same.
+    #[test]
+    fn futures_are_waited_for_where_they_are_got() {
+        for (program, expected) in [(0, 1.0), (1, 0.5), (2, 1.0)] {
+            let recording = record("futures", &mut Futures(program)).unwrap();
+            let recorded = Recorded::new(&recording).unwrap();
+            let policy = "spare".parse().unwrap();
+            let outcome = simulate(&recorded, &Machine::shared_memory(2), policy, 1);
+            let relative = outcome.time.seconds() / recorded.work().seconds();
+            assert!((relative - expected).abs() < 0.2, "{program}: {relative}");
+            let span = recording.span().as_secs_f64() / recording.work().as_secs_f64();
+            assert!((span - expected).abs() < 0.2, "{program}: {span}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "it needs spare")]
+    fn without_spare_workers_a_program_might_wait_for_itself() {
+        let recording = record("futures", &mut Futures(0)).unwrap();
+        let recorded = Recorded::new(&recording).unwrap();
+        simulate(&recorded, &Machine::wool(2), "random".parse().unwrap(), 1);
     }
 }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 pub(crate) use self::serial::{Serially, run_strands};
 use self::serial::{is_enough, median};
 pub(crate) use self::sink::Receiver;
-pub(crate) use self::span::{Evaluator, Event};
+pub(crate) use self::span::Evaluator;
 use crate::pool::{Builder, Error, Pool};
 use crate::scheduler::{ReturnBarrier, Scheduler};
 use crate::stats::clock::nanoseconds_per_tick;

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::sink::{Sink, Strands};
-use super::span::Event;
 use crate::future::Future;
 use crate::loops::{IntoIterations, in_pieces};
+use crate::record::Mark;
 use crate::scheduler::Serial;
 use crate::stats::clock::ordered_ticks;
 use crate::worker::{Scope, Spawner, Worker};
@@ -53,7 +53,7 @@ impl Recorder {
         CURRENT.set(&self);
         self.last.set(ordered_ticks());
         program(Recorded::on(Some(&self)));
-        self.event(Event::End);
+        self.mark(Mark::End);
         drop(ended);
         self.sink.into_inner()
     }
@@ -64,14 +64,13 @@ impl Recorder {
         if let Some(recorder) = unsafe { CURRENT.get().as_ref() }
             && recorder.run == run
         {
-            recorder.sink.borrow_mut().got(number);
-            recorder.event(Event::Got);
+            recorder.mark(Mark::Got(number));
         }
     }
 
-    fn event(&self, event: Event) {
+    fn mark(&self, mark: Mark) {
         let strand = ordered_ticks().saturating_sub(self.last.get());
-        self.sink.borrow_mut().take(event, strand as f64);
+        self.sink.borrow_mut().take(strand as f64, mark);
         // What that has cost is nobody's.
         self.last.set(ordered_ticks());
     }
@@ -117,9 +116,9 @@ impl<'r> Recorded<'r> {
         }
     }
 
-    fn event(&self, event: Event) {
+    fn mark(&self, mark: Mark) {
         if let Some(recorder) = self.recorder {
-            recorder.event(event);
+            recorder.mark(mark);
         }
     }
 
@@ -139,11 +138,11 @@ impl<'r> Worker for Recorded<'r> {
         RA: Send,
         RB: Send,
     {
-        self.event(Event::Join);
+        self.mark(Mark::Join);
         let ra = a(self.again());
-        self.event(Event::Second);
+        self.mark(Mark::Second);
         let rb = b(self.again());
-        self.event(Event::Joined);
+        self.mark(Mark::Joined);
         (ra, rb)
     }
 
@@ -151,7 +150,7 @@ impl<'r> Worker for Recorded<'r> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, RecordedSpawner>) -> R,
     {
-        self.event(Event::Finish);
+        self.mark(Mark::Finish);
         // Outside the inner finish, as tasks use it until that ends.
         let recorded = OnceCell::new();
         let result = Serial.finish(|scope| {
@@ -162,7 +161,7 @@ impl<'r> Worker for Recorded<'r> {
             };
             body(recorded.get_or_init(|| Scope::new(finish)))
         });
-        self.event(Event::Finished);
+        self.mark(Mark::Finished);
         result
     }
 
@@ -204,14 +203,14 @@ impl<'r> Recorded<'r> {
         let Some(recorder) = self.recorder else {
             return Future::run(|| f(self.again()));
         };
-        self.event(Event::Future);
+        self.mark(Mark::Future);
         let number = recorder.futures.get();
         recorder.futures.set(number + 1);
         let run = recorder.run;
         Future::watched(
             || {
                 let result = f(self.again());
-                recorder.event(Event::FutureDone);
+                recorder.mark(Mark::FutureDone);
                 result
             },
             move || Recorder::got(run, number),
@@ -262,11 +261,11 @@ impl Spawner for RecordedSpawner {
         F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
     {
         let worker = finish.worker();
-        worker.event(Event::Spawn);
+        worker.mark(Mark::Spawn);
         // SAFETY: see `Finish`; and the inner scope lives longer than ours,
         // whose lifetime the caller vouches for.
         unsafe { Serial::spawn(&*finish.inner, move |_| task(finish.worker())) };
-        worker.event(Event::Spawned);
+        worker.mark(Mark::Spawned);
     }
 
     fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)

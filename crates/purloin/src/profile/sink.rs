@@ -1,7 +1,7 @@
 //! What becomes of the strands of a recorded run.
 
-use super::span::{Evaluator, Event};
-use crate::record::Scribe;
+use super::span::Evaluator;
+use crate::record::{Mark, Scribe};
 
 /// The most strands that are kept: 503 MB.
 const MOST_KEPT: usize = 40 << 20;
@@ -27,45 +27,26 @@ pub(crate) enum Receiver {
 }
 
 impl Receiver {
-    fn got(&mut self, number: u32) {
+    fn strand(&mut self, ticks: f64, mark: Mark) {
         match self {
-            Receiver::Size(evaluator) => evaluator.got(number),
-            Receiver::Tape(scribe) => scribe.got(number),
-        }
-    }
-
-    fn event(&mut self, event: Event, ticks: f64) {
-        match self {
-            Receiver::Size(evaluator) => evaluator.event(event, ticks),
-            Receiver::Tape(scribe) => scribe.event(event, ticks),
+            Receiver::Size(evaluator) => evaluator.strand(ticks, mark),
+            Receiver::Tape(scribe) => scribe.strand(ticks, mark),
         }
     }
 }
 
 impl Sink {
-    /// The next [`Event::Got`] is of this future.
-    pub(super) fn got(&mut self, number: u32) {
+    /// Takes the next strand.
+    pub(super) fn take(&mut self, strand: f64, mark: Mark) {
         match self {
-            Sink::Keep(strands) => {
-                if strands.runs == 1 {
-                    strands.got.push(number);
-                }
-            }
-            Sink::PassOn { receiver, .. } => receiver.got(number),
-        }
-    }
-
-    /// Takes the next strand, and the event that has ended it.
-    pub(super) fn take(&mut self, event: Event, strand: f64) {
-        match self {
-            Sink::Keep(strands) => strands.take(event, strand),
+            Sink::Keep(strands) => strands.take(strand, mark),
             Sink::PassOn {
                 receiver,
                 correction,
                 is_first,
             } => {
                 let is_first = std::mem::replace(is_first, false);
-                receiver.event(event, correction.apply(is_first, event, strand));
+                receiver.strand(correction.apply(is_first, strand, mark), mark);
             }
         }
     }
@@ -92,8 +73,8 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    fn apply(self, is_first: bool, event: Event, ticks: f64) -> f64 {
-        let is_cold = (is_first || event == Event::End) && ticks <= COLD;
+    fn apply(self, is_first: bool, ticks: f64, mark: Mark) -> f64 {
+        let is_cold = (is_first || mark == Mark::End) && ticks <= COLD;
         let ticks = if ticks <= self.finest || is_cold {
             self.fine
         } else {
@@ -115,7 +96,8 @@ struct Strand {
     /// Of those that count.
     sum: f32,
     count: u8,
-    event: Event,
+    /// That of its mark.
+    code: u8,
 }
 
 impl Strand {
@@ -124,18 +106,18 @@ impl Strand {
         80.0 + shortest / 16.0
     }
 
-    fn new(event: Event, ticks: f32) -> Strand {
+    fn new(ticks: f32, code: u8) -> Strand {
         Strand {
             shortest: ticks,
             sum: ticks,
             count: 1,
-            event,
+            code,
         }
     }
 
     fn add(&mut self, ticks: f32) {
         if self.shortest > ticks + Self::tolerance(ticks) {
-            *self = Strand::new(self.event, ticks);
+            *self = Strand::new(ticks, self.code);
         } else if ticks <= self.shortest + Self::tolerance(self.shortest) && self.count < u8::MAX {
             self.shortest = self.shortest.min(ticks);
             self.sum += ticks;
@@ -202,7 +184,7 @@ impl Strands {
         self.runs += 1;
     }
 
-    fn take(&mut self, event: Event, strand: f64) {
+    fn take(&mut self, strand: f64, mark: Mark) {
         let place = self.count;
         self.count += 1;
         self.sum += strand;
@@ -215,11 +197,14 @@ impl Strands {
                 self.strands = Vec::new();
                 return;
             }
-            self.strands.push(Strand::new(event, strand as f32));
+            self.strands.push(Strand::new(strand as f32, mark.code()));
+            if let Mark::Got(number) = mark {
+                self.got.push(number);
+            }
             return;
         }
         match self.strands.get_mut(place) {
-            Some(known) if known.event == event => known.add(strand as f32),
+            Some(known) if known.code == mark.code() => known.add(strand as f32),
             _ => self.is_incomplete = true,
         }
     }
@@ -260,9 +245,13 @@ impl Strands {
         // No strand takes less than nothing.
         let reading = fine.mean().map_or(reading, |fine| reading.min(fine));
         let rest = sum - reading * count as f64;
-        let (reading, scale) = match rest > total {
-            true => (reading, total / rest),
-            false => ((sum - total) / count.max(1) as f64, 1.0),
+        let (reading, scale) = if rest > total {
+            (reading, total / rest)
+        } else if sum > total {
+            ((sum - total) / count.max(1) as f64, 1.0)
+        } else {
+            // Other processes have disturbed the plain runs.
+            (0.0, total / sum.max(1.0))
         };
         Correction {
             reading,
@@ -281,13 +270,9 @@ impl Strands {
     pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
         let mut got = self.got.iter();
         for (place, strand) in self.strands.iter().enumerate() {
-            if strand.event == Event::Got
-                && let Some(&number) = got.next()
-            {
-                receiver.got(number);
-            }
-            let ticks = correction.apply(place == 0, strand.event, strand.shortest.into());
-            receiver.event(strand.event, ticks);
+            let mark = Mark::of(strand.code, || got.next().copied()).expect("from a mark");
+            let ticks = correction.apply(place == 0, strand.shortest.into(), mark);
+            receiver.strand(ticks, mark);
         }
     }
 }

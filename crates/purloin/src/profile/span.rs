@@ -1,83 +1,38 @@
 //! Work and span of a program, from what happened in which order.
 
-use std::ops::AddAssign;
-
-/// What ends a strand: a stretch of the program without parallelism in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum Event {
-    /// A join begins, with its first closure.
-    Join,
-    /// The first closure of a join ends, the second begins.
-    Second,
-    /// The second closure ends, and with it the join.
-    Joined,
-    /// A finish begins.
-    Finish,
-    /// A task is spawned, and begins.
-    Spawn,
-    /// A spawned task ends; the spawner goes on.
-    Spawned,
-    /// A future is made, and its task begins.
-    Future,
-    /// The task of a future ends; who made it goes on.
-    FutureDone,
-    /// A future is got, which one [`Evaluator::got`] has said before.
-    Got,
-    /// The body of a finish ends, and with it the finish.
-    Finished,
-    /// The program ends.
-    End,
-}
+use crate::record::Mark;
 
 /// How many costs of stealing are looked at side by side.
 pub(crate) const COSTS: usize = 2;
+
+/// Ticks from the program's beginning, for each cost of stealing.
+type Times = [f64; COSTS];
 
 /// Work and spans, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Size {
     pub work: f64,
     /// For each cost of stealing.
-    pub spans: [f64; COSTS],
+    pub spans: Times,
 }
 
-impl AddAssign<f64> for Size {
-    fn add_assign(&mut self, strand: f64) {
-        self.work += strand;
-        for span in &mut self.spans {
-            *span += strand;
-        }
-    }
-}
-
-/// In sequence.
-impl AddAssign<Size> for Size {
-    fn add_assign(&mut self, other: Size) {
-        self.work += other.work;
-        for (span, other) in self.spans.iter_mut().zip(other.spans) {
-            *span += other;
-        }
-    }
-}
-
-/// Works out the size of a program, event by event, in the order of its serial
-/// elision.
+/// Works out the size of a program, strand by strand, in the order of its serial elision: when
+/// each would end if there were a worker for each task.
 ///
 /// A join of *a* and *b* spans min(*a* + *b*, max(*a*, *b*) + cost): nobody
 /// would steal *b* where running it costs less. A spawned task is joined with
-/// the rest of the frame that spawned it, in the same way; and the task of a
-/// future, with what its frame did until it was got. If that happened elsewhere,
-/// or not at all, then with the rest of the frame; and of several futures of one
-/// frame those made later count as got with it.
+/// the rest of the frame that spawned it, in the same way. So is the task of a
+/// future, unless it is got before: then with what was done from its making until
+/// then.
 ///
 /// Source: Wool, section 5.1 (Table 1).
 pub(crate) struct Evaluator {
-    costs: [f64; COSTS],
-    /// What goes on now, from its beginning.
-    current: Size,
-    /// What encloses that: for a join its beginning, then its first closure;
-    /// for a finish or a task the frame around it.
-    enclosing: Vec<Size>,
+    costs: Times,
+    work: f64,
+    now: Times,
+    /// For a join, when it began, and then when its first closure ended; for a finish or a task,
+    /// when that began.
+    enclosing: Vec<Times>,
     /// For each frame that is open, its spawns and futures so far.
     children: Vec<Child>,
     /// Where in `children` each of these frames begins.
@@ -88,16 +43,15 @@ pub(crate) struct Evaluator {
     futures: u32,
     /// Those whose tasks are running.
     open: Vec<u32>,
-    /// The future that is got next.
-    got: u32,
     tasks: u64,
 }
 
 /// A spawned task, or that of a future.
 struct Child {
-    /// What the frame did before, since the last child.
-    before: Size,
-    task: Size,
+    begun: Times,
+    ended: Times,
+    /// Whether what it costs to steal it has been paid.
+    is_got: bool,
 }
 
 impl Evaluator {
@@ -105,106 +59,94 @@ impl Evaluator {
     pub(crate) fn new(costs: [f64; COSTS]) -> Evaluator {
         Evaluator {
             costs,
-            current: Size::default(),
+            work: 0.0,
+            now: [0.0; COSTS],
             enclosing: Vec::new(),
             children: Vec::new(),
             frames: vec![0],
             made: Vec::new(),
             futures: 0,
             open: Vec::new(),
-            got: u32::MAX,
             tasks: 0,
         }
     }
 
-    /// A strand of so many ticks, which this event has ended.
-    pub(crate) fn event(&mut self, event: Event, strand: f64) {
-        self.current += strand;
-        match event {
-            Event::Join => {
-                self.tasks += 1;
+    /// A strand of so many ticks.
+    pub(crate) fn strand(&mut self, ticks: f64, mark: Mark) {
+        self.work += ticks;
+        for now in &mut self.now {
+            *now += ticks;
+        }
+        self.tasks += u64::from(mark.is_task());
+        match mark {
+            Mark::Join | Mark::Finish | Mark::Spawn => self.begin(),
+            Mark::Second => {
+                self.end_frame();
+                let begun = *self.enclosing.last().expect("an end has a beginning");
                 self.begin();
+                self.now = begun;
             }
-            Event::Second => {
-                self.current = self.end_frame();
-                self.begin();
-            }
-            Event::Joined => {
-                let second = self.end_frame();
+            Mark::Joined => {
+                self.end_frame();
                 let first = self.end();
-                let both = self.parallel(first, second);
-                self.current = self.end();
-                self.current += both;
+                let begun = self.end();
+                self.now = self.both(begun, first);
             }
-            Event::Finish => self.begin(),
-            Event::Spawn => {
-                self.tasks += 1;
-                self.begin();
-            }
-            Event::Future => {
+            Mark::Future => {
                 self.open.push(self.futures);
                 self.futures += 1;
-                self.tasks += 1;
                 self.begin();
             }
-            Event::Spawned => self.end_child(None),
-            Event::FutureDone => {
+            Mark::Spawned => self.end_child(None),
+            Mark::FutureDone => {
                 let number = self.open.pop();
                 self.end_child(number);
             }
-            Event::Got => {
-                let first = *self.frames.last().expect("there is always one");
-                let found = self.made.binary_search_by_key(&self.got, |made| made.0);
-                let place = found.map(|index| self.made[index].1);
-                if let Ok(place) = place
-                    && place >= first
-                {
-                    self.join_children(place);
-                }
+            Mark::Got(number) => self.get(number),
+            Mark::Finished => {
+                self.end_frame();
+                self.end();
             }
-            Event::Finished => {
-                let finish = self.end_frame();
-                self.current = self.end();
-                self.current += finish;
-            }
-            Event::End => self.join_children(0),
+            Mark::End => self.join_children(0),
         }
-    }
-
-    /// The next [`Event::Got`] is of this future.
-    pub(crate) fn got(&mut self, number: u32) {
-        self.got = number;
     }
 
     /// The size of the program, and how many tasks it has.
     pub(crate) fn result(&self) -> (Size, u64) {
-        (self.current, self.tasks)
+        let size = Size {
+            work: self.work,
+            spans: self.now,
+        };
+        (size, self.tasks)
     }
 
     /// Begins a frame inside the current.
     fn begin(&mut self) {
-        self.enclosing.push(std::mem::take(&mut self.current));
+        self.enclosing.push(self.now);
         self.frames.push(self.children.len());
     }
 
-    fn end(&mut self) -> Size {
+    fn end(&mut self) -> Times {
         self.enclosing.pop().expect("an end has a beginning")
     }
 
-    /// The size of the innermost frame with its children.
-    fn end_frame(&mut self) -> Size {
+    /// The innermost frame ends, with its children.
+    fn end_frame(&mut self) {
         let first = self.frames.pop().expect("an end has a beginning");
         self.join_children(first);
-        self.current
     }
 
     fn end_child(&mut self, future: Option<u32>) {
-        let task = self.end_frame();
-        let before = self.end();
+        self.end_frame();
+        let begun = self.end();
         self.made
             .extend(future.map(|number| (number, self.children.len())));
-        self.children.push(Child { before, task });
-        self.current = Size::default();
+        self.children.push(Child {
+            begun,
+            ended: self.now,
+            is_got: false,
+        });
+        self.now = begun;
     }
 
     /// Joins the current frame with its children from this one on.
@@ -213,22 +155,46 @@ impl Evaluator {
         self.made.truncate(kept);
         while self.children.len() > first {
             let child = self.children.pop().expect("just counted");
-            let mut all = child.before;
-            all += self.parallel(child.task, self.current);
-            self.current = all;
+            self.join_child(&child);
         }
     }
 
-    fn parallel(&self, a: Size, b: Size) -> Size {
-        let mut both = Size {
-            work: a.work + b.work,
-            ..Size::default()
-        };
-        for (cost, span) in both.spans.iter_mut().enumerate() {
-            let (a, b) = (a.spans[cost], b.spans[cost]);
-            *span = (a + b).min(a.max(b) + self.costs[cost]);
+    fn join_child(&mut self, child: &Child) {
+        match child.is_got {
+            true => {
+                for (now, ended) in self.now.iter_mut().zip(child.ended) {
+                    *now = now.max(ended);
+                }
+            }
+            false => self.now = self.both(child.begun, child.ended),
         }
-        both
+    }
+
+    /// A future is got, perhaps by another frame than its own.
+    fn get(&mut self, number: u32) {
+        let found = self.made.binary_search_by_key(&number, |made| made.0);
+        // If its frame has ended, then so has it.
+        let Ok(index) = found else {
+            return;
+        };
+        let place = self.made[index].1;
+        let child = &mut self.children[place];
+        let (begun, ended) = (child.begun, child.ended);
+        child.is_got = true;
+        self.now = self.both(begun, ended);
+        let is_own = self.frames.last().is_some_and(|&first| place >= first);
+        if is_own && place + 1 == self.children.len() {
+            self.children.pop();
+            self.made.pop();
+        }
+    }
+
+    /// When both have ended of what began together: one at this time, the other now.
+    fn both(&self, begun: Times, ended: Times) -> Times {
+        std::array::from_fn(|cost| {
+            let (a, b) = (ended[cost] - begun[cost], self.now[cost] - begun[cost]);
+            begun[cost] + (a + b.max(0.0)).min(a.max(b) + self.costs[cost])
+        })
     }
 }
 
@@ -236,18 +202,18 @@ impl Evaluator {
 mod tests {
     use super::*;
 
-    fn size(costs: [f64; COSTS], events: &[(Event, f64)], last: f64) -> (Size, u64) {
+    fn size(costs: [f64; COSTS], strands: &[(Mark, f64)], last: f64) -> (Size, u64) {
         let mut evaluator = Evaluator::new(costs);
-        for &(event, strand) in events {
-            evaluator.event(event, strand);
+        for &(mark, ticks) in strands {
+            evaluator.strand(ticks, mark);
         }
-        evaluator.event(Event::End, last);
+        evaluator.strand(last, Mark::End);
         evaluator.result()
     }
 
     #[test]
     fn a_join_spans_the_longer_and_the_cost_unless_serial_is_less() {
-        use Event::*;
+        use Mark::*;
         let join = [(Join, 1.0), (Second, 10.0), (Joined, 4.0)];
         let (size, tasks) = size([0.0, 3.0], &join, 2.0);
         assert_eq!((size.work, tasks), (17.0, 1));
@@ -258,7 +224,7 @@ mod tests {
 
     #[test]
     fn joins_nest() {
-        use Event::*;
+        use Mark::*;
         let nested = [
             (Join, 0.0),
             (Join, 1.0),
@@ -274,7 +240,7 @@ mod tests {
 
     #[test]
     fn spawned_tasks_run_beside_the_rest_of_the_frame() {
-        use Event::*;
+        use Mark::*;
         let finish = [
             (Finish, 1.0),
             (Spawn, 2.0),
@@ -294,29 +260,47 @@ mod tests {
 
     #[test]
     fn the_task_of_a_future_runs_beside_the_frame_until_it_is_got() {
-        use Event::*;
-        let costs = [0.0, 0.0];
-        let mut evaluator = Evaluator::new(costs);
-        for (event, strand) in [
+        use Mark::*;
+        let futures = [
             (Future, 1.0),
             (FutureDone, 10.0),
             (Future, 2.0),
-            (FutureDone, 3.0),
-        ] {
-            evaluator.event(event, strand);
-        }
-        // The first, while the second is on its way.
-        evaluator.got(0);
-        evaluator.event(Got, 4.0);
-        evaluator.event(Join, 5.0);
-        evaluator.event(Second, 1.0);
-        evaluator.event(Joined, 1.0);
-        // It counts as got already.
-        evaluator.got(1);
-        evaluator.event(Got, 1.0);
-        evaluator.event(End, 1.0);
-        let (size, tasks) = evaluator.result();
-        assert_eq!((size.work, tasks), (29.0, 3));
-        assert_eq!(size.spans[0], 1.0 + 10.0 + 5.0 + 1.0 + 1.0 + 1.0);
+            (FutureDone, 30.0),
+            // The first, while the second is on its way.
+            (Got(0), 4.0),
+            (Join, 5.0),
+            (Second, 1.0),
+            (Joined, 1.0),
+            (Got(1), 1.0),
+        ];
+        let (size, tasks) = size([0.0, 100.0], &futures, 2.0);
+        assert_eq!((size.work, tasks), (57.0, 3));
+        // The second begins at 3.
+        assert_eq!(size.spans, [3.0 + 30.0 + 2.0, 57.0]);
+        // The first at 1; then 5 and 1 and 1, and the second is there already.
+        let fast = futures.map(|(mark, ticks)| (mark, ticks.min(10.0)));
+        let (size, _) = self::size([0.0, 3.0], &fast, 2.0);
+        assert_eq!(size.spans[0], 1.0 + 10.0 + 5.0 + 1.0 + 1.0 + 2.0);
+        // To steal the first costs 3; the second closure is not stolen; from 3 on there are 10
+        // of the second and 19 of the others.
+        assert_eq!(size.spans[1], 3.0 + 19.0 + 3.0 + 2.0);
+    }
+
+    #[test]
+    fn another_frame_waits_for_a_future() {
+        use Mark::*;
+        let futures = [
+            (Future, 0.0),
+            (FutureDone, 10.0),
+            (Join, 0.0),
+            (Got(0), 1.0),
+            (Second, 10.0),
+            (Joined, 0.0),
+        ];
+        let (size, _) = size([0.0, 1.0], &futures, 0.0);
+        assert_eq!(size.spans, [20.0, 21.0]);
+        // Its frame waits for it also if nobody else does, and pays for it once.
+        let (size, _) = self::size([0.0, 1.0], &futures[..2], 5.0);
+        assert_eq!(size.spans, [10.0, 11.0]);
     }
 }

@@ -139,6 +139,7 @@ impl Recording {
     fn count(&self) -> Option<u64> {
         let (mut strands, mut tasks, mut nanoseconds) = (0, 0, 0.0);
         let mut open = Vec::new();
+        let mut futures = Futures::default();
         let mut is_over = false;
         for strand in self.strands() {
             strands += 1;
@@ -154,17 +155,16 @@ impl Recording {
                 Mark::Joined => begun == Some(Mark::Second),
                 Mark::Finished => begun == Some(Mark::Finish),
                 Mark::Spawned => begun == Some(Mark::Spawn),
-                Mark::FutureDone => begun == Some(Mark::Future),
+                Mark::FutureDone => begun == Some(Mark::Future) && futures.end(),
+                Mark::Future => futures.make(),
+                Mark::Got(number) => futures.get(number),
                 Mark::End => open.is_empty(),
                 _ => true,
             };
             if !is_right {
                 return None;
             }
-            tasks += u64::from(matches!(
-                strand.mark,
-                Mark::Join | Mark::Spawn | Mark::Future
-            ));
+            tasks += u64::from(strand.mark.is_task());
             match strand.mark {
                 Mark::Join | Mark::Second | Mark::Finish | Mark::Spawn | Mark::Future => {
                     open.push(strand.mark);
@@ -182,6 +182,33 @@ impl Recording {
 
 /// The longest program, in nanoseconds: a year. Nobody has recorded one.
 const LONGEST: f64 = 3.2e16;
+
+/// Futures, which have to end before they are got, and are got at most once.
+#[derive(Default)]
+struct Futures {
+    /// Whether each may be got.
+    made: Vec<bool>,
+    /// Those that have not ended.
+    open: Vec<usize>,
+}
+
+impl Futures {
+    fn make(&mut self) -> bool {
+        self.open.push(self.made.len());
+        self.made.push(false);
+        true
+    }
+
+    fn end(&mut self) -> bool {
+        let ended = self.open.pop();
+        ended.is_some_and(|number| !std::mem::replace(&mut self.made[number], true))
+    }
+
+    fn get(&mut self, number: u32) -> bool {
+        let made = self.made.get_mut(number as usize);
+        made.is_some_and(std::mem::take)
+    }
+}
 
 /// What is left to be read.
 struct Reader<'b>(&'b [u8]);
@@ -214,4 +241,53 @@ fn hash(before: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(before, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scribe;
+    use super::*;
+
+    #[test]
+    fn only_programs_from_beginning_to_end_are_read() {
+        use Mark::*;
+        for (marks, is_right) in [
+            (&[End][..], true),
+            (&[], false),
+            (&[End, End], false),
+            (&[Join, Second, Joined, End], true),
+            (&[Join, Joined, End], false),
+            (&[Join, Second, End], false),
+            (&[Finish, Spawn, Finished, Spawned, End], false),
+            (&[Future, FutureDone, Got(0), End], true),
+            (&[Future, FutureDone, Got(1), End], false),
+            (&[Future, FutureDone, Got(0), Got(0), End], false),
+            (&[Future, Got(0), FutureDone, End], false),
+            (
+                &[Future, Future, FutureDone, Got(1), FutureDone, Got(0), End],
+                true,
+            ),
+            (
+                &[Future, Future, FutureDone, Got(0), FutureDone, End],
+                false,
+            ),
+        ] {
+            let mut scribe = Scribe::new(0.5);
+            for &mark in marks {
+                scribe.strand(3.0, mark);
+            }
+            let recording = Recording {
+                name: String::new(),
+                slowdown: 1.0,
+                tape: scribe.tape,
+            };
+            let mut bytes = Vec::new();
+            recording.write(&mut bytes).unwrap();
+            match Recording::from_bytes(&bytes) {
+                Ok(read) => assert!(is_right && read == recording, "{marks:?}"),
+                Err(RecordingError::Damaged) => assert!(!is_right, "{marks:?}"),
+                Err(error) => panic!("{marks:?}: {error}"),
+            }
+        }
+    }
 }

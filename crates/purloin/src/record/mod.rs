@@ -1,14 +1,16 @@
 //! Recordings of programs, to be simulated: [`record`].
 
 mod file;
+mod mark;
 mod tape;
 
 use std::time::Duration;
 
 pub use self::file::RecordingError;
+pub use self::mark::Mark;
 pub(crate) use self::tape::Scribe;
+pub use self::tape::Strand;
 use self::tape::Tape;
-pub use self::tape::{Mark, Strand};
 use crate::pool::{Error, Pool};
 use crate::profile::{Program, Receiver, Serially, run_strands};
 use crate::stats::clock::nanoseconds_per_tick;
@@ -91,8 +93,9 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
 /// | FNV-1a hash of all before | 8 |
 ///
 /// A strand is a number in LEB128: its duration in ticks times 16, and the [`Mark`] that ends
-/// it. After [`Mark::Got`] another number says which future it was, counted as they are
-/// made.
+/// it, which are numbered from 0 on as they are listed there. After [`Mark::Got`] another number
+/// says which future it was, counted as they are made. None is got twice, or before it has
+/// ended.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Recording {
     name: String,

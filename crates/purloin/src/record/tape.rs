@@ -1,52 +1,7 @@
 //! Strands one after the other, in few bytes: [`Tape`].
 
-use crate::profile::{Evaluator, Event};
-
-/// What ends a strand.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Mark {
-    /// A join begins, with its first closure.
-    Join,
-    /// The first closure of a join ends, the second begins.
-    Second,
-    /// The second closure ends, and with it the join.
-    Joined,
-    /// A finish begins.
-    Finish,
-    /// A task is spawned, and begins.
-    Spawn,
-    /// A spawned task ends; the spawner goes on.
-    Spawned,
-    /// A future is made, and its task begins.
-    Future,
-    /// The task of a future ends; who made it goes on.
-    FutureDone,
-    /// A future is got: the one of this number, from 0 on.
-    Got(u32),
-    /// The body of a finish ends, and with it the finish.
-    Finished,
-    /// The program ends.
-    End,
-}
-
-impl Mark {
-    fn event(self) -> Event {
-        match self {
-            Mark::Join => Event::Join,
-            Mark::Second => Event::Second,
-            Mark::Joined => Event::Joined,
-            Mark::Finish => Event::Finish,
-            Mark::Spawn => Event::Spawn,
-            Mark::Spawned => Event::Spawned,
-            Mark::Future => Event::Future,
-            Mark::FutureDone => Event::FutureDone,
-            Mark::Got(_) => Event::Got,
-            Mark::Finished => Event::Finished,
-            Mark::End => Event::End,
-        }
-    }
-}
+use super::mark::{CODES, Mark};
+use crate::profile::Evaluator;
 
 /// A stretch of a program without parallelism in it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -57,9 +12,6 @@ pub struct Strand {
     /// What ends it.
     pub mark: Mark,
 }
-
-/// How many marks there may be.
-const MARKS: u64 = 16;
 
 /// Strands in the making, and made.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -79,8 +31,6 @@ pub(crate) struct Scribe {
     pub tape: Tape,
     /// What was rounded off, in ticks.
     rest: f64,
-    /// The future that is got next.
-    got: u32,
 }
 
 impl Scribe {
@@ -95,13 +45,8 @@ impl Scribe {
         }
     }
 
-    /// The next [`Event::Got`] is of this future.
-    pub fn got(&mut self, number: u32) {
-        self.got = number;
-    }
-
-    /// A strand of so many ticks, which this event has ended.
-    pub fn event(&mut self, event: Event, ticks: f64) {
+    /// A strand of so many ticks.
+    pub fn strand(&mut self, ticks: f64, mark: Mark) {
         // What is left of a strand besides whole ticks, or lacking if it seemed to take less than
         // nothing, the next one has.
         let exact = ticks + self.rest;
@@ -110,10 +55,10 @@ impl Scribe {
         let tape = &mut self.tape;
         tape.strands += 1;
         tape.ticks += ticks;
-        tape.tasks += u64::from(matches!(event, Event::Join | Event::Spawn | Event::Future));
-        tape.push(ticks * MARKS + event as u64);
-        if event == Event::Got {
-            tape.push(self.got.into());
+        tape.tasks += u64::from(mark.is_task());
+        tape.push(ticks * CODES + u64::from(mark.code()));
+        if let Mark::Got(number) = mark {
+            tape.push(number.into());
         }
     }
 }
@@ -137,10 +82,7 @@ impl Tape {
     pub fn span(&self) -> f64 {
         let mut evaluator = Evaluator::new([0.0; 2]);
         for Strand { nanoseconds, mark } in self.strands() {
-            if let Mark::Got(number) = mark {
-                evaluator.got(number);
-            }
-            evaluator.event(mark.event(), nanoseconds);
+            evaluator.strand(nanoseconds, mark);
         }
         evaluator.result().0.spans[0]
     }
@@ -150,22 +92,10 @@ impl Tape {
         let mut bytes = self.bytes.iter();
         std::iter::from_fn(move || {
             let number = next(&mut bytes)?;
-            let mark = match number % MARKS {
-                0 => Mark::Join,
-                1 => Mark::Second,
-                2 => Mark::Joined,
-                3 => Mark::Finish,
-                4 => Mark::Spawn,
-                5 => Mark::Spawned,
-                6 => Mark::Future,
-                7 => Mark::FutureDone,
-                8 => Mark::Got(u32::try_from(next(&mut bytes)?).ok()?),
-                9 => Mark::Finished,
-                10 => Mark::End,
-                _ => return None,
-            };
+            let got = || u32::try_from(next(&mut bytes)?).ok();
+            let mark = Mark::of((number % CODES) as u8, got)?;
             Some(Strand {
-                nanoseconds: (number / MARKS) as f64 * self.tick,
+                nanoseconds: (number / CODES) as f64 * self.tick,
                 mark,
             })
         })
@@ -192,11 +122,10 @@ mod tests {
     #[test]
     fn strands_come_back_as_they_were_taken() {
         let mut scribe = Scribe::new(0.5);
-        scribe.event(Event::Future, 2.0);
-        scribe.event(Event::FutureDone, -0.7);
-        scribe.got(70_000);
-        scribe.event(Event::Got, 1e9);
-        scribe.event(Event::End, 1.3);
+        scribe.strand(2.0, Mark::Future);
+        scribe.strand(-0.7, Mark::FutureDone);
+        scribe.strand(1e9, Mark::Got(70_000));
+        scribe.strand(1.3, Mark::End);
         let tape = scribe.tape;
         let strands: Vec<_> = tape.strands().collect();
         let expected = [

@@ -1,0 +1,140 @@
+//! Workers that wait, and the spare ones to which they lend their cores: [`Spares`].
+
+use super::Simulation;
+use super::events::Event;
+use super::worker::{Attempt, NONE, State, Wait, Worker};
+use crate::Workload;
+
+/// The workers of a core, if they lend it.
+#[derive(Clone, Debug)]
+pub struct Spares {
+    active: u32,
+    /// Those that have waited for what is done by now.
+    able: Vec<u32>,
+    /// Those that have nothing.
+    free: Vec<u32>,
+}
+
+impl Spares {
+    pub fn new(active: u32) -> Spares {
+        Spares {
+            active,
+            able: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<W: Workload> Simulation<'_, W> {
+    /// The worker that has the core of this one.
+    pub fn active(&self, worker: u32) -> u32 {
+        if self.spares.is_empty() {
+            return worker;
+        }
+        let core = self.workers[worker as usize].core;
+        self.spares[core as usize].active
+    }
+
+    /// A worker is told that a task has ended. If that is what it waits for, it is able to go on.
+    pub fn notify(&mut self, from: u32, worker: u32, is_able: bool) {
+        let this = &self.workers[worker as usize];
+        if this.state == State::Parked && is_able {
+            let core = this.core;
+            self.spares[core as usize].able.push(worker);
+        }
+        if self.crowd.is_open {
+            return self.leave_crowd(worker);
+        }
+        if self.workers[worker as usize].state != State::Busy {
+            let reach = self.reach(from, worker).message;
+            let delay = self.machine.draw(reach, &mut self.random);
+            self.events.add(self.now + delay, worker, Event::Woken);
+        }
+    }
+
+    /// A worker may be able to go on, as what it waits for is done.
+    pub fn woken(&mut self, worker: u32) {
+        if self.worker(worker).state == State::Parked {
+            let active = self.active(worker);
+            let this = self.worker(active);
+            if this.state == State::Dry && matches!(this.attempt, Attempt::Asking { .. }) {
+                // What it has stolen meanwhile comes first: nobody would look for it elsewhere.
+                self.run_dry(active);
+            }
+            return;
+        }
+        let this = &self.workers[worker as usize];
+        let is_free = match this.attempt {
+            Attempt::Nothing | Attempt::Asking { .. } => true,
+            // It is at it, and will notice afterwards.
+            Attempt::Sampling { .. } | Attempt::Reaching => self.policy.residual > 0,
+            Attempt::Crowd => unreachable!("nobody is woken there"),
+        };
+        if this.state == State::Dry && is_free && self.can_go_on(worker) {
+            self.proceed(worker);
+        }
+    }
+
+    /// Whether what the worker waits for is done by now.
+    pub fn can_go_on(&self, worker: u32) -> bool {
+        let this = &self.workers[worker as usize];
+        match this.frames.last().map(|frame| frame.waits) {
+            None => false,
+            Some(Wait::Nothing) => true,
+            Some(Wait::Future(number)) => self.futures.is_done(number),
+            Some(Wait::Newest) => {
+                let newest = this.tasks.last().expect("it waits for a child");
+                self.tasks.get(*newest).is_done
+            }
+        }
+    }
+
+    /// A core whose worker is dry turns to another of its workers: one that has waited, and
+    /// can go on, or a spare one.
+    pub fn change_worker(&mut self, worker: u32) {
+        let core = self.workers[worker as usize].core;
+        let is_blocked = !self.workers[worker as usize].frames.is_empty();
+        let back = self.spares[core as usize].able.pop();
+        if !is_blocked && back.is_none() {
+            return self.seek(worker);
+        }
+        self.worker(worker).state = State::Parked;
+        let is_able = self.can_go_on(worker);
+        let spares = &mut self.spares[core as usize];
+        let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
+        match is_blocked {
+            true if is_able => spares.able.push(worker),
+            true => {}
+            false => spares.free.push(worker),
+        }
+        let next = match next {
+            NONE => {
+                self.outcome.spares += 1;
+                self.workers.push(Worker::new(core));
+                self.offers.add();
+                self.workers.len() as u32 - 1
+            }
+            next => next,
+        };
+        self.spares[core as usize].active = next;
+        self.hand_over(worker, next);
+        self.proceed(next);
+    }
+
+    /// What a worker has left is that of the worker which has its core now.
+    fn hand_over(&mut self, worker: u32, next: u32) {
+        let this = &mut self.workers[worker as usize];
+        if this.ready() == 0 {
+            return;
+        }
+        let mut left = this.tasks[this.bottom..].to_vec();
+        this.bottom = this.tasks.len();
+        left.extend(this.loot.drain(..));
+        for &task in &left {
+            self.tasks.get_mut(task).thief = next;
+        }
+        self.worker(next).loot.extend(left);
+        self.note_oldest(worker);
+        self.note_oldest(next);
+    }
+}
