@@ -196,7 +196,8 @@ impl<'s, W: Workload> Simulation<'s, W> {
 
     /// Runs a worker until it computes, or has nothing to run.
     fn proceed(&mut self, worker: u32) {
-        self.worker(worker).state = State::Busy;
+        let this = self.worker(worker);
+        (this.state, this.is_able) = (State::Busy, false);
         self.answer_mail(worker);
         while !self.is_over {
             if !self.is_ready_to_go_on(worker) {
@@ -352,9 +353,16 @@ impl<'s, W: Workload> Simulation<'s, W> {
         self.notify(worker, owner, is_able);
     }
 
+    /// The core of a worker: of those that are there from the beginning, each has its own.
+    fn core(&self, worker: u32) -> u32 {
+        match worker < self.machine.size() {
+            true => worker,
+            false => self.workers[worker as usize].core,
+        }
+    }
+
     fn reach(&self, from: u32, to: u32) -> &crate::Reach {
-        let core = |worker: u32| self.workers[worker as usize].core;
-        self.machine.reach(core(from), core(to))
+        self.machine.reach(self.core(from), self.core(to))
     }
 
     /// A worker has nothing to run.

@@ -120,12 +120,17 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// A worker reaches into its victim.
     pub fn reached(&mut self, worker: u32) {
-        self.worker(worker).attempt = Attempt::Nothing;
-        // It would rather go on with its own.
-        let is_dry = self.worker(worker).state == State::Dry;
-        if !(is_dry && self.can_go_on(worker)) {
-            let victim = self.active(self.workers[worker as usize].victim);
-            self.take(worker, victim);
+        let this = self.worker(worker);
+        this.attempt = Attempt::Nothing;
+        let (is_dry, victim) = (this.state == State::Dry, this.victim);
+        // If it is able to, it would rather go on with its own.
+        if !(is_dry && this.is_able) {
+            let victim = self.active(victim);
+            let has_more = self.take(worker, victim) || self.offers.of(worker).is_some();
+            if is_dry && !has_more && self.policy.waiting != Waiting::Spare {
+                // It still has nothing.
+                return self.begin(worker);
+            }
         }
         self.attempted(worker);
     }
@@ -162,7 +167,7 @@ impl<W: Workload> Simulation<'_, W> {
         *left -= 1;
         let next = loop {
             let next = self.random.below(self.machine.size());
-            if next != self.workers[thief as usize].core {
+            if next != self.core(thief) {
                 break next;
             }
         };
@@ -224,7 +229,7 @@ impl<W: Workload> Simulation<'_, W> {
         self.worker(worker).loot.extend(arrived);
         self.note_oldest(worker);
         match self.workers[worker as usize].state {
-            State::Dry if self.can_go_on(worker) => self.proceed(worker),
+            State::Dry if self.workers[worker as usize].is_able => self.proceed(worker),
             State::Dry => self.run_dry(worker),
             // It goes on at once, as it is short of tasks.
             State::Busy => self.steal_early(worker),

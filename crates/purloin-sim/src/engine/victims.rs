@@ -29,7 +29,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Any core of these, but not the worker's own.
     fn any_of(&mut self, worker: u32, first: u32, count: u32) -> u32 {
-        let core = self.workers[worker as usize].core;
+        let core = self.core(worker);
         let other = first + self.random.below(count - 1);
         other + u32::from(other >= core)
     }
@@ -37,7 +37,7 @@ impl<W: Workload> Simulation<'_, W> {
     /// Attempts at each distance take as much time as those at any other: so there are as
     /// many more of them as they are cheaper.
     fn near(&mut self, worker: u32) -> u32 {
-        let core = self.workers[worker as usize].core;
+        let core = self.core(worker);
         let cores = self.machine.size();
         let [socket, node] = self.machine.neighbours(core);
         // What lies within a distance, and what is too near: the first core and how many.
@@ -96,7 +96,7 @@ impl<W: Workload> Simulation<'_, W> {
         let place = u64::from(walk.start) + u64::from(walk.asked) * u64::from(walk.stride);
         let place = (place % u64::from(others)) as u32;
         walk.asked += 1;
-        let core = self.workers[worker as usize].core;
+        let core = self.core(worker);
         let victim = place + u32::from(place >= core);
         walk.thieves += u32::from(self.workers[self.active(victim) as usize].state == State::Dry);
         self.worker(worker).walk = walk;

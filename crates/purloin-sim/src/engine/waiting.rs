@@ -2,7 +2,7 @@
 
 use super::Simulation;
 use super::events::Event;
-use super::worker::{Attempt, NONE, State, Wait, Worker};
+use super::worker::{Attempt, NONE, State, Worker};
 use crate::Workload;
 
 /// The workers of a core, if they lend it.
@@ -31,16 +31,19 @@ impl<W: Workload> Simulation<'_, W> {
         if self.spares.is_empty() {
             return worker;
         }
-        let core = self.workers[worker as usize].core;
+        let core = self.core(worker);
         self.spares[core as usize].active
     }
 
     /// A worker is told that a task has ended. If that is what it waits for, it is able to go on.
     pub fn notify(&mut self, from: u32, worker: u32, is_able: bool) {
-        let this = &self.workers[worker as usize];
-        if this.state == State::Parked && is_able {
-            let core = this.core;
-            self.spares[core as usize].able.push(worker);
+        let this = self.worker(worker);
+        if is_able && this.state != State::Busy {
+            this.is_able = true;
+            if this.state == State::Parked {
+                let core = this.core;
+                self.spares[core as usize].able.push(worker);
+            }
         }
         if self.crowd.is_open {
             return self.leave_crowd(worker);
@@ -70,36 +73,23 @@ impl<W: Workload> Simulation<'_, W> {
             Attempt::Sampling { .. } | Attempt::Reaching => self.policy.residual > 0,
             Attempt::Crowd => unreachable!("nobody is woken there"),
         };
-        if this.state == State::Dry && is_free && self.can_go_on(worker) {
+        if this.state == State::Dry && is_free && this.is_able {
             self.proceed(worker);
-        }
-    }
-
-    /// Whether what the worker waits for is done by now.
-    pub fn can_go_on(&self, worker: u32) -> bool {
-        let this = &self.workers[worker as usize];
-        match this.frames.last().map(|frame| frame.waits) {
-            None => false,
-            Some(Wait::Nothing) => true,
-            Some(Wait::Future(number)) => self.futures.is_done(number),
-            Some(Wait::Newest) => {
-                let newest = this.tasks.last().expect("it waits for a child");
-                self.tasks.get(*newest).is_done
-            }
         }
     }
 
     /// A core whose worker is dry turns to another of its workers: one that has waited, and
     /// can go on, or a spare one.
     pub fn change_worker(&mut self, worker: u32) {
-        let core = self.workers[worker as usize].core;
+        let core = self.core(worker);
         let is_blocked = !self.workers[worker as usize].frames.is_empty();
         let back = self.spares[core as usize].able.pop();
         if !is_blocked && back.is_none() {
             return self.seek(worker);
         }
-        self.worker(worker).state = State::Parked;
-        let is_able = self.can_go_on(worker);
+        let this = self.worker(worker);
+        this.state = State::Parked;
+        let is_able = this.is_able;
         let spares = &mut self.spares[core as usize];
         let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
         match is_blocked {

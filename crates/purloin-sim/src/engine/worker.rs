@@ -62,27 +62,33 @@ pub enum Attempt {
 ///
 /// As in a direct task stack, tasks lie in the order in which they were pushed, and those that
 /// are stolen are the oldest ones.
+///
+/// What a thief needs as long as it gets nothing is in the first cache line: with a million
+/// cores, each line is a cache miss.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Worker<A> {
     pub core: u32,
+    /// Whom it steals from, or looks at.
+    pub victim: u32,
+    pub attempt: Attempt,
     pub state: State,
+    /// It is not busy, and what it waits for is done.
+    pub is_able: bool,
+    pub walk: Walk,
+    /// What it has to do for tasks before it goes on.
+    pub overhead: Time,
     pub frames: Vec<Frame<A>>,
     /// All tasks that it has spawned and not joined.
     pub tasks: Vec<TaskId>,
     /// The first of them that is not stolen.
     pub bottom: usize,
-    pub attempt: Attempt,
-    /// Whom it steals from, or looks at.
-    pub victim: u32,
-    /// What it has stolen and is on its way.
-    pub arriving: Vec<TaskId>,
     /// What it has stolen and not begun, oldest first. Others may steal it in turn.
     pub loot: VecDeque<TaskId>,
+    /// What it has stolen and is on its way.
+    pub arriving: Vec<TaskId>,
     /// Those who have asked it while it worked.
     pub mail: Vec<u32>,
-    /// What it has to do for tasks before it goes on.
-    pub overhead: Time,
-    pub walk: Walk,
     pub pace: Pace,
 }
 
@@ -111,17 +117,18 @@ impl<A> Worker<A> {
     pub fn new(core: u32) -> Self {
         Worker {
             core,
+            victim: NONE,
+            attempt: Attempt::Nothing,
             state: State::Dry,
+            is_able: false,
+            walk: Walk::default(),
+            overhead: Time::ZERO,
             frames: Vec::new(),
             tasks: Vec::new(),
             bottom: 0,
-            attempt: Attempt::Nothing,
-            victim: NONE,
-            arriving: Vec::new(),
             loot: VecDeque::new(),
+            arriving: Vec::new(),
             mail: Vec::new(),
-            overhead: Time::ZERO,
-            walk: Walk::default(),
             pace: Pace::default(),
         }
     }
