@@ -58,6 +58,9 @@ struct Bucket {
     first: Time,
 }
 
+/// With so many entries in the lowest bucket, they are what happens soon.
+const SOON: std::ops::RangeInclusive<usize> = 16..=256;
+
 /// One for times that are the same, and one for each bit.
 const BUCKETS: usize = 65;
 
@@ -105,13 +108,17 @@ impl Events {
         self.filled |= 1 << place;
     }
 
-    /// Takes the earliest: when, and what happens to whom.
-    pub fn next(&mut self) -> Option<(Time, u32, Event)> {
+    /// Takes the earliest: when, and what happens to whom. Says now and then of some workers
+    /// that something will happen to them soon.
+    pub fn next(&mut self, mut soon: impl FnMut(u32)) -> Option<(Time, u32, Event)> {
         let place = self.filled.trailing_zeros() as usize;
         self.last = self.buckets.get(place)?.first;
         if place > 0 {
             self.filled &= !(1 << place);
             let mut entries = std::mem::take(&mut self.buckets[place].entries);
+            if SOON.contains(&entries.len()) {
+                entries.iter().for_each(|entry| soon(entry.worker));
+            }
             entries.drain(..).for_each(|entry| self.put(entry));
             // Empty, but it has room.
             self.buckets[place].entries = entries;
@@ -146,13 +153,13 @@ mod tests {
                 if number % 3 == 2 {
                     expected.sort();
                     assert_eq!(events.first().map(Time::picoseconds), Some(expected[0].0));
-                    let (time, worker, _) = events.next().expect("just added");
+                    let (time, worker, _) = events.next(|_| ()).expect("just added");
                     now = time.picoseconds();
                     assert_eq!((now, worker), expected.remove(0));
                 }
             }
             expected.sort();
-            let rest = std::iter::from_fn(|| events.next());
+            let rest = std::iter::from_fn(|| events.next(|_| ()));
             let rest = rest.map(|(time, worker, _)| (time.picoseconds(), worker));
             assert!(rest.eq(expected));
             assert_eq!((events.first(), events.count()), (None, 1000));

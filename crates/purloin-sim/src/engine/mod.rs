@@ -21,6 +21,8 @@ mod victims;
 mod waiting;
 mod worker;
 
+use std::hint::black_box;
+
 use self::crowd::Crowd;
 use self::events::{Event, Events};
 use self::futures::Futures;
@@ -165,7 +167,12 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     self.raid();
                 }
                 _ => {
-                    let next = self.events.next();
+                    let (workers, tasks, offers) = (&self.workers, &self.tasks, &self.offers);
+                    let next = self.events.next(|worker| {
+                        let this = &workers[worker as usize];
+                        this.prefetch(tasks);
+                        black_box((this.victim != NONE).then(|| offers.of(this.victim)));
+                    });
                     let (time, worker, event) = next.expect("somebody works or seeks work");
                     self.now = time;
                     self.happen(worker, event);
@@ -348,8 +355,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             return self.tasks.free(frame.task);
         }
         let this = &self.workers[owner as usize];
-        let waits = this.frames.last().map(|frame| frame.waits);
-        let is_able = waits == Some(Wait::Newest) && this.tasks.last() == Some(&frame.task);
+        let is_able = this.state != State::Busy && this.awaits(frame.task);
         self.notify(worker, owner, is_able);
     }
 

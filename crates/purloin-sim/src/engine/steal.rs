@@ -146,7 +146,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Answers those who have asked meanwhile.
     pub fn answer_mail(&mut self, worker: u32) {
-        if self.worker(worker).mail.is_empty() {
+        if self.policy.way == Way::Direct || self.worker(worker).mail.is_empty() {
             return;
         }
         for thief in std::mem::take(&mut self.worker(worker).mail) {

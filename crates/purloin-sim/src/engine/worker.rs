@@ -1,8 +1,9 @@
 //! A worker's state: [`Worker`].
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 
-use super::tasks::TaskId;
+use super::tasks::{TaskId, Tasks};
 use crate::Time;
 
 /// A number that no worker and no task has.
@@ -78,18 +79,18 @@ pub struct Worker<A> {
     pub walk: Walk,
     /// What it has to do for tasks before it goes on.
     pub overhead: Time,
+    /// The first of its tasks that is not stolen.
+    pub bottom: usize,
     pub frames: Vec<Frame<A>>,
     /// All tasks that it has spawned and not joined.
     pub tasks: Vec<TaskId>,
-    /// The first of them that is not stolen.
-    pub bottom: usize,
+    pub pace: Pace,
     /// What it has stolen and not begun, oldest first. Others may steal it in turn.
     pub loot: VecDeque<TaskId>,
     /// What it has stolen and is on its way.
     pub arriving: Vec<TaskId>,
     /// Those who have asked it while it worked.
     pub mail: Vec<u32>,
-    pub pace: Pace,
 }
 
 /// How a thief goes through its victims.
@@ -123,14 +124,28 @@ impl<A> Worker<A> {
             is_able: false,
             walk: Walk::default(),
             overhead: Time::ZERO,
+            bottom: 0,
             frames: Vec::new(),
             tasks: Vec::new(),
-            bottom: 0,
+            pace: Pace::default(),
             loot: VecDeque::new(),
             arriving: Vec::new(),
             mail: Vec::new(),
-            pace: Pace::default(),
         }
+    }
+
+    /// Brings what will be needed of it into the processor's caches: one cache miss after the
+    /// other would take as long as all else.
+    pub fn prefetch(&self, tasks: &Tasks<A>) {
+        let newest = self.tasks.last().map(|&task| tasks.get(task).level);
+        let level = self.frames.last().map(|frame| frame.level);
+        black_box((newest, level));
+    }
+
+    /// Whether it waits for this task of its own.
+    pub fn awaits(&self, task: TaskId) -> bool {
+        let waits = self.frames.last().map(|frame| frame.waits);
+        waits == Some(Wait::Newest) && self.tasks.last() == Some(&task)
     }
 
     /// How many tasks there are to be stolen.
