@@ -78,10 +78,10 @@ pub struct Machine {
     is_random: bool,
 }
 
-/// The most cores of a machine.
-const MOST: u32 = 1 << 24;
-
 impl Machine {
+    /// The most cores that a machine may have.
+    pub const MOST: u32 = 1 << 24;
+
     /// The one of the paper's model: cores that are all equally far from one another.
     ///
     /// A steal takes a microsecond on average, and a sample half of that.
@@ -122,7 +122,7 @@ impl Machine {
     }
 
     fn flat(cores: u32, reach: Reach, is_random: bool) -> Machine {
-        assert!((1..=MOST).contains(&cores), "{cores} cores");
+        assert!((1..=Machine::MOST).contains(&cores), "{cores} cores");
         Machine {
             size: cores,
             node: cores,
@@ -139,8 +139,7 @@ impl Machine {
     ///
     /// # Panics
     ///
-    /// If there is no core, or there are more than 16,777,216; if a steal or a message takes no
-    /// time.
+    /// If there is no core, or more than [`Machine::MOST`]; if a steal or a message takes no time.
     pub fn new(
         nodes: u32,
         sockets: u32,
@@ -152,7 +151,10 @@ impl Machine {
         // Or thieves would ask in vain for ever, at the same time.
         assert!(reaches.iter().all(takes_time), "{reaches:?}");
         let size = product([nodes, sockets, cores]);
-        assert!((1..=u128::from(MOST)).contains(&size), "{size} cores");
+        assert!(
+            (1..=u128::from(Machine::MOST)).contains(&size),
+            "{size} cores"
+        );
         Machine {
             size: size as u32,
             node: sockets * cores,
@@ -175,6 +177,7 @@ impl Machine {
                 format!("line {line}: ")
             });
             let message = error.message().replace('\n', " ");
+            let message = message.replace("expected u32", "expected a whole number from 0 on");
             NoMachine(format!("{}{message}", place.unwrap_or_default()))
         })?;
         written.machine()
@@ -186,7 +189,7 @@ impl Machine {
     ///
     /// As [`new`](Machine::new).
     pub fn with_size(&self, size: u32) -> Machine {
-        assert!((1..=MOST).contains(&size), "{size} cores");
+        assert!((1..=Machine::MOST).contains(&size), "{size} cores");
         Machine {
             size,
             ..self.clone()
@@ -280,7 +283,10 @@ struct Written {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table of steal, sample and message"
+)]
 struct WrittenReach {
     steal: String,
     sample: String,
@@ -299,9 +305,10 @@ fn one() -> u32 {
 impl Written {
     fn machine(self) -> Result<Machine, NoMachine> {
         let size = product([self.nodes, self.sockets, self.cores]);
-        if !(1..=u128::from(MOST)).contains(&size) {
+        if !(1..=u128::from(Machine::MOST)).contains(&size) {
             return Err(NoMachine(format!(
-                "nodes x sockets x cores is {size}; it may be from 1 to {MOST}"
+                "nodes x sockets x cores is {size}; it may be from 1 to {}",
+                Machine::MOST
             )));
         }
         let needed = |reach: &Option<_>, name: &str, count: u32| match reach {
@@ -385,7 +392,14 @@ message = "50ns"
         let replaced = |a: &str, b: &str| SMALL.replace(a, b);
         for (text, why) in [
             (replaced("cores = 4", "cores = 0"), "from 1 to"),
-            (replaced("cores = 4", "cores = -1"), "line 2"),
+            (
+                replaced("cores = 4", "cores = -1"),
+                "line 2: invalid value: integer `-1`, expected a whole number",
+            ),
+            (
+                "cores = 4\nsocket = 3".to_owned(),
+                "expected a table of steal",
+            ),
             (replaced("cores = 4", ""), "cores"),
             (
                 replaced("cores = 4", "cores = 4\nnodes = 5000000"),

@@ -95,7 +95,8 @@ impl FromStr for Time {
         let size = match unit {
             "ps" => 1.0,
             "ns" => 1e3,
-            "us" | "µs" => 1e6,
+            // The sign for micro, and the Greek letter.
+            "us" | "\u{b5}s" | "\u{3bc}s" => 1e6,
             "ms" => 1e9,
             "s" => 1e12,
             _ => return Err(no_time("it needs a unit: ps, ns, us, ms or s")),

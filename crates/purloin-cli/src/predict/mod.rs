@@ -3,6 +3,7 @@
 mod report;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy, simulate};
@@ -12,6 +13,7 @@ use crate::sim::arguments::{
     MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_machine,
     read_recording,
 };
+use crate::sim::runs::{Run, Runs};
 
 const EXAMPLES: &str = "Examples:
   purloin record nqueens=12 --out nqueens.dag
@@ -45,6 +47,9 @@ pub struct Args {
     trials: u64,
 
     #[command(flatten)]
+    runs: Runs,
+
+    #[command(flatten)]
     outputs: Outputs,
 }
 
@@ -61,29 +66,37 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         [] => powers(machine.size()),
         cores => in_order(cores),
     };
-    let what_ifs = |&cores: &u32| 1 + u64::from(!machine.with_size(cores).is_flat());
-    let steps = cores
-        .iter()
-        .map(|cores| args.trials + what_ifs(cores))
-        .sum();
-    let progress = progress(steps, "runs");
-    let mut report = Report::new(&recording, args.policy);
-    for cores in cores {
-        progress.set_message(format!("{cores} cores"));
-        let run = |machine: &Machine, seed| {
-            let outcome = simulate(&recorded, machine, args.policy, seed);
-            progress.inc(1);
-            outcome
-        };
+    let mut runs = Vec::new();
+    let mut counts = Vec::new();
+    for &cores in &cores {
         let machine = machine.with_size(cores);
-        let outcomes: Vec<_> = (1..=args.trials).map(|seed| run(&machine, seed)).collect();
         // As if steals were free, and as if all cores were near.
-        let free = run(&Machine::ideal(cores).with_task(machine.task()), 1);
-        let close = (!machine.is_flat()).then(|| run(&machine.all_near(), 1));
-        let prediction = Prediction::new(cores, &recording, &outcomes, &free, close.as_ref());
+        let mut machines = vec![Machine::ideal(cores).with_task(machine.task())];
+        if !machine.is_flat() {
+            machines.push(machine.all_near());
+        }
+        machines.push(machine);
+        counts.push(machines.len() * args.trials as usize);
+        for machine in machines.into_iter().map(Arc::new) {
+            for seed in 1..=args.trials {
+                let (recorded, machine) = (&recorded, machine.clone());
+                runs.push(Run {
+                    steps: 1,
+                    message: format!("{cores} cores"),
+                    simulate: Box::new(move || simulate(recorded, &machine, args.policy, seed)),
+                });
+            }
+        }
+    }
+    let mut outcomes = &args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?[..];
+    let mut report = Report::new(&recording, args.policy);
+    for (cores, count) in cores.into_iter().zip(counts) {
+        let (these, others) = outcomes.split_at(count);
+        outcomes = others;
+        let machines: Vec<_> = these.chunks(args.trials as usize).collect();
+        let prediction = Prediction::new(cores, &recording, &machines);
         report.predictions.push(prediction);
     }
-    progress.finish_and_clear();
     outputs.write(&report, || report.text(), || report.picture())
 }
 

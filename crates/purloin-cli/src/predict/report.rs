@@ -69,29 +69,28 @@ impl Limit {
 }
 
 impl Prediction {
-    /// `free` is what happens if steals cost nothing, `close` if all cores are near and they
-    /// are not anyway.
-    pub fn new(
-        cores: u32,
-        recording: &Recording,
-        outcomes: &[Outcome],
-        free: &Outcome,
-        close: Option<&Outcome>,
-    ) -> Prediction {
-        let mean = |value: &dyn Fn(&Outcome) -> f64| {
+    /// From what happens on machines that are the dearer the later they come: one whose steals
+    /// cost nothing, one whose cores are all near, and, if it is another, the one in question.
+    pub fn new(cores: u32, recording: &Recording, machines: &[&[Outcome]]) -> Prediction {
+        let of = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<_> = outcomes.iter().map(value).collect();
             Estimate::new(&values).mean
         };
+        let [free, close, ..] = machines else {
+            unreachable!("the first two are always there");
+        };
+        let outcomes = machines.last().expect("just seen");
+        let mean = |value| of(outcomes, value);
+        let time = |outcomes| of(outcomes, &|outcome| outcome.time.seconds());
         let work = recording.work().as_secs_f64();
         let span = recording.span().as_secs_f64();
-        let seconds = mean(&|outcome| outcome.time.seconds());
+        let seconds = time(outcomes);
         let ideal = work / f64::from(cores);
         let bound = ideal.max(span);
-        let tasks = free.overhead.seconds() / f64::from(cores);
+        let tasks = of(free, &|outcome| outcome.overhead.seconds()) / f64::from(cores);
         let ratio = |time: f64| if time > 0.0 { work / time } else { 1.0 };
         // What each adds to the time, one after the other.
-        let free = free.time.seconds();
-        let close = close.map_or(seconds, |close| close.time.seconds());
+        let (free, close) = (time(free), time(close));
         let losses = [
             (Limit::TaskCost, tasks),
             (Limit::Span, bound - ideal),

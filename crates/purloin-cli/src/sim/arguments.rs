@@ -9,9 +9,6 @@ use purloin_sim::{Machine, Policy, Recorded, Waiting, Workload};
 
 use crate::picture::Picture;
 
-/// The most cores that are simulated.
-pub const MOST_NODES: u32 = 1 << 24;
-
 /// How a machine is written, for the help.
 pub const MACHINE_HELP: &str = "A machine is a file such as this one:
 
@@ -34,8 +31,8 @@ pub const MACHINE_HELP: &str = "A machine is a file such as this one:
 
 pub fn parse_nodes(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(nodes) if (1..=MOST_NODES).contains(&nodes) => Ok(nodes),
-        _ => Err(format!("a number of cores is from 1 to {MOST_NODES}")),
+        Ok(nodes) if (1..=Machine::MOST).contains(&nodes) => Ok(nodes),
+        _ => Err(format!("a number of cores is from 1 to {}", Machine::MOST)),
     }
 }
 

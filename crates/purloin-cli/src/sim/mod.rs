@@ -2,16 +2,19 @@
 
 pub mod arguments;
 mod report;
+pub mod runs;
 mod table;
 mod workload;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy};
 
 use self::arguments::{MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, read_machine};
 use self::report::{Cell, Report};
+use self::runs::{Run, Runs};
 use self::workload::Program;
 
 /// From here on, the twenty trials of the usual sweep are close to what four hundred say.
@@ -84,6 +87,9 @@ pub struct Args {
     seed: u64,
 
     #[command(flatten)]
+    runs: Runs,
+
+    #[command(flatten)]
     outputs: Outputs,
 }
 
@@ -107,33 +113,37 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for &nodes in &nodes {
         args.workload.check(nodes)?;
     }
-    // Of so many cores in all runs: what takes longest is the largest machines.
-    let cores: u64 = nodes.iter().copied().map(u64::from).sum();
-    let progress = progress(cores * policies.len() as u64 * args.trials, "cores");
-    let mut report = Report::new(args.workload.to_string(), args.trials, args.seed);
+    let mut runs = Vec::new();
     for &nodes in &nodes {
-        // What the first policy does, with the same seeds.
-        let mut base: Option<Vec<_>> = None;
+        let machine = match &machine {
+            Some(machine) => machine.with_size(nodes),
+            None => Machine::wool(nodes),
+        };
+        let machine = Arc::new(machine);
         for &policy in &policies {
-            progress.set_message(format!("{nodes} cores, {policy}"));
-            let machine = match &machine {
-                Some(machine) => machine.with_size(nodes),
-                None => Machine::wool(nodes),
-            };
-            let outcomes: Vec<_> = (0..args.trials)
-                .map(|trial| {
-                    let seed = args.seed.wrapping_add(trial);
-                    let outcome = simulate(&machine, policy, seed);
-                    progress.inc(nodes.into());
-                    outcome
-                })
-                .collect();
-            let cell = Cell::new(nodes, policy, &outcomes, base.as_ref().unwrap_or(&outcomes));
-            report.cells.push(cell);
-            base.get_or_insert(outcomes);
+            for trial in 0..args.trials {
+                let seed = args.seed.wrapping_add(trial);
+                let (machine, simulate) = (machine.clone(), &simulate);
+                runs.push(Run {
+                    steps: nodes.into(),
+                    message: format!("{nodes} cores, {policy}"),
+                    simulate: Box::new(move || simulate(&machine, policy, seed)),
+                });
+            }
         }
     }
-    progress.finish_and_clear();
+    let steps = runs.iter().map(|run| run.steps).sum();
+    let outcomes = args.runs.all(&runs, &progress(steps, "cores"))?;
+    let mut report = Report::new(args.workload.to_string(), args.trials, args.seed);
+    let mut outcomes = outcomes.chunks(args.trials as usize);
+    for &nodes in &nodes {
+        // What the first policy does, with the same seeds.
+        let mut base = None;
+        for (&policy, outcomes) in policies.iter().zip(&mut outcomes) {
+            let base = *base.get_or_insert(outcomes);
+            report.cells.push(Cell::new(nodes, policy, outcomes, base));
+        }
+    }
     outputs.write(&report, || table::text(&report), || report.picture())
 }
 

@@ -7,7 +7,7 @@ use purloin_command::Failure;
 use purloin_kernels::uts;
 use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
-use super::arguments::{MOST_NODES, prepare, read_recording};
+use super::arguments::{prepare, read_recording};
 
 /// The deepest tree: it has as many leaves as there are task numbers.
 const DEEPEST: u32 = 30;
@@ -56,7 +56,7 @@ impl fmt::Display for Depth {
 }
 
 /// Simulates a program.
-pub type Simulator = Box<dyn Fn(&Machine, Policy, u64) -> Outcome>;
+pub type Simulator = Box<dyn Fn(&Machine, Policy, u64) -> Outcome + Sync>;
 
 impl Program {
     pub fn parse(text: &str) -> Result<Program, String> {
@@ -88,7 +88,7 @@ impl Program {
         let leaf = leaf.map(str::parse).transpose();
         let leaf = leaf.map_err(|error: purloin_sim::NoTime| error.to_string())?;
         let (depth, most, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
-            Some(more) => (more, DEEPEST - MOST_NODES.ilog2(), Depth::Beyond),
+            Some(more) => (more, DEEPEST - Machine::MOST.ilog2(), Depth::Beyond),
             None => (depth, DEEPEST, Depth::Fixed),
         };
         match depth.parse() {
