@@ -229,7 +229,10 @@ mod tests {
             ("random", random(16), 0.0),
             ("random", random(64), 0.0),
             ("half+spare", random(32), 0.0),
+            ("spare", fixed(8), 0.1),
             ("spare", fixed(16), 0.1),
+            ("random", fixed(64), 0.1),
+            ("half+spare", fixed(32), 0.1),
         ] {
             let outcomes = both_ways(policy, &machine);
             let cores = machine.size();

@@ -1,0 +1,240 @@
+//! Recordings that are simulated.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use purloin::{Future, Program, Worker, record};
+
+use super::*;
+use crate::{Machine, Random, simulate};
+
+/// Joins, finishes, loops, and futures, which are got in the usual order or in any.
+struct Everything {
+    is_usual: bool,
+}
+
+impl Program for Everything {
+    fn run<W: Worker>(&mut self, w: W) {
+        everything(w, self.is_usual, 4);
+    }
+}
+
+fn everything<W: Worker>(mut w: W, is_usual: bool, depth: u32) {
+    let Some(next) = depth.checked_sub(1) else {
+        std::hint::black_box((0..1000).sum::<u64>());
+        return;
+    };
+    w.join(
+        |w| everything(w, is_usual, next),
+        |mut w| {
+            w.finish(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|w| everything(w, is_usual, next));
+                }
+            });
+            w.for_each(0..10, |i| {
+                std::hint::black_box(i);
+            });
+        },
+    );
+    let a = w.future(move |w| everything(w, is_usual, next));
+    let b = w.future(move |w| everything(w, is_usual, next));
+    if is_usual {
+        w.get(b);
+        w.get(a);
+        return;
+    }
+    let c = w.future(move |mut w| {
+        w.join(|w| everything(w, is_usual, next), |_| ());
+        w.get(a);
+    });
+    let _dropped = w.future(move |w| everything(w, is_usual, next));
+    w.join(
+        |w| everything(w, is_usual, next),
+        move |mut w| {
+            w.get(b);
+            everything(w, is_usual, next);
+        },
+    );
+    w.get(c);
+}
+
+#[test]
+fn all_that_was_recorded_is_run_under_every_policy() {
+    for (is_usual, policies) in [
+        (
+            true,
+            ["random", "half+spare", "leapfrog", "forward+residual:2"],
+        ),
+        (
+            false,
+            [
+                "spare",
+                "half+spare",
+                "near+forward+spare+residual:2",
+                "sampling:2+spare+residual:3+adaptive",
+            ],
+        ),
+    ] {
+        let recording = record("everything", &mut Everything { is_usual }).unwrap();
+        let recorded = Recorded::new(&recording).unwrap();
+        assert_eq!(recorded.needs_spares(), !is_usual);
+        let machines = [1, 2, 5, 40].map(Machine::wool);
+        let fixed = [2, 16].map(Machine::shared_memory);
+        for policy in policies {
+            for machine in machines.iter().chain(&fixed).chain(&[Machine::ideal(4)]) {
+                for seed in 0..3 {
+                    let policy = policy.parse().unwrap();
+                    let outcome = simulate(&recorded, machine, policy, seed);
+                    assert_eq!(outcome.work, recorded.work(), "{policy} {machine:?}");
+                    assert_eq!(outcome.tasks, recording.tasks(), "{policy} {machine:?}");
+                }
+            }
+        }
+    }
+}
+
+fn spin() {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(2) {}
+}
+
+/// One of some programs with two or three tasks of the same length.
+struct Futures(u32);
+
+impl Program for Futures {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        match self.0 {
+            // Another frame gets a future, and goes on only then.
+            0 => {
+                let future = w.future(|_| spin());
+                w.join(
+                    move |mut w| {
+                        w.get(future);
+                        spin();
+                    },
+                    |_| (),
+                );
+            }
+            // One is got, and another goes on meanwhile.
+            1 => {
+                let short = w.future(|_| ());
+                let long = w.future(|_| spin());
+                w.get(short);
+                spin();
+                w.get(long);
+            }
+            // It is passed on, and ends with the frame that has made it.
+            _ => {
+                let (future, ()) = w.join(|mut w| w.future(|_| spin()), |_| ());
+                spin();
+                w.get(future);
+            }
+        }
+    }
+}
+
+/// What two real workers make of these programs, with sleep instead of work, is the same.
+#[test]
+fn futures_are_waited_for_where_they_are_got() {
+    for (program, expected) in [(0, 1.0), (1, 0.5), (2, 1.0)] {
+        let recording = record("futures", &mut Futures(program)).unwrap();
+        let recorded = Recorded::new(&recording).unwrap();
+        let policy = "spare".parse().unwrap();
+        let outcome = simulate(&recorded, &Machine::shared_memory(2), policy, 1);
+        let relative = outcome.time.seconds() / recorded.work().seconds();
+        assert!((relative - expected).abs() < 0.2, "{program}: {relative}");
+        let span = recording.span().as_secs_f64() / recording.work().as_secs_f64();
+        assert!((span - expected).abs() < 0.2, "{program}: {span}");
+    }
+}
+
+/// A program that makes and gets futures anywhere: also where no real one would be sure to
+/// have got hold of them.
+struct Anything {
+    seed: u64,
+    run: Mutex<(Random, Vec<Future<()>>)>,
+}
+
+impl Anything {
+    fn below(&self, most: u32) -> u32 {
+        self.run.lock().unwrap().0.below(most)
+    }
+
+    fn go_on<W: Worker>(self: &Arc<Self>, mut w: W, depth: u32) {
+        for _ in 0..self.below(5) {
+            let Some(next) = depth.checked_sub(1) else {
+                std::hint::black_box((0..self.below(2000)).sum::<u32>());
+                continue;
+            };
+            match self.below(5) {
+                0 => {
+                    let this = self.clone();
+                    let future = w.future(move |w| this.go_on(w, next));
+                    self.run.lock().unwrap().1.push(future);
+                }
+                1 => w.finish(|scope| {
+                    for _ in 0..self.below(4) {
+                        scope.spawn(|w| self.go_on(w, next));
+                    }
+                }),
+                2 => {
+                    w.join(|w| self.go_on(w, next), |w| self.go_on(w, next));
+                }
+                _ => {
+                    let (random, futures) = &mut *self.run.lock().unwrap();
+                    if !futures.is_empty() {
+                        let place = random.below(futures.len() as u32);
+                        w.get(futures.swap_remove(place as usize));
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Shared(Arc<Anything>);
+
+impl Program for Shared {
+    fn prepare(&mut self) {
+        *self.0.run.lock().unwrap() = (Random::new(self.0.seed), Vec::new());
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) {
+        for _ in 0..3 {
+            w.join(|w| self.0.go_on(w, 7), |w| self.0.go_on(w, 7));
+        }
+    }
+}
+
+#[test]
+fn no_program_waits_for_itself() {
+    let mut gets = 0;
+    for seed in 0..40 {
+        let run = Mutex::new((Random::new(seed), Vec::new()));
+        let mut program = Shared(Arc::new(Anything { seed, run }));
+        let recording = record("anything", &mut program).unwrap();
+        let recorded = Recorded::new(&recording).unwrap();
+        gets += u32::from(recorded.needs_spares());
+        for policy in ["spare", "half+spare", "sampling:2+forward+spare+residual:3"] {
+            for machine in [
+                Machine::wool(2),
+                Machine::wool(9),
+                Machine::shared_memory(3),
+            ] {
+                let outcome = simulate(&recorded, &machine, policy.parse().unwrap(), seed);
+                assert_eq!(outcome.work, recorded.work(), "{seed} {policy}");
+                assert_eq!(outcome.tasks, recording.tasks(), "{seed} {policy}");
+            }
+        }
+    }
+    assert!(gets > 20, "{gets}");
+}
+
+#[test]
+#[should_panic(expected = "it needs spare")]
+fn without_spare_workers_a_program_might_wait_for_itself() {
+    let recording = record("futures", &mut Futures(0)).unwrap();
+    let recorded = Recorded::new(&recording).unwrap();
+    simulate(&recorded, &Machine::wool(2), "random".parse().unwrap(), 1);
+}
