@@ -328,7 +328,8 @@ impl<'s, W: Workload> Simulation<'s, W> {
         frame.children -= 1;
         frame.waits = Wait::Nothing;
         let task = self.tasks.get_mut(id);
-        if task.is_future() && !task.is_done {
+        if task.is_future() {
+            // Its place is not used again: who has stolen it in vain still has its number.
             task.owner = NONE;
             return id;
         }
@@ -352,7 +353,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             self.notify(worker, getter, true);
         }
         if owner == NONE {
-            return self.tasks.free(frame.task);
+            return;
         }
         let this = &self.workers[owner as usize];
         let is_able = this.state != State::Busy && this.awaits(frame.task);
