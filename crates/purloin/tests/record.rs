@@ -1,6 +1,8 @@
 //! Recordings, in memory and in files.
 #![allow(missing_docs)]
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use purloin::{Mark, Program, Recording, RecordingError, Worker, record};
 
 struct Fib(u32);
@@ -33,6 +35,33 @@ impl Program for Kinds {
     }
 }
 
+/// It panics wherever it can, and catches that.
+struct Panics;
+
+fn panics() {
+    resume_unwind(Box::new("on purpose"));
+}
+
+impl Program for Panics {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let mut caught = 0;
+        let mut catch = |part: &mut dyn FnMut(&mut W)| {
+            let result = catch_unwind(AssertUnwindSafe(|| part(&mut w)));
+            caught += u32::from(result.is_err());
+        };
+        catch(&mut |w| _ = w.join(|_| panics(), |_| ()));
+        catch(&mut |w| _ = w.join(|_| (), |_| panics()));
+        catch(&mut |w| w.finish(|_| panics()));
+        catch(&mut |w| w.finish(|scope| scope.spawn(|_| panics())));
+        catch(&mut |w| drop(w.future(|_| panics())));
+        catch(&mut |w| {
+            let future = w.future(|_| panics());
+            w.get(future);
+        });
+        assert_eq!(caught, 5, "a future that nobody gets is forgotten");
+    }
+}
+
 fn bytes(recording: &Recording) -> Vec<u8> {
     let mut bytes = Vec::new();
     recording.write(&mut bytes).unwrap();
@@ -61,6 +90,20 @@ fn strands_are_in_the_order_of_the_elision() {
     ];
     assert_eq!(marks, expected);
     assert_eq!(recording.tasks(), 4);
+}
+
+#[test]
+fn recordings_of_panics_are_whole() {
+    use Mark::*;
+    let recording = record("panics", &mut Panics).unwrap();
+    let marks: Vec<_> = recording.strands().map(|strand| strand.mark).collect();
+    let joins = [Join, Second, Joined, Join, Second, Joined];
+    let finishes = [Finish, Finished, Finish, Spawn, Spawned, Finished];
+    let futures = [Future, FutureDone, Future, FutureDone, Got(1), End];
+    assert_eq!(marks, [joins, finishes, futures].concat());
+    assert!(recording.span() <= recording.work());
+    let again = Recording::from_bytes(&bytes(&recording)).unwrap();
+    assert_eq!(again, recording);
 }
 
 #[test]

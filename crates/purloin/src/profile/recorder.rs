@@ -122,8 +122,42 @@ impl<'r> Recorded<'r> {
         }
     }
 
+    /// Marks the beginning of something, and then what is due after that.
+    fn begin(&self, beginning: Mark, marks: &'static [Mark]) -> Due<'r> {
+        self.mark(beginning);
+        Due {
+            worker: self.again(),
+            marks,
+        }
+    }
+
     fn again(&self) -> Self {
         Recorded::on(self.recorder)
+    }
+}
+
+/// Marks that are to come, also if what is between them panics: whoever catches that goes on
+/// with a recording that is whole.
+struct Due<'r> {
+    worker: Recorded<'r>,
+    marks: &'static [Mark],
+}
+
+impl Due<'_> {
+    /// Sets the next of them.
+    fn mark(&mut self) {
+        if let Some((&mark, rest)) = self.marks.split_first() {
+            self.marks = rest;
+            self.worker.mark(mark);
+        }
+    }
+}
+
+impl Drop for Due<'_> {
+    fn drop(&mut self) {
+        while !self.marks.is_empty() {
+            self.mark();
+        }
     }
 }
 
@@ -138,11 +172,11 @@ impl<'r> Worker for Recorded<'r> {
         RA: Send,
         RB: Send,
     {
-        self.mark(Mark::Join);
+        let mut due = self.begin(Mark::Join, &[Mark::Second, Mark::Joined]);
         let ra = a(self.again());
-        self.mark(Mark::Second);
+        due.mark();
         let rb = b(self.again());
-        self.mark(Mark::Joined);
+        due.mark();
         (ra, rb)
     }
 
@@ -150,19 +184,17 @@ impl<'r> Worker for Recorded<'r> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, RecordedSpawner>) -> R,
     {
-        self.mark(Mark::Finish);
+        let _due = self.begin(Mark::Finish, &[Mark::Finished]);
         // Outside the inner finish, as tasks use it until that ends.
         let recorded = OnceCell::new();
-        let result = Serial.finish(|scope| {
+        Serial.finish(|scope| {
             let finish = Finish {
                 inner: scope.finish(),
                 recorder: self.recorder.map_or(std::ptr::null(), |recorder| recorder),
                 thread: thread::current().id(),
             };
             body(recorded.get_or_init(|| Scope::new(finish)))
-        });
-        self.mark(Mark::Finished);
-        result
+        })
     }
 
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Recorded<'r>) -> R) -> R {
@@ -203,15 +235,14 @@ impl<'r> Recorded<'r> {
         let Some(recorder) = self.recorder else {
             return Future::run(|| f(self.again()));
         };
-        self.mark(Mark::Future);
+        let due = self.begin(Mark::Future, &[Mark::FutureDone]);
         let number = recorder.futures.get();
         recorder.futures.set(number + 1);
         let run = recorder.run;
         Future::watched(
             || {
-                let result = f(self.again());
-                recorder.mark(Mark::FutureDone);
-                result
+                let _due = due;
+                f(self.again())
             },
             move || Recorder::got(run, number),
         )
@@ -261,11 +292,10 @@ impl Spawner for RecordedSpawner {
         F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
     {
         let worker = finish.worker();
-        worker.mark(Mark::Spawn);
+        let _due = worker.begin(Mark::Spawn, &[Mark::Spawned]);
         // SAFETY: see `Finish`; and the inner scope lives longer than ours,
         // whose lifetime the caller vouches for.
         unsafe { Serial::spawn(&*finish.inner, move |_| task(finish.worker())) };
-        worker.mark(Mark::Spawned);
     }
 
     fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)

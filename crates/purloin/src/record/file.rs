@@ -141,7 +141,8 @@ impl Recording {
         let mut open = Vec::new();
         let mut futures = Futures::default();
         let mut is_over = false;
-        for strand in self.strands() {
+        let mut all = self.tape.strands();
+        for strand in all.by_ref() {
             strands += 1;
             nanoseconds += strand.nanoseconds;
             let begun = match strand.mark {
@@ -173,10 +174,11 @@ impl Recording {
                 _ => {}
             }
         }
-        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST && self.slowdown.is_finite();
-        let is_whole =
-            is_over && (tasks, strands) == (self.tape.tasks, self.tape.strands) && is_time;
-        is_whole.then(|| (nanoseconds / self.tape.tick).round() as u64)
+        let is_slowdown = self.slowdown >= 0.0 && self.slowdown.is_finite();
+        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST && is_slowdown;
+        let is_counted = (tasks, strands) == (self.tape.tasks, self.tape.strands);
+        let is_whole = is_over && all.is_at_end() && is_counted;
+        (is_whole && is_time).then(|| (nanoseconds / self.tape.tick).round() as u64)
     }
 }
 
@@ -272,22 +274,47 @@ mod tests {
                 false,
             ),
         ] {
-            let mut scribe = Scribe::new(0.5);
-            for &mark in marks {
-                scribe.strand(3.0, mark);
+            assert_eq!(is_read(&recording(marks)), is_right, "{marks:?}");
+        }
+    }
+
+    fn recording(marks: &[Mark]) -> Recording {
+        let mut scribe = Scribe::new(0.5);
+        for &mark in marks {
+            scribe.strand(3.0, mark);
+        }
+        Recording {
+            name: String::new(),
+            slowdown: 1.0,
+            tape: scribe.tape,
+        }
+    }
+
+    /// Whether it comes back as it was written; otherwise it is damaged.
+    fn is_read(recording: &Recording) -> bool {
+        let mut bytes = Vec::new();
+        recording.write(&mut bytes).unwrap();
+        match Recording::from_bytes(&bytes) {
+            Ok(read) => {
+                assert_eq!(&read, recording);
+                true
             }
-            let recording = Recording {
-                name: String::new(),
-                slowdown: 1.0,
-                tape: scribe.tape,
-            };
-            let mut bytes = Vec::new();
-            recording.write(&mut bytes).unwrap();
-            match Recording::from_bytes(&bytes) {
-                Ok(read) => assert!(is_right && read == recording, "{marks:?}"),
-                Err(RecordingError::Damaged) => assert!(!is_right, "{marks:?}"),
-                Err(error) => panic!("{marks:?}: {error}"),
-            }
+            Err(RecordingError::Damaged) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_strand_is_damage() {
+        for (bytes, is_right) in [(&[][..], true), (&[0x0f], false), (&[0x80], false)] {
+            let mut recording = recording(&[Mark::End]);
+            recording.tape.bytes.extend(bytes);
+            assert_eq!(is_read(&recording), is_right, "{bytes:?}");
+        }
+        for (slowdown, is_right) in [(0.5, true), (-1.0, false), (f64::NAN, false)] {
+            let mut recording = recording(&[Mark::End]);
+            recording.slowdown = slowdown;
+            assert_eq!(is_read(&recording), is_right, "{slowdown}");
         }
     }
 }

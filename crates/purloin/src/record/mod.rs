@@ -4,6 +4,7 @@ mod file;
 mod mark;
 mod tape;
 
+use std::fmt;
 use std::time::Duration;
 
 pub use self::file::RecordingError;
@@ -21,8 +22,9 @@ use crate::stats::clock::nanoseconds_per_tick;
 /// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
 /// that, by the crate `purloin-sim`. The program runs some times without a clock, and then some
 /// times with one, for two seconds or three runs, and for less if it takes very long. Of each
-/// strand the shortest time counts, unless there are more than forty million, or they are not
-/// the same each time; and together they take as long as the program does without a clock.
+/// strand the shortest time counts; of programs with more than forty million strands, or with
+/// others each time, that of the last run. Together, strands take as long as the program does
+/// without a clock.
 ///
 /// ```
 /// use purloin::{Program, Worker, record};
@@ -96,11 +98,23 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
 /// it, which are numbered from 0 on as they are listed there. After [`Mark::Got`] another number
 /// says which future it was, counted as they are made. None is got twice, or before it has
 /// ended.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq)]
 pub struct Recording {
     name: String,
     slowdown: f64,
     tape: Tape,
+}
+
+/// Without its strands, of which there may be millions.
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recording")
+            .field("name", &self.name)
+            .field("tasks", &self.tasks())
+            .field("work", &self.work())
+            .field("slowdown", &self.slowdown)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Recording {

@@ -87,26 +87,50 @@ impl Tape {
         evaluator.result().0.spans[0]
     }
 
-    /// All strands. It ends where what follows is no strand.
-    pub fn strands(&self) -> impl Iterator<Item = Strand> {
-        let mut bytes = self.bytes.iter();
-        std::iter::from_fn(move || {
-            let number = next(&mut bytes)?;
-            let got = || u32::try_from(next(&mut bytes)?).ok();
-            let mark = Mark::of((number % CODES) as u8, got)?;
-            Some(Strand {
-                nanoseconds: (number / CODES) as f64 * self.tick,
-                mark,
-            })
+    /// All strands.
+    pub fn strands(&self) -> Strands<'_> {
+        Strands {
+            bytes: &self.bytes,
+            tick: self.tick,
+        }
+    }
+}
+
+/// The strands of a tape. They end where what follows is no strand.
+pub(crate) struct Strands<'t> {
+    bytes: &'t [u8],
+    tick: f64,
+}
+
+impl Strands<'_> {
+    /// Whether nothing follows.
+    pub fn is_at_end(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+impl Iterator for Strands<'_> {
+    type Item = Strand;
+
+    fn next(&mut self) -> Option<Strand> {
+        let mut bytes = self.bytes;
+        let number = number(&mut bytes)?;
+        let got = || u32::try_from(self::number(&mut bytes)?).ok();
+        let mark = Mark::of((number % CODES) as u8, got)?;
+        self.bytes = bytes;
+        Some(Strand {
+            nanoseconds: (number / CODES) as f64 * self.tick,
+            mark,
         })
     }
 }
 
 /// Reads a number in LEB128, if there is one.
-fn next<'b>(bytes: &mut impl Iterator<Item = &'b u8>) -> Option<u64> {
+fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
-        let byte = *bytes.next()?;
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
         number |= u64::from(byte & 0x7f) << shift;
         if byte < 0x80 {
             return Some(number);
