@@ -7,13 +7,17 @@ use std::str::FromStr;
 
 /// A point in simulated time, or a stretch of it, in whole picoseconds.
 ///
-/// Integers add up to the same on every machine, in any order. It lasts for seven months.
+/// Integers add up to the same on every machine, in any order. It lasts for seven months: what
+/// would be later is [`Time::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
 impl Time {
     /// The beginning, and no time at all.
     pub const ZERO: Time = Time(0);
+
+    /// The end of all simulated time.
+    pub const MAX: Time = Time(u64::MAX);
 
     /// So many picoseconds.
     pub const fn from_picoseconds(picoseconds: u64) -> Time {
@@ -22,7 +26,7 @@ impl Time {
 
     /// So many nanoseconds.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Time {
-        Time(nanoseconds * 1000)
+        Time(nanoseconds.saturating_mul(1000))
     }
 
     /// In picoseconds.
@@ -45,13 +49,13 @@ impl Add for Time {
     type Output = Time;
 
     fn add(self, other: Time) -> Time {
-        Time(self.0 + other.0)
+        Time(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Time {
     fn add_assign(&mut self, other: Time) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -87,7 +91,7 @@ const LONGEST: f64 = 3.6e15;
 impl FromStr for Time {
     type Err = NoTime;
 
-    /// A number with its unit, such as `1.5us`.
+    /// A number with its unit, such as `1.5us` or `20 ns`.
     fn from_str(text: &str) -> Result<Time, NoTime> {
         let no_time = |why: &str| NoTime(format!("{text:?} is no time: {why}"));
         let end = text.find(|c: char| c.is_alphabetic());
@@ -101,7 +105,7 @@ impl FromStr for Time {
             "s" => 1e12,
             _ => return Err(no_time("it needs a unit: ps, ns, us, ms or s")),
         };
-        match number.parse::<f64>() {
+        match number.trim_end().parse::<f64>() {
             Ok(number) if number < 0.0 => Err(no_time("it is negative")),
             Ok(number) if number * size <= LONGEST => Ok(Time((number * size).round() as u64)),
             Ok(_) => Err(no_time("it is longer than an hour")),
@@ -135,6 +139,7 @@ mod tests {
             assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
         }
         assert_eq!("0ns".parse(), Ok(Time::ZERO));
+        assert_eq!("2 ns".parse(), Ok(Time::from_nanoseconds(2)));
     }
 
     #[test]

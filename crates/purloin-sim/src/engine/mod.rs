@@ -201,14 +201,22 @@ impl<'s, W: Workload> Simulation<'s, W> {
         &mut self.workers[worker as usize]
     }
 
-    /// Runs a worker until it computes, or has nothing to run.
+    /// Runs a worker, or whoever gets its core, until that computes or has nothing to run.
     fn proceed(&mut self, worker: u32) {
+        let mut next = Some(worker);
+        while let Some(worker) = next {
+            next = self.advance(worker);
+        }
+    }
+
+    /// Runs a worker until it computes, or has nothing to run: who has its core then.
+    fn advance(&mut self, worker: u32) -> Option<u32> {
         let this = self.worker(worker);
         (this.state, this.is_able) = (State::Busy, false);
         self.answer_mail(worker);
         while !self.is_over {
             if !self.is_ready_to_go_on(worker) {
-                return self.run_dry(worker);
+                return self.next_of_core(worker);
             }
             let place = worker as usize;
             let frame = self.workers[place].frames.last_mut().expect("to go on");
@@ -219,7 +227,8 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     self.outcome.overhead += overhead;
                     self.events
                         .add(self.now + overhead + time, worker, Event::Worked);
-                    return self.steal_early(worker);
+                    self.steal_early(worker);
+                    return None;
                 }
                 Step::Fork(activation) => {
                     self.spawn(worker, activation, NONE);
@@ -239,6 +248,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
                 Step::End => self.end(worker),
             }
         }
+        None
     }
 
     /// The frame on top spawns a task, which may be a future.
@@ -372,22 +382,33 @@ impl<'s, W: Workload> Simulation<'s, W> {
         self.machine.reach(self.core(from), self.core(to))
     }
 
-    /// A worker has nothing to run.
+    /// A worker has nothing to run but what it has stolen.
     fn run_dry(&mut self, worker: u32) {
+        if let Some(next) = self.next_of_core(worker) {
+            self.proceed(next);
+        }
+    }
+
+    /// Who is to be run on the core of a worker that has nothing to run but what it has stolen,
+    /// if anybody is.
+    fn next_of_core(&mut self, worker: u32) -> Option<u32> {
         let this = &self.workers[worker as usize];
         let lends = self.policy.waiting == Waiting::Spare && !this.frames.is_empty();
         while !lends && let Some(task) = self.worker(worker).loot.pop_back() {
             self.note_oldest(worker);
             if let Some((activation, level)) = self.start(worker, task) {
                 self.call(worker, activation, task, level);
-                return self.proceed(worker);
+                return Some(worker);
             }
         }
         self.worker(worker).state = State::Dry;
         self.answer_mail(worker);
         match self.policy.waiting {
             Waiting::Spare => self.change_worker(worker),
-            _ => self.seek(worker),
+            _ => {
+                self.seek(worker);
+                None
+            }
         }
     }
 }

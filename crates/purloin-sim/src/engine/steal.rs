@@ -155,7 +155,7 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     fn answer(&mut self, worker: u32, thief: u32) {
-        if self.take(thief, worker) {
+        if self.still_wants(thief, worker) && self.take(thief, worker) {
             return self.send(worker, thief, thief, Event::Answered);
         }
         let Attempt::Asking { left } = &mut self.worker(thief).attempt else {
@@ -172,6 +172,15 @@ impl<W: Workload> Simulation<'_, W> {
             }
         };
         self.send(worker, next, next, Event::Asked(thief));
+    }
+
+    /// Whether a thief may have what it has asked this victim for. Who leapfrogs may not, if what
+    /// it waited for has ended.
+    fn still_wants(&self, thief: u32, victim: u32) -> bool {
+        let this = &self.workers[thief as usize];
+        let waits = || this.state == State::Dry && !this.is_able;
+        self.policy.waiting != Waiting::Leapfrog
+            || waits() && self.victim_of_leap(thief).is_none_or(|leap| leap == victim)
     }
 
     /// The answer has arrived.

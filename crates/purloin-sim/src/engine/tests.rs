@@ -143,3 +143,75 @@ fn near_thieves_spend_as_much_time_at_each_distance() {
         }
     }
 }
+
+/// So many tasks, each of which waits on the same core for a task of its own on another one.
+struct Waiters(u32);
+
+/// How far an activation of it is.
+#[derive(Clone)]
+enum Part {
+    Root(u32),
+    /// It computes, and has begun to or not.
+    Long(bool),
+    /// It gets the future of this number.
+    Waiter(Option<u32>),
+}
+
+impl Workload for Waiters {
+    type Activation = Part;
+
+    fn root(&self) -> Part {
+        Part::Root(0)
+    }
+
+    fn next(&self, part: &mut Part, _: u64) -> Step<Part> {
+        match part {
+            Part::Root(step) => {
+                let number = *step;
+                *step += 1;
+                match number {
+                    _ if number < self.0 => Step::Future(Part::Long(false), number),
+                    // Others steal all of these meanwhile.
+                    _ if number == self.0 => Step::Work(Time::from_nanoseconds(1)),
+                    _ if number <= 2 * self.0 => {
+                        Step::Fork(Part::Waiter(Some(number - self.0 - 1)))
+                    }
+                    _ => Step::End,
+                }
+            }
+            Part::Long(has_begun) if *has_begun => Step::End,
+            Part::Long(has_begun) => {
+                *has_begun = true;
+                Step::Work(Time::from_nanoseconds(1000))
+            }
+            Part::Waiter(number) => number.take().map_or(Step::End, Step::Get),
+        }
+    }
+
+    fn needs_spares(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn thousands_of_workers_of_a_core_go_on_at_once() {
+    let waiters = 20_000;
+    let machine = Machine::ideal(waiters + 1);
+    let outcome = simulate(&Waiters(waiters), &machine, "spare".parse().unwrap(), 1);
+    assert_eq!(outcome.spares, waiters.into());
+    assert_eq!(outcome.time, Time::from_nanoseconds(1000));
+}
+
+#[test]
+fn time_that_is_up_stands_still() {
+    let (tree, day) = (
+        Tree::wool(16),
+        Time::from_picoseconds(86_400_000_000_000_000),
+    );
+    let tree = Tree { leaf: day, ..tree };
+    for policy in ["random", "sampling:2+forward+spare", "leapfrog"] {
+        let machine = Machine::wool(16).with_task(Time::MAX.scaled(0.5));
+        let outcome = simulate(&tree, &machine, policy.parse().unwrap(), 1);
+        assert_eq!(outcome.time, Time::MAX, "{policy}");
+    }
+}

@@ -79,23 +79,21 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// A core whose worker is dry turns to another of its workers: one that has waited, and
-    /// can go on, or a spare one.
-    pub fn change_worker(&mut self, worker: u32) {
+    /// can go on, or a spare one. Or it seeks work.
+    pub fn change_worker(&mut self, worker: u32) -> Option<u32> {
         let core = self.core(worker);
         let is_blocked = !self.workers[worker as usize].frames.is_empty();
         let back = self.spares[core as usize].able.pop();
         if !is_blocked && back.is_none() {
-            return self.seek(worker);
+            self.seek(worker);
+            return None;
         }
-        let this = self.worker(worker);
-        this.state = State::Parked;
-        let is_able = this.is_able;
+        // If it is blocked, it has been so since just now: it is not able to go on already.
+        self.worker(worker).state = State::Parked;
         let spares = &mut self.spares[core as usize];
         let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
-        match is_blocked {
-            true if is_able => spares.able.push(worker),
-            true => {}
-            false => spares.free.push(worker),
+        if !is_blocked {
+            spares.free.push(worker);
         }
         let next = match next {
             NONE => {
@@ -108,7 +106,7 @@ impl<W: Workload> Simulation<'_, W> {
         };
         self.spares[core as usize].active = next;
         self.hand_over(worker, next);
-        self.proceed(next);
+        Some(next)
     }
 
     /// What a worker has left is that of the worker which has its core now.

@@ -52,7 +52,8 @@ enum Kind {
     End,
 }
 
-/// Four days. Under some policies, programs take longer than their work, but not a hundred times.
+/// Four days, a fiftieth of what simulated time lasts for. Under some policies, programs take
+/// longer than their work.
 const LONGEST: Time = Time::from_nanoseconds(345_600_000_000_000);
 
 /// What a recording has too much of.
