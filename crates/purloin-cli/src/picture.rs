@@ -52,7 +52,7 @@ const LETTER: u32 = 8;
 const LABELS: (&str, u32) = ("sans-serif", 13);
 
 /// The colour of regions.
-const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.12);
+const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.2);
 
 /// Colours that people with any kind of colour vision can tell from one another.
 ///
@@ -183,7 +183,7 @@ impl Panel {
             let drawn = drawn.filter(|&&(_, value, _)| self.has_place(value));
             let points = drawn.map(|&(cores, value, margin)| {
                 let height = |value| self.height(value).max(low);
-                let x = f64::from(cores).log2();
+                let x = f64::from(cores).log2() + self.shift(number);
                 (
                     x,
                     height(value - margin),
@@ -246,6 +246,21 @@ impl Panel {
             .step_by(step.max(1))
             .map(|cores| f64::from(cores).log2())
             .collect()
+    }
+
+    /// How far a line is moved to the side, so that the margins of several can be told apart.
+    fn shift(&self, number: usize) -> f64 {
+        let mut points = self.lines.iter().flat_map(|line| &line.points);
+        if points.all(|&(.., margin)| margin == 0.0) {
+            return 0.0;
+        }
+        let (low, high) = self.across();
+        let lines = self.lines.len() as f64;
+        let part = match self.marks().len() {
+            1 => 0.8 / lines,
+            _ => 0.006,
+        };
+        (high - low) * part * (number as f64 - (lines - 1.0) / 2.0)
     }
 
     fn across(&self) -> (f64, f64) {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use purloin_command::format::{grouped, time};
 use purloin_command::{Destination, Failure, print};
 
-use crate::bench::parse_job;
 use crate::profile::Profiled;
+use purloin_kernels::Job;
 
 /// Record what a kernel does, to be simulated
 ///
@@ -31,7 +31,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
+    let job = Job::parse(&args.kernel).map_err(Failure::usage)?;
     // Before anything is recorded, so that no result is lost for want of it.
     let destination = Destination::open(&args.out)?;
     let mut kernel = Profiled::new(job);
@@ -51,12 +51,27 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if is_standard_output {
         return Ok(());
     }
+    let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {} tasks, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n",
+        "{job}: {} tasks, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n{warning}",
         grouped(recording.tasks()),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),
         recording.slowdown()
     ))
+}
+
+/// From here on, tasks are too short for a clock.
+const SLOW: f64 = 3.0;
+
+/// What is to be said if a program was so much slower while it was recorded.
+pub fn slowdown_warning(slowdown: f64) -> Option<String> {
+    (slowdown >= SLOW).then(|| {
+        format!(
+            "While it was recorded, the program took {slowdown:.0} times as long as usual: its \
+             tasks are shorter than\na look at the clock. What each takes is a guess then; together \
+             they take what they should.\n"
+        )
+    })
 }

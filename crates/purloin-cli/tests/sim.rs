@@ -155,6 +155,13 @@ fn mistakes_in_a_simulation_are_named() {
         (["--machine", "nowhere.toml"], "nowhere.toml"),
         (["--plot", "/nowhere/a.svg"], "cannot write /nowhere/a.svg"),
         (["--trials", "0"], "1..=10000"),
+        (["--trials", "-1"], "'-1' for '--trials"),
+        (["--workload", "tree=5,0us"], "more than no time"),
+        (
+            ["--policy", "spare+leapfrog"],
+            "spare or leapfrog, not both",
+        ),
+        (["--plot", "a.png"], "its name ends with .svg"),
         (["--preset", "wool"], "wool-figure-4"),
     ] {
         let text = refusal(&[&["sim"][..], &args].concat());
@@ -162,6 +169,38 @@ fn mistakes_in_a_simulation_are_named() {
     }
     let text = refusal(&["sim", "--plot", "-", "--json", "-"]);
     assert!(text.contains("both go to -"), "{text}");
-    let text = refusal(&["sim", "--preset", "wool-figure-4", "--nodes", "8"]);
+    let text = refusal(&["sim", "--preset", "wool-figure-4", "--workload", "tree=3"]);
     assert!(text.contains("cannot be used with"), "{text}");
+    let machine = temporary("mistakes").join("small.toml");
+    std::fs::write(
+        &machine,
+        "cores = 2\ntask = '1h'\n[socket]\nsteal = '1us'\nsample = '1us'\nmessage = '1us'",
+    )
+    .unwrap();
+    let sim = |arguments: &[&str]| {
+        refusal(&[&["sim", "--machine", machine.to_str().unwrap()], arguments].concat())
+    };
+    let text = sim(&[]);
+    assert!(
+        text.contains("task: \"1h\" is no time: it needs a unit"),
+        "{text}"
+    );
+    let written = std::fs::read_to_string(&machine).unwrap();
+    std::fs::write(&machine, written.replace("1h", "3600 s")).unwrap();
+    let text = sim(&["--cores", "3"]);
+    assert!(text.contains("say in [network]"), "{text}");
+    let text = sim(&["--workload", "tree=20", "--trials", "1"]);
+    assert!(text.contains("longer than seven months"), "{text}");
+}
+
+#[test]
+fn a_preset_can_be_narrowed() {
+    let args = ["sim", "--preset", "wool-figure-4", "--nodes", "16"];
+    let trials = ["--trials", "1", "--json", "-"];
+    let report = json(&purloin(&[&args[..], &trials].concat()));
+    assert_eq!(report["cells"].as_array().unwrap().len(), 7);
+    assert_eq!(report["machine"], "the machine of Wool's model");
+    let policy = ["--policy", "random,spare"];
+    let report = json(&purloin(&[&args[..], &policy, &trials].concat()));
+    assert_eq!(report["cells"][1]["policy"], "spare");
 }

@@ -60,8 +60,8 @@ impl Reach {
 /// # Ok::<(), purloin_sim::NoMachine>(())
 /// ```
 ///
-/// `node` may be left out if there is one socket, and `network` if there is one node; `task` is
-/// nothing then. With `random = true`, the times of the tables are means of exponential
+/// `nodes` and `sockets` are 1 and `task` is nothing if they are left out, and `node` or `network`
+/// may be if there is one socket or node. With `random = true`, the times of the tables are means of exponential
 /// distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
@@ -73,6 +73,8 @@ pub struct Machine {
     reaches: [Reach; 3],
     /// What it takes to spawn a task and to join it.
     task: Time,
+    /// Whether it is known what it takes to reach another node.
+    has_network: bool,
     /// Whether these times are means of exponential distributions, as if cores stole at
     /// times that are independent of one another; otherwise they are always the same.
     is_random: bool,
@@ -129,6 +131,7 @@ impl Machine {
             socket: cores,
             reaches: [reach; 3],
             task: Time::ZERO,
+            has_network: true,
             is_random,
         }
     }
@@ -161,6 +164,7 @@ impl Machine {
             socket: cores,
             reaches,
             task: Time::ZERO,
+            has_network: true,
             is_random,
         }
     }
@@ -177,23 +181,37 @@ impl Machine {
                 format!("line {line}: ")
             });
             let message = error.message().replace('\n', " ");
-            let message = message.replace("expected u32", "expected a whole number from 0 on");
+            let counts = format!("expected a whole number up to {}", Machine::MOST);
+            let message = message.replace("expected u32", &counts);
+            let message = message.replace("expected i64", &counts);
+            let message = message.replace("expected a string", "expected a time such as \"1us\"");
             NoMachine(format!("{}{message}", place.unwrap_or_default()))
         })?;
         written.machine()
     }
 
-    /// The same kind of machine with so many cores: a part of this one, or one with more nodes.
+    /// The same kind of machine with so many cores: its first ones, or more nodes of them.
+    ///
+    /// # Errors
+    ///
+    /// If it is not known what it takes to reach another node.
     ///
     /// # Panics
     ///
-    /// As [`new`](Machine::new).
-    pub fn with_size(&self, size: u32) -> Machine {
+    /// If there is no core, or more than [`Machine::MOST`].
+    pub fn with_size(&self, size: u32) -> Result<Machine, NoMachine> {
         assert!((1..=Machine::MOST).contains(&size), "{size} cores");
-        Machine {
+        if size > self.node && !self.has_network {
+            return Err(NoMachine(format!(
+                "it has {} cores; to simulate {size}, say in [network] what it takes to reach \
+                 another node's cores",
+                self.node
+            )));
+        }
+        Ok(Machine {
             size,
             ..self.clone()
-        }
+        })
     }
 
     /// How many cores there are in all.
@@ -311,14 +329,15 @@ impl Written {
                 Machine::MOST
             )));
         }
-        let needed = |reach: &Option<_>, name: &str, count: u32| match reach {
+        let needed = |reach: &Option<_>, name: &str, part: &str, count: u32| match reach {
             None if count > 1 => Err(NoMachine(format!(
-                "[{name}] is missing: what it takes to reach another {name}'s cores"
+                "[{name}] is missing: what it takes to reach another {part}'s cores"
             ))),
             _ => Ok(()),
         };
-        needed(&self.node, "node", self.sockets)?;
-        needed(&self.network, "network", self.nodes)?;
+        needed(&self.node, "node", "socket", self.sockets)?;
+        needed(&self.network, "network", "node", self.nodes)?;
+        let has_network = self.network.is_some();
         let socket = self.socket.reach("socket")?;
         let node = match self.node {
             Some(node) => node.reach("node")?,
@@ -330,7 +349,10 @@ impl Written {
         };
         let reaches = [socket, node, network];
         let (nodes, sockets, cores) = (self.nodes, self.sockets, self.cores);
-        let machine = Machine::new(nodes, sockets, cores, reaches, self.random);
+        let machine = Machine {
+            has_network,
+            ..Machine::new(nodes, sockets, cores, reaches, self.random)
+        };
         match self.task.as_deref().map(str::parse) {
             None => Ok(machine),
             Some(Ok(task)) => Ok(machine.with_task(task)),
@@ -353,7 +375,9 @@ impl WrittenReach {
         for (field, time) in [("steal", reach.steal), ("message", reach.message)] {
             // Or thieves would ask in vain for ever, at the same time.
             if time == Time::ZERO {
-                return Err(NoMachine(format!("[{name}] {field}: it takes some time")));
+                return Err(NoMachine(format!(
+                    "[{name}] {field}: it must be more than 0"
+                )));
             }
         }
         Ok(reach)
@@ -383,8 +407,13 @@ message = "50ns"
             assert_eq!(machine.reach(core, 2), &reach);
         }
         assert_eq!(machine.neighbours(13), [(12, 4), (8, 8)]);
-        assert_eq!(machine.with_size(14).neighbours(13), [(12, 2), (8, 6)]);
-        assert_eq!(machine.with_size(100).size(), 100);
+        let fewer = machine.with_size(14).unwrap();
+        assert_eq!(fewer.neighbours(13), [(12, 2), (8, 6)]);
+        assert_eq!(machine.with_size(100).unwrap().size(), 100);
+        let alone = Machine::from_toml(SMALL).unwrap();
+        assert_eq!(alone.with_size(4), Ok(alone.clone()));
+        let error = alone.with_size(5).unwrap_err().to_string();
+        assert!(error.contains("it has 4 cores; to simulate 5"), "{error}");
     }
 
     #[test]
@@ -394,7 +423,7 @@ message = "50ns"
             (replaced("cores = 4", "cores = 0"), "from 1 to"),
             (
                 replaced("cores = 4", "cores = -1"),
-                "line 2: invalid value: integer `-1`, expected a whole number",
+                "line 2: invalid value: integer `-1`, expected a whole number up to",
             ),
             (
                 "cores = 4\nsocket = 3".to_owned(),
@@ -414,18 +443,30 @@ message = "50ns"
             ),
             (
                 replaced("cores = 4", "cores = 4\nsockets = 2"),
-                "[node] is missing",
+                "[node] is missing: what it takes to reach another socket",
             ),
             (
                 replaced("cores = 4", "cores = 4\nnodes = 2"),
-                "[network] is missing",
+                "[network] is missing: what it takes to reach another node",
             ),
             (replaced("cores = 4", "cores = 4\ncolour = 2"), "colour"),
             (
                 replaced("100ns", "-100ns"),
                 "[socket] steal: \"-100ns\" is no time: it is negative",
             ),
-            (replaced("100ns", "0ns"), "some time"),
+            (replaced("100ns", "0ns"), "more than 0"),
+            (
+                replaced("\"100ns\"", "500"),
+                "line 4: invalid type: integer `500`, expected a time such as",
+            ),
+            (
+                replaced("cores = 4", "cores = 99999999999"),
+                "expected a whole number up to 16777216",
+            ),
+            (
+                replaced("cores = 4", "cores = 99999999999999999999"),
+                "up to 16777216",
+            ),
             (
                 replaced("cores = 4", "cores = 4\ntask = '-1ns'"),
                 "task: \"-1ns\"",

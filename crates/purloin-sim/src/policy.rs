@@ -68,8 +68,8 @@ pub enum Waiting {
 ///
 /// Its text is the names of what is not usual, joined by `+`: `random`, `near`, `sets`;
 /// `sampling:K`; `one`, `half`, `adaptive`; `direct`, `ask`, `forward`; `anything`, `leapfrog`,
-/// `spare`; `residual:R`. So `sampling:2+half` is random stealing of half of what the better of two
-/// victims has.
+/// `spare`; `residual:R`; at most one of each of these groups. So `sampling:2+half` is random
+/// stealing of half of what the better of two victims has.
 ///
 /// ```
 /// use purloin_sim::{Policy, Share, Victims};
@@ -115,16 +115,36 @@ impl FromStr for Policy {
 
     fn from_str(text: &str) -> Result<Policy, UnknownPolicy> {
         let mut policy = Policy::default();
+        let mut said: Vec<(Aspect, &str)> = Vec::new();
         for part in text.split('+') {
-            policy.set(part)?;
+            for &aspect in policy.set(part)? {
+                if let Some((_, before)) = said.iter().find(|(other, _)| *other == aspect) {
+                    return Err(UnknownPolicy(format!(
+                        "{text}: it can be {before} or {part}, not both"
+                    )));
+                }
+                said.push((aspect, part));
+            }
         }
         policy.check(text)?;
         Ok(policy)
     }
 }
 
+/// What a part of a policy is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Aspect {
+    Victims,
+    Samples,
+    Share,
+    Way,
+    Waiting,
+    Residual,
+}
+
 impl Policy {
-    fn set(&mut self, part: &str) -> Result<(), UnknownPolicy> {
+    /// Does as a part says, and tells what that is about.
+    fn set(&mut self, part: &str) -> Result<&'static [Aspect], UnknownPolicy> {
         let (name, value) = match part.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (part, None),
@@ -154,7 +174,15 @@ impl Policy {
             "spare" => self.waiting = Waiting::Spare,
             _ => return Err(unknown(part)),
         }
-        Ok(())
+        Ok(match name {
+            "sampling" => &[Aspect::Samples],
+            "residual" => &[Aspect::Residual],
+            "random" | "near" | "sets" => &[Aspect::Victims],
+            "both" => &[Aspect::Victims, Aspect::Samples],
+            "one" | "half" | "adaptive" => &[Aspect::Share],
+            "direct" | "ask" | "forward" => &[Aspect::Way],
+            _ => &[Aspect::Waiting],
+        })
     }
 
     /// What is left of it on [`Machine::ideal`](crate::Machine::ideal), where a thief need not
@@ -186,7 +214,7 @@ impl Policy {
 
 fn unknown(part: &str) -> UnknownPolicy {
     UnknownPolicy(format!(
-        "{part}: no such policy; there are random, near, sets, sampling:K, both (sampling:2+sets), \
+        "{part:?}: no such policy; there are random, near, sets, sampling:K, both (sampling:2+sets), \
          one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, and \
          what is joined of these by +"
     ))
@@ -262,6 +290,10 @@ mod tests {
             ("half+residual:7", "a number from 0 to 6"),
             ("leapfrog+half", "one task"),
             ("leapfrog+residual:1", "stolen early"),
+            ("half+near+one", "half or one"),
+            ("sampling:2+both", "sampling:2 or both"),
+            ("spare+leapfrog+half", "spare or leapfrog"),
+            ("near+near", "not both"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

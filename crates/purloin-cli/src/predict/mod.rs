@@ -10,8 +10,7 @@ use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
 use crate::sim::arguments::{
-    MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_machine,
-    read_recording,
+    Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_recording,
 };
 use crate::sim::runs::{Run, Runs};
 
@@ -22,18 +21,18 @@ const EXAMPLES: &str = "Examples:
 
 /// Say how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]
-#[command(after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
+#[command(allow_negative_numbers = true, after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
 pub struct Args {
     /// What `purloin record` or `purloin::record` has written
     #[arg(value_name = "FILE")]
     recording: PathBuf,
 
-    /// Numbers of cores [default: 1,2,4,…,1024, or what the machine has]
+    /// Numbers of cores [default: 1,2,4,…, up to 1024 or to what the machine has]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_nodes)]
     cores: Vec<u32>,
 
-    /// A description of the machine; of others than its own number of cores a part is taken,
-    /// or more nodes [default: cores that share memory: a steal takes 1us, a task 2ns]
+    /// A description of the machine, as below; where --cores asks for another number of cores,
+    /// its first ones are taken, or more of its nodes [default: cores that share memory: a steal takes 1us, a task 2ns]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
@@ -56,20 +55,18 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let recording = read_recording(&args.recording)?;
-    let machine = match &args.machine {
-        Some(path) => read_machine(path)?,
-        None => Machine::shared_memory(1024),
-    };
+    let usual = Machine::shared_memory(Machine::MOST);
+    let kind = Kind::read(args.machine.as_deref(), "cores that share memory", usual)?;
     let outputs = args.outputs.open()?;
     let recorded = prepare(&args.recording, &recording, &[args.policy])?;
     let cores = match &args.cores[..] {
-        [] => powers(machine.size()),
+        [] => powers(kind.cores.unwrap_or(1024)),
         cores => in_order(cores),
     };
     let mut runs = Vec::new();
     let mut counts = Vec::new();
     for &cores in &cores {
-        let machine = machine.with_size(cores);
+        let machine = kind.with(cores)?;
         // As if steals were free, and as if all cores were near.
         let mut machines = vec![Machine::ideal(cores).with_task(machine.task())];
         if !machine.is_flat() {
@@ -89,7 +86,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let mut outcomes = &args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?[..];
-    let mut report = Report::new(&recording, args.policy);
+    let mut report = Report::new(&recording, kind.name, args.policy);
     for (cores, count) in cores.into_iter().zip(counts) {
         let (these, others) = outcomes.split_at(count);
         outcomes = others;

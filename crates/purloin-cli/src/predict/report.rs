@@ -8,13 +8,17 @@ use purloin_sim::{Estimate, Outcome, Policy};
 use serde::Serialize;
 
 use crate::picture::{Line, Panel, Picture, Scale};
+use crate::record::slowdown_warning;
 
 /// All predictions for a program.
 #[derive(Serialize)]
 pub struct Report {
     pub program: String,
+    pub machine: String,
     pub policy: String,
     pub tasks: u64,
+    /// How many times as long the program took while it was recorded.
+    pub slowdown: f64,
     pub work_seconds: f64,
     pub span_seconds: f64,
     pub predictions: Vec<Prediction>,
@@ -118,11 +122,13 @@ impl Prediction {
 }
 
 impl Report {
-    pub fn new(recording: &Recording, policy: Policy) -> Report {
+    pub fn new(recording: &Recording, machine: String, policy: Policy) -> Report {
         Report {
             program: recording.name().replace(char::is_control, "\u{fffd}"),
+            machine,
             policy: policy.to_string(),
             tasks: recording.tasks(),
+            slowdown: recording.slowdown(),
             work_seconds: recording.work().as_secs_f64(),
             span_seconds: recording.span().as_secs_f64(),
             predictions: Vec::new(),
@@ -146,12 +152,15 @@ impl Report {
             (prediction.cores, *least_speed_up, *most_speed_up)
         };
         Picture {
-            title: format!("{}, policy {}", self.program, self.policy),
+            title: format!(
+                "{} on {}, policy {}",
+                self.program, self.machine, self.policy
+            ),
             panels: vec![Panel {
                 title: "speed-up".to_owned(),
                 scale: Scale::Logarithmic,
                 lines: vec![
-                    line("as many as cores", |prediction| prediction.cores.into()),
+                    line("ideal", |prediction| prediction.cores.into()),
                     line("predicted", |prediction| prediction.speed_up),
                 ],
                 region: self.predictions.iter().map(region).collect(),
@@ -163,11 +172,12 @@ impl Report {
     pub fn text(&self) -> String {
         let parallelism = self.work_seconds / self.span_seconds.max(1e-12);
         let mut text = format!(
-            "{}: {} tasks, {} of work, span {}, parallelism {parallelism:.0}; policy {}\n\n",
+            "{}: {} tasks, {} of work, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
             self.program,
             grouped(self.tasks),
             time(self.work_seconds),
             time(self.span_seconds),
+            self.machine,
             self.policy
         );
         let _ = writeln!(
@@ -192,13 +202,16 @@ impl Report {
             );
         }
         text.push_str(
-            "\nin theory: work / (span + work / cores), of a program that is now serial and \
-             now parallel,\nto work / max(span, work / cores), of one that is always equally \
-             parallel.\nlimited by: what takes most of the time beyond work / cores, if that is \
+            "\nin theory: from work / (span + work / cores), if only one core has work at some \
+             times and all\nhave at others, to work / max(span, work / cores), if there is as \
+             much work at all times.\nlimited by: what takes most of the time beyond work / cores, if that is \
              a tenth or more: the\ncost of tasks; the span; imbalance (even if steals were free); \
              the cost of steals (even if\nall cores were near); the latency of those that are far \
              away.\n",
         );
+        if let Some(warning) = slowdown_warning(self.slowdown) {
+            let _ = write!(text, "\n{warning}");
+        }
         text
     }
 }

@@ -27,7 +27,10 @@ pub const MACHINE_HELP: &str = "A machine is a file such as this one:
   [network]          # from node to node
   steal = \"10us\"
   sample = \"2us\"
-  message = \"2us\"";
+  message = \"2us\"
+
+If left out, nodes and sockets are 1, and task is nothing. With random = true,
+times are means of exponential distributions.";
 
 pub fn parse_nodes(text: &str) -> Result<u32, String> {
     match text.parse() {
@@ -38,6 +41,16 @@ pub fn parse_nodes(text: &str) -> Result<u32, String> {
 
 pub fn parse_policy(text: &str) -> Result<Policy, String> {
     text.parse::<Policy>().map_err(|error| error.to_string())
+}
+
+/// Where a picture goes.
+fn parse_picture(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let is_svg = |ending: &std::ffi::OsStr| ending.eq_ignore_ascii_case("svg");
+    match path.extension() {
+        Some(ending) if !is_svg(ending) => Err("pictures are SVG: its name ends with .svg".into()),
+        _ => Ok(path),
+    }
 }
 
 /// Each number of cores once, the least first.
@@ -55,10 +68,50 @@ fn in_file(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::Usage(format!("{}: {why}", path.display()))
 }
 
+/// A kind of machine, to be had with any number of cores.
+pub struct Kind {
+    /// What it is called.
+    pub name: String,
+    /// How many cores it usually has, if it is described in a file.
+    pub cores: Option<u32>,
+    machine: Machine,
+}
+
+impl Kind {
+    /// The one that a file describes, or else this one.
+    pub fn read(path: Option<&Path>, name: &str, usual: Machine) -> Result<Kind, Failure> {
+        let Some(path) = path else {
+            return Ok(Kind {
+                name: name.to_owned(),
+                cores: None,
+                machine: usual,
+            });
+        };
+        let machine = read_machine(path)?;
+        Ok(Kind {
+            name: path.display().to_string(),
+            cores: Some(machine.size()),
+            machine,
+        })
+    }
+
+    /// One with so many cores.
+    pub fn with(&self, cores: u32) -> Result<Machine, Failure> {
+        let machine = self.machine.with_size(cores);
+        machine.map_err(|error| Failure::Usage(format!("{}: {error}", self.name)))
+    }
+}
+
 /// Reads the description of a machine.
-pub fn read_machine(path: &Path) -> Result<Machine, Failure> {
-    let text = std::fs::read_to_string(path)
+fn read_machine(path: &Path) -> Result<Machine, Failure> {
+    let bytes = std::fs::read(path)
         .map_err(|error| in_file(path, format!("it cannot be read: {error}")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        in_file(
+            path,
+            "it is no description of a machine, but something else",
+        )
+    })?;
     Machine::from_toml(&text).map_err(|error| in_file(path, error))
 }
 
@@ -84,8 +137,8 @@ pub fn prepare(
             ..*policy
         };
         let error = format!(
-            "futures are got by other tasks there, or in any order; under {policy}, blocked workers \
-             may run what waits for themselves: say {spare}"
+            "its futures are got by other tasks, or out of order; under {policy}, a task that waits \
+             for one could wait for itself, as its worker runs other tasks on top: say {spare}"
         );
         return Err(in_file(path, error));
     }
@@ -95,8 +148,8 @@ pub fn prepare(
 /// Where results go, besides the table.
 #[derive(clap::Args)]
 pub struct Outputs {
-    /// Draw a picture of the result, as SVG
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draw a picture of the result, as SVG, to a file, or to standard output with -
+    #[arg(long, value_name = "FILE.svg|-", value_parser = parse_picture)]
     plot: Option<PathBuf>,
 
     /// Write the result as JSON to a file, or to standard output with -

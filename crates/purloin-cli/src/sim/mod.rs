@@ -6,13 +6,14 @@ pub mod runs;
 mod table;
 mod workload;
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy};
 
-use self::arguments::{MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, read_machine};
+use self::arguments::{Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy};
 use self::report::{Cell, Report};
 use self::runs::{Run, Runs};
 use self::workload::Program;
@@ -27,7 +28,7 @@ const EXAMPLES: &str = "Examples:
   purloin sim
   purloin sim --nodes 64,1024 --policy random,sampling:2,sets,half+forward
   purloin sim --workload uts=T3 --nodes 1,16,256 --policy random,spare --trials 3
-  purloin sim --nodes 1048576 --policy random --trials 1   (a quarter of a minute)
+  purloin sim --nodes 1048576 --policy random --trials 1   (ten seconds)
   purloin sim --workload dag=run.dag --machine cluster.toml --policy random,near
   purloin sim --preset wool-figure-4 --plot figure4.svg --json figure4.json";
 
@@ -36,8 +37,10 @@ const EXAMPLES: &str = "Examples:
 /// Each cell is the mean of several trials with seeds of their own, with its 95 % confidence
 /// interval. A policy is named by what is not usual in it, joined by +:
 ///
-///   victims   random, near (as much time for its socket, its node, and elsewhere), sets,
-///             sampling:K (the best of K); both is sampling:2+sets
+///   victims   random, near (a thief spends as much time on its socket as on the rest of its
+///             node, and on other nodes), sets (of as many cores as there are thieves)
+///   looks     sampling:K (it looks at K victims first, and takes the best); both is
+///             sampling:2+sets
 ///   amount    one, half, adaptive
 ///   way       direct (the thief takes it), ask, forward (whoever has nothing passes it on)
 ///   waiting   anything, leapfrog (only from the thief), spare (lends its core: the only one
@@ -46,13 +49,14 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
+    allow_negative_numbers = true,
     after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}")
 )]
 pub struct Args {
     /// A published study: wool-figure-4 (the tree on 16 to 1024 cores; random stealing and
-    /// sample sizes from 1 to 6)
+    /// sample sizes from 1 to 6), of which --nodes and --policy may take a part
     #[arg(long, value_name = "NAME", value_parser = ["wool-figure-4"])]
-    #[arg(conflicts_with_all = ["workload", "nodes", "policy"])]
+    #[arg(conflicts_with = "workload")]
     preset: Option<String>,
 
     /// What is run: tree (balanced, as deep as the Wool paper has it for so many cores),
@@ -63,18 +67,18 @@ pub struct Args {
     workload: Program,
 
     /// Numbers of cores [default: 64,1024, or what the machine has]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_nodes)]
+    #[arg(long, visible_alias = "cores", value_name = "N,…")]
+    #[arg(value_delimiter = ',', value_parser = parse_nodes)]
     nodes: Vec<u32>,
 
-    /// A description of the machine; of others than its own number of cores a part is taken,
-    /// or more nodes [default: the model of the Wool paper: all cores are equally far from one
+    /// A description of the machine, as below; where --nodes asks for another number of cores,
+    /// its first ones are taken, or more of its nodes [default: the model of the Wool paper: all cores are equally far from one
     /// another, a steal takes 1us on average, a sample half of that]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     machine: Option<PathBuf>,
 
-    /// How thieves steal; the first is what others are compared with
+    /// How thieves steal; the first is what others are compared with [default: random,sampling:2]
     #[arg(long, value_name = "POLICY,…", value_delimiter = ',', value_parser = parse_policy)]
-    #[arg(default_value = "random,sampling:2")]
     policy: Vec<Policy>,
 
     /// Seeds to try
@@ -95,19 +99,23 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let machine = args.machine.as_deref().map(read_machine).transpose()?;
-    let (nodes, policies) = match (&args.preset, &args.nodes[..]) {
-        // Figure 4: up to 1024 cores, sample sizes from 1 to 6.
-        (Some(_), _) => ((4..=10).map(|power| 1 << power).collect(), figure_4()),
-        (None, []) => {
-            let nodes = machine
-                .as_ref()
-                .map_or(vec![64, 1024], |all| vec![all.size()]);
-            (nodes, args.policy.clone())
-        }
-        (None, nodes) => (in_order(nodes), args.policy.clone()),
+    let usual = Machine::wool(Machine::MOST);
+    let kind = Kind::read(
+        args.machine.as_deref(),
+        "the machine of Wool's model",
+        usual,
+    )?;
+    let nodes = match (&args.nodes[..], &args.preset, kind.cores) {
+        ([], Some(_), _) => (4..=10).map(|power| 1 << power).collect(),
+        ([], None, Some(cores)) => vec![cores],
+        ([], None, None) => vec![64, 1024],
+        (nodes, ..) => in_order(nodes),
     };
-    let policies = each_once(policies);
+    let policies = match (&args.policy[..], &args.preset) {
+        ([], Some(_)) => sampling(1..=6),
+        ([], None) => sampling(2..=2),
+        (policies, _) => each_once(policies),
+    };
     let simulate = args.workload.load(&policies)?;
     let outputs = args.outputs.open()?;
     for &nodes in &nodes {
@@ -115,11 +123,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut runs = Vec::new();
     for &nodes in &nodes {
-        let machine = match &machine {
-            Some(machine) => machine.with_size(nodes),
-            None => Machine::wool(nodes),
-        };
-        let machine = Arc::new(machine);
+        let machine = Arc::new(kind.with(nodes)?);
         for &policy in &policies {
             for trial in 0..args.trials {
                 let seed = args.seed.wrapping_add(trial);
@@ -134,7 +138,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let steps = runs.iter().map(|run| run.steps).sum();
     let outcomes = args.runs.all(&runs, &progress(steps, "cores"))?;
-    let mut report = Report::new(args.workload.to_string(), args.trials, args.seed);
+    let mut report = Report {
+        workload: args.workload.to_string(),
+        machine: kind.name,
+        trials: args.trials,
+        seed: args.seed,
+        cells: Vec::new(),
+    };
     let mut outcomes = outcomes.chunks(args.trials as usize);
     for &nodes in &nodes {
         // What the first policy does, with the same seeds.
@@ -148,9 +158,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// These, in their order.
-fn each_once(policies: Vec<Policy>) -> Vec<Policy> {
+fn each_once(policies: &[Policy]) -> Vec<Policy> {
     let mut all = Vec::new();
-    for policy in policies {
+    for &policy in policies {
         if !all.contains(&policy) {
             all.push(policy);
         }
@@ -158,8 +168,9 @@ fn each_once(policies: Vec<Policy>) -> Vec<Policy> {
     all
 }
 
-fn figure_4() -> Vec<Policy> {
-    let sampling = (1..=6).map(|samples| Policy {
+/// Random stealing, and that with samples of these sizes.
+fn sampling(sizes: RangeInclusive<u32>) -> Vec<Policy> {
+    let sampling = sizes.map(|samples| Policy {
         samples,
         ..Policy::default()
     });

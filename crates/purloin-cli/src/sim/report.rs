@@ -9,21 +9,13 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct Report {
     pub workload: String,
+    pub machine: String,
     pub trials: u64,
     pub seed: u64,
     pub cells: Vec<Cell>,
 }
 
 impl Report {
-    pub fn new(workload: String, trials: u64, seed: u64) -> Report {
-        Report {
-            workload,
-            trials,
-            seed,
-            cells: Vec::new(),
-        }
-    }
-
     /// Time and attempts to steal, against the number of cores: relative to the first policy
     /// if there are others, as in Wool's Figure 4.
     pub fn picture(&self) -> Picture {
@@ -86,8 +78,8 @@ impl Report {
         };
         Picture {
             title: format!(
-                "{}, {} trials each, with 95 % confidence intervals",
-                self.workload, self.trials
+                "{} on {}, {} trials each, with 95 % confidence intervals",
+                self.workload, self.machine, self.trials
             ),
             panels,
         }

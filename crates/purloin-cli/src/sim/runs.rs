@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use indicatif::ProgressBar;
 use purloin::{Pool, Worker};
 use purloin_command::Failure;
-use purloin_sim::Outcome;
+use purloin_sim::{Outcome, Time};
 
 use crate::bench::parse_workers;
 
@@ -53,8 +53,16 @@ impl Runs {
         });
         progress.finish_and_clear();
         let outcomes = outcomes.into_iter().map(OnceLock::into_inner);
-        Ok(outcomes
-            .map(|outcome| outcome.expect("all have ended"))
-            .collect())
+        let outcomes = outcomes.map(|outcome| outcome.expect("all have ended"));
+        let outcomes = runs.iter().zip(outcomes).map(|(run, outcome)| {
+            match outcome.time.max(outcome.work) < Time::MAX {
+                true => Ok(outcome),
+                false => Err(Failure::Usage(format!(
+                    "{}: it takes longer than seven months, which cannot be simulated",
+                    run.message
+                ))),
+            }
+        });
+        outcomes.collect()
     }
 }

@@ -12,7 +12,10 @@ pub fn text(report: &Report) -> String {
         1 => "one trial".to_owned(),
         trials => format!("{trials} trials each"),
     };
-    let mut text = format!("{}, {trials}\n\n", report.workload);
+    let Report {
+        workload, machine, ..
+    } = report;
+    let mut text = format!("{workload} on {machine}, {trials}\n\n");
     let widest = report.cells.iter().map(|cell| cell.policy.len()).max();
     let width = widest.unwrap_or(0).max("policy".len());
     let _ = writeln!(
@@ -42,8 +45,17 @@ pub fn text(report: &Report) -> String {
          too.\nrelative: to the first policy; ± is the 95 % confidence interval.\nidle: the \
          share of the cores' time in which they have nothing to do.\n",
     );
+    if (2..FEW_TRIALS).contains(&report.trials) {
+        text.push_str(
+            "With so few trials, intervals may be far too narrow or too wide: --trials 20 is \
+             better.\n",
+        );
+    }
     text
 }
+
+/// Of fewer, nobody can tell how much they differ.
+const FEW_TRIALS: u64 = 5;
 
 /// A mean with its margin.
 fn ratio(mean: Option<f64>, margin: Option<f64>) -> String {

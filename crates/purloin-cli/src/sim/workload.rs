@@ -75,7 +75,8 @@ impl Program {
                     None => Err(format!("uts has the trees {}", uts::NAMES.join(", "))),
                 }
             }
-            ("dag", Some(path)) if !path.is_empty() => Ok(Program::Recorded(path.into())),
+            ("dag", None | Some("")) => Err("which recording? say dag=FILE".into()),
+            ("dag", Some(path)) => Ok(Program::Recorded(path.into())),
             _ => Err("a workload is tree, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into()),
         }
     }
@@ -87,13 +88,19 @@ impl Program {
         };
         let leaf = leaf.map(str::parse).transpose();
         let leaf = leaf.map_err(|error: purloin_sim::NoTime| error.to_string())?;
+        if leaf == Some(Time::ZERO) {
+            return Err("a leaf takes more than no time".into());
+        }
         let (depth, most, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
             Some(more) => (more, DEEPEST - Machine::MOST.ilog2(), Depth::Beyond),
             None => (depth, DEEPEST, Depth::Fixed),
         };
         match depth.parse() {
             Ok(depth) if depth <= most => Ok(Program::Tree(kind(depth), leaf)),
-            _ => Err(format!("a tree's depth is from 0 to {most} here")),
+            _ if most == DEEPEST => Err(format!("a tree's depth is from 0 to {most}")),
+            _ => Err(format!(
+                "a tree's depth beyond the logarithm of the number of cores is from 0 to {most}"
+            )),
         }
     }
 
