@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::steering::Steering;
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
 /// Where one worker sleeps.
@@ -10,6 +11,7 @@ pub(super) struct Bed {
     wake: Condvar,
     /// Blocked workers registered as sleepers until this one publishes.
     pub(super) awaited: AtomicUsize,
+    pub(super) steering: Steering,
 }
 
 impl Bed {
@@ -18,6 +20,7 @@ impl Bed {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
+            steering: Steering::new(),
         }
     }
 

@@ -29,6 +29,9 @@ pub(crate) struct Sleep {
 /// Starts the thread of this worker.
 pub(crate) type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
 
+/// Instead of a worker, for what is not on any one's stack.
+const OUTSIDE: usize = usize::MAX;
+
 /// Who sleeps, and who has a processor.
 pub(super) struct Sleepers {
     pub(super) list: Vec<Sleeper>,
@@ -118,7 +121,7 @@ impl Sleep {
     pub(crate) fn injected(&self) {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 {
-            self.wake_one(usize::MAX);
+            self.wake_one(OUTSIDE);
         } else if let Some(napper) = self.napper.load(Ordering::Relaxed).checked_sub(1) {
             self.unpark(napper);
         }
@@ -153,6 +156,9 @@ impl Sleep {
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
             let has_thread = sleepers.processors.begin(sleeper.worker);
+            if has_thread && of != OUTSIDE {
+                self.beds[sleeper.worker].steering.keep_away();
+            }
             drop(sleepers);
             if has_thread {
                 return self.unpark(sleeper.worker);
@@ -182,6 +188,7 @@ impl Sleep {
 
     fn register(&self, sleeper: Sleeper) {
         let mut sleepers = self.lock();
+        self.beds[sleeper.worker].steering.is_here();
         sleepers.list.push(sleeper);
         match sleeper.until {
             None => {
@@ -238,6 +245,7 @@ impl Sleep {
     pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
+            self.beds[sleeper.worker].steering.has_begun();
             let place = sleepers.list.iter().position(|other| *other == sleeper);
             if let Some(place) = place {
                 sleepers.list.swap_remove(place);
