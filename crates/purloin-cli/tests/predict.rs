@@ -85,6 +85,7 @@ fn mistakes_in_a_prediction_are_named() {
             "machine.toml: nodes x sockets x cores is 0",
         ),
         (&["predict", &good, "--policy", "x"], "no such policy"),
+        (&["predict", &good, "--policy", "near,half"], "one policy"),
         (&["record", "stres", "--out", &good], "stres"),
         (
             &["record", "stress=5", "--out", "/nowhere/a.dag"],

@@ -17,7 +17,7 @@ use crate::sim::runs::{Run, Runs};
 const EXAMPLES: &str = "Examples:
   purloin record nqueens=12 --out nqueens.dag
   purloin predict nqueens.dag --plot nqueens.svg
-  purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+half";
+  purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+spare";
 
 /// Say how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]
@@ -37,13 +37,17 @@ pub struct Args {
     machine: Option<PathBuf>,
 
     /// How thieves steal, as in `purloin sim`; spare is as Purloin's own scheduler does
-    #[arg(long, value_name = "POLICY", default_value = "spare", value_parser = parse_policy)]
+    #[arg(long, value_name = "POLICY", default_value = "spare", value_parser = parse_one)]
     policy: Policy,
 
     /// Seeds to try; the mean counts
     #[arg(long, value_name = "N", default_value_t = 3)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
     trials: u64,
+
+    /// The first seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
 
     #[command(flatten)]
     runs: Runs,
@@ -75,7 +79,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         machines.push(machine);
         counts.push(machines.len() * args.trials as usize);
         for machine in machines.into_iter().map(Arc::new) {
-            for seed in 1..=args.trials {
+            for trial in 0..args.trials {
+                let seed = args.seed.wrapping_add(trial);
                 let (recorded, machine) = (&recorded, machine.clone());
                 runs.push(Run {
                     steps: 1,
@@ -95,6 +100,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         report.predictions.push(prediction);
     }
     outputs.write(&report, || report.text(), || report.picture())
+}
+
+/// The one policy.
+fn parse_one(text: &str) -> Result<Policy, String> {
+    match text.contains(',') {
+        true => Err("predict takes one policy; purloin sim compares several".into()),
+        false => parse_policy(text),
+    }
 }
 
 /// The powers of two up to so many, and that itself.

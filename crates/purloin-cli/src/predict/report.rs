@@ -10,6 +10,17 @@ use serde::Serialize;
 use crate::picture::{Line, Panel, Picture, Scale};
 use crate::record::slowdown_warning;
 
+/// What the columns of the table mean.
+const LEGEND: &str = "
+±: the 95 % confidence interval of the simulated times.
+in theory, if tasks and steals cost nothing: from work / (span + work / cores), if only one core
+has work at some times and all have at others, to work / max(span, work / cores), if there is
+as much work at all times.
+limited by: what takes most of the time beyond work / cores, if that is a tenth or more: the cost
+of tasks; the span; imbalance (even if steals were free); the cost of steals (even if all cores
+were near); the latency of those that are far away. Else by cores.
+";
+
 /// All predictions for a program.
 #[derive(Serialize)]
 pub struct Report {
@@ -29,6 +40,8 @@ pub struct Report {
 pub struct Prediction {
     pub cores: u32,
     pub seconds: f64,
+    /// Half the width of its 95 % confidence interval; `null` if there was one trial.
+    pub seconds_margin: Option<f64>,
     /// Work divided by that.
     pub speed_up: f64,
     /// Between these a greedy scheduler is, whose steals cost nothing.
@@ -62,7 +75,7 @@ pub enum Limit {
 impl Limit {
     fn text(self) -> &'static str {
         match self {
-            Limit::Cores => "-",
+            Limit::Cores => "cores",
             Limit::TaskCost => "task cost",
             Limit::Span => "span",
             Limit::Imbalance => "imbalance",
@@ -76,16 +89,18 @@ impl Prediction {
     /// From what happens on machines that are the dearer the later they come: one whose steals
     /// cost nothing, one whose cores are all near, and, if it is another, the one in question.
     pub fn new(cores: u32, recording: &Recording, machines: &[&[Outcome]]) -> Prediction {
-        let of = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
+        let estimate = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<_> = outcomes.iter().map(value).collect();
-            Estimate::new(&values).mean
+            Estimate::new(&values)
         };
+        let of = |outcomes: &[Outcome], value| estimate(outcomes, value).mean;
         let [free, close, ..] = machines else {
             unreachable!("the first two are always there");
         };
         let outcomes = machines.last().expect("just seen");
         let mean = |value| of(outcomes, value);
-        let time = |outcomes| of(outcomes, &|outcome| outcome.time.seconds());
+        let time_of = |outcome: &Outcome| outcome.time.seconds();
+        let time = |outcomes| of(outcomes, &time_of);
         let work = recording.work().as_secs_f64();
         let span = recording.span().as_secs_f64();
         let seconds = time(outcomes);
@@ -110,6 +125,8 @@ impl Prediction {
         Prediction {
             cores,
             seconds,
+            seconds_margin: Some(estimate(outcomes, &time_of).margin)
+                .filter(|margin| margin.is_finite()),
             speed_up: ratio(seconds),
             least_speed_up: ratio(span + ideal),
             most_speed_up: ratio(bound),
@@ -182,17 +199,23 @@ impl Report {
         );
         let _ = writeln!(
             text,
-            "{:>8}  {:>10}  {:>8}  {:>17}  {:>10}  {:>5}  limited by",
-            "cores", "time", "speed-up", "in theory", "steals", "idle"
+            "{:>8}  {:>10}  {:>6}  {:>8}  {:>17}  {:>10}  {:>5}  limited by",
+            "cores", "time", "±", "speed-up", "in theory", "steals", "idle"
         );
         for prediction in &self.predictions {
             let region = format!(
                 "{:.1} to {:.1}",
                 prediction.least_speed_up, prediction.most_speed_up
             );
+            let margin = match prediction.seconds_margin {
+                Some(margin) if margin > 0.0 => {
+                    format!("{:.0} %", 100.0 * margin / prediction.seconds)
+                }
+                _ => "-".to_owned(),
+            };
             let _ = writeln!(
                 text,
-                "{:>8}  {:>10}  {:>8.2}  {region:>17}  {:>10.0}  {:>3.0} %  {}",
+                "{:>8}  {:>10}  {margin:>6}  {:>8.2}  {region:>17}  {:>10.0}  {:>3.0} %  {}",
                 prediction.cores,
                 time(prediction.seconds),
                 prediction.speed_up,
@@ -201,14 +224,7 @@ impl Report {
                 prediction.limit.text()
             );
         }
-        text.push_str(
-            "\nin theory: from work / (span + work / cores), if only one core has work at some \
-             times and all\nhave at others, to work / max(span, work / cores), if there is as \
-             much work at all times.\nlimited by: what takes most of the time beyond work / cores, if that is \
-             a tenth or more: the\ncost of tasks; the span; imbalance (even if steals were free); \
-             the cost of steals (even if\nall cores were near); the latency of those that are far \
-             away.\n",
-        );
+        text.push_str(LEGEND);
         if let Some(warning) = slowdown_warning(self.slowdown) {
             let _ = write!(text, "\n{warning}");
         }

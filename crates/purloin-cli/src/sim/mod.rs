@@ -26,9 +26,9 @@ const MOST_TRIALS: u64 = 10_000;
 
 const EXAMPLES: &str = "Examples:
   purloin sim
-  purloin sim --nodes 64,1024 --policy random,sampling:2,sets,half+forward
-  purloin sim --workload uts=T3 --nodes 1,16,256 --policy random,spare --trials 3
-  purloin sim --nodes 1048576 --policy random --trials 1   (ten seconds)
+  purloin sim --cores 64,1024 --policy random,sampling:2,sets,half+forward
+  purloin sim --workload uts=T3 --cores 1,16,256 --policy random,spare --trials 3
+  purloin sim --cores 1048576 --policy random --trials 1   (ten seconds)
   purloin sim --workload dag=run.dag --machine cluster.toml --policy random,near
   purloin sim --preset wool-figure-4 --plot figure4.svg --json figure4.json";
 
@@ -66,12 +66,13 @@ pub struct Args {
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
     workload: Program,
 
-    /// Numbers of cores [default: 64,1024, or what the machine has]
+    /// Numbers of cores, which the Wool paper calls nodes [default: 64,1024, or what the machine
+    /// has]
     #[arg(long, visible_alias = "cores", value_name = "N,…")]
     #[arg(value_delimiter = ',', value_parser = parse_nodes)]
     nodes: Vec<u32>,
 
-    /// A description of the machine, as below; where --nodes asks for another number of cores,
+    /// A description of the machine, as below; where --cores asks for another number of cores,
     /// its first ones are taken, or more of its nodes [default: the model of the Wool paper: all cores are equally far from one
     /// another, a steal takes 1us on average, a sample half of that]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]

@@ -45,14 +45,20 @@ pub fn text(report: &Report) -> String {
          too.\nrelative: to the first policy; ± is the 95 % confidence interval.\nidle: the \
          share of the cores' time in which they have nothing to do.\n",
     );
-    if (2..FEW_TRIALS).contains(&report.trials) {
+    if report.trials < FEW_TRIALS {
+        text.push_str("\nSo few trials say little: --trials 20 is better.\n");
+    }
+    if report.cells.iter().all(|cell| cell.idle > NEARLY_ALL) {
         text.push_str(
-            "With so few trials, intervals may be far too narrow or too wide: --trials 20 is \
-             better.\n",
+            "\nThe program is too small for so many cores, which do nearly nothing; a larger one, \
+             such as\n--workload tree=+5,20us, says more about policies.\n",
         );
     }
     text
 }
+
+/// A share of the cores' time.
+const NEARLY_ALL: f64 = 0.95;
 
 /// Of fewer, nobody can tell how much they differ.
 const FEW_TRIALS: u64 = 5;

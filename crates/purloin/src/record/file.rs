@@ -79,24 +79,6 @@ impl Recording {
         to.flush()
     }
 
-    /// Writes it to a file, which afterwards has all of it, or is as it was before.
-    ///
-    /// # Errors
-    ///
-    /// If that cannot be done.
-    pub fn save(&self, path: &Path) -> io::Result<()> {
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(format!(".{}.partial", std::process::id()));
-        let partial = Path::new(&partial);
-        let file = fs::File::create_new(partial)?;
-        let written = self.write(file).and_then(|()| fs::rename(partial, path));
-        if written.is_err() {
-            // What is left of it is of no use; why it failed is what counts.
-            let _ = fs::remove_file(partial);
-        }
-        written
-    }
-
     /// Reads one that is in a file.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ impl Bed {
 
     /// Sleeps until somebody comes, or has come since the last time.
     pub(super) fn park(&self) {
+        let _parked = self.steering.parked();
         let mut woken = lock(&self.woken);
         while !*woken {
             woken = match self.wake.wait(woken) {
@@ -39,6 +40,7 @@ impl Bed {
     /// The same, for a time. False if nobody came.
     #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
+        let _parked = self.steering.parked();
         let woken = lock(&self.woken);
         let (mut woken, _) = match self.wake.wait_timeout_while(woken, time, |woken| !*woken) {
             Ok(result) => result,

@@ -29,7 +29,7 @@ pub(crate) struct Sleep {
 /// Starts the thread of this worker.
 pub(crate) type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
 
-/// Instead of a worker, for what is not on any one's stack.
+/// Instead of a worker, for what is on nobody's stack.
 const OUTSIDE: usize = usize::MAX;
 
 /// Who sleeps, and who has a processor.
@@ -156,12 +156,14 @@ impl Sleep {
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
             let has_thread = sleepers.processors.begin(sleeper.worker);
-            if has_thread && of != OUTSIDE {
-                self.beds[sleeper.worker].steering.keep_away();
-            }
             drop(sleepers);
+            let bed = &self.beds[sleeper.worker];
+            if has_thread && of == OUTSIDE {
+                return bed.unpark();
+            }
             if has_thread {
-                return self.unpark(sleeper.worker);
+                // The waker goes on working.
+                return bed.steering.elsewhere(|| bed.unpark());
             }
             match (self.start)(sleeper.worker) {
                 Ok(()) => return,
@@ -187,8 +189,8 @@ impl Sleep {
     }
 
     fn register(&self, sleeper: Sleeper) {
-        let mut sleepers = self.lock();
         self.beds[sleeper.worker].steering.is_here();
+        let mut sleepers = self.lock();
         sleepers.list.push(sleeper);
         match sleeper.until {
             None => {
@@ -245,7 +247,6 @@ impl Sleep {
     pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
-            self.beds[sleeper.worker].steering.has_begun();
             let place = sleepers.list.iter().position(|other| *other == sleeper);
             if let Some(place) = place {
                 sleepers.list.swap_remove(place);
