@@ -10,9 +10,10 @@ use purloin_kernels::Job;
 
 /// Record what a kernel does, to be simulated
 ///
-/// Its serial elision is run some times, and then some times with a clock reading at every fork
-/// and join; of what lies between two of them, the shortest time counts. Programs of your own are
-/// recorded by `purloin::record`, and `purloin predict` says what comes of it elsewhere.
+/// It is run some times, in turn as its serial elision and on one worker, which shows what a task
+/// costs, and then some times with a clock reading at every fork and join; of what lies between
+/// two of them, the shortest time counts. Programs of your own are recorded by `purloin::record`,
+/// and `purloin predict` says what comes of it elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
@@ -53,8 +54,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {} tasks, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n{warning}",
+        "{job}: {} tasks, each of which costs {}; {} of work, span {}; {} bytes; {:.2} times as \
+         long with a clock\n{warning}",
         grouped(recording.tasks()),
+        time(recording.task_nanoseconds() * 1e-9),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),

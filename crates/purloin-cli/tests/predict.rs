@@ -14,13 +14,21 @@ fn a_recording_predicts_more_cores() {
     let output = purloin(&["record", "nqueens=9", "--out", file]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("tasks"), "{text}");
-    let report = json(&purloin(&[
-        "predict", file, "--cores", "1,2,16", "--json", "-",
-    ]));
+    let machine = directory.join("machine.toml");
+    let reach = "steal = '1us'\nsample = '1us'\nmessage = '1us'";
+    std::fs::write(
+        &machine,
+        format!("cores = 16\ntask = '0ns'\n[socket]\n{reach}"),
+    )
+    .unwrap();
+    let machine = machine.to_str().unwrap();
+    let predict = ["predict", file, "--cores", "1,2,16", "--json", "-"];
+    let report = json(&purloin(&[&predict[..], &["--machine", machine]].concat()));
     let report_tasks = report["tasks"].as_f64().unwrap();
     let predictions = report["predictions"].as_array().unwrap();
     let of = |cell: usize, what: &str| predictions[cell][what].as_f64().unwrap();
-    assert!((of(0, "speed_up") - 1.0).abs() < 0.05, "{report}");
+    assert_eq!(report["task_seconds"], 0.0);
+    assert!((of(0, "speed_up") - 1.0).abs() < 0.01, "{report}");
     assert!((1.8..=2.01).contains(&of(1, "speed_up")), "{report}");
     for cell in 0..3 {
         assert!(
@@ -29,6 +37,13 @@ fn a_recording_predicts_more_cores() {
         );
     }
     assert_eq!(predictions[0]["limit"], "cores");
+    // Where the machine does not say what a task costs, the recording does.
+    let report = json(&purloin(&predict));
+    let cost = report["task_seconds"].as_f64().unwrap();
+    let seconds = &report["predictions"][0]["seconds"];
+    let expected = of(0, "seconds") + cost * report_tasks;
+    let error = seconds.as_f64().unwrap() / expected - 1.0;
+    assert!(error.abs() < 1e-3, "{report}, not {expected}");
     let dag = format!("dag={file}");
     let report = json(&purloin(&[
         "sim",

@@ -60,9 +60,9 @@ impl Reach {
 /// # Ok::<(), purloin_sim::NoMachine>(())
 /// ```
 ///
-/// `nodes` and `sockets` are 1 and `task` is nothing if they are left out, and `node` or `network`
-/// may be if there is one socket or node. With `random = true`, the times of the tables are means of exponential
-/// distributions.
+/// `nodes` and `sockets` are 1 if they are left out, and `node` or `network` may be if there is one
+/// socket or node; for `task`, what counts then is what was recorded of the program, or nothing.
+/// With `random = true`, the times of the tables are means of exponential distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
     size: u32,
@@ -71,8 +71,8 @@ pub struct Machine {
     socket: u32,
     /// From core to core of a socket, from socket to socket of a node, from node to node.
     reaches: [Reach; 3],
-    /// What it takes to spawn a task and to join it.
-    task: Time,
+    /// What it takes to spawn a task and to join it, if that does not depend on the program.
+    task: Option<Time>,
     /// Whether it is known what it takes to reach another node.
     has_network: bool,
     /// Whether these times are means of exponential distributions, as if cores stole at
@@ -94,14 +94,14 @@ impl Machine {
     }
 
     /// Cores that share memory: a steal takes a microsecond, with the cache misses of what is
-    /// stolen; a look or a message takes 100 ns; to spawn and join a task, 2 ns.
+    /// stolen; a look or a message takes 100 ns.
     pub fn shared_memory(cores: u32) -> Machine {
         let reach = Reach {
             sample: Time::from_nanoseconds(100),
             message: Time::from_nanoseconds(100),
             ..Reach::of_steal(Time::from_nanoseconds(1000))
         };
-        Machine::flat(cores, reach, false).with_task(Time::from_nanoseconds(2))
+        Machine::flat(cores, reach, false)
     }
 
     /// One on which steals cost nothing: whoever has nothing to do finds a task at once, if there
@@ -118,8 +118,9 @@ impl Machine {
         Machine::flat(self.size, self.reaches[0], self.is_random).with_task(self.task)
     }
 
-    /// The same machine, where it takes so long to spawn a task and to join it.
-    pub fn with_task(self, task: Time) -> Machine {
+    /// The same machine, where it takes so long to spawn a task and to join it; with none, as
+    /// long as the [workload](crate::Workload::task) says.
+    pub fn with_task(self, task: Option<Time>) -> Machine {
         Machine { task, ..self }
     }
 
@@ -130,7 +131,7 @@ impl Machine {
             node: cores,
             socket: cores,
             reaches: [reach; 3],
-            task: Time::ZERO,
+            task: None,
             has_network: true,
             is_random,
         }
@@ -163,7 +164,7 @@ impl Machine {
             node: sockets * cores,
             socket: cores,
             reaches,
-            task: Time::ZERO,
+            task: None,
             has_network: true,
             is_random,
         }
@@ -219,8 +220,8 @@ impl Machine {
         self.size
     }
 
-    /// What it takes to spawn a task and to join it.
-    pub fn task(&self) -> Time {
+    /// What it takes to spawn a task and to join it, if that does not depend on the program.
+    pub fn task(&self) -> Option<Time> {
         self.task
     }
 
@@ -355,7 +356,7 @@ impl Written {
         };
         match self.task.as_deref().map(str::parse) {
             None => Ok(machine),
-            Some(Ok(task)) => Ok(machine.with_task(task)),
+            Some(Ok(task)) => Ok(machine.with_task(Some(task))),
             Some(Err(error)) => Err(NoMachine(format!("task: {error}"))),
         }
     }

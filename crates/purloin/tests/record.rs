@@ -114,6 +114,9 @@ fn strands_take_as_long_as_the_elision_together() {
     assert!((sum / work - 1.0).abs() < 1e-3, "{sum} of {work}");
     assert!(recording.span() < recording.work() / 10);
     assert_eq!(recording.tasks(), 28656);
+    // A task costs something, and the program does next to nothing else.
+    let cost = recording.task_nanoseconds();
+    assert!((0.05..=200.0).contains(&cost), "{cost}");
     // Few bytes for each task: the three strands of a join.
     assert!(bytes(&recording).len() < 28656 * 3 * 3);
 }
@@ -124,6 +127,7 @@ fn a_recording_comes_back_as_it_was_written() {
     let again = Recording::from_bytes(&bytes(&recording)).unwrap();
     assert_eq!(again.name(), recording.name());
     assert_eq!(again.work(), recording.work());
+    assert_eq!(again.task_nanoseconds(), recording.task_nanoseconds());
     assert_eq!(again.tasks(), recording.tasks());
     assert!(again.strands().eq(recording.strands()));
     assert_eq!(bytes(&again), bytes(&recording));
@@ -152,7 +156,7 @@ fn what_is_no_whole_recording_is_refused() {
         Err(RecordingError::Damaged)
     ));
     let mut newer = bytes;
-    newer[8] = 2;
+    newer[8] = 3;
     let error = Recording::from_bytes(&newer).unwrap_err();
-    assert!(error.to_string().contains("version 2"), "{error}");
+    assert!(error.to_string().contains("version 3"), "{error}");
 }

@@ -32,7 +32,7 @@ pub struct Args {
     cores: Vec<u32>,
 
     /// A description of the machine, as below; where --cores asks for another number of cores,
-    /// its first ones are taken, or more of its nodes [default: cores that share memory: a steal takes 1us, a task 2ns]
+    /// its first ones are taken, or more of its nodes [default: cores that share memory: a steal takes 1us, a task what was recorded]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     let mut outcomes = &args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?[..];
-    let mut report = Report::new(&recording, kind.name, args.policy);
+    let mut report = Report::new(&recording, kind, args.policy);
     for (cores, count) in cores.into_iter().zip(counts) {
         let (these, others) = outcomes.split_at(count);
         outcomes = others;

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use purloin::Recording;
 use purloin_command::format::{grouped, time};
-use purloin_sim::{Estimate, Outcome, Policy};
+use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
 use crate::picture::{Line, Panel, Picture, Scale};
 use crate::record::slowdown_warning;
+use crate::sim::arguments::Kind;
 
 /// What the columns of the table mean.
 const LEGEND: &str = "
@@ -30,6 +31,8 @@ pub struct Report {
     pub tasks: u64,
     /// How many times as long the program took while it was recorded.
     pub slowdown: f64,
+    /// What it costs to spawn a task and to join it.
+    pub task_seconds: f64,
     pub work_seconds: f64,
     pub span_seconds: f64,
     pub predictions: Vec<Prediction>,
@@ -139,10 +142,12 @@ impl Prediction {
 }
 
 impl Report {
-    pub fn new(recording: &Recording, machine: String, policy: Policy) -> Report {
+    pub fn new(recording: &Recording, kind: Kind, policy: Policy) -> Report {
+        let recorded = recording.task_nanoseconds() * 1e-9;
         Report {
             program: recording.name().replace(char::is_control, "\u{fffd}"),
-            machine,
+            task_seconds: kind.task().map_or(recorded, Time::seconds),
+            machine: kind.name,
             policy: policy.to_string(),
             tasks: recording.tasks(),
             slowdown: recording.slowdown(),
@@ -189,9 +194,11 @@ impl Report {
     pub fn text(&self) -> String {
         let parallelism = self.work_seconds / self.span_seconds.max(1e-12);
         let mut text = format!(
-            "{}: {} tasks, {} of work, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
+            "{}: {} tasks, each of which costs {}; {} of work, span {}, parallelism \
+             {parallelism:.0}\non {}, policy {}\n\n",
             self.program,
             grouped(self.tasks),
+            time(self.task_seconds),
             time(self.work_seconds),
             time(self.span_seconds),
             self.machine,

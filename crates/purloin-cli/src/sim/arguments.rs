@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use purloin::Recording;
 use purloin_command::{Destination, Failure};
-use purloin_sim::{Machine, Policy, Recorded, Waiting, Workload};
+use purloin_sim::{Machine, Policy, Recorded, Time, Waiting, Workload};
 
 use crate::picture::Picture;
 
@@ -29,8 +29,8 @@ pub const MACHINE_HELP: &str = "A machine is a file such as this one:
   sample = \"2us\"
   message = \"2us\"
 
-If left out, nodes and sockets are 1, and task is nothing. With random = true,
-times are means of exponential distributions.";
+If left out, nodes and sockets are 1, and task is what was recorded, or nothing.
+With random = true, times are means of exponential distributions.";
 
 pub fn parse_nodes(text: &str) -> Result<u32, String> {
     match text.parse() {
@@ -93,6 +93,11 @@ impl Kind {
             cores: Some(machine.size()),
             machine,
         })
+    }
+
+    /// What a task costs there, if that does not depend on the program.
+    pub fn task(&self) -> Option<Time> {
+        self.machine.task()
     }
 
     /// One with so many cores.

@@ -111,6 +111,8 @@ struct Simulation<'s, W: Workload> {
     machine: &'s Machine,
     policy: Policy,
     seed: u64,
+    /// What it takes to spawn a task and to join it.
+    task: Time,
     random: Random,
     now: Time,
     events: Events,
@@ -138,6 +140,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             machine,
             policy,
             seed,
+            task: machine.task().unwrap_or_else(|| workload.task()),
             random: Random::new(seed),
             now: Time::ZERO,
             events: Events::new(),
@@ -266,7 +269,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             is_done: false,
         });
         this.tasks.push(task);
-        this.overhead += self.machine.task();
+        this.overhead += self.task;
         self.outcome.tasks += 1;
         self.note_newest(worker, level);
         task

@@ -210,7 +210,7 @@ fn time_that_is_up_stands_still() {
     );
     let tree = Tree { leaf: day, ..tree };
     for policy in ["random", "sampling:2+forward+spare", "leapfrog"] {
-        let machine = Machine::wool(16).with_task(Time::MAX.scaled(0.5));
+        let machine = Machine::wool(16).with_task(Some(Time::MAX.scaled(0.5)));
         let outcome = simulate(&tree, &machine, policy.parse().unwrap(), 1);
         assert_eq!(outcome.time, Time::MAX, "{policy}");
     }

@@ -44,6 +44,11 @@ pub trait Workload: Sync {
     /// from who runs it, or when: so programs are the same under all policies.
     fn next(&self, activation: &mut Self::Activation, seed: u64) -> Step<Self::Activation>;
 
+    /// What it takes to spawn a task and to join it, where the machine does not say.
+    fn task(&self) -> Time {
+        Time::ZERO
+    }
+
     /// Whether blocked workers must not run anything else, as that could wait for what it buries:
     /// so it is if there are steps of the kind [`Step::Get`].
     fn needs_spares(&self) -> bool {

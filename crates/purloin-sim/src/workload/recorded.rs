@@ -19,6 +19,8 @@ use crate::Time;
 pub struct Recorded {
     strands: Vec<Part>,
     tasks: u64,
+    /// What it takes to spawn one and to join it.
+    task: Time,
     work: Time,
     /// Whether a future is got by another frame than has made it, or not as its newest.
     has_futures: bool,
@@ -154,6 +156,7 @@ impl Recorded {
         Ok(Recorded {
             strands,
             tasks: recording.tasks(),
+            task: Time::from_picoseconds((recording.task_nanoseconds() * 1e3).round() as u64),
             work,
             has_futures: numbers > 0,
         })
@@ -229,6 +232,10 @@ impl Workload for Recorded {
         };
         *position = next;
         step
+    }
+
+    fn task(&self) -> Time {
+        self.task
     }
 
     fn needs_spares(&self) -> bool {

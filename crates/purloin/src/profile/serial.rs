@@ -1,4 +1,4 @@
-//! The serial elision, plain and strand by strand.
+//! The serial elision, plain and strand by strand, and what tasks add to it.
 
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,36 @@ pub(crate) struct Serially {
 
 impl Serially {
     pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
+        Serially::with(pool, program, |_, _| ())
+    }
+
+    /// The same, where each run is followed by one with tasks; and how many times as long these
+    /// take.
+    pub fn beside_tasks<S: Scheduler, P: Program>(
+        pool: &Pool<S>,
+        program: &mut P,
+    ) -> (Serially, f64) {
+        // Of pairs, as both runs of one have the same clock rate and neighbours.
+        let mut ratios = Vec::new();
+        let serially = Serially::with(pool, program, |program, serial| {
+            program.prepare();
+            let ticks = pool.run(|w| {
+                let first = ticks();
+                program.run(w);
+                ticks() - first
+            });
+            ratios.push(ticks as f64 / serial.max(1) as f64);
+        });
+        ratios.sort_unstable_by(f64::total_cmp);
+        (serially, ratios[ratios.len() / 2])
+    }
+
+    /// The same, where each run is followed by something that is told its ticks.
+    fn with<S: Scheduler, P: Program>(
+        pool: &Pool<S>,
+        program: &mut P,
+        mut then: impl FnMut(&mut P, u64),
+    ) -> Serially {
         let (mut times, mut all_ticks) = (Vec::new(), Vec::new());
         while !is_enough(times.len(), times.iter().sum()) {
             program.prepare();
@@ -49,6 +79,7 @@ impl Serially {
             });
             times.push(time);
             all_ticks.push(ticks);
+            then(program, ticks);
         }
         let shortest = all_ticks.iter().min().copied().unwrap_or(0);
         Serially {

@@ -5,10 +5,10 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{Mark, Recording, Tape};
+use super::{MOST_OF_A_TASK, Mark, Recording, Tape};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Why a recording could not be read.
 #[derive(Debug)]
@@ -65,6 +65,7 @@ impl Recording {
         head.extend(self.name.as_bytes());
         head.extend(self.tape.tick.to_le_bytes());
         head.extend(self.slowdown.to_le_bytes());
+        head.extend(self.task_nanoseconds.to_le_bytes());
         for number in [
             self.tape.tasks,
             self.tape.strands,
@@ -108,6 +109,7 @@ impl Recording {
         let name = reader.bytes(len as usize)?;
         let tick = f64::from_le_bytes(reader.array()?);
         let slowdown = f64::from_le_bytes(reader.array()?);
+        let task_nanoseconds = f64::from_le_bytes(reader.array()?);
         let [tasks, strands, len] = [reader.number()?, reader.number()?, reader.number()?];
         let len = usize::try_from(len).map_err(|_| RecordingError::Truncated)?;
         let tape = reader.bytes(len)?;
@@ -120,6 +122,7 @@ impl Recording {
         let mut recording = Recording {
             name: name.map_err(|_| RecordingError::Damaged)?.to_owned(),
             slowdown,
+            task_nanoseconds,
             tape: Tape {
                 bytes: tape.to_vec(),
                 tasks,
@@ -175,10 +178,12 @@ impl Recording {
             }
         }
         let is_slowdown = self.slowdown >= 0.0 && self.slowdown.is_finite();
-        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST && is_slowdown;
+        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST;
+        let is_cost = (0.0..=MOST_OF_A_TASK).contains(&self.task_nanoseconds);
         let is_counted = (tasks, strands) == (self.tape.tasks, self.tape.strands);
         let is_whole = is_over && all.is_at_end() && is_counted;
-        (is_whole && is_time).then(|| (nanoseconds / self.tape.tick).round() as u64)
+        (is_whole && is_time && is_slowdown && is_cost)
+            .then(|| (nanoseconds / self.tape.tick).round() as u64)
     }
 }
 
@@ -286,6 +291,7 @@ mod tests {
         Recording {
             name: String::new(),
             slowdown: 1.0,
+            task_nanoseconds: 2.5,
             tape: scribe.tape,
         }
     }
@@ -315,6 +321,16 @@ mod tests {
             let mut recording = recording(&[Mark::End]);
             recording.slowdown = slowdown;
             assert_eq!(is_read(&recording), is_right, "{slowdown}");
+        }
+        for (cost, is_right) in [
+            (0.0, true),
+            (-1.0, false),
+            (201.0, false),
+            (f64::NAN, false),
+        ] {
+            let mut recording = recording(&[Mark::End]);
+            recording.task_nanoseconds = cost;
+            assert_eq!(is_read(&recording), is_right, "{cost}");
         }
     }
 }

@@ -20,10 +20,11 @@ use crate::stats::clock::nanoseconds_per_tick;
 /// for how long it computes in between.
 ///
 /// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
-/// that, by the crate `purloin-sim`. The program runs some times without a clock, and then some
-/// times with one, for two seconds or three runs, and for less if it takes very long. Of each
+/// that, by the crate `purloin-sim`. The program runs some times without a clock, in turn as its
+/// serial elision and on one worker, which shows what a task costs; and then some
+/// times with a clock, for two seconds or three runs, and for less if it takes very long. Of each
 /// strand the shortest time counts; of programs with more than forty million strands, or with
-/// others each time, that of the last run. Together, strands take as long as the program does
+/// others each time, that of the last run. Together, strands take as long as the elision does
 /// without a clock.
 ///
 /// ```
@@ -59,7 +60,7 @@ use crate::stats::clock::nanoseconds_per_tick;
 /// If the program does.
 pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error> {
     let pool = Pool::builder().workers(1).build()?;
-    let serial = Serially::run(&pool, program);
+    let (serial, ratio) = Serially::beside_tasks(&pool, program);
     let receiver = Receiver::Tape(Scribe::new(nanoseconds_per_tick()));
     let measured = run_strands(&pool, program, serial.middle, receiver);
     let Receiver::Tape(Scribe { mut tape, .. }) = measured.receiver else {
@@ -70,12 +71,18 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
     if tape.ticks > 0 {
         tape.tick *= serial.middle / tape.ticks as f64;
     }
+    let tasks_take = (ratio - 1.0).max(0.0) * serial.middle * nanoseconds_per_tick();
     Ok(Recording {
         name: name.to_owned(),
         slowdown: measured.shortest / serial.shortest.max(1.0),
+        task_nanoseconds: (tasks_take / tape.tasks.max(1) as f64).min(MOST_OF_A_TASK),
         tape,
     })
 }
+
+/// No task costs more, in nanoseconds. What seems to be more is noise: few tasks in a long
+/// program.
+const MOST_OF_A_TASK: f64 = 200.0;
 
 /// What a program does: see [`record`].
 ///
@@ -86,10 +93,11 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
 /// | what | bytes |
 /// |---|---|
 /// | `PURLOIN` and a zero | 8 |
-/// | version of the format, 1 | 4 |
+/// | version of the format, 2 | 4 |
 /// | length of the program's name, and the name in UTF-8 | 4, and so many |
 /// | how long a tick is, in nanoseconds, as an IEEE 754 number | 8 |
-/// | how much slower the program was with a clock, likewise | 8 |
+/// | how many times as long the program took with a clock, likewise | 8 |
+/// | what a task costs, in nanoseconds, likewise | 8 |
 /// | how many tasks there are, and how many strands | 8, 8 |
 /// | length of the strands, and the strands | 8, and so many |
 /// | FNV-1a hash of all before | 8 |
@@ -102,6 +110,7 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
 pub struct Recording {
     name: String,
     slowdown: f64,
+    task_nanoseconds: f64,
     tape: Tape,
 }
 
@@ -113,6 +122,7 @@ impl fmt::Debug for Recording {
             .field("tasks", &self.tasks())
             .field("work", &self.work())
             .field("slowdown", &self.slowdown)
+            .field("task_nanoseconds", &self.task_nanoseconds)
             .finish_non_exhaustive()
     }
 }
@@ -131,6 +141,12 @@ impl Recording {
     /// How many times as long as the plain serial elision that with a clock has taken.
     pub fn slowdown(&self) -> f64 {
         self.slowdown
+    }
+
+    /// What it costs to spawn a task and to join it, if nobody steals it, in nanoseconds: what the
+    /// program takes longer on one worker than its serial elision, divided by its tasks; up to 200.
+    pub fn task_nanoseconds(&self) -> f64 {
+        self.task_nanoseconds
     }
 
     /// Its joins, spawns and futures.
