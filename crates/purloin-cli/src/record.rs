@@ -10,10 +10,11 @@ use purloin_kernels::Job;
 
 /// Record what a kernel does, to be simulated
 ///
-/// It is run some times, in turn as its serial elision and on one worker, which shows what a task
-/// costs, and then some times with a clock reading at every fork and join; of what lies between
-/// two of them, the shortest time counts. Programs of your own are recorded by `purloin::record`,
-/// and `purloin predict` says what comes of it elsewhere.
+/// The kernel is run several times without a clock, in turn as its serial elision and on one
+/// worker: the difference is what its tasks cost. Then its serial elision is run several times with
+/// a clock reading at every fork and join; of what lies between two of them, the shortest time
+/// counts. Programs of your own are recorded by `purloin::record`, and `purloin predict` says what
+/// comes of it elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
@@ -54,15 +55,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {} tasks, each of which costs {}; {} of work, span {}; {} bytes; {:.2} times as \
-         long with a clock\n{warning}",
-        grouped(recording.tasks()),
-        time(recording.task_nanoseconds() * 1e-9),
+        "{job}: {}, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n{warning}",
+        tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),
         recording.slowdown()
     ))
+}
+
+/// So many tasks, each of which costs so much.
+pub fn tasks(number: u64, seconds: f64) -> String {
+    let cost = match seconds > 0.0 {
+        true => format!(" ({} each to spawn and join)", time(seconds)),
+        false => String::new(),
+    };
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} task{plural}{cost}", grouped(number))
 }
 
 /// From here on, tasks are too short for a clock.

@@ -39,7 +39,7 @@ impl Reach {
 ///     nodes = 32
 ///     sockets = 2        # of a node
 ///     cores = 12         # of a socket
-///     task = "2ns"       # to spawn a task and to join it
+///     # task = "2ns"     # to spawn a task and to join it, instead of what was recorded
 ///
 ///     [socket]           # from core to core of a socket
 ///     steal = "1us"      # a steal, in vain or not
@@ -61,8 +61,9 @@ impl Reach {
 /// ```
 ///
 /// `nodes` and `sockets` are 1 if they are left out, and `node` or `network` may be if there is one
-/// socket or node; for `task`, what counts then is what was recorded of the program, or nothing.
-/// With `random = true`, the times of the tables are means of exponential distributions.
+/// socket or node. Without `task`, the tasks of a recorded program cost what was recorded, and
+/// those of other workloads nothing. With `random = true`, the times of the tables are means of
+/// exponential distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
     size: u32,

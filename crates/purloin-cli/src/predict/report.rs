@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use purloin::Recording;
-use purloin_command::format::{grouped, time};
+use purloin_command::format::time;
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
 use crate::picture::{Line, Panel, Picture, Scale};
-use crate::record::slowdown_warning;
+use crate::record::{slowdown_warning, tasks};
 use crate::sim::arguments::Kind;
 
 /// What the columns of the table mean.
@@ -194,11 +194,9 @@ impl Report {
     pub fn text(&self) -> String {
         let parallelism = self.work_seconds / self.span_seconds.max(1e-12);
         let mut text = format!(
-            "{}: {} tasks, each of which costs {}; {} of work, span {}, parallelism \
-             {parallelism:.0}\non {}, policy {}\n\n",
+            "{}: {}, {} of work, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
             self.program,
-            grouped(self.tasks),
-            time(self.task_seconds),
+            tasks(self.tasks, self.task_seconds),
             time(self.work_seconds),
             time(self.span_seconds),
             self.machine,

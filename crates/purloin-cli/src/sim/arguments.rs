@@ -15,7 +15,7 @@ pub const MACHINE_HELP: &str = "A machine is a file such as this one:
   nodes = 32
   sockets = 2        # of a node
   cores = 12         # of a socket
-  task = \"2ns\"       # to spawn a task and to join it
+  # task = \"2ns\"     # to spawn a task and to join it, instead of what was recorded
   [socket]           # from core to core of a socket
   steal = \"1us\"      # a steal, in vain or not
   sample = \"100ns\"   # a look at what there is to steal
@@ -29,8 +29,10 @@ pub const MACHINE_HELP: &str = "A machine is a file such as this one:
   sample = \"2us\"
   message = \"2us\"
 
-If left out, nodes and sockets are 1, and task is what was recorded, or nothing.
-With random = true, times are means of exponential distributions.";
+nodes and sockets are 1 if left out; so may [node] and [network] be if there is
+one socket, or one node. Without task, a recorded program's tasks cost what was
+recorded, and those of other workloads nothing. With random = true, times are
+means of exponential distributions.";
 
 pub fn parse_nodes(text: &str) -> Result<u32, String> {
     match text.parse() {

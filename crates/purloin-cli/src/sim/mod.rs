@@ -62,7 +62,7 @@ pub struct Args {
     /// What is run: tree (balanced, as deep as the Wool paper has it for so many cores),
     /// tree=DEPTH,LEAF (+DEPTH: beyond the logarithm of the number of cores; LEAF, which may be
     /// left out, is what a leaf takes on average, as in 10us), uts=TREE (a tree of UTS), or
-    /// dag=FILE (what `purloin record` has written)
+    /// dag=FILE (what `purloin record` or `purloin::record` has written)
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
     workload: Program,
 
@@ -74,7 +74,7 @@ pub struct Args {
 
     /// A description of the machine, as below; where --cores asks for another number of cores,
     /// its first ones are taken, or more of its nodes [default: the model of the Wool paper: all cores are equally far from one
-    /// another, a steal takes 1us on average, a sample half of that]
+    /// another, a steal takes 1us on average, a sample half of that, a task what was recorded or nothing]
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     machine: Option<PathBuf>,
 

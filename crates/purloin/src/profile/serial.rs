@@ -8,6 +8,7 @@ use super::sink::{Correction, Receiver, Sink, Strands};
 use crate::pool::Pool;
 use crate::scheduler::{Scheduler, Serial};
 use crate::stats::clock::ticks;
+use crate::worker::Worker;
 
 /// How long one kind of run goes on, at least: short runs are repeated.
 const LONG_ENOUGH: Duration = Duration::from_millis(100);
@@ -20,6 +21,22 @@ const VERY_LONG: Duration = Duration::from_secs(20);
 /// Whether that was enough.
 pub(super) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH || total >= VERY_LONG
+}
+
+/// Whether so many pairs are, whose first runs took so long.
+fn are_enough(pairs: usize, total: Duration) -> bool {
+    let is_exact = pairs >= 9 || total >= Duration::from_secs(2);
+    is_enough(pairs, total) && (is_exact || total >= VERY_LONG)
+}
+
+/// The median of ratios, if three quarters of them are clearly above one; otherwise one.
+fn agreed(mut ratios: Vec<f64>) -> f64 {
+    ratios.sort_unstable_by(f64::total_cmp);
+    let last = ratios.len() - 1;
+    match ratios[last / 4] > 1.002 {
+        true => ratios[last / 2],
+        false => 1.0,
+    }
 }
 
 pub(super) fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
@@ -38,38 +55,40 @@ pub(crate) struct Serially {
 
 impl Serially {
     pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
-        Serially::with(pool, program, |_, _| ())
+        Serially::with(pool, program, is_enough, |_, _| ())
     }
 
     /// The same, where each run is followed by one with tasks; and how many times as long these
-    /// take.
+    /// take, if that is more than noise.
     pub fn beside_tasks<S: Scheduler, P: Program>(
         pool: &Pool<S>,
         program: &mut P,
     ) -> (Serially, f64) {
         // Of pairs, as both runs of one have the same clock rate and neighbours.
         let mut ratios = Vec::new();
-        let serially = Serially::with(pool, program, |program, serial| {
+        let serially = Serially::with(pool, program, are_enough, |program, serial| {
             program.prepare();
-            let ticks = pool.run(|w| {
+            let ticks = pool.run(|mut w| {
                 let first = ticks();
-                program.run(w);
+                // A task, as that has not ended before the futures that nobody gets.
+                w.finish(|scope| scope.spawn(|w| program.run(w)));
                 ticks() - first
             });
             ratios.push(ticks as f64 / serial.max(1) as f64);
         });
-        ratios.sort_unstable_by(f64::total_cmp);
-        (serially, ratios[ratios.len() / 2])
+        (serially, agreed(ratios))
     }
 
-    /// The same, where each run is followed by something that is told its ticks.
+    /// The same, where each run is followed by something that is told its ticks, until they are
+    /// enough.
     fn with<S: Scheduler, P: Program>(
         pool: &Pool<S>,
         program: &mut P,
+        are_enough: fn(usize, Duration) -> bool,
         mut then: impl FnMut(&mut P, u64),
     ) -> Serially {
         let (mut times, mut all_ticks) = (Vec::new(), Vec::new());
-        while !is_enough(times.len(), times.iter().sum()) {
+        while !are_enough(times.len(), times.iter().sum()) {
             program.prepare();
             // In the pool, for the sake of the stack.
             let (time, ticks) = pool.run(|_| {
@@ -165,5 +184,25 @@ fn pass_on(
     match run(sink) {
         Sink::PassOn { receiver, .. } => receiver,
         Sink::Keep(_) => unreachable!("a sink stays what it is"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_three_quarters_agree_on_is_more_than_noise() {
+        for (ratios, expected) in [
+            (&[1.5][..], 1.5),
+            (&[1.5, 1.25], 1.25),
+            (&[0.5], 1.0),
+            (&[1.001], 1.0),
+            (&[1.5, 0.5, 1.25], 1.0),
+            (&[3.0, 1.5, 1.25, 0.5, 2.0], 1.5),
+            (&[3.0, 0.75, 1.25, 0.5, 2.0], 1.0),
+        ] {
+            assert_eq!(agreed(ratios.to_vec()), expected, "{ratios:?}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{MOST_OF_A_TASK, Mark, Recording, Tape};
+use super::{Mark, Recording, Tape};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
 const VERSION: u32 = 2;
@@ -179,7 +179,7 @@ impl Recording {
         }
         let is_slowdown = self.slowdown >= 0.0 && self.slowdown.is_finite();
         let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST;
-        let is_cost = (0.0..=MOST_OF_A_TASK).contains(&self.task_nanoseconds);
+        let is_cost = (0.0..=LONGEST).contains(&self.task_nanoseconds);
         let is_counted = (tasks, strands) == (self.tape.tasks, self.tape.strands);
         let is_whole = is_over && all.is_at_end() && is_counted;
         (is_whole && is_time && is_slowdown && is_cost)
@@ -325,7 +325,7 @@ mod tests {
         for (cost, is_right) in [
             (0.0, true),
             (-1.0, false),
-            (201.0, false),
+            (f64::INFINITY, false),
             (f64::NAN, false),
         ] {
             let mut recording = recording(&[Mark::End]);

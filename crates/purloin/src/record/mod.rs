@@ -16,16 +16,16 @@ use crate::pool::{Error, Pool};
 use crate::profile::{Program, Receiver, Serially, run_strands};
 use crate::stats::clock::nanoseconds_per_tick;
 
-/// Runs a program's serial elision, and records what it does: where it forks and joins, and
-/// for how long it computes in between.
+/// Runs a program, and records what it does: where it forks and joins, for how long it computes
+/// in between, and what its tasks cost.
 ///
 /// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
-/// that, by the crate `purloin-sim`. The program runs some times without a clock, in turn as its
-/// serial elision and on one worker, which shows what a task costs; and then some
-/// times with a clock, for two seconds or three runs, and for less if it takes very long. Of each
-/// strand the shortest time counts; of programs with more than forty million strands, or with
-/// others each time, that of the last run. Together, strands take as long as the elision does
-/// without a clock.
+/// that, by the crate `purloin-sim`. The program is run without a clock, in turn as its serial
+/// elision and on one worker of the default scheduler; what it takes longer there, its tasks cost.
+/// So it has to be one that can be run in parallel. Then its elision is run with a clock, for two
+/// seconds or three runs, and for less if it takes very long. Of each strand the shortest time
+/// counts; of programs with more than forty million strands, or with others each time, that of the
+/// last run. Together, strands take as long as the elision does without a clock.
 ///
 /// ```
 /// use purloin::{Program, Worker, record};
@@ -71,18 +71,22 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Error
     if tape.ticks > 0 {
         tape.tick *= serial.middle / tape.ticks as f64;
     }
-    let tasks_take = (ratio - 1.0).max(0.0) * serial.middle * nanoseconds_per_tick();
+    let tasks_take = (ratio - 1.0) * serial.middle * nanoseconds_per_tick();
+    let task_nanoseconds = match tasks_take / tape.tasks as f64 {
+        cost if cost <= MOST_OF_A_TASK => cost,
+        _ => 0.0,
+    };
     Ok(Recording {
         name: name.to_owned(),
         slowdown: measured.shortest / serial.shortest.max(1.0),
-        task_nanoseconds: (tasks_take / tape.tasks.max(1) as f64).min(MOST_OF_A_TASK),
+        task_nanoseconds,
         tape,
     })
 }
 
-/// No task costs more, in nanoseconds. What seems to be more is noise: few tasks in a long
-/// program.
-const MOST_OF_A_TASK: f64 = 200.0;
+/// What is more, in nanoseconds, is not the cost of tasks, but noise in a long program with few of
+/// them, or without any.
+const MOST_OF_A_TASK: f64 = 1000.0;
 
 /// What a program does: see [`record`].
 ///
@@ -144,7 +148,8 @@ impl Recording {
     }
 
     /// What it costs to spawn a task and to join it, if nobody steals it, in nanoseconds: what the
-    /// program takes longer on one worker than its serial elision, divided by its tasks; up to 200.
+    /// program takes longer on one worker than its serial elision, divided by its tasks.
+    /// Nothing, if that is more than a microsecond, or cannot be told from noise.
     pub fn task_nanoseconds(&self) -> f64 {
         self.task_nanoseconds
     }
