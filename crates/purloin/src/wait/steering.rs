@@ -7,64 +7,89 @@
 //! balanced, which takes up to four milliseconds: with two processors, the second worker began
 //! after a third of a program of three milliseconds, or not at all. Where it is to begin is decided
 //! while it is woken; so meanwhile its affinity keeps it from the waker's processor.
+//!
+//! An affinity is changed by reading it, writing another and writing back the first, which is
+//! right only if nobody comes between. So one waker steers at a time, and the worker does not go
+//! on before he has done, as it might sleep again, start threads that have its affinity for good,
+//! or be bound by what it runs. All three hold the same lock: a waker while he changes what he will
+//! change back, the worker while it says that it sleeps or does not. Who wakes it meanwhile
+//! only wakes it.
 
-// Not those of the models: no protocol relies on them.
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+// Not that of the models: no protocol relies on it.
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::sync::spin_loop;
 
 /// Steers the thread of one worker.
-pub(super) struct Steering {
+pub(super) struct Steering(Mutex<Thread>);
+
+struct Thread {
     /// Its number in the system, once it is known.
-    thread: AtomicUsize,
+    number: Option<usize>,
     /// Whether nobody has restricted it to some processors.
-    is_free: AtomicBool,
-    /// Whether it sleeps. While it runs it may start threads, which would have its affinity for
-    /// good.
-    is_parked: AtomicBool,
+    is_free: bool,
+    is_parked: bool,
 }
+
+/// For how many looks a worker waits awake until its waker has done, which takes him a microsecond
+/// or two. If it slept for that, it could be woken behind him after all.
+const LOOKS: usize = 1000;
 
 impl Steering {
     pub(super) fn new() -> Steering {
-        Steering {
-            thread: AtomicUsize::new(0),
-            is_free: AtomicBool::new(false),
-            is_parked: AtomicBool::new(false),
-        }
+        Steering(Mutex::new(Thread {
+            number: None,
+            is_free: false,
+            is_parked: false,
+        }))
     }
 
     /// Called by the worker itself, before it sleeps.
     pub(super) fn is_here(&self) {
-        if self.thread.load(Ordering::Relaxed) == 0 {
-            self.is_free.store(system::is_free(), Ordering::Relaxed);
-            // Release: whoever knows the thread knows whether it is free.
-            self.thread.store(system::thread(), Ordering::Release);
+        let mut thread = self.lock();
+        if thread.number.is_none() {
+            thread.number = system::thread();
+            thread.is_free = system::is_free();
         }
     }
 
-    /// The worker sleeps as long as this is there.
+    /// The worker sleeps as long as this is there. It must not hold then what its wakers need.
     pub(super) fn parked(&self) -> Parked<'_> {
-        self.is_parked.store(true, Ordering::Relaxed);
-        Parked(&self.is_parked)
+        self.lock().is_parked = true;
+        Parked(self)
     }
 
     /// Has the worker woken, which is not to begin on the processor of the caller.
     pub(super) fn elsewhere(&self, wake: impl FnOnce()) {
-        let thread = self.thread.load(Ordering::Acquire);
-        let is_asleep = thread != 0 && self.is_parked.load(Ordering::Relaxed);
-        let before = is_asleep.then(|| system::keep_away(thread)).flatten();
-        wake();
-        if let Some(before) = before {
-            let is_free = self.is_free.load(Ordering::Relaxed);
-            system::allow(thread, (!is_free).then_some(&before));
+        if let Ok(mut thread) = self.0.try_lock()
+            && thread.is_parked
+            && let Some(number) = thread.number
+            && let Some(before) = system::keep_away(number)
+        {
+            wake();
+            thread.is_free = system::restore(number, &before, thread.is_free);
+        } else {
+            wake();
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Thread> {
+        for _ in 0..LOOKS {
+            if let Ok(thread) = self.0.try_lock() {
+                return thread;
+            }
+            spin_loop();
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// See [`Steering::parked`].
-pub(super) struct Parked<'s>(&'s AtomicBool);
+pub(super) struct Parked<'s>(&'s Steering);
 
 impl Drop for Parked<'_> {
     fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
+        self.0.lock().is_parked = false;
     }
 }
 
@@ -74,9 +99,9 @@ mod system {
 
     const SIZE: usize = size_of::<cpu_set_t>();
 
-    pub(super) fn thread() -> usize {
+    pub(super) fn thread() -> Option<usize> {
         // SAFETY: it takes nothing, and touches no memory of ours.
-        unsafe { libc::syscall(libc::SYS_gettid) as usize }
+        Some(unsafe { libc::syscall(libc::SYS_gettid) as usize })
     }
 
     /// The processors that a thread may use; 0 is the calling one.
@@ -105,11 +130,17 @@ mod system {
         let Some(before) = allowed(0) else {
             return false;
         };
-        allow(0, None);
+        restore(0, &before, true)
+    }
+
+    /// Allows a thread to use these processors again; if it was free, whatever its process may. Whether
+    /// it still is, or somebody has restricted it since.
+    pub(super) fn restore(thread: usize, before: &cpu_set_t, was_free: bool) -> bool {
         // SAFETY: it only looks at the sets.
-        let is_free = allowed(0).is_some_and(|after| unsafe { CPU_EQUAL(&before, &after) });
+        let is_before = |now: cpu_set_t| unsafe { CPU_EQUAL(before, &now) };
+        let is_free = was_free && allow(thread, None) && allowed(thread).is_some_and(is_before);
         if !is_free {
-            allow(0, Some(&before));
+            allow(thread, Some(before));
         }
         is_free
     }
@@ -135,8 +166,8 @@ mod system {
 
 #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
 mod system {
-    pub(super) fn thread() -> usize {
-        0
+    pub(super) fn thread() -> Option<usize> {
+        None
     }
 
     pub(super) fn is_free() -> bool {
@@ -147,14 +178,19 @@ mod system {
         None
     }
 
-    pub(super) fn allow(_: usize, _: Option<&()>) {}
+    pub(super) fn restore(_: usize, _: &(), _: bool) -> bool {
+        false
+    }
 }
 
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
+    use super::super::bed::Bed;
     use super::*;
 
     /// The processors that a thread may use.
@@ -170,7 +206,7 @@ mod tests {
     fn a_worker_is_woken_elsewhere_and_may_run_afterwards_where_it_might_before() {
         let steering = Steering::new();
         let lacking = || {
-            let thread = steering.thread.load(Ordering::Relaxed);
+            let thread = steering.lock().number.unwrap_or(0);
             let before = allowed(thread);
             let mut meanwhile = Vec::new();
             steering.elsewhere(|| meanwhile = allowed(thread));
@@ -203,24 +239,72 @@ mod tests {
         });
     }
 
+    /// Binds the caller to the first processor that it may use.
+    fn bind_to_one() -> usize {
+        let first = allowed(0)[0];
+        // SAFETY: the processor is less than the size of the set.
+        let one = unsafe {
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(first, &mut one);
+            one
+        };
+        assert!(system::allow(0, Some(&one)));
+        first
+    }
+
     #[test]
     fn who_is_bound_stays_bound() {
-        let bind_to_one = || {
-            let first = allowed(0)[0];
-            // SAFETY: the processor is less than the size of the set.
-            let one = unsafe {
-                let mut one: libc::cpu_set_t = std::mem::zeroed();
-                libc::CPU_SET(first, &mut one);
-                one
-            };
-            assert!(system::allow(0, Some(&one)));
+        let sleep = || {
             let steering = Steering::new();
+            let first = bind_to_one();
             steering.is_here();
             assert_eq!(allowed(0), [first]);
             let _parked = steering.parked();
             steering.elsewhere(|| assert_eq!(allowed(0), [first]));
             assert_eq!(allowed(0), [first]);
         };
-        thread::spawn(bind_to_one).join().unwrap();
+        thread::spawn(sleep).join().unwrap();
+    }
+
+    #[test]
+    fn who_is_bound_after_its_first_sleep_stays_bound() {
+        let sleep = || {
+            let processors = allowed(0).len();
+            let first = bind_to_one();
+            let before = system::allowed(0).unwrap();
+            let is_free = system::restore(0, &before, true);
+            assert_eq!(allowed(0), [first]);
+            assert_eq!(is_free, processors == 1);
+        };
+        thread::spawn(sleep).join().unwrap();
+    }
+
+    /// Two wake a worker again and again, which also wakes by itself. Where it may run is not
+    /// changed while it is awake.
+    #[test]
+    fn whoever_is_awake_may_run_where_it_might() {
+        let bed = Bed::new();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        bed.steering.elsewhere(|| bed.unpark());
+                        thread::yield_now();
+                    }
+                });
+            }
+            scope.spawn(|| {
+                let before = allowed(0);
+                bed.steering.is_here();
+                let unchanged = (0..1000).take_while(|_| {
+                    bed.park_for(Duration::from_micros(50));
+                    allowed(0) == before
+                });
+                let unchanged = unchanged.count();
+                is_over.store(true, Ordering::Relaxed);
+                assert_eq!(unchanged, 1000);
+            });
+        });
     }
 }
