@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, fib, message, pool};
+use common::{add, busy, fib, message, pool};
 use purloin::{
     Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial,
     Spawner, Stealing, TwoFields, Worker,
@@ -414,4 +414,48 @@ fn a_chain_does_not_nest_beside_thousands_of_tasks() {
         });
         assert_eq!(count.into_inner(), LENGTH + 1);
     }
+}
+
+/// Each task spawns the next before it works, as on the way along a list. Thieves take it, and who
+/// waits for them takes the next but one: that does not nest either.
+#[test]
+fn a_chain_does_not_nest_in_those_who_wait_for_thieves() {
+    const LENGTH: usize = 100_000;
+    /// How many of so many tasks are futures, which nobody gets.
+    type Futures = (usize, usize);
+    fn next<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        length: usize,
+        futures: Futures,
+        count: &'s AtomicUsize,
+    ) {
+        add(count, 1);
+        if length > 1 {
+            let next = move || next(scope, length - 1, futures, count);
+            match length % futures.1 < futures.0 {
+                true => drop(scope.future(move |_| next())),
+                false => scope.spawn(move |_| next()),
+            }
+        }
+        busy(Duration::from_nanos(200));
+    }
+    fn check<S: Scheduler>(scheduler: impl Fn() -> S) {
+        for (workers, futures) in [
+            (2, (0, 1)),
+            (3, (0, 1)),
+            (1, (1, 1)),
+            (2, (1, 1)),
+            (2, (1, 3)),
+        ] {
+            let count = AtomicUsize::new(0);
+            let builder = Pool::builder().workers(workers).stack_size(2 << 20);
+            let pool = builder.scheduler(scheduler()).build().unwrap();
+            pool.run(|mut w| w.finish(|scope| next(scope, LENGTH, futures, &count)));
+            assert_eq!(count.into_inner(), LENGTH);
+        }
+    }
+    check(ReturnBarrier::default);
+    check(DirectStack::<TwoFields>::new);
+    check(ChaseLev::default);
+    check(Channel::default);
 }

@@ -10,6 +10,11 @@
 //! says that its task is done. So everything is properly nested and needs no
 //! counter.
 //!
+//! Two workers that leapfrog with each other could bury the tasks of a chain, though: each waits for
+//! the task that its last has spawned, which the other has, and takes from that one the next.
+//! What is spawned within 64 such waits is not left on the stack, but *escapes* (see below): then
+//! nothing is waited for, and both come up again.
+//!
 //! Two things distinguish a spawn from the task of a join:
 //!
 //! - It stays when the code around it goes on. A token that was made before
@@ -21,7 +26,7 @@
 //!   first closure of a join, in a finish within, in a stolen task of a join,
 //!   or on a thread that is no worker at all. In the stack it would then have
 //!   to end before a frame that it does not belong to, and a join would run
-//!   what it does not wait for. Such tasks *escape* to a queue of the finish,
+//!   what it does not wait for. Such tasks escape to a queue of the finish,
 //!   from which idle workers take them, and in the end its owner.
 
 use std::collections::VecDeque;
@@ -185,9 +190,14 @@ impl<S: Direct> Finish<S> {
     {
         // SAFETY: the pool outlives the finish.
         match unsafe { &*self.pool }.current() {
-            Some(member) if member.tasks.is_innermost(self) => self.spawn_on(member, task),
+            Some(member) if self.may_keep(member) => self.spawn_on(member, task),
             _ => self.escape(task),
         }
+    }
+
+    /// Whether what is spawned may lie on the stack of this worker, which spawns it.
+    fn may_keep(&self, member: &Member<S>) -> bool {
+        member.tasks.is_innermost(self) && member.tasks.may_bury()
     }
 
     fn spawn_on<F>(&self, member: &Member<S>, task: F)
@@ -276,7 +286,7 @@ impl<S: Direct> Finish<S> {
     {
         // SAFETY: the pool outlives the finish.
         match unsafe { &*self.pool }.current() {
-            Some(member) if member.tasks.is_innermost(self) => {
+            Some(member) if self.may_keep(member) => {
                 let frame = member.tasks.frame.get();
                 let newest = match frame.is_body {
                     true => frame.base,

@@ -136,7 +136,12 @@ where
     }
     impl<S: Direct> Drop for Drain<'_, S> {
         fn drop(&mut self) {
-            drain(self.member, self.bottom, self.live);
+            let Drain {
+                member,
+                bottom,
+                live,
+            } = *self;
+            member.tasks.bury(|| drain(member, bottom, live));
         }
     }
     let base = member.tasks.stack.base();

@@ -91,7 +91,7 @@ impl<S: Direct> Protocol for S {
         // until it is done.
         let sleeper = unsafe {
             (*stolen.slot).run(thief);
-            finish::drain(thief, base, live);
+            tasks.bury(|| finish::drain(thief, base, live));
             let outcome = (*stolen.slot).header.outcome();
             S::Thieves::ends(thief, outcome);
             outcome.finish_stolen()

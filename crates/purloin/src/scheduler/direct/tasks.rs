@@ -12,6 +12,10 @@ use crate::sync::{AtomicUsize, Ordering};
 /// So many tasks are run where they were to be spawned, one within the other.
 const MOST_NESTED: u32 = 64;
 
+/// So many stolen tasks and futures may wait for what they have spawned, one within the other. What
+/// the next of them spawns goes to where it need not be waited for.
+const MOST_BURIED: u32 = 64;
+
 /// What a worker keeps under such a scheduler.
 pub struct Tasks<S: Direct> {
     pub(crate) stack: S::Stack,
@@ -44,6 +48,9 @@ pub(super) struct Frame<S: Direct> {
     pub(super) live: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: *mut Slot<S>,
+    /// How many stolen tasks and futures have ended here but for what they have spawned, one within
+    /// the other: each but the first is run by the one before it, or while that waits.
+    buried: u32,
 }
 
 // Derived, these would ask the same of `S`.
@@ -65,6 +72,7 @@ impl<S: Direct> Tasks<S> {
                 base: std::ptr::null_mut(),
                 live: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
+                buried: 0,
             }),
             tickets: Tickets::new(),
             blocks: Blocks::default(),
@@ -76,6 +84,24 @@ impl<S: Direct> Tasks<S> {
     /// Whether another task may be run where it was to be spawned.
     pub(super) fn may_nest(&self) -> bool {
         self.nested.get() < MOST_NESTED
+    }
+
+    /// Whether the frame may leave to the stack what it spawns, where it is ended before the frame
+    /// is.
+    pub(super) fn may_bury(&self) -> bool {
+        self.frame.get().buried < MOST_BURIED
+    }
+
+    /// Ends what a stolen task or a future has spawned. That must not panic.
+    pub(super) fn bury(&self, end: impl FnOnce()) {
+        let change_by = |change: i32| {
+            let mut frame = self.frame.get();
+            frame.buried = frame.buried.wrapping_add_signed(change);
+            self.frame.set(frame);
+        };
+        change_by(1);
+        end();
+        change_by(-1);
     }
 
     /// Starts a frame, of a finish or of none, until the guard is dropped.
@@ -95,6 +121,7 @@ impl<S: Direct> Tasks<S> {
             base: stack.top(),
             live: stack.live(),
             top: stack.top(),
+            buried: if is_body { 0 } else { self.frame.get().buried },
         };
         FrameGuard {
             tasks: self,
