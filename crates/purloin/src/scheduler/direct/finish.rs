@@ -12,8 +12,8 @@
 //!
 //! Two workers that leapfrog with each other could bury the tasks of a chain, though: each waits for
 //! the task that its last has spawned, which the other has, and takes from that one the next.
-//! What is spawned within 64 such waits is not left on the stack, but *escapes* (see below): then
-//! nothing is waited for, and both come up again.
+//! What is spawned within some hundred such waits is not left on the stack, but *escapes* (see
+//! below): then nothing is waited for, and both come up again.
 //!
 //! Two things distinguish a spawn from the task of a join:
 //!

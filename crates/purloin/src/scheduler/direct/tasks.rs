@@ -12,9 +12,11 @@ use crate::sync::{AtomicUsize, Ordering};
 /// So many tasks are run where they were to be spawned, one within the other.
 const MOST_NESTED: u32 = 64;
 
-/// So many stolen tasks and futures may wait for what they have spawned, one within the other. What
-/// the next of them spawns goes to where it need not be waited for.
-const MOST_BURIED: u32 = 64;
+/// For so many bytes of the thread's stack, one stolen task or future may wait for what it has spawned
+/// within another that does. What the next of them spawns goes to where it need not be waited for.
+/// A wait takes two hundred bytes, and several thousand where a compiler does not optimise; the rest
+/// is for the program.
+const STACK_BYTES_PER_BURIED: usize = 32 << 10;
 
 /// What a worker keeps under such a scheduler.
 pub struct Tasks<S: Direct> {
@@ -27,6 +29,8 @@ pub struct Tasks<S: Direct> {
     pub(super) blocks: Blocks,
     /// How many tasks are run where they were to be spawned, one within the other.
     pub(super) nested: Cell<u32>,
+    /// See [`Frame::buried`].
+    most_buried: usize,
     /// The depth of a task that lies at the very bottom of the stack, were the
     /// branch that this worker runs to begin there. Modulo 2⁶⁴.
     pub(super) depth: AtomicUsize,
@@ -50,7 +54,7 @@ pub(super) struct Frame<S: Direct> {
     top: *mut Slot<S>,
     /// How many stolen tasks and futures have ended here but for what they have spawned, one within
     /// the other: each but the first is run by the one before it, or while that waits.
-    buried: u32,
+    buried: usize,
 }
 
 // Derived, these would ask the same of `S`.
@@ -77,6 +81,7 @@ impl<S: Direct> Tasks<S> {
             tickets: Tickets::new(),
             blocks: Blocks::default(),
             nested: Cell::new(0),
+            most_buried: (stack_size / STACK_BYTES_PER_BURIED).max(1),
             depth: AtomicUsize::new(0),
         })
     }
@@ -89,12 +94,12 @@ impl<S: Direct> Tasks<S> {
     /// Whether the frame may leave to the stack what it spawns, where it is ended before the frame
     /// is.
     pub(super) fn may_bury(&self) -> bool {
-        self.frame.get().buried < MOST_BURIED
+        self.frame.get().buried < self.most_buried
     }
 
     /// Ends what a stolen task or a future has spawned. That must not panic.
     pub(super) fn bury(&self, end: impl FnOnce()) {
-        let change_by = |change: i32| {
+        let change_by = |change: isize| {
             let mut frame = self.frame.get();
             frame.buried = frame.buried.wrapping_add_signed(change);
             self.frame.set(frame);
