@@ -459,3 +459,74 @@ fn a_chain_does_not_nest_in_those_who_wait_for_thieves() {
     check(ChaseLev::default);
     check(Channel::default);
 }
+
+/// What is run at once, or left to the stack, does not nest where the stack is half full of stolen
+/// tasks, or where futures are part of the chain.
+#[test]
+fn no_chain_nests_whatever_it_is_made_of() {
+    const LENGTH: usize = 100_000;
+    #[derive(Clone, Copy)]
+    enum Link {
+        Spawn,
+        Future,
+    }
+    fn chain<'s, S: Spawner>(
+        scope: &'s Scope<'s, '_, S>,
+        length: usize,
+        link: Link,
+        count: &'s AtomicUsize,
+    ) {
+        add(count, 1);
+        if length > 1 {
+            let next = move || chain(scope, length - 1, link, count);
+            match link {
+                Link::Spawn => scope.spawn(move |_| next()),
+                Link::Future => drop(scope.future(move |_| next())),
+            }
+        }
+    }
+    // With 64 KiB, half of the task stack is as much as a spawner leaves to thieves. There is no room
+    // for unoptimised code.
+    let small = 64 << 10;
+    let mut cases = vec![
+        (2 << 20, Link::Future),
+        (small, Link::Spawn),
+        (small, Link::Future),
+    ];
+    cases.truncate(if cfg!(debug_assertions) { 1 } else { 3 });
+    for (stack, link) in cases {
+        let count = AtomicUsize::new(0);
+        let builder = Pool::builder().workers(1).stack_size(stack);
+        let pool = builder.build().unwrap();
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.spawn(|_| {
+                    for _ in 0..4096 {
+                        scope.spawn(|_| ());
+                    }
+                    chain(scope, LENGTH, link, &count);
+                });
+            });
+        });
+        assert_eq!(count.into_inner(), LENGTH);
+    }
+}
+
+/// Futures that belong to no finish have no queue to escape to.
+#[test]
+fn a_chain_of_futures_in_no_finish_does_not_nest() {
+    const LENGTH: usize = 100_000;
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    fn next<W: Worker>(mut w: W, length: usize) {
+        add(&COUNT, 1);
+        if length > 1 {
+            drop(w.future(move |w| next(w, length - 1)));
+        }
+        busy(Duration::from_nanos(200));
+    }
+    for workers in [1, 2, 3] {
+        let builder = Pool::builder().workers(workers).stack_size(2 << 20);
+        builder.build().unwrap().run(|w| next(w, LENGTH));
+        assert_eq!(COUNT.swap(0, Relaxed), LENGTH);
+    }
+}

@@ -13,7 +13,8 @@
 //! on before he has done, as it might sleep again, start threads that have its affinity for good,
 //! or be bound by what it runs. All three hold the same lock: a waker while he changes what he will
 //! change back, the worker while it says that it sleeps or does not. Who wakes it meanwhile
-//! only wakes it.
+//! only wakes it. (Somebody else may come between, within two microseconds, who binds a worker that
+//! sleeps. That is lost: the system has no way of changing an affinity only if it is as expected.)
 
 // Not that of the models: no protocol relies on it.
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -269,6 +270,7 @@ mod tests {
     #[test]
     fn who_is_bound_after_its_first_sleep_stays_bound() {
         let sleep = || {
+            assert!(system::allow(0, None));
             let processors = allowed(0).len();
             let first = bind_to_one();
             let before = system::allowed(0).unwrap();

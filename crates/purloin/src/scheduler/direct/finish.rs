@@ -11,9 +11,11 @@
 //! counter.
 //!
 //! Two workers that leapfrog with each other could bury the tasks of a chain, though: each waits for
-//! the task that its last has spawned, which the other has, and takes from that one the next.
-//! What is spawned within some hundred such waits is not left on the stack, but *escapes* (see
-//! below): then nothing is waited for, and both come up again.
+//! the task that its last one has spawned, which the other has, and takes from that one the next.
+//! When one has buried some hundred of a finish ([`Tasks`](super::tasks::Tasks) has the number), what
+//! the next of these spawns is not left on the stack, but *escapes*, as below: then nothing is waited for,
+//! and both come up again. A worker that has buried twice as many, by finishes within finishes or by
+//! futures that belong to none, helps nobody until it has come up.
 //!
 //! Two things distinguish a spawn from the task of a join:
 //!
@@ -142,8 +144,8 @@ where
     let frame = member.tasks.enter_frame(Some(scope.finish()), true);
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     drain(member, base, live);
-    drop(frame);
     scope.finish().await_escaped(member);
+    drop(frame);
     let panic = lock_std(&scope.finish().panic).take();
     match (result, panic) {
         (Ok(result), None) => result,
@@ -195,9 +197,10 @@ impl<S: Direct> Finish<S> {
         }
     }
 
-    /// Whether what is spawned may lie on the stack of this worker, which spawns it.
+    /// Whether what this worker spawns may stay with it, on its stack or run at once.
     fn may_keep(&self, member: &Member<S>) -> bool {
-        member.tasks.is_innermost(self) && member.tasks.may_bury()
+        let tasks = &member.tasks;
+        tasks.is_innermost(self) && tasks.may_bury() && (tasks.may_nest() || has_room(member))
     }
 
     fn spawn_on<F>(&self, member: &Member<S>, task: F)
@@ -240,11 +243,8 @@ impl<S: Direct> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let nested = &member.tasks.nested;
-        nested.set(nested.get() + 1);
         // The panic of a task is kept.
-        self.run_all(task, member);
-        nested.set(nested.get() - 1);
+        member.tasks.nest(|| self.run_all(task, member));
     }
 
     /// Runs a task of this finish and then everything that it has spawned.

@@ -81,8 +81,9 @@ where
     member.drop_claimed(top);
     if !has_room::<S>(member) {
         member.answer();
-        let run = || run(closure, finish, member);
-        return Future::ready(catch_unwind(AssertUnwindSafe(run)));
+        let run = || run_all(closure, finish, member);
+        let run = || catch_unwind(AssertUnwindSafe(run));
+        return Future::ready(member.tasks.nest(run));
     }
     let slot = base.top();
     // SAFETY: this is the worker's thread.
@@ -123,7 +124,7 @@ struct SentTicket<S: Direct, F, T>(NonNull<Sender<S, F, T>>);
 unsafe impl<S: Direct, F: Send, T: Send> Send for SentTicket<S, F, T> {}
 
 /// Runs the closure, and what it leaves on the stack.
-fn run<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
+fn run_all<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
 where
     S: Direct,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
@@ -136,12 +137,7 @@ where
     }
     impl<S: Direct> Drop for Drain<'_, S> {
         fn drop(&mut self) {
-            let Drain {
-                member,
-                bottom,
-                live,
-            } = *self;
-            member.tasks.bury(|| drain(member, bottom, live));
+            drain(self.member, self.bottom, self.live);
         }
     }
     let base = member.tasks.stack.base();
@@ -150,6 +146,15 @@ where
         bottom: base.top(),
         live: base.live(),
     };
+    run(closure, finish, member)
+}
+
+/// Runs the closure. What it spawns is left on the stack.
+fn run<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T,
+{
     // SAFETY: the finish, if there is one, waits for its futures.
     let _frame = member.tasks.enter(unsafe { finish.as_ref() });
     closure(Token::at_top(member))
@@ -237,7 +242,8 @@ where
     }
 
     /// Does what the ticket says, and uses it up: when this returns, the closure
-    /// has ended, whoever runs it.
+    /// has ended, whoever runs it. What it has spawned here is left on the stack, as by any task: so a
+    /// chain of futures does not nest where nobody gets them.
     unsafe fn run_unless_claimed(sender: NonNull<Self>, member: &Member<S>) {
         // SAFETY: the ticket is a holder, and the claim makes us the one who
         // runs the closure and writes the result.
@@ -341,7 +347,7 @@ where
                 }
                 // The ticket is left, and waits for this.
                 let _claimed = Claimed::new(sender, member);
-                return run(this.take_closure(), this.finish, member);
+                return run_all(this.take_closure(), this.finish, member);
             }
             this.wait(member);
             Self::take_result(sender)
@@ -364,7 +370,7 @@ where
                 let closure = sender.as_ref().take_closure();
                 let finish = sender.as_ref().finish;
                 member.tasks.blocks.give(sender);
-                return run(closure, finish, member);
+                return run_all(closure, finish, member);
             }
             stack.release(slot);
             // The ticket is done, so the result is there.

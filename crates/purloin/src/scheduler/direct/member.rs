@@ -85,7 +85,7 @@ impl<S: Direct> Member<S> {
             || outcome.is_done(),
             || {
                 S::Thieves::attend(self, Some(holder));
-                self.tasks.stack.offers_nothing() && may_help()
+                self.tasks.stack.offers_nothing() && self.tasks.may_help() && may_help()
             },
             |patience| {
                 let stolen = S::Thieves::help(self, holder, outcome, patience)?;

@@ -68,6 +68,7 @@ impl<S: Direct> Protocol for S {
     }
 
     fn became_active(member: &Member<S>) {
+        debug_assert!(member.tasks.is_at_the_surface(), "it was idle");
         S::Thieves::became_active(member);
     }
 

@@ -12,10 +12,9 @@ use crate::sync::{AtomicUsize, Ordering};
 /// So many tasks are run where they were to be spawned, one within the other.
 const MOST_NESTED: u32 = 64;
 
-/// For so many bytes of the thread's stack, one stolen task or future may wait for what it has spawned
-/// within another that does. What the next of them spawns goes to where it need not be waited for.
-/// A wait takes two hundred bytes, and several thousand where a compiler does not optimise; the rest
-/// is for the program.
+/// For so many bytes of the thread's stack, one task may be buried: stolen, and waiting for what it
+/// has spawned, within another that does. A wait takes two hundred bytes, and several thousand where a
+/// compiler does not optimise; the rest is for the program.
 const STACK_BYTES_PER_BURIED: usize = 32 << 10;
 
 /// What a worker keeps under such a scheduler.
@@ -28,15 +27,18 @@ pub struct Tasks<S: Direct> {
     /// Memory for more of them.
     pub(super) blocks: Blocks,
     /// How many tasks are run where they were to be spawned, one within the other.
-    pub(super) nested: Cell<u32>,
-    /// See [`Frame::buried`].
+    nested: Cell<u32>,
+    /// How many stolen tasks have returned here, and wait for what they have spawned. Each but the
+    /// first was taken while the one before waited.
+    buried: Cell<usize>,
+    /// How many a finish may bury before what it spawns escapes.
     most_buried: usize,
     /// The depth of a task that lies at the very bottom of the stack, were the
     /// branch that this worker runs to begin there. Modulo 2⁶⁴.
     pub(super) depth: AtomicUsize,
 }
 
-// SAFETY: `frame`, `tickets`, `blocks` and `nested` are used on the worker's own thread only.
+// SAFETY: `frame`, `tickets`, `blocks`, `nested` and `buried` are used on the worker's own thread only.
 unsafe impl<S: Direct> Sync for Tasks<S> {}
 // SAFETY: nothing is tied to a thread before the worker starts.
 unsafe impl<S: Direct> Send for Tasks<S> {}
@@ -52,8 +54,7 @@ pub(super) struct Frame<S: Direct> {
     pub(super) live: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: *mut Slot<S>,
-    /// How many stolen tasks and futures have ended here but for what they have spawned, one within
-    /// the other: each but the first is run by the one before it, or while that waits.
+    /// How many were buried when the body of the finish began.
     buried: usize,
 }
 
@@ -81,6 +82,7 @@ impl<S: Direct> Tasks<S> {
             tickets: Tickets::new(),
             blocks: Blocks::default(),
             nested: Cell::new(0),
+            buried: Cell::new(0),
             most_buried: (stack_size / STACK_BYTES_PER_BURIED).max(1),
             depth: AtomicUsize::new(0),
         })
@@ -91,22 +93,38 @@ impl<S: Direct> Tasks<S> {
         self.nested.get() < MOST_NESTED
     }
 
-    /// Whether the frame may leave to the stack what it spawns, where it is ended before the frame
-    /// is.
-    pub(super) fn may_bury(&self) -> bool {
-        self.frame.get().buried < self.most_buried
+    /// Runs a task where it was to be spawned. That must not panic.
+    pub(super) fn nest<R>(&self, run: impl FnOnce() -> R) -> R {
+        let outer = self.nested.get();
+        self.nested.set(outer + 1);
+        let result = run();
+        self.nested.set(outer);
+        result
     }
 
-    /// Ends what a stolen task or a future has spawned. That must not panic.
+    /// Whether what the innermost finish spawns may stay on the stack. If not, those who wait for
+    /// it would bury more and more.
+    pub(super) fn may_bury(&self) -> bool {
+        self.buried.get() - self.frame.get().buried < self.most_buried
+    }
+
+    /// Whether a worker that waits may run what it can take. What is not in a finish, or in one within
+    /// another, may have buried many.
+    pub(super) fn may_help(&self) -> bool {
+        self.buried.get() < 2 * self.most_buried
+    }
+
+    /// Ends what a stolen task has spawned. That must not panic.
     pub(super) fn bury(&self, end: impl FnOnce()) {
-        let change_by = |change: isize| {
-            let mut frame = self.frame.get();
-            frame.buried = frame.buried.wrapping_add_signed(change);
-            self.frame.set(frame);
-        };
-        change_by(1);
+        let outer = self.buried.get();
+        self.buried.set(outer + 1);
         end();
-        change_by(-1);
+        self.buried.set(outer);
+    }
+
+    /// Whether nothing that this worker runs is within something else.
+    pub(super) fn is_at_the_surface(&self) -> bool {
+        self.buried.get() == 0 && self.nested.get() == 0
     }
 
     /// Starts a frame, of a finish or of none, until the guard is dropped.
@@ -126,7 +144,10 @@ impl<S: Direct> Tasks<S> {
             base: stack.top(),
             live: stack.live(),
             top: stack.top(),
-            buried: if is_body { 0 } else { self.frame.get().buried },
+            buried: match is_body {
+                true => self.buried.get(),
+                false => self.frame.get().buried,
+            },
         };
         FrameGuard {
             tasks: self,
