@@ -21,8 +21,9 @@ use crate::stats::clock::nanoseconds_per_tick;
 ///
 /// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
 /// that, by the crate `purloin-sim`. The program is run without a clock, in turn as its serial
-/// elision and on one worker of the default scheduler; what it takes longer there, its tasks cost.
-/// So it has to be one that can be run in parallel. Then its elision is run with a clock, for two
+/// elision and on one worker of the default scheduler, for a second each, and nine times if that
+/// does not take twenty; what it takes longer on the worker, its tasks cost. So it has to be one
+/// that can be run in parallel. Then its elision is run with a clock, for two
 /// seconds or three runs, and for less if it takes very long. Of each strand the shortest time
 /// counts; of programs with more than forty million strands, or with others each time, that of the
 /// last run. Together, strands take as long as the elision does without a clock.
