@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, busy, fib, message, pool};
+use common::{add, fib, message, pool};
 use purloin::{
     Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial,
     Spawner, Stealing, TwoFields, Worker,
@@ -286,22 +286,6 @@ fn a_result_that_panics_when_it_is_dropped_leaves_the_stack_as_it_was() {
     }
 }
 
-/// A chain of spawns, however long, does not nest.
-#[test]
-fn a_million_tasks_that_each_spawn_the_next() {
-    fn next<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, left: usize, count: &'s AtomicUsize) {
-        add(count, 1);
-        if left > 1 {
-            scope.spawn(move |_| next(scope, left - 1, count));
-        }
-    }
-    for workers in [1, 3] {
-        let count = AtomicUsize::new(0);
-        pool(workers).run(|mut w| w.finish(|scope| next(scope, 1_000_000, &count)));
-        assert_eq!(count.into_inner(), 1_000_000);
-    }
-}
-
 /// A task may outlive the frame, the closure and the task that have spawned it, but
 /// not its finish.
 #[test]
@@ -369,164 +353,5 @@ fn finishes_nest_and_return_values() {
         let ended = AtomicUsize::new(0);
         let sum = pool(workers).run(|mut w| depth(&mut w, 30, &ended));
         assert_eq!((sum, ended.into_inner()), (465, 240));
-    }
-}
-
-/// Where thousands of tasks wait, more are run at once; but those of a chain not one
-/// within the other.
-#[test]
-fn a_chain_does_not_nest_beside_thousands_of_tasks() {
-    const LENGTH: usize = 200_000;
-    fn chain<'s, S: Spawner>(
-        scope: &'s Scope<'s, '_, S>,
-        length: usize,
-        escapes: bool,
-        count: &'s AtomicUsize,
-    ) {
-        count.fetch_add(1, Relaxed);
-        if length == 0 {
-            return;
-        }
-        scope.spawn(move |mut w| match escapes {
-            true => {
-                w.join(|_| chain(scope, length - 1, true, count), |_| ());
-            }
-            false => chain(scope, length - 1, false, count),
-        });
-    }
-    for escapes in [false, true] {
-        let count = AtomicUsize::new(0);
-        pool(1).run(|mut w| {
-            w.finish(|scope| {
-                let begin = || {
-                    for _ in 0..5000 {
-                        scope.spawn(|_| ());
-                    }
-                    chain(scope, LENGTH, escapes, &count);
-                };
-                match escapes {
-                    true => {
-                        scope.join(|_| begin(), |_| ());
-                    }
-                    false => begin(),
-                }
-            });
-        });
-        assert_eq!(count.into_inner(), LENGTH + 1);
-    }
-}
-
-/// Each task spawns the next before it works, as on the way along a list. Thieves take it, and who
-/// waits for them takes the next but one: that does not nest either.
-#[test]
-fn a_chain_does_not_nest_in_those_who_wait_for_thieves() {
-    const LENGTH: usize = 100_000;
-    /// How many of so many tasks are futures, which nobody gets.
-    type Futures = (usize, usize);
-    fn next<'s, S: Spawner>(
-        scope: &'s Scope<'s, '_, S>,
-        length: usize,
-        futures: Futures,
-        count: &'s AtomicUsize,
-    ) {
-        add(count, 1);
-        if length > 1 {
-            let next = move || next(scope, length - 1, futures, count);
-            match length % futures.1 < futures.0 {
-                true => drop(scope.future(move |_| next())),
-                false => scope.spawn(move |_| next()),
-            }
-        }
-        busy(Duration::from_nanos(200));
-    }
-    fn check<S: Scheduler>(scheduler: impl Fn() -> S) {
-        for (workers, futures) in [
-            (2, (0, 1)),
-            (3, (0, 1)),
-            (1, (1, 1)),
-            (2, (1, 1)),
-            (2, (1, 3)),
-        ] {
-            let count = AtomicUsize::new(0);
-            let builder = Pool::builder().workers(workers).stack_size(2 << 20);
-            let pool = builder.scheduler(scheduler()).build().unwrap();
-            pool.run(|mut w| w.finish(|scope| next(scope, LENGTH, futures, &count)));
-            assert_eq!(count.into_inner(), LENGTH);
-        }
-    }
-    check(ReturnBarrier::default);
-    check(DirectStack::<TwoFields>::new);
-    check(ChaseLev::default);
-    check(Channel::default);
-}
-
-/// What is run at once, or left to the stack, does not nest where the stack is half full of stolen
-/// tasks, or where futures are part of the chain.
-#[test]
-fn no_chain_nests_whatever_it_is_made_of() {
-    const LENGTH: usize = 100_000;
-    #[derive(Clone, Copy)]
-    enum Link {
-        Spawn,
-        Future,
-    }
-    fn chain<'s, S: Spawner>(
-        scope: &'s Scope<'s, '_, S>,
-        length: usize,
-        link: Link,
-        count: &'s AtomicUsize,
-    ) {
-        add(count, 1);
-        if length > 1 {
-            let next = move || chain(scope, length - 1, link, count);
-            match link {
-                Link::Spawn => scope.spawn(move |_| next()),
-                Link::Future => drop(scope.future(move |_| next())),
-            }
-        }
-    }
-    // With 64 KiB, half of the task stack is as much as a spawner leaves to thieves. There is no room
-    // for unoptimised code.
-    let small = 64 << 10;
-    let mut cases = vec![
-        (2 << 20, Link::Future),
-        (small, Link::Spawn),
-        (small, Link::Future),
-    ];
-    cases.truncate(if cfg!(debug_assertions) { 1 } else { 3 });
-    for (stack, link) in cases {
-        let count = AtomicUsize::new(0);
-        let builder = Pool::builder().workers(1).stack_size(stack);
-        let pool = builder.build().unwrap();
-        pool.run(|mut w| {
-            w.finish(|scope| {
-                scope.spawn(|_| {
-                    for _ in 0..4096 {
-                        scope.spawn(|_| ());
-                    }
-                    chain(scope, LENGTH, link, &count);
-                });
-            });
-        });
-        assert_eq!(count.into_inner(), LENGTH);
-    }
-}
-
-/// Futures that belong to no finish have no queue to escape to.
-#[test]
-fn a_chain_of_futures_in_no_finish_does_not_nest() {
-    const LENGTH: usize = 100_000;
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    fn next<W: Worker>(mut w: W, length: usize) {
-        add(&COUNT, 1);
-        if length > 1 {
-            drop(w.future(move |w| next(w, length - 1)));
-        }
-        busy(Duration::from_nanos(200));
-    }
-    for workers in [1, 2, 3] {
-        let builder = Pool::builder().workers(workers).stack_size(2 << 20);
-        builder.build().unwrap().run(|w| next(w, LENGTH));
-        assert_eq!(COUNT.swap(0, Relaxed), LENGTH);
     }
 }
