@@ -36,7 +36,9 @@ where
     RB: Send,
 {
     match current() {
-        Some(member) => Token::at_top(member).join(move |_| a(), move |_| b()),
+        Some(member) => {
+            Token::at_top(member).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
+        }
         None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
         // In boxes, so that the path above has them in registers.
         None => join_outside(in_a_box(a), in_a_box(b)),

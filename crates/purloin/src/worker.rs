@@ -30,13 +30,47 @@ use crate::loops::{self, IntoIterations};
 ///
 /// # Why a token, and why it cannot be misused
 ///
-/// A closure receives a token of its own, valid for its own run only; the one
-/// that it was made from is mutably borrowed meanwhile. So at any time exactly
-/// one token of a worker can be used, and the scheduler may keep the top of
-/// its task stack in that token, that is, in a register. Tokens are not
-/// [`Send`]: they cannot be smuggled into a closure that may run elsewhere.
-/// (A wrapper that makes any value `Send` at the price of a check of the thread
-/// breaks this reasoning; do not put a token into one.)
+/// A closure receives a token of its own, valid for its own run only. The token that
+/// it was made from is mutably borrowed meanwhile. So the newest token of a worker is
+/// the one in use, and it carries the top of the worker's task stack in a register.
+///
+/// Tokens are not [`Send`], so a closure that may run elsewhere cannot capture one:
+///
+/// ```compile_fail,E0277
+/// # use purloin::{Pool, Worker};
+/// # let pool = Pool::new().unwrap();
+/// pool.run(|mut w| purloin::join(|| (), || w.join(|_| (), |_| ())));
+/// ```
+///
+/// A token cannot leave its closure:
+///
+/// ```compile_fail
+/// # use purloin::{Pool, Worker};
+/// # let pool = Pool::new().unwrap();
+/// let mut kept = pool.run(|w| w);
+/// # kept.join(|_| (), |_| ());
+/// ```
+///
+/// ```compile_fail,E0521
+/// # use purloin::{Pool, Worker};
+/// # let pool = Pool::new().unwrap();
+/// pool.run(|mut w| {
+///     let mut kept = None;
+///     w.lend(|inner| kept = Some(inner));
+/// });
+/// ```
+///
+/// And a token cannot be used while it is lent:
+///
+/// ```compile_fail,E0499
+/// # use purloin::{Pool, Worker};
+/// # let pool = Pool::new().unwrap();
+/// pool.run(|mut w| w.lend(|_| w.join(|_| (), |_| ())));
+/// ```
+///
+/// A wrapper that makes any value `Send` at the price of a check of the thread can carry
+/// a token into a closure of a second token of the same worker. Such a *stale* token
+/// still works: its joins cost a few nanoseconds more, as they look up the top in memory.
 ///
 /// # Panics
 ///

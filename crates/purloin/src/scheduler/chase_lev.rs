@@ -93,7 +93,7 @@ pub struct TaskStack {
     returns: AtomicUsize,
     /// How many thieves are about to steal, or to give back.
     undecided: AtomicUsize,
-    floor: Floor<ChaseLev>,
+    floor: Floor,
 }
 
 /// What anyone may do.
@@ -152,7 +152,7 @@ impl Stack<ChaseLev> for TaskStack {
 
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot) -> bool {
-        self.floor.is_open(slot)
+        self.floor.is_above(slot)
     }
 
     #[inline(always)]

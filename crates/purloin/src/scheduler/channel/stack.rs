@@ -15,7 +15,7 @@ pub struct TaskStack {
     base: Base<Channel>,
     /// Up while there may be something in the mailbox, and while a request is in
     /// hand that could not be answered. Else above what was sent and what is live.
-    floor: Floor<Channel>,
+    floor: Floor,
     pub(super) post: Post,
 }
 
@@ -100,7 +100,7 @@ impl Stack<Channel> for TaskStack {
 
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot) -> bool {
-        self.floor.is_open(slot)
+        self.floor.is_above(slot)
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::io;
 use crossbeam_utils::CachePadded;
 
 use super::Direct;
-use super::memory::Slots;
+use super::memory::{Slots, is_at_boundary};
 use super::slot::Slot;
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -25,7 +25,7 @@ pub struct Base<S: Direct> {
 impl<S: Direct> Base<S> {
     /// A stack of `capacity` slots, all free.
     pub(crate) fn new(capacity: usize) -> io::Result<Base<S>> {
-        let slots = Slots::reserve(capacity.saturating_add(1))?;
+        let slots = Slots::reserve(capacity)?;
         Ok(Base {
             top: CachePadded::new(AtomicPtr::new(slots.base())),
             bot: CachePadded::new(AtomicPtr::new(slots.base())),
@@ -41,8 +41,9 @@ impl<S: Direct> Base<S> {
 
     /// One past the last slot that may be used. There is one more, so that
     /// `bot` always points at a slot that may be read.
+    #[inline(always)]
     pub(crate) fn end(&self) -> *mut Slot<S> {
-        self.slots.end().wrapping_sub(1)
+        self.slots.end()
     }
 
     /// The first slot above every live one.
@@ -50,6 +51,22 @@ impl<S: Direct> Base<S> {
     pub(crate) fn top(&self) -> *mut Slot<S> {
         // Relaxed: written by the owner's thread only. To others, a hint.
         self.top.load(Ordering::Relaxed)
+    }
+
+    /// Owner: whether `slot` is the top, so that a task may be pushed there. It is not
+    /// where the token that names it is stale: live slots lie above its own top then,
+    /// or it names a slot above the top.
+    #[inline(always)]
+    pub(crate) fn is_top(&self, slot: *mut Slot<S>) -> bool {
+        slot == self.top()
+    }
+
+    /// Whether `slot`, which is at or below the top, is not the end. False for some
+    /// others, too: ask [`Self::is_full`] then. Pushes go from slot to slot, so none
+    /// jumps over the end.
+    #[inline(always)]
+    pub(crate) fn has_room_at(&self, slot: *mut Slot<S>) -> bool {
+        !is_at_boundary(slot)
     }
 
     /// The same for a thief, with the contents of what lies below.

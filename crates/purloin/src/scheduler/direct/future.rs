@@ -221,13 +221,13 @@ where
         Future::promised(unsafe { Promise::new(sender.cast(), Self::FUNCTIONS) })
     }
 
-    /// Whether the ticket is at the top of its owner's stack, and a token with
-    /// this top is older.
+    /// Whether the ticket is at the top of its owner's stack, and belongs to the
+    /// innermost frame, and a token with this top is older.
     fn is_at_top(&self, owner: &Member<S>, top: *const Slot<S>) -> bool {
         // A ticket that nobody has used is where it was, unless a thief is about
         // to use it, which the pop will tell.
         self.channel.is_unclaimed()
-            && top <= self.slot.cast_const()
+            && owner.tasks.oldest_poppable(top) <= self.slot.cast_const()
             && self.slot.wrapping_add(1) == owner.tasks.stack.base().top()
     }
 

@@ -4,13 +4,34 @@
 //! grows as a thread's stack does: its address range is reserved at the start,
 //! and the operating system supplies zeroed pages where slots are first used.
 
+use std::io;
+
 use super::Direct;
 use super::slot::Slot;
+
+/// The end of the slots lies at a multiple of this many bytes. A push to any other slot
+/// need not compare with the end, which would be a load; a push to one of these takes
+/// its slow path. Large, so that one slot in a thousand is one of these.
+const BOUNDARY: usize = match cfg!(any(loom, miri)) {
+    false => 64 << 10,
+    true => 4 * SLOT,
+};
+
+const SLOT: usize = 64;
+
+/// Whether the slots may end at this one.
+#[inline(always)]
+pub(super) fn is_at_boundary<S: Direct>(slot: *mut Slot<S>) -> bool {
+    const { assert!(size_of::<Slot<S>>() == SLOT) };
+    slot.addr().is_multiple_of(BOUNDARY)
+}
 
 /// A fixed array of slots, all empty at first.
 pub(crate) struct Slots<S: Direct> {
     base: *mut Slot<S>,
+    /// How many there are in memory, those beyond the end included.
     len: usize,
+    end: *mut Slot<S>,
 }
 
 // SAFETY: `Slots` owns its memory as a boxed slice would; slots are shared
@@ -24,8 +45,22 @@ impl<S: Direct> Slots<S> {
         self.base
     }
 
+    /// One past the last slot that may be used; there is at least one more.
+    #[inline(always)]
     pub(crate) fn end(&self) -> *mut Slot<S> {
-        self.base.wrapping_add(self.len)
+        self.end
+    }
+
+    /// Reserves `capacity` slots, or up to a [`BOUNDARY`] more, and one beyond the end.
+    pub(crate) fn reserve(capacity: usize) -> io::Result<Slots<S>> {
+        let len = capacity
+            .checked_add(BOUNDARY / SLOT + 1)
+            .filter(|&len| len <= isize::MAX as usize / SLOT)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        let base = Self::allocate(len)?;
+        let last = base.wrapping_add(len - 1);
+        let end = last.map_addr(|last| last - last % BOUNDARY);
+        Ok(Slots { base, len, end })
     }
 }
 
@@ -36,11 +71,8 @@ mod system {
     use super::{Direct, Slot, Slots};
 
     impl<S: Direct> Slots<S> {
-        /// Reserves `len` slots.
-        pub(crate) fn reserve(len: usize) -> io::Result<Slots<S>> {
-            let bytes = len
-                .checked_mul(size_of::<Slot<S>>())
-                .ok_or(io::ErrorKind::OutOfMemory)?;
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
+            let bytes = len * size_of::<Slot<S>>();
             // SAFETY: a fresh anonymous mapping touches no memory of ours.
             let base = unsafe {
                 libc::mmap(
@@ -56,8 +88,7 @@ mod system {
                 return Err(io::Error::last_os_error());
             }
             // Pages are zero, and a header of zeros is a free slot's.
-            let base = base.cast();
-            Ok(Slots { base, len })
+            Ok(base.cast())
         }
     }
 
@@ -77,15 +108,13 @@ mod boxed {
     use super::{Direct, Slot, Slots};
 
     impl<S: Direct> Slots<S> {
-        /// Reserves `len` slots.
-        pub(crate) fn reserve(len: usize) -> io::Result<Slots<S>> {
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             let mut slots = Vec::new();
             slots
                 .try_reserve_exact(len)
                 .map_err(|_| io::ErrorKind::OutOfMemory)?;
             slots.resize_with(len, Slot::<S>::empty);
-            let base = Box::into_raw(slots.into_boxed_slice()).cast();
-            Ok(Slots { base, len })
+            Ok(Box::into_raw(slots.into_boxed_slice()).cast())
         }
     }
 

@@ -9,12 +9,37 @@
 //!
 //! # The top, in several places
 //!
-//! The top is in the tokens, by value, and in memory. A token is made from
-//! memory at the start of each task, and the memory is written at each push
-//! and pop, so it is exact wherever a task starts: tasks taken while blocked,
-//! and token-free calls, begin above every live slot. Only a spawn leaves a
-//! live slot above a token that exists already. Every stack therefore keeps
-//! [`Stack::is_open`] false for slots below a live spawn, see [`finish`].
+//! The top is in the tokens, by value, and in memory. The owner writes the memory at each
+//! push and pop, so it is exact at any time. A token is made from memory at the start of
+//! each task; its top is exact for as long as it is the newest token of its worker.
+//!
+//! A token is **stale** if live slots lie above its top. That happens in two ways:
+//!
+//! - A spawn or a future leaves a live slot behind when the code around it goes on.
+//! - The program makes a second token, by a token-free call or [`Pool::run`] on a worker,
+//!   and uses the first one inside. Lifetimes forbid that, unless a wrapper makes the
+//!   first token `Send` at the price of a check of the thread.
+//!
+//! So a join compares the top in its token with the top in memory
+//! ([`Base::is_top`](base::Base::is_top)). A stale token takes the slow path, which
+//! pushes at the top in memory. A token whose top lies *above* the top in memory does the
+//! same; a stale token that pops a future can leave one behind.
+//!
+//! Only a ticket of the innermost frame is popped ([`Tasks::oldest_poppable`]). A stale
+//! token may know a ticket at the top that belongs to a frame further out. If it popped
+//! that ticket, the innermost frame would start below its own base, and its end would not
+//! wait for what it spawns there.
+//!
+//! [`Pool::run`]: crate::Pool::run
+//!
+//! The pop of a join must meet what its first closure has left above it. Every stack
+//! therefore keeps [`Stack::is_open`] false for slots below a live spawn, see [`finish`].
+//!
+//! # The end of the stack
+//!
+//! The end lies at an address that is a multiple of 64 KiB. A push to such an address
+//! takes the slow path, which compares it with the end; other pushes need no load for
+//! that. A full stack is a panic that names the way out.
 //!
 //! # Waiting for a stolen task
 //!
@@ -136,8 +161,8 @@ pub trait Stack<S: Direct>: Send + Sync {
         self.unstolen() == 0
     }
 
-    /// Whether `slot` may be pushed by the fast path: it is there, no live
-    /// spawn lies above it, and nobody has asked for what will be pushed.
+    /// Whether `slot` may be pushed by the fast path, if it is the top: no live spawn
+    /// lies above it, and no thief has asked for the task.
     fn is_open(&self, slot: *mut Slot<S>) -> bool;
 
     /// Makes the task that was written to `slot` part of the stack.

@@ -177,6 +177,13 @@ impl<S: Direct> Tasks<S> {
         }
     }
 
+    /// The oldest ticket that a token with this top may pop. One below the base of the
+    /// innermost frame belongs to a frame around it, which a stale token may know;
+    /// without it the innermost frame would take what is pushed next for another's.
+    pub(super) fn oldest_poppable(&self, top: *const Slot<S>) -> *const Slot<S> {
+        top.max(self.frame.get().base)
+    }
+
     /// Marks the slot at the top, which is free, until something is pushed there.
     pub(crate) fn mark_top(&self) {
         // SAFETY: there is one more slot than are ever used, and nobody else

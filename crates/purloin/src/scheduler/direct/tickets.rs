@@ -84,10 +84,11 @@ impl<S: Direct> Member<S> {
     /// Takes tickets for nothing off the top, down to the top of a token.
     pub(super) fn drop_claimed(&self, top: *mut Slot<S>) {
         let (tasks, base) = (&self.tasks, self.tasks.stack.base());
+        let oldest = tasks.oldest_poppable(top);
         while let Some(slot) = tasks.tickets.with(|tickets| {
             let last = tickets.last()?;
             let is_top = last.slot.wrapping_add(1) == base.top();
-            (is_top && last.is_claimed && last.slot >= top).then_some(last.slot)
+            (is_top && last.is_claimed && last.slot.cast_const() >= oldest).then_some(last.slot)
         }) {
             if self.pop_ticket(slot) {
                 // SAFETY: the ticket is ours; it finds that it is for nothing.

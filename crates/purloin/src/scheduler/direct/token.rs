@@ -17,16 +17,16 @@ use crate::worker::{Scope, Spawner, Worker};
 ///
 /// # What a join costs
 ///
-/// Beyond the two calls: two loads and compares at the push (the barrier, the
-/// end of the stack), the stores of the closure's captures, of the code
-/// pointer and of the top; at the pop a store of the top, a load and compare
-/// of the barrier. No atomic read-modify-write, no fence. Everything it touches
-/// is in two cache lines of the worker and the slot's own, all of them in the
-/// first-level cache.
+/// Beyond the two calls: two loads and compares at the push (the top in memory,
+/// the barrier), a test of the slot's address (the end of the stack), the stores of
+/// the closure's captures, of the code pointer and of the top; at the pop a store of
+/// the top, a load and compare of the barrier. No atomic read-modify-write, no fence.
+/// Everything it touches is in two cache lines of the worker and the slot's own, all
+/// of them in the first-level cache.
 pub struct Token<'t, S: Direct = ReturnBarrier> {
     member: &'t Member<S>,
-    /// At or above every live slot when the token was made. Live slots may
-    /// come to lie above it (a spawn); they are then below the barrier.
+    /// The top of the stack when the token was made. The token may be stale: see
+    /// [the page](super).
     top: *mut Slot<S>,
 }
 
@@ -44,6 +44,35 @@ impl<'t, S: Direct> Token<'t, S> {
 impl<'t, S: Direct> Token<'t, S> {
     pub(super) fn member(&self) -> &'t Member<S> {
         self.member
+    }
+
+    /// The join. A token that was just made by [`Self::at_top`] is not `OLD`: its top
+    /// needs no check.
+    #[inline(always)]
+    pub(crate) fn join_at_top<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'u> FnOnce(Token<'u, S>) -> RA,
+        B: for<'u> FnOnce(Token<'u, S>) -> RB,
+    {
+        let (member, slot) = (self.member, self.top);
+        let stack = &member.tasks.stack;
+        let is_open = (!OLD || stack.base().is_top(slot))
+            && stack.base().has_room_at(slot)
+            && stack.is_open(slot);
+        if const { in_registers::<A>() && in_registers::<B>() } {
+            if is_open {
+                join_at::<false, _, _, _, _, _>(member, slot, a, b)
+            } else {
+                join_protected(member, a, b)
+            }
+        } else {
+            let slot = if is_open {
+                slot
+            } else {
+                protected_slot(member)
+            };
+            join_at::<true, _, _, _, _, _>(member, slot, a, b)
+        }
     }
 }
 
@@ -108,8 +137,8 @@ where
     (ra, rb)
 }
 
-/// A join where a thief has asked for tasks, or spawned tasks lie above the
-/// token's own top, or the stack is full.
+/// A join where a thief has asked for tasks, or the token is stale, or the slot lies
+/// where the stack may end.
 #[cold]
 #[inline(never)]
 fn join_protected<S: Direct, A, B, RA, RB>(member: &Member<S>, a: A, b: B) -> (RA, RB)
@@ -120,8 +149,8 @@ where
     join_at::<true, _, _, _, _, _>(member, protected_slot(member), a, b)
 }
 
-/// Where to push if the token's own top will not do: a thief has asked for
-/// tasks, or spawned tasks lie above it, or the stack is full.
+/// Where to push if the token's own top will not do, for one of the reasons of
+/// [`join_protected`].
 #[cold]
 #[inline(never)]
 fn protected_slot<S: Direct>(member: &Member<S>) -> *mut Slot<S> {
@@ -204,22 +233,7 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
         RA: Send,
         RB: Send,
     {
-        let (member, slot) = (self.member, self.top);
-        let is_open = member.tasks.stack.is_open(slot);
-        if const { in_registers::<A>() && in_registers::<B>() } {
-            if is_open {
-                join_at::<false, _, _, _, _, _>(member, slot, a, b)
-            } else {
-                join_protected(member, a, b)
-            }
-        } else {
-            let slot = if is_open {
-                slot
-            } else {
-                protected_slot(member)
-            };
-            join_at::<true, _, _, _, _, _>(member, slot, a, b)
-        }
+        self.join_at_top::<true, _, _, _, _>(a, b)
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R

@@ -51,7 +51,7 @@ pub enum Hold {
 /// A worker's stack of public tasks.
 pub struct TaskStack<F: Fields> {
     base: Base<DirectStack<F>>,
-    floor: Floor<DirectStack<F>>,
+    floor: Floor,
 }
 
 impl<F: Fields> TaskStack<F> {
@@ -73,7 +73,7 @@ impl<F: Fields> Stack<DirectStack<F>> for TaskStack<F> {
 
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot<F>) -> bool {
-        self.floor.is_open(slot)
+        self.floor.is_above(slot)
     }
 
     #[inline(always)]

@@ -37,7 +37,8 @@ const LONGEST_YIELD: Duration = Duration::from_micros(20);
 pub struct TaskStack {
     base: Base<ReturnBarrier>,
     /// Read by the owner at each push and pop, written when a thief asks.
-    guard: CachePadded<Guard>,
+    /// Slots at or above this address are private. `REQUESTED` is above all.
+    barrier: CachePadded<AtomicUsize>,
     /// Slots below are public or stolen; so are some above, by force, while a
     /// request stands. Touched by the owner only, on its slow paths.
     published: CachePadded<Cell<*mut Slot>>,
@@ -45,13 +46,6 @@ pub struct TaskStack {
     forced_steals: bool,
     /// Whether tasks are public before a thief asks for one more.
     barrier_stays: bool,
-}
-
-struct Guard {
-    /// Slots at or above this address are private. `REQUESTED` is above all.
-    barrier: AtomicUsize,
-    /// One past the last slot.
-    end: *const Slot,
 }
 
 // SAFETY: `published` is used by the owning worker's thread alone (every
@@ -69,10 +63,7 @@ impl TaskStack {
     ) -> io::Result<TaskStack> {
         let base = Base::new(capacity)?;
         Ok(TaskStack {
-            guard: CachePadded::new(Guard {
-                barrier: AtomicUsize::new(base.first().addr()),
-                end: base.end(),
-            }),
+            barrier: CachePadded::new(AtomicUsize::new(base.first().addr())),
             published: CachePadded::new(Cell::new(base.first())),
             base,
             forced_steals,
@@ -84,7 +75,7 @@ impl TaskStack {
     #[inline(always)]
     fn is_private(&self, slot: *mut Slot) -> bool {
         // Relaxed: a request that is not seen now is seen at a later push or pop.
-        slot.addr() >= self.guard.barrier.load(Ordering::Relaxed)
+        slot.addr() >= self.barrier.load(Ordering::Relaxed)
     }
 }
 
@@ -94,10 +85,10 @@ impl Stack<ReturnBarrier> for TaskStack {
         &self.base
     }
 
-    /// Two loads from one line that only a request invalidates, two compares.
+    /// One load, from a line that only a request invalidates, and one compare.
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot) -> bool {
-        self.is_private(slot) && slot.cast_const() < self.guard.end
+        self.is_private(slot)
     }
 
     #[inline(always)]
@@ -184,7 +175,7 @@ impl Stack<ReturnBarrier> for TaskStack {
     }
 
     fn is_asked(&self) -> bool {
-        self.guard.barrier.load(Ordering::Relaxed) & REQUESTED != 0
+        self.barrier.load(Ordering::Relaxed) & REQUESTED != 0
     }
 }
 
@@ -203,7 +194,7 @@ impl Reachable<ReturnBarrier> for TaskStack {
     fn close(&self) -> usize {
         let live = self.base.live().addr();
         loop {
-            let barrier = self.guard.barrier.load(Ordering::Relaxed);
+            let barrier = self.barrier.load(Ordering::Relaxed);
             if barrier & REQUESTED != 0 {
                 return self.answer();
             }
@@ -213,7 +204,6 @@ impl Reachable<ReturnBarrier> for TaskStack {
             let relaxed = Ordering::Relaxed;
             if barrier >= live
                 || self
-                    .guard
                     .barrier
                     .compare_exchange(barrier, live, relaxed, relaxed)
                     .is_ok()
@@ -240,12 +230,11 @@ impl Reachable<ReturnBarrier> for TaskStack {
     }
 
     fn request(&self) -> bool {
-        let barrier = self.guard.barrier.load(Ordering::Relaxed);
+        let barrier = self.barrier.load(Ordering::Relaxed);
         // AcqRel: a forcing thief starts from here and must see the states
         // that the owner's last lowering released.
         barrier & REQUESTED == 0
             && self
-                .guard
                 .barrier
                 .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
@@ -274,17 +263,14 @@ impl TaskStack {
         let published = self.published.get().min(slot);
         self.published.set(published);
         let open = published.max(self.base.live()).addr();
-        let barrier = self.guard.barrier.load(Ordering::Relaxed);
+        let barrier = self.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 && barrier > open {
             // If a thief asks at this moment, its request stands instead.
             // Relaxed: this thread's own pops are ordered by program order,
             // and a forcing thief starts from a request that it has read.
-            let _ = self.guard.barrier.compare_exchange(
-                barrier,
-                open,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+            let _ =
+                self.barrier
+                    .compare_exchange(barrier, open, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -314,7 +300,7 @@ impl TaskStack {
         loop {
             // Acquire: if a thief has forced its way in, its steal happened
             // before what we now decide.
-            let barrier = self.guard.barrier.load(Ordering::Acquire);
+            let barrier = self.barrier.load(Ordering::Acquire);
             if barrier & REQUESTED == 0 {
                 return count;
             }
@@ -340,7 +326,7 @@ impl TaskStack {
             // we read it is noticed. Release: pairs with the acquiring
             // exchange of the next request, so that a forcing thief sees
             // our states.
-            let lowered = self.guard.barrier.compare_exchange(
+            let lowered = self.barrier.compare_exchange(
                 barrier,
                 slot.max(self.base.live()).addr(),
                 Ordering::Release,
@@ -363,13 +349,13 @@ impl TaskStack {
     /// from outside. Only where [`asymmetric::available`] is true, and only
     /// after a request has stood unanswered.
     pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
-        let barrier = self.guard.barrier.load(Ordering::Relaxed);
+        let barrier = self.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 || barrier & FORCED != 0 {
             return Claim::Lost;
         }
         // From here until we store REQUESTED again, the barrier is ours: the
         // owner cannot lower it, and no other thief can force.
-        let installed = self.guard.barrier.compare_exchange(
+        let installed = self.barrier.compare_exchange(
             barrier,
             barrier | FORCED,
             Ordering::AcqRel,
@@ -387,7 +373,7 @@ impl TaskStack {
         let forced = usize::from(matches!(claim, Claim::Forced(_)));
         // Release: an owner that lowers the barrier from this value has seen
         // the stolen slot.
-        self.guard.barrier.store(
+        self.barrier.store(
             REQUESTED | (barrier + forced) & (FORCED - 1),
             Ordering::Release,
         );
