@@ -5,8 +5,8 @@ mod common;
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -229,6 +229,39 @@ fn loops_of_more_iterations_than_there_are_numbers() {
             });
         }));
         assert!(result.is_err());
+    }
+}
+
+/// A part of a loop that would take years ends when another part panics.
+#[test]
+fn a_panic_ends_the_parts_that_were_given_away() {
+    fn check(pool: Pool<impl Scheduler>) {
+        let first = OnceLock::new();
+        let is_split = AtomicBool::new(false);
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                w.for_each(0..1_u64 << 50, |_| {
+                    if *first.get_or_init(|| thread::current().id()) != thread::current().id() {
+                        is_split.store(true, Relaxed);
+                    } else if is_split.load(Relaxed) {
+                        panic_any(1);
+                    }
+                });
+            });
+        }));
+        assert!(result.is_err());
+    }
+    for workers in [2, 5] {
+        let pool = || Pool::builder().workers(workers);
+        check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
+        check(
+            pool()
+                .scheduler(DirectStack::<OneField>::new())
+                .build()
+                .unwrap(),
+        );
+        check(pool().scheduler(ChaseLev::default()).build().unwrap());
+        check(pool().scheduler(Channel::default()).build().unwrap());
     }
 }
 

@@ -24,6 +24,12 @@
 //! left. So results are combined in the order of the iterations, and a
 //! combination need only be associative; where the brackets are is chance.
 //!
+//! # Panics
+//!
+//! A part of a loop whose iteration panics says so to the others, and each of them
+//! ends at its next look. What they have summed up by then is dropped, because the
+//! panic reaches the join that has split them off.
+//!
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive
 //! splitting, in which a victim splits for those that have asked it).
 
@@ -36,6 +42,8 @@ pub use chunks::{Chunks, ChunksMut, chunks, chunks_mut};
 pub use iterations::{IntoIterations, Iterations};
 pub use splitting::Splitting;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use self::pace::Pace;
 use crate::worker::Worker;
 
@@ -43,9 +51,44 @@ use crate::worker::Worker;
 struct Loop<M, C> {
     map: M,
     combine: C,
+    /// Whether an iteration or a combination has panicked.
+    has_panicked: AtomicBool,
+}
+
+/// Says that a part of a loop has panicked, unless it is [ended](Self::end).
+struct Part<'l>(&'l AtomicBool);
+
+impl Part<'_> {
+    fn end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        // Relaxed: whoever misses it sees it at its next look.
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl<M, C> Loop<M, C> {
+    fn new(map: M, combine: C) -> Self {
+        Loop {
+            map,
+            combine,
+            has_panicked: AtomicBool::new(false),
+        }
+    }
+
+    fn begin(&self) -> Part<'_> {
+        Part(&self.has_panicked)
+    }
+
+    /// Whether the loop's result will be dropped.
+    fn is_over(&self) -> bool {
+        self.has_panicked.load(Ordering::Relaxed)
+    }
+
     fn combine<T>(&self, left: Option<T>, right: Option<T>) -> Option<T>
     where
         C: Fn(T, T) -> T,
@@ -72,7 +115,7 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    run::<W, I, M, C, T>(w, iterations, &Loop { map, combine }, Pace::new())
+    run::<W, I, M, C, T>(w, iterations, &Loop::new(map, combine), Pace::new())
 }
 
 fn run<W, I, M, C, T>(
@@ -88,12 +131,13 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
+    let part = job.begin();
     let mut sum = None;
     pace.begin();
     loop {
         let len = rest.remaining();
-        if len == 0 {
-            return sum;
+        if len == 0 || job.is_over() {
+            break;
         }
         let given = if len > 1 { w.share_of(len) } else { 0 };
         if given > 0 {
@@ -102,7 +146,10 @@ where
                 move |w| run::<W, I, M, C, T>(w, mine, job, pace),
                 move |w| run::<W, I, M, C, T>(w, theirs, job, pace),
             );
-            return job.combine(job.combine(sum, left), right);
+            if !job.is_over() {
+                sum = job.combine(job.combine(sum, left), right);
+            }
+            break;
         }
         let count = pace.block(len);
         let (block, after) = rest.split_at(count);
@@ -111,6 +158,8 @@ where
         sum = job.combine(sum, results.reduce(&job.combine));
         pace.done(count);
     }
+    part.end();
+    sum
 }
 
 /// Maps and combines as [`Worker::map_reduce_with`] does, with the iterations
@@ -139,7 +188,7 @@ where
 {
     let iterations = iterations.into_iterations();
     let piece = iterations.remaining().div_ceil(pieces.max(1)).max(1);
-    w.lend(|w| halve::<W, _, _, _, _>(w, iterations, piece, &Loop { map, combine }))
+    w.lend(|w| halve::<W, _, _, _, _>(w, iterations, piece, &Loop::new(map, combine)))
 }
 
 fn halve<W, I, M, C, T>(mut w: W::Token<'_>, rest: I, piece: usize, job: &Loop<M, C>) -> Option<T>
@@ -150,15 +199,22 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    let len = rest.remaining();
-    if len <= piece {
-        let results = rest.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
-        return results.reduce(&job.combine);
+    if job.is_over() {
+        return None;
     }
-    let (front, back) = rest.split_at(len / 2);
-    let (front, back) = w.join(
-        move |w| halve::<W, _, _, _, _>(w, front, piece, job),
-        move |w| halve::<W, _, _, _, _>(w, back, piece, job),
-    );
-    job.combine(front, back)
+    let part = job.begin();
+    let len = rest.remaining();
+    let sum = if len <= piece {
+        let results = rest.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
+        results.reduce(&job.combine)
+    } else {
+        let (front, back) = rest.split_at(len / 2);
+        let (front, back) = w.join(
+            move |w| halve::<W, _, _, _, _>(w, front, piece, job),
+            move |w| halve::<W, _, _, _, _>(w, back, piece, job),
+        );
+        job.combine(front, back)
+    };
+    part.end();
+    sum
 }
