@@ -74,10 +74,12 @@ use crate::loops::{self, IntoIterations};
 ///
 /// # Panics
 ///
-/// If closures panic, everything that was started is waited for, and then the
-/// panic goes on in the caller: of two, that of the first closure of a join, or
-/// that of the body of a finish. The second closure of a join is dropped if it was
-/// not started by then; spawned tasks and futures are all run.
+/// If a closure panics, everything else runs to its end, and then the panic goes on in
+/// the caller. That includes the second closure of a join whose first has panicked, as
+/// in rayon. Of two panics the caller sees that of the first closure of a join, or that
+/// of the body of a finish. Three things end early: a loop begins few iterations after
+/// one has panicked, [`Serial`](crate::Serial) stops where a serial program does, and
+/// where joins nest too deeply for the task stack, no second closure begins.
 pub trait Worker: Sized {
     /// The token that closures receive.
     ///

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Barrier, Mutex};
 use std::thread;
@@ -456,4 +456,34 @@ fn a_pool_in_a_pool_in_a_static_is_shared() {
     let one: *const Pool = purloin::global().unwrap();
     let two: *const Pool = purloin::global().unwrap();
     assert_eq!(one, two);
+}
+
+#[test]
+fn the_second_closure_of_a_join_runs_although_the_first_panics() {
+    for workers in [1, 2, 5] {
+        let pool = pool(workers);
+        for pause in [0, 100] {
+            let ran = AtomicUsize::new(0);
+            let large = [1_usize; 20];
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    w.join(
+                        |mut w| {
+                            // It leaves a future behind.
+                            drop(w.future(|_| ()));
+                            busy(Duration::from_micros(pause));
+                            panic_any(1_u8);
+                        },
+                        |mut w| {
+                            let (a, b) = w.join(|_| large[3], |_| 1);
+                            ran.fetch_add(a + b, Relaxed);
+                            vec![a]
+                        },
+                    )
+                })
+            }));
+            assert_eq!(result.unwrap_err().downcast_ref(), Some(&1_u8));
+            assert_eq!(ran.into_inner(), 2);
+        }
+    }
 }

@@ -12,10 +12,11 @@ use super::{Direct, Member, Stack};
 /// A panic on its way from a thief to the parent.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// Drops a panic that nobody is to hear of. Doing that may itself panic, and
-/// dropping that again, so it is forgotten: nothing unwinds from here.
-pub(crate) fn discard(panic: Panic) {
-    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(panic))));
+/// Drops what the caller will not hear of: a panic, or a result. Its destructor may
+/// panic, and the destructor of that panic again, so a panic of the destructor is
+/// forgotten: nothing unwinds from here.
+pub(crate) fn discard<T>(unheard: T) {
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(unheard))));
 }
 
 /// Whether a value of type `T` fits a slot's payload.
@@ -183,22 +184,32 @@ where
     catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(member))))
 }
 
-/// Gives up the second closure of a join whose first has panicked: drops it
-/// unrun, or waits for it and drops its result.
-pub(super) fn abandon<S: Direct, B, R>(member: &Member<S>, slot: *mut Slot<S>)
+/// Ends the second closure of a join whose first has panicked: runs it, or waits for
+/// its thief, and drops its result. Unless `begin`, drops it where no thief has it.
+/// Never unwinds.
+pub(super) fn end_second<S: Direct, B, R>(member: &Member<S>, slot: *mut Slot<S>, begin: bool)
 where
     B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
     // SAFETY: the join whose first closure panics has pushed the slot, and
-    // not popped it.
-    unsafe {
+    // not popped it. If the task is ours again, it runs once, in the copy.
+    let result = unsafe {
         if member.tasks.stack.pop(slot) || member.take_back(slot) {
-            drop(Job::<S, B, R>::closure(&*slot));
+            // A copy, as the task itself may push to `slot`. And by the code pointer: the
+            // closure need not be compiled once more for this.
+            let own = Slot::<S>::empty();
+            own.copy_contents(&*slot);
+            if !begin {
+                return discard(Job::<S, B, R>::closure(&own));
+            }
+            own.run(member);
+            Job::<S, B, R>::result(&own)
         } else {
             let result = Job::<S, B, R>::result(&*slot);
             member.tasks.stack.release(slot);
-            // After that, as this may panic in turn.
-            drop(result);
+            result
         }
-    }
+    };
+    // The caller sees the first panic; dropping the result may be a third.
+    discard(result);
 }

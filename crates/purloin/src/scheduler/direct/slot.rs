@@ -26,7 +26,6 @@ pub(crate) struct Contents<S: Direct> {
 /// of which zeros are a free slot.
 pub trait Header: Send + Sync {
     /// That of a free slot.
-    #[cfg(any(loom, miri, not(unix)))]
     fn empty() -> Self;
 
     /// Where a thief says that it has stolen the task, and when it is done.
@@ -42,6 +41,19 @@ pub struct Slot<S: Direct> {
 }
 
 impl<S: Direct> Slot<S> {
+    /// Copies the task in another slot to this one, bit by bit.
+    ///
+    /// # Safety
+    ///
+    /// Both are the caller's, and of the two copies only one is used.
+    pub(super) unsafe fn copy_contents(&self, from: &Slot<S>) {
+        from.contents.with(|from| {
+            self.contents
+                // SAFETY: two slots do not overlap, and nobody else touches either.
+                .with_mut(|to| unsafe { to.copy_from_nonoverlapping(from, 1) });
+        });
+    }
+
     /// Marks a free slot, until something is written to it.
     ///
     /// # Safety
@@ -64,7 +76,7 @@ impl<S: Direct> Slot<S> {
             .with(|contents| unsafe { (&raw const (*contents).run).cast::<usize>().read() == 0 })
     }
 
-    #[cfg(any(loom, miri, not(unix)))]
+    /// A free slot.
     pub(crate) fn empty() -> Slot<S> {
         Slot {
             header: S::Header::empty(),

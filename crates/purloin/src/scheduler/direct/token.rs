@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::finish::Finish;
-use super::job::{Job, Panic, abandon};
+use super::job::{Job, Panic, end_second};
 use super::slot::Slot;
 use super::{Direct, Member, Stack, finish, future};
 use crate::future::{Future, Place};
@@ -184,8 +184,8 @@ where
     }
 }
 
-/// Ends a join whose first closure panicked: the second is dropped unrun or
-/// waited for, and its result dropped, before the panic goes on.
+/// Ends a join whose first closure panicked: the second runs to its end before the
+/// panic goes on.
 ///
 /// It never returns, but the compiler must not know. If a path through the join
 /// did not lead to the end of the caller's function, as a landing pad does not
@@ -203,7 +203,7 @@ fn first_panicked<S: Direct, B, RA, RB>(
 where
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    abandon::<S, B, RB>(member, slot);
+    end_second::<S, B, RB>(member, slot, !is_full_stack(&panic));
     if black_box(true) {
         resume_unwind(panic);
     }
@@ -211,10 +211,20 @@ where
     MaybeUninit::uninit()
 }
 
+/// How the message begins of a panic for want of slots.
+const FULL_STACK: &str = "the task stack";
+
+/// Whether it is such a panic. A recursion without end must not begin again in the
+/// second closure of each join that the panic passes.
+fn is_full_stack(panic: &Panic) -> bool {
+    let message = panic.downcast_ref::<String>();
+    message.is_some_and(|message| message.starts_with(FULL_STACK))
+}
+
 #[cold]
 fn full<S: Direct>(member: &Member<S>) -> ! {
     panic!(
-        "the task stack of worker {} is full: {} joins are nested; \
+        "{FULL_STACK} of worker {} is full: {} joins are nested; \
          raise it with Pool::builder().stack_size(bytes)",
         member.index,
         member.tasks.stack.base().capacity(),
@@ -303,5 +313,31 @@ impl<S: Direct> Spawner for S {
         RB: Send,
     {
         finish.join(a, b)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::Pool;
+    use crate::sync::Ordering;
+
+    #[test]
+    fn a_join_at_the_end_of_the_stack_panics_and_names_the_way_out() {
+        let pool = Pool::builder().workers(1).build().unwrap();
+        let (panic, seconds) = pool.run(|w| {
+            let mut seconds = Vec::new();
+            let base = w.member().tasks.stack.base();
+            let top = base.top();
+            base.set_top(base.end().wrapping_sub(1), Ordering::Relaxed);
+            let mut last = Token::at_top(w.member());
+            let join = || last.join(|mut full| full.join(|_| (), |_| ()), |_| seconds.push(1));
+            let panic = catch_unwind(AssertUnwindSafe(join)).unwrap_err();
+            base.set_top(top, Ordering::Relaxed);
+            (panic, seconds)
+        });
+        let message = panic.downcast::<String>().unwrap();
+        assert!(message.contains("stack_size"), "{message}");
+        assert!(seconds.is_empty(), "no second closure begins");
     }
 }

@@ -19,7 +19,6 @@ pub struct Both {
 }
 
 impl Header for Both {
-    #[cfg(any(loom, miri, not(unix)))]
     fn empty() -> Both {
         Both {
             taken: StateWord::empty(),
