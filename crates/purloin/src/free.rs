@@ -97,18 +97,15 @@ where
 /// Makes a task of `f` and returns its result to come: for code that has no
 /// token. See [`Worker::future`].
 ///
-/// On a thread that is no worker of a pool with the default scheduler there is
-/// no scope that could wait for it; there it is run, in the
-/// [global pool](crate::global), before this returns.
+/// On a worker of a pool with the default scheduler the task ends before its scope does,
+/// as with a token. On any other thread an idle worker of the [global
+/// pool](crate::global) runs it; there is no scope, so nothing waits for it but
+/// [`Future::get`].
 ///
 /// ```
-/// let pool = purloin::global()?;
-/// let sum = pool.run(|_| {
-///     let six = purloin::future(|| 6);
-///     six.get() + 7
-/// });
-/// assert_eq!(sum, 13);
-/// # Ok::<(), purloin::Error>(())
+/// let six = purloin::future(|| 6); // run by a worker, while this thread goes on
+/// let seven = 7;
+/// assert_eq!(six.get() * seven, 42);
 /// ```
 ///
 /// # Panics
@@ -122,7 +119,7 @@ where
 {
     match current() {
         Some(member) => Token::at_top(member).future(move |_| f()),
-        None => global_or_default().run(move |_| Future::run(f)),
+        None => global_or_default().future(move |_| f()),
     }
 }
 

@@ -64,10 +64,12 @@ impl<T> Future<T> {
 
     /// Waits for the result: for code that has no token.
     ///
-    /// With one, [`Worker::get`](crate::Worker::get) is faster. If nobody has
-    /// begun the task, it is run here. If another worker runs it, this one
-    /// helps that meanwhile, as in a [`join`](crate::Worker::join). On a thread
-    /// that is no worker of the task's pool, it sleeps.
+    /// With one, [`Worker::get`](crate::Worker::get) is faster. If no worker has begun the
+    /// task, it is run here. If another worker runs it, this one helps that meanwhile, as
+    /// in a [`join`](crate::Worker::join). On a thread that is no worker of the task's pool,
+    /// it calls an idle worker for the task and sleeps until the task is done. There must
+    /// be one: if all workers wait for this thread, a [spare
+    /// worker](crate::Builder::spare_workers) takes its place.
     ///
     /// # Panics
     ///

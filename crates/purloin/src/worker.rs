@@ -170,6 +170,9 @@ pub trait Worker: Sized {
     /// [`Pool::run`](crate::Pool::run). To borrow from outside, use
     /// [`Scope::future`].
     ///
+    /// Do not hold a lock that `f` takes. Where thousands of tasks wait to be run, and
+    /// under the serial elision always, this call itself runs `f`.
+    ///
     /// ```
     /// use purloin::{Pool, Worker};
     ///
@@ -409,8 +412,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::Error>(())
     /// ```
     ///
-    /// Do not hold a lock that the task takes: where thousands of tasks wait to be
-    /// run, and under the serial elision always, it is run by `spawn` itself.
+    /// Do not hold a lock that the task takes. Where thousands of tasks wait to be
+    /// run, and under the serial elision always, `spawn` itself runs it; on a thread that is
+    /// no worker of the pool it waits until the workers have run some of them.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
@@ -447,8 +451,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// Joins two closures inside the finish: [`Worker::join`] for where the
     /// token is lent to the finish.
     ///
-    /// On a thread that is no worker of the pool it waits for an idle worker.
-    /// Do not call it there while the pool's only worker waits for that thread.
+    /// On a thread that is no worker of the pool it waits for an idle worker. If every
+    /// worker is busy or waits for that thread, a spare worker takes its place after some
+    /// milliseconds.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,

@@ -98,6 +98,24 @@ fn each_escapes<S: Scheduler + Spawner>(pool: &Pool<S>) {
     assert_eq!(done.into_inner(), TASKS);
 }
 
+/// Spawned by a thread that is no worker, into the scope of one that waits for it.
+fn each_comes_from_outside<S: Scheduler + Spawner>(pool: &Pool<S>) {
+    let done = AtomicUsize::new(0);
+    pool.run(|mut w| {
+        w.finish(|finish| {
+            let spawn = || {
+                for _ in 0..TASKS {
+                    finish.spawn(|_| {
+                        done.fetch_add(1, Relaxed);
+                    });
+                }
+            };
+            std::thread::scope(|threads| threads.spawn(spawn).join().unwrap());
+        });
+    });
+    assert_eq!(done.into_inner(), TASKS);
+}
+
 fn all<S: Scheduler + Spawner>(builder: Builder<S>) {
     let pool = builder.workers(2).stack_size(1 << 20).build().unwrap();
     each_returns(&pool);
@@ -114,6 +132,7 @@ fn a_million_tasks_of_one_finish_take_bounded_memory() {
     all(Pool::builder().scheduler(<DirectStack>::default()));
     all(Pool::builder().scheduler(Channel::default()));
     all(Pool::builder().scheduler(ChaseLev::default()));
+    each_comes_from_outside(&Pool::builder().workers(2).build().unwrap());
     // The slots of a million tasks would be more than twice as much.
     let grown = peak() - before;
     assert!(grown < 24 << 20, "{} KiB more", grown >> 10);

@@ -81,7 +81,7 @@ impl Builder {
     /// The smallest stack of a worker, in bytes.
     pub const MIN_STACK_SIZE: usize = 64 << 10;
     /// The largest stack of a worker, in bytes.
-    pub const MAX_STACK_SIZE: usize = 1 << 40;
+    pub const MAX_STACK_SIZE: usize = (1_u64 << 40) as usize;
 }
 
 impl<S: Scheduler> Builder<S> {
@@ -99,7 +99,8 @@ impl<S: Scheduler> Builder<S> {
     /// run as there are workers, as long as there is something to do. Only when it
     /// goes on, one more does, until the next of them has nothing to do. A spare worker's
     /// thread is started when it is first needed. With 0 the processor is idle
-    /// instead. Under [`Channel`](crate::Channel) there are none.
+    /// instead, and a program whose workers all wait for a thread that calls this pool
+    /// hangs. Under [`Channel`](crate::Channel) there are none.
     ///
     /// ```
     /// use purloin::Pool;
@@ -252,6 +253,7 @@ impl<S: Scheduler> Builder<S> {
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
             // Relaxed: only that it is another each time.
             id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
+            process: std::process::id(),
             sleep: Sleep::new(workers, all_tasks.len() - workers, {
                 let shared = Weak::clone(shared);
                 Box::new(move |worker| match shared.upgrade() {
@@ -284,6 +286,7 @@ impl<S: Scheduler> Builder<S> {
             steal_delay: self.steal_delay,
             splitting: self.splitting,
         });
+        shared.enlist();
         // Dropping it ends the workers that it has.
         let pool = Pool { shared };
         for worker in 0..workers {

@@ -13,13 +13,16 @@ use crate::scheduler::Protocol;
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
 
-type Job<'f, S> = Box<dyn FnOnce(&Member<S>) + Send + 'f>;
+/// The same, if it borrows.
+pub(crate) type Job<'f, S> = Box<dyn FnOnce(&Member<S>) + Send + 'f>;
 
 /// A queue of jobs, first in, first out.
 pub(crate) struct Inbox<S: Protocol> {
     jobs: Mutex<VecDeque<Injected<S>>>,
     /// The length, for idle workers to look at without the lock.
     len: AtomicUsize,
+    /// How many jobs were taken, modulo 2⁶⁴.
+    begun: AtomicUsize,
 }
 
 impl<S: Protocol> Inbox<S> {
@@ -27,6 +30,7 @@ impl<S: Protocol> Inbox<S> {
         Inbox {
             jobs: Mutex::default(),
             len: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
         }
     }
 
@@ -44,7 +48,15 @@ impl<S: Protocol> Inbox<S> {
         let job = jobs.pop_front();
         // Release: who sees that it is gone, sees that its taker is not idle.
         self.len.store(jobs.len(), Ordering::Release);
+        if job.is_some() {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+        }
         job
+    }
+
+    /// How many jobs workers have taken so far, at a glance.
+    pub(super) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
     }
 
     /// Whether it seems empty. Who sleeps over it is woken: see
@@ -58,6 +70,7 @@ impl<S: Protocol> Inbox<S> {
 struct Call<F, R> {
     f: MaybeUninit<F>,
     result: MaybeUninit<thread::Result<R>>,
+    begun: AtomicBool,
     done: AtomicBool,
     caller: Thread,
 }
@@ -80,6 +93,8 @@ impl<F, R> CallPtr<F, R> {
         let call = self.0;
         // SAFETY: the caller waits until `done`, and touches nothing before.
         unsafe {
+            // Relaxed: the caller only decides by it how long to sleep.
+            (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
             let result = catch_unwind(AssertUnwindSafe(|| S::call(member, f)));
             (*call).result.write(result);
@@ -101,6 +116,7 @@ where
     let mut call = Call {
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
+        begun: AtomicBool::new(false),
         done: AtomicBool::new(false),
         caller: thread::current(),
     };
@@ -112,12 +128,15 @@ where
     // unwind, before the job has run.
     let job: Injected<S> = unsafe { std::mem::transmute(job) };
     pool.inject(job);
-    // SAFETY: `call` lives in this frame; until `done`, only that is read.
+    pool.wait_outside(
+        // SAFETY: `call` lives in this frame; until it is done, the caller only reads the
+        // two flags.
+        || unsafe { (*call).begun.load(Ordering::Relaxed) },
+        // SAFETY: as for `begun`. Acquire: pairs with the worker's release.
+        || unsafe { (*call).done.load(Ordering::Acquire) },
+    );
+    // SAFETY: the call is done, and its worker has left the frame to us.
     unsafe {
-        // Acquire: pairs with the worker's release.
-        while !(*call).done.load(Ordering::Acquire) {
-            thread::park();
-        }
         match (*call).result.assume_init_read() {
             Ok(result) => result,
             Err(panic) => resume_unwind(panic),

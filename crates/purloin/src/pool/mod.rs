@@ -6,12 +6,15 @@ mod error;
 mod global;
 mod inbox;
 mod member;
+mod outside;
 mod threads;
 
+use std::any::Any;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 pub use barrier::Barrier;
@@ -19,11 +22,12 @@ pub use builder::Builder;
 pub use error::Error;
 pub use global::global;
 pub(crate) use global::global_or_default;
-pub(crate) use inbox::Injected;
+pub(crate) use inbox::{Injected, Job};
 pub use member::Member;
 
+use crate::future::Future;
 use crate::loops::Splitting;
-use crate::scheduler::{Protocol, ReturnBarrier, Scheduler, discard};
+use crate::scheduler::{Protocol, ReturnBarrier, Scheduler, Token, detached_future, discard};
 use crate::stats::{Count, Stats, Times};
 use crate::wait::idle::{self, Work};
 use crate::wait::sleep::Sleep;
@@ -66,15 +70,30 @@ impl Pool {
     }
 }
 
+impl Pool {
+    /// Leaves a task to this pool, and returns its result to come.
+    pub(crate) fn future<F, T>(&self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        detached_future(&self.shared, f)
+    }
+}
+
 impl<S: Scheduler> Pool<S> {
     /// Runs `f` on a worker of this pool and returns its result.
     ///
     /// It may be called from any thread, and from several at once; the caller
-    /// sleeps meanwhile. On a worker of this very pool, `f` is called at once.
+    /// sleeps meanwhile. On a worker of this very pool, `f` is called at once. A worker
+    /// of another pool lends its processor meanwhile, as in a join, so pools may call each
+    /// other. If all workers are blocked, perhaps waiting for the caller, a [spare
+    /// worker](Builder::spare_workers) runs `f` after some milliseconds.
     ///
     /// # Panics
     ///
-    /// If `f` panics, so does this.
+    /// If `f` panics, so does this. In a forked process, which has a copy of the pool but
+    /// none of its threads.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
@@ -191,6 +210,10 @@ impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
+        if !self.shared.is_home() {
+            // There is nothing to stop. What the threads have held is left as it is.
+            return std::mem::forget(Arc::clone(&self.shared));
+        }
         self.shared.stop();
         // One of its own workers cannot wait for itself, nor for another that may be
         // waiting for what it runs. They all end as soon as they are idle.
@@ -206,6 +229,14 @@ const NO_POOL: u64 = 0;
 /// The number of the next pool. No two ever have the same.
 static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Every pool that is there, by its number: for those that have a number, and do not know
+/// whether its pool is still there.
+static POOLS: Mutex<BTreeMap<u64, Weak<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
+
 thread_local! {
     /// The number of the pool and the index of the worker that this thread is, if
     /// it is one.
@@ -216,6 +247,8 @@ thread_local! {
 pub struct Shared<S: Protocol> {
     /// The number of the pool.
     pub(crate) id: u64,
+    /// The process that has its threads.
+    process: u32,
     /// The workers, then the spare ones.
     pub(crate) members: Box<[Member<S>]>,
     /// How many are no spare ones.
@@ -230,6 +263,12 @@ pub struct Shared<S: Protocol> {
     splitting: Splitting,
 }
 
+impl<S: Protocol> Drop for Shared<S> {
+    fn drop(&mut self) {
+        lock(&POOLS).remove(&self.id);
+    }
+}
+
 impl<S: Protocol> Shared<S> {
     /// See [`Pool::run`].
     pub(crate) fn run<F, R>(&self, f: F) -> R
@@ -239,14 +278,34 @@ impl<S: Protocol> Shared<S> {
     {
         match self.current() {
             Some(member) => S::call(member, f),
-            None => inbox::run_from_outside(self, f),
+            None => {
+                self.check_process();
+                inbox::run_from_outside(self, f)
+            }
         }
+    }
+
+    /// Whether this is the process that has the pool's threads.
+    fn is_home(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Panics in a process that was forked from the pool's, which has none of its threads.
+    fn check_process(&self) {
+        assert!(
+            self.is_home(),
+            "the threads of this pool are in process {}; process {} was forked from it and \
+             has none of them: make a pool there, after the fork",
+            self.process,
+            std::process::id(),
+        );
     }
 
     fn spawn<F>(&self, f: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
     {
+        self.check_process();
         if !S::DETECTS_QUIET {
             self.barrier.spawned();
         }
@@ -270,6 +329,7 @@ impl<S: Protocol> Shared<S> {
             "Pool::wait on a worker of this pool would wait for itself; \
              Worker::finish waits for a part of the tasks"
         );
+        self.check_process();
         match S::DETECTS_QUIET {
             true => self.barrier.wait_for_end(|| self.sleep.unpark(0)),
             false => self.barrier.wait(),
@@ -302,6 +362,18 @@ impl<S: Protocol> Shared<S> {
         let (own, index) = WORKER.get();
         // SAFETY: a worker's thread keeps its pool alive.
         (own == id).then(|| unsafe { &(&(*pool).members)[index] })
+    }
+
+    /// Has the pool be found by its number.
+    fn enlist(self: &Arc<Self>) {
+        let pool: Weak<Self> = Arc::downgrade(self);
+        lock(&POOLS).insert(self.id, pool);
+    }
+
+    /// The pool with this number, if it is still there.
+    pub(crate) fn find(id: u64) -> Option<Arc<Self>> {
+        let pool = lock(&POOLS).get(&id)?.upgrade()?;
+        pool.downcast().ok()
     }
 
     /// Leaves a job for whichever worker is idle first.
@@ -345,6 +417,7 @@ impl<S: Protocol> Shared<S> {
         let _guard = AbortOnPanic;
         let me = &self.members[index];
         WORKER.set((self.id, index));
+        let host = outside::enter(me);
         S::enter_thread(me);
         // The thread of a spare worker is started when it is called.
         let mut work = match me.is_spare() {
@@ -365,6 +438,7 @@ impl<S: Protocol> Shared<S> {
         // What runs on this thread from here on, destructors of thread-local
         // values, is no worker's: the pool may go.
         S::leave_thread();
+        drop(host);
         WORKER.set((NO_POOL, 0));
     }
 }

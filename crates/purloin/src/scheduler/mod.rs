@@ -12,7 +12,7 @@ use std::io;
 pub use channel::{Channel, Stealing};
 pub use chase_lev::ChaseLev;
 pub use direct::Token;
-pub(crate) use direct::{discard, in_registers};
+pub(crate) use direct::{detached_future, discard, in_registers};
 pub use direct_stack::{DirectStack, OneField, TwoFields};
 pub use return_barrier::ReturnBarrier;
 pub(crate) use return_barrier::current;
@@ -69,6 +69,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// It sleeps, after it has found nothing for a while.
     fn sleep(search: &mut Search<'_, Self>) -> Slept;
+
+    /// Answers those who have asked this worker for tasks, before it sleeps outside of its
+    /// pool. Returns whether it has nothing that anyone could ask for meanwhile.
+    fn attend(me: &Member<Self>) -> bool;
 
     /// A blocked worker does not want tasks for a while.
     fn turns_away(me: &Member<Self>);

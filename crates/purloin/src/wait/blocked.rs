@@ -23,8 +23,17 @@ impl Drop for Lent<'_> {
 impl<S: Protocol> Shared<S> {
     /// Lends the processor of `me`, who is going to sleep.
     pub(crate) fn lend(&self, me: &Member<S>) -> Option<Lent<'_>> {
-        S::LENDS.then(|| {
+        let lent = self.lend_processor();
+        if lent.is_some() {
             me.count(Count::Lendings);
+        }
+        lent
+    }
+
+    /// Lends a processor that is not a worker's: that of a thread outside, which is going
+    /// to sleep.
+    pub(crate) fn lend_processor(&self) -> Option<Lent<'_>> {
+        S::LENDS.then(|| {
             self.sleep.lend();
             Lent(&self.sleep)
         })

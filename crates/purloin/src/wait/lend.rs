@@ -108,6 +108,11 @@ impl Sleep {
         fence(Ordering::SeqCst);
     }
 
+    /// Whether a processor is lent that no worker is left to take.
+    pub(crate) fn lacks_workers(&self) -> bool {
+        self.lock().processors.balance < 0
+    }
+
     /// It goes on.
     pub(crate) fn take_back(&self) {
         self.add_to_balance(1);

@@ -64,7 +64,7 @@ mod patience;
 pub(crate) mod sleep;
 mod steering;
 
-pub(crate) use blocked::UNHELPFUL_NAP;
+pub(crate) use blocked::{Lent, UNHELPFUL_NAP};
 pub(crate) use idle::Search;
 pub(crate) use patience::Patience;
 pub(crate) use sleep::Slept;

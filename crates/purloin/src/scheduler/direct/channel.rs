@@ -2,22 +2,34 @@
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `state`: TASK, then STOLEN, then DONE | who claims, from TASK; he alone from then on, but for the bit of who waits | both |
-//! | `waiter` | the holder that has not claimed, before it sets that bit | the other, after DONE |
-//! | `message` | who has claimed, before DONE; whoever takes it, after | |
+//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, a thread outside WAITED_FOR_OUTSIDE | all |
+//! | `waiter` | a worker that waits, before it sets its bit | the holder that has claimed, after DONE, if the bit was set |
+//! | `outside` | the future, on a thread outside, before it sets its bit | the same; it takes the thread out |
+//! | `message` | the holder that has claimed, before DONE; whoever takes it, after | |
 //! | `holders` | each once | the last frees the channel |
-//! | `may_be_helped` | who has claimed | the other |
+//! | `may_be_helped` | the holder that has claimed | the other |
+//!
+//! A future that a thread outside gets may have a third holder, a job that has the closure
+//! run by an idle worker. It claims, or lets go; it never waits.
 
-use std::thread;
+use std::thread::{self, Thread};
 
 use super::{State, StateWord};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
+
+/// What sleeps until a message is there.
+#[derive(Default)]
+pub(super) struct Waiters {
+    pub(super) worker: Option<usize>,
+    pub(super) outside: Option<Thread>,
+}
 
 /// One message on its way.
 pub(super) struct Channel<T> {
     state: StateWord,
     holders: AtomicU32,
     waiter: AtomicUsize,
+    outside: UnsafeCell<Option<Thread>>,
     message: UnsafeCell<Option<thread::Result<T>>>,
     /// 1 if who has claimed had no tasks of his own that were not stolen.
     may_be_helped: AtomicU32,
@@ -29,6 +41,7 @@ impl<T> Channel<T> {
             state: StateWord::new(State::TASK),
             holders: AtomicU32::new(2),
             waiter: AtomicUsize::new(usize::MAX),
+            outside: UnsafeCell::new(None),
             message: UnsafeCell::new(None),
             may_be_helped: AtomicU32::new(0),
         }
@@ -39,12 +52,26 @@ impl<T> Channel<T> {
         self.state.get(Ordering::Relaxed) == State::TASK
     }
 
-    /// Whether it is now `worker` who is to send.
+    /// Whether some worker has claimed, at a glance.
+    pub(super) fn is_begun(&self) -> bool {
+        let state = self.state.get(Ordering::Relaxed);
+        state.thief().is_some() || state == State::DONE
+    }
+
+    /// Whether it is now `worker` that is to send.
     pub(super) fn claim(&self, worker: usize) -> bool {
+        let (unclaimed, claimed) = (State::TASK, State::stolen(worker));
         // Relaxed: what there is to do came with the ticket or with the future.
-        self.state
-            .exchange(State::TASK, State::stolen(worker), Ordering::Relaxed)
-            .is_ok()
+        let order = Ordering::Relaxed;
+        match self.state.exchange(unclaimed, claimed, order) {
+            Ok(()) => true,
+            // A thread outside waits already. Nothing follows on this state but a claim.
+            Err(state) if state == unclaimed.waited_for_outside() => {
+                let claimed = claimed.waited_for_outside();
+                self.state.exchange(state, claimed, order).is_ok()
+            }
+            Err(_) => false,
+        }
     }
 
     /// Notes that who has claimed offers nothing but what descends from that.
@@ -69,18 +96,54 @@ impl<T> Channel<T> {
         });
     }
 
-    /// Says that what was claimed is done. Returns the worker that waits for it.
-    pub(super) fn end(&self) -> Option<usize> {
+    /// Says that what was claimed is done. Returns what to wake.
+    ///
+    /// The caller has claimed, and calls this once.
+    pub(super) fn end(&self) -> Waiters {
         // Releases the message, and acquires who waits.
-        self.state
-            .finish_stolen()
-            .then(|| self.waiter.load(Ordering::Relaxed))
+        let last = self.state.finish();
+        let mut waiters = Waiters::default();
+        if last.is_waited_for() {
+            waiters.worker = Some(self.waiter.load(Ordering::Relaxed));
+        }
+        if last.is_waited_for_outside() {
+            // SAFETY: the bit was set, so the future has left its thread here, and does
+            // not touch it again.
+            waiters.outside = self.outside.with_mut(|place| unsafe { (*place).take() });
+        }
+        waiters
     }
 
     /// Says who may come to wait, on behalf of the holder that has not claimed.
     pub(super) fn expect(&self, waiter: usize) {
         // Relaxed: released by the bit that says that it waits.
         self.waiter.store(waiter, Ordering::Relaxed);
+    }
+
+    /// Asks for `thread` to be woken at the end, on behalf of the future. False if the end
+    /// is past.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and nothing else waits for this channel on its behalf.
+    pub(super) unsafe fn wait_outside(&self, thread: Thread) -> bool {
+        // SAFETY: until the bit is set, only the future touches it.
+        self.outside
+            .with_mut(|place| unsafe { *place = Some(thread) });
+        while !self.state.is_done() {
+            if self.state.wait_for_outside() {
+                return true;
+            }
+        }
+        // SAFETY: the bit was not set before the end, so nobody else will touch it.
+        self.outside.with_mut(|place| unsafe { *place = None });
+        false
+    }
+
+    /// One more holder, on behalf of a present one.
+    pub(super) fn add_holder(&self) {
+        // Relaxed: the present holder keeps the channel.
+        self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
     /// What to wait for.
@@ -102,7 +165,7 @@ impl<T> Channel<T> {
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// One of the two holders lets go. True if it was the last.
+    /// One of the holders lets go. True if it was the last.
     #[must_use]
     pub(super) fn let_go(&self) -> bool {
         // AcqRel: the last sees what the other has done, and that one's
@@ -128,6 +191,8 @@ mod models {
         sleep: Sleep,
         runs: Count,
         frees: Count,
+        /// How often a thread outside was woken.
+        told: Count,
     }
 
     const FUTURE: usize = 0;
@@ -141,6 +206,7 @@ mod models {
                     sleep: Sleep::for_model(2, 0),
                     runs: Count::new(0),
                     frees: Count::new(0),
+                    told: Count::new(0),
                 });
                 let ticket = {
                     let model = model.clone();
@@ -158,8 +224,12 @@ mod models {
         }
 
         fn end(&self) {
-            if let Some(waiter) = self.channel.end() {
+            let waiters = self.channel.end();
+            if let Some(waiter) = waiters.worker {
                 self.sleep.unpark(waiter);
+            }
+            if waiters.outside.is_some() {
+                self.told.fetch_add(1, Relaxed);
             }
         }
 
@@ -233,6 +303,48 @@ mod models {
                 model.take();
             }
             model.let_go();
+        });
+    }
+
+    #[test]
+    fn a_thread_outside_is_woken_once_if_it_waits() {
+        Model::check(|model| {
+            // SAFETY: the future, once.
+            let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+            while !model.channel.is_done() {
+                yield_now();
+            }
+            model.take();
+            model.let_go();
+            while model.told.load(Relaxed) != usize::from(waits) {
+                yield_now();
+            }
+        });
+    }
+
+    /// An idle worker has the closure run on behalf of the thread that waits.
+    #[test]
+    fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
+        Model::check(|model| {
+            model.channel.add_holder();
+            // SAFETY: the future, once.
+            let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+            // The job, on a third thread in truth: it does not touch what the future does.
+            if model.channel.claim(FUTURE) {
+                model.run();
+                // SAFETY: claimed.
+                unsafe { model.channel.send(Ok(7)) };
+                model.end();
+            }
+            model.let_go();
+            while !model.channel.is_done() {
+                yield_now();
+            }
+            model.take();
+            model.let_go();
+            while model.told.load(Relaxed) != usize::from(waits) {
+                yield_now();
+            }
         });
     }
 }

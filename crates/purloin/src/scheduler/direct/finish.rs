@@ -34,6 +34,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
 
 use super::future;
 use super::job::{Panic, discard, fits};
@@ -41,7 +42,7 @@ use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack, Thieves};
 use crate::future::Future;
-use crate::pool::Shared;
+use crate::pool::{Injected, Job, Shared};
 use crate::stats::Activity;
 use crate::wait::{Patience, UNHELPFUL_NAP};
 use crate::worker::{Scope, Worker};
@@ -76,9 +77,7 @@ pub struct Finish<S: Direct> {
 // is itself shared between threads; the other fields are `Sync`.
 unsafe impl<S: Direct> Sync for Finish<S> {}
 
-type EscapedTask<S> = AnyTask<'static, S>;
-
-type AnyTask<'t, S> = Box<dyn FnOnce(&Member<S>) + Send + 't>;
+type EscapedTask<S> = Injected<S>;
 
 struct Escaped<S: Direct> {
     queue: std::sync::Mutex<Queue<S>>,
@@ -91,6 +90,25 @@ struct Queue<S: Direct> {
     /// How many idle workers are called for who have not come yet: no more than
     /// there are workers, and one at least while there are tasks.
     calls: usize,
+    /// Threads outside of the pool that wait until the queue is shorter.
+    spawners: Vec<Thread>,
+    /// Such a thread has waited in vain. Until a task is taken, none waits.
+    is_stalled: bool,
+}
+
+impl<S: Direct> Queue<S> {
+    /// Takes the oldest task, and the threads that have waited for room.
+    fn pop(&mut self) -> (Option<EscapedTask<S>>, Vec<Thread>) {
+        let task = self.tasks.pop_front();
+        self.is_stalled = false;
+        let has_room = self.tasks.len() <= MOST_UNSTOLEN / 2;
+        let spawners = if has_room {
+            &mut self.spawners
+        } else {
+            &mut Vec::new()
+        };
+        (task, std::mem::take(spawners))
+    }
 }
 
 impl<S: Direct> Default for Escaped<S> {
@@ -98,6 +116,8 @@ impl<S: Direct> Default for Escaped<S> {
         let queue = Queue {
             tasks: VecDeque::new(),
             calls: 0,
+            spawners: Vec::new(),
+            is_stalled: false,
         };
         Escaped {
             queue: std::sync::Mutex::new(queue),
@@ -108,17 +128,43 @@ impl<S: Direct> Default for Escaped<S> {
 
 impl<S: Direct> Escaped<S> {
     fn pop(&self) -> Option<EscapedTask<S>> {
-        lock_std(&self.queue).tasks.pop_front()
+        let (task, spawners) = lock_std(&self.queue).pop();
+        spawners.iter().for_each(Thread::unpark);
+        task
     }
 
-    /// The same for one who was called, and whether another is to be called in his
+    /// The same for a worker that was called, and whether another is to be called in its
     /// place.
     fn come(&self) -> Option<(EscapedTask<S>, bool)> {
         let mut queue = lock_std(&self.queue);
-        let task = queue.tasks.pop_front();
+        let (task, spawners) = queue.pop();
         let has_more = !queue.tasks.is_empty();
         queue.calls -= usize::from(!has_more);
+        drop(queue);
+        spawners.iter().for_each(Thread::unpark);
         task.map(|task| (task, has_more))
+    }
+
+    fn is_long(&self) -> bool {
+        lock_std(&self.queue).tasks.len() >= MOST_UNSTOLEN
+    }
+
+    /// A thread outside of `pool` waits until the queue is shorter, or the pool stalled.
+    fn wait_for_room(&self, pool: &Shared<S>) {
+        if !self.is_long() || lock_std(&self.queue).is_stalled {
+            return;
+        }
+        let this = thread::current();
+        pool.wait_unless_stalled(|| {
+            let mut queue = lock_std(&self.queue);
+            let is_long = queue.tasks.len() >= MOST_UNSTOLEN;
+            if is_long && !queue.spawners.iter().any(|other| other.id() == this.id()) {
+                queue.spawners.push(this.clone());
+            }
+            !is_long
+        });
+        let mut queue = lock_std(&self.queue);
+        queue.is_stalled = queue.tasks.len() >= MOST_UNSTOLEN;
     }
 }
 
@@ -304,7 +350,7 @@ impl<S: Direct> Finish<S> {
     }
 
     /// Leaves a task to a queue, from which idle workers take it, and in the end the
-    /// owner. If that is long, a worker runs the task at once.
+    /// owner. If that is long, a worker runs the task at once, and any other thread waits.
     #[cold]
     pub(super) fn escape<'scope, F>(&'scope self, task: F)
     where
@@ -312,13 +358,14 @@ impl<S: Direct> Finish<S> {
     {
         let pool = self.pool();
         let escaped = self.escaped.get_or_init(Arc::default);
-        if let Some(member) = pool.current()
-            && lock_std(&escaped.queue).tasks.len() >= MOST_UNSTOLEN
-            && member.tasks.may_nest()
-        {
-            return self.run_at_once(task, member);
+        match pool.current() {
+            None => escaped.wait_for_room(pool),
+            Some(member) if escaped.is_long() && member.tasks.may_nest() => {
+                return self.run_at_once(task, member);
+            }
+            Some(_) => (),
         }
-        let task: AnyTask<'scope, S> = Box::new(move |member| self.run_all(task, member));
+        let task: Job<'scope, S> = Box::new(move |member| self.run_all(task, member));
         // SAFETY: only the lifetime changes. The task is run before the finish
         // ends, which waits for every pending one.
         let task: EscapedTask<S> = unsafe { std::mem::transmute(task) };

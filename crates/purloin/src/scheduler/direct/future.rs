@@ -32,14 +32,14 @@
 //!
 //! # Who frees the channel
 //!
-//! It has two holders, the future and the ticket; the last to let go frees it.
+//! It has two holders, the future and the ticket; the last to let go frees it. A third is
+//! the job by which a thread outside the pool calls an idle worker for the task.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
-use std::time::Duration;
 
 use super::channel::Channel;
 use super::finish::{Finish, drain, has_room};
@@ -48,7 +48,7 @@ use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack, recycle};
 use crate::future::{Functions, Future, Place, Promise};
-use crate::pool::Shared;
+use crate::pool::{Injected, Job, Shared};
 
 /// A channel with the closure that sends.
 struct Sender<S: Direct, F, T> {
@@ -116,6 +116,75 @@ where
         unsafe { Sender::run_unless_claimed(sender, w.member()) };
     });
     Sender::promise(sender)
+}
+
+/// Makes a future of `closure` that belongs to no scope. An idle worker runs it.
+pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, closure: F) -> Future<T>
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let (no_finish, nowhere) = (std::ptr::null(), std::ptr::null_mut());
+    let memory = recycle::allocate_for();
+    let sender = Sender::new(memory, pool, no_finish, nowhere, usize::MAX, closure);
+    leave_to(pool, sender);
+    Sender::promise(sender)
+}
+
+/// Has an idle worker run the closure of `sender`, unless another claims it before. The job
+/// is one of its holders.
+fn leave_to<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
+where
+    S: Direct,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    /// Lets go of the channel also if it is dropped unrun, with its pool.
+    struct Errand<S, F, T>(NonNull<Sender<S, F, T>>)
+    where
+        S: Direct,
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+        T: Send;
+    impl<S, F, T> Drop for Errand<S, F, T>
+    where
+        S: Direct,
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+        T: Send,
+    {
+        fn drop(&mut self) {
+            // SAFETY: the job is a holder, and this is its end.
+            unsafe { Sender::let_go(self.0) };
+        }
+    }
+    // SAFETY: it is made to be taken elsewhere: closure and result are `Send`.
+    unsafe impl<S, F, T> Send for Errand<S, F, T>
+    where
+        S: Direct,
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+        T: Send,
+    {
+    }
+    let errand = Errand(sender);
+    let job: Job<'_, S> = Box::new(move |member| {
+        let errand = errand;
+        // SAFETY: the job is a holder. Who claims the closure runs it, and what it spawns,
+        // before the end; the scope of the future waits for that.
+        unsafe {
+            let this = errand.0.as_ref();
+            if this.channel.claim(member.index) {
+                let claimed = Claimed::new(errand.0, member);
+                std::mem::forget(errand);
+                let run = || run_all(this.take_closure(), this.finish, member);
+                this.channel.send(catch_unwind(AssertUnwindSafe(run)));
+                drop(claimed);
+            }
+        }
+    });
+    // SAFETY: only the lifetime changes. The job touches the closure and the result only
+    // if it claims, and then they are valid: the scope of the future has not ended, as it
+    // waits for the closure; a future without a scope is `'static`.
+    pool.inject(unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) });
 }
 
 struct SentTicket<S: Direct, F, T>(NonNull<Sender<S, F, T>>);
@@ -326,14 +395,23 @@ where
         }
     }
 
-    /// Sleeps until the result is there, on a thread that is no worker of the
-    /// pool. It may be gone by then, so it is not asked to wake us.
+    /// Sleeps until the result is there, on a thread that is no worker of the pool. If no
+    /// worker has begun the task, an idle one is called for it.
     unsafe fn await_outside(sender: NonNull<Self>) {
-        let mut time = Duration::from_micros(20);
         // SAFETY: the future is a holder.
-        while !unsafe { sender.as_ref() }.is_done() {
-            thread::sleep(time);
-            time = (2 * time).min(Duration::from_millis(2));
+        let this = unsafe { sender.as_ref() };
+        // If the pool is gone, the task has ended.
+        let Some(pool) = Shared::<S>::find(this.pool_id) else {
+            debug_assert!(this.is_done());
+            return;
+        };
+        if !this.channel.is_begun() {
+            this.channel.add_holder();
+            leave_to(&pool, sender);
+        }
+        // SAFETY: this is the future's only wait.
+        if unsafe { this.channel.wait_outside(thread::current()) } {
+            pool.wait_outside(|| this.channel.is_begun(), || this.is_done());
         }
     }
 
@@ -418,8 +496,12 @@ where
         // SAFETY: whoever made this is a holder, and lets go by it.
         unsafe {
             let channel = &self.sender.as_ref().channel;
-            if let Some(waiter) = channel.end() {
+            let waiters = channel.end();
+            if let Some(waiter) = waiters.worker {
                 self.member.pool().sleep.unpark(waiter);
+            }
+            if let Some(thread) = waiters.outside {
+                thread.unpark();
             }
             Sender::let_go(self.sender);
         }

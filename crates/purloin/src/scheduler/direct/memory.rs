@@ -22,8 +22,9 @@ const SLOT: usize = 64;
 /// Whether the slots may end at this one.
 #[inline(always)]
 pub(super) fn is_at_boundary<S: Direct>(slot: *mut Slot<S>) -> bool {
-    const { assert!(size_of::<Slot<S>>() == SLOT) };
-    slot.addr().is_multiple_of(BOUNDARY)
+    // Loom's slots are larger than a cache line.
+    const { assert!(size_of::<Slot<S>>() == SLOT || cfg!(loom)) };
+    cfg!(loom) || slot.addr().is_multiple_of(BOUNDARY)
 }
 
 /// A fixed array of slots, all empty at first.
@@ -59,7 +60,10 @@ impl<S: Direct> Slots<S> {
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let base = Self::allocate(len)?;
         let last = base.wrapping_add(len - 1);
-        let end = last.map_addr(|last| last - last % BOUNDARY);
+        let end = match cfg!(loom) {
+            false => last.map_addr(|last| last - last % BOUNDARY),
+            true => last,
+        };
         Ok(Slots { base, len, end })
     }
 }
@@ -70,6 +74,12 @@ mod system {
 
     use super::{Direct, Slot, Slots};
 
+    /// FreeBSD has no such flag, and reserves nothing anyway.
+    #[cfg(not(target_os = "freebsd"))]
+    const NO_RESERVE: libc::c_int = libc::MAP_NORESERVE;
+    #[cfg(target_os = "freebsd")]
+    const NO_RESERVE: libc::c_int = 0;
+
     impl<S: Direct> Slots<S> {
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             let bytes = len * size_of::<Slot<S>>();
@@ -79,7 +89,7 @@ mod system {
                     std::ptr::null_mut(),
                     bytes,
                     libc::PROT_READ | libc::PROT_WRITE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | NO_RESERVE,
                     -1,
                     0,
                 )

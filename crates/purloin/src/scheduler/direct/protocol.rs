@@ -55,6 +55,11 @@ impl<S: Direct> Protocol for S {
         S::Thieves::sleep(search)
     }
 
+    fn attend(me: &Member<S>) -> bool {
+        S::Thieves::attend(me, None);
+        me.tasks.stack.offers_nothing()
+    }
+
     fn turns_away(me: &Member<S>) {
         S::Thieves::turns_away(me);
     }

@@ -17,8 +17,11 @@ impl State {
     /// Stolen and finished; the result is in the payload.
     pub(crate) const DONE: State = State(3);
 
+    /// A worker sleeps until the task is done.
     const WAITED_FOR: u32 = 1 << 2;
-    const FIRST_THIEF: u32 = 1 << 3;
+    /// A thread outside of the pool does.
+    const WAITED_FOR_OUTSIDE: u32 = 1 << 3;
+    const FIRST_THIEF: u32 = 1 << 4;
 
     /// Stolen by the worker with this index.
     pub(crate) fn stolen(thief: usize) -> State {
@@ -33,12 +36,27 @@ impl State {
             .map(|thief| thief as usize)
     }
 
-    fn waited_for(self) -> State {
-        State(self.0 | Self::WAITED_FOR)
+    fn with(self, bit: u32) -> State {
+        State(self.0 | bit)
     }
 
-    fn is_waited_for(self) -> bool {
-        self.0 & Self::WAITED_FOR != 0
+    fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// The same state, with a thread outside that waits.
+    pub(super) fn waited_for_outside(self) -> State {
+        self.with(Self::WAITED_FOR_OUTSIDE)
+    }
+
+    /// Whether a worker waits for the task.
+    pub(super) fn is_waited_for(self) -> bool {
+        self.has(Self::WAITED_FOR)
+    }
+
+    /// Whether a thread outside does.
+    pub(super) fn is_waited_for_outside(self) -> bool {
+        self.has(Self::WAITED_FOR_OUTSIDE)
     }
 }
 
@@ -117,25 +135,40 @@ impl StateWord {
         self.get(Ordering::Acquire) == State::DONE
     }
 
-    /// Owner: asks to be woken when the stolen task is done. False if it is.
+    /// Owner: asks to be woken when the stolen task is done. False if it is, or if the
+    /// state has just moved.
     pub(crate) fn wait_for(&self) -> bool {
+        self.wait_with(State::WAITED_FOR)
+    }
+
+    /// A thread outside: the same.
+    pub(super) fn wait_for_outside(&self) -> bool {
+        self.wait_with(State::WAITED_FOR_OUTSIDE)
+    }
+
+    fn wait_with(&self, bit: u32) -> bool {
         let state = self.get(Ordering::Acquire);
         if state == State::DONE {
             return false;
         }
-        if state.is_waited_for() {
+        if state.has(bit) {
             return true;
         }
         // Release: with the bit goes who waits, where that is not known anyway.
-        self.exchange(state, state.waited_for(), Ordering::Release)
+        self.exchange(state, state.with(bit), Ordering::Release)
             .is_ok()
     }
 
     /// Thief: the task is finished. True if the owner sleeps until then.
     pub(crate) fn finish_stolen(&self) -> bool {
+        self.finish().is_waited_for()
+    }
+
+    /// The same. Returns the last state, which says what waits.
+    pub(super) fn finish(&self) -> State {
         // Release: the owner sees the result. The slot must not be touched
         // after this: its owner may reuse it at once. Acquire: who waits.
-        self.swap(State::DONE, Ordering::AcqRel).is_waited_for()
+        self.swap(State::DONE, Ordering::AcqRel)
     }
 }
 

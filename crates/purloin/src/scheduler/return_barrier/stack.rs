@@ -21,11 +21,6 @@ const REQUESTED: usize = 1 << (usize::BITS - 1);
 /// Together with [`REQUESTED`]: a thief is forcing its way in.
 const FORCED: usize = 1 << (usize::BITS - 2);
 
-const _: () = assert!(
-    usize::BITS == 64,
-    "Purloin keeps two flags above the bits of an address"
-);
-
 /// How many tasks one request makes public at most. More would be free steals
 /// to come, but each costs its owner an atomic operation to take back.
 const MOST_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };

@@ -1,0 +1,289 @@
+//! Threads that wait for a pool of which they are no worker.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use common::{busy, eventually, fib};
+use purloin::{
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Spawner, TwoFields,
+    Worker,
+};
+
+/// Fails if `f` does not end. Its thread is left behind then.
+fn ends(what: &'static str, f: impl FnOnce() + Send + 'static) {
+    let (end, ended) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        f();
+        let _ = end.send(());
+    });
+    match ended.recv_timeout(Duration::from_secs(60)) {
+        Ok(()) => thread.join().unwrap(),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
+    }
+}
+
+/// Calls each of two pools from the other.
+fn to_and_fro(one: &Pool<impl Scheduler>, other: &Pool<impl Scheduler>, depth: u64) -> u64 {
+    match depth {
+        0 => one.run(|w| fib(w, 10)),
+        _ => one.run(|_| to_and_fro(other, one, depth - 1) + 1),
+    }
+}
+
+fn two_pools_may_call_each_other<S: Scheduler, T: Scheduler>(
+    one: impl Fn() -> S + Send + 'static,
+    other: impl Fn() -> T + Send + 'static,
+) {
+    ends("a call from pool to pool and back", move || {
+        for spares in [0, 1, 2] {
+            for (workers, others) in [(1, 1), (2, 1), (2, 3)] {
+                let builder = Pool::builder().workers(workers).spare_workers(spares);
+                let one = builder.scheduler(one()).build().unwrap();
+                let builder = Pool::builder().workers(others).spare_workers(spares);
+                let other = builder.scheduler(other()).build().unwrap();
+                for depth in [1, 2, 3, 9] {
+                    assert_eq!(to_and_fro(&one, &other, depth), 55 + depth);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn two_pools_may_call_each_other_under_each_scheduler() {
+    let default = ReturnBarrier::default;
+    two_pools_may_call_each_other(default, default);
+    two_pools_may_call_each_other(default, move || default().forced_steals(false));
+    two_pools_may_call_each_other(DirectStack::<OneField>::new, ChaseLev::default);
+    two_pools_may_call_each_other(DirectStack::<TwoFields>::new, default);
+    two_pools_may_call_each_other(Channel::default, default);
+    two_pools_may_call_each_other(Channel::default, Channel::default);
+}
+
+#[test]
+fn a_loop_may_run_its_iterations_on_another_pool_and_come_back() {
+    ends("the loop", || {
+        let (one, other) = (common::pool(2), common::pool(1));
+        let sum = one.run(|mut w| {
+            let body = |i: u64| other.run(|_| one.run(|mut w| w.join(|_| i, |_| ()).0));
+            w.map_reduce(0..100_u64, body, |a, b| a + b)
+        });
+        assert_eq!(sum, Some(4950));
+    });
+}
+
+#[test]
+fn a_worker_that_waits_for_another_pool_lends_its_processor() {
+    ends("a task that waits for its sibling", || {
+        let (one, other) = (common::pool(1), common::pool(1));
+        let is_done = AtomicBool::new(false);
+        one.run(|mut w| {
+            w.join(
+                // Ends only if the second closure runs meanwhile.
+                |_| other.run(|_| eventually("the sibling runs", || is_done.load(Acquire))),
+                |_| is_done.store(true, Release),
+            )
+        });
+    });
+}
+
+#[test]
+fn a_thread_may_call_the_pool_whose_only_worker_waits_for_it() {
+    ends("a call by a thread that a worker waits for", || {
+        let pool = common::pool(1);
+        for _ in 0..3 {
+            let result = pool.run(|mut w| {
+                w.finish(|scope| {
+                    thread::scope(|threads| {
+                        let call = threads.spawn(|| pool.run(|w| fib(w, 10)));
+                        let join = threads.spawn(|| scope.join(|w| fib(w, 10), |_| 1));
+                        let (a, b) = join.join().unwrap();
+                        call.join().unwrap() + a + b
+                    })
+                })
+            });
+            assert_eq!(result, 111);
+        }
+    });
+}
+
+#[test]
+fn a_busy_pool_does_not_start_spare_workers_for_calls_from_outside() {
+    let pool = common::pool(1);
+    thread::scope(|threads| {
+        for _ in 0..20 {
+            threads.spawn(|| pool.run(|_| busy(Duration::from_millis(3))));
+        }
+    });
+    assert_eq!(pool.stats().spare_workers, 0);
+}
+
+#[test]
+fn a_future_made_outside_runs_while_its_thread_goes_on() {
+    ends("a future that waits for its maker", || {
+        let goes_on = Arc::new(AtomicBool::new(false));
+        let future = {
+            let goes_on = Arc::clone(&goes_on);
+            purloin::future(move || eventually("the maker goes on", || goes_on.load(Acquire)))
+        };
+        goes_on.store(true, Release);
+        future.get();
+    });
+}
+
+#[test]
+fn a_future_made_outside_runs_although_it_is_dropped() {
+    let (send, receive) = mpsc::channel();
+    drop(purloin::future(move || send.send(7)));
+    assert_eq!(receive.recv_timeout(Duration::from_secs(60)), Ok(7));
+}
+
+/// The worker has made a future, and waits for a thread that gets it.
+fn a_thread_may_get_what_the_only_worker_cannot_run<S: Scheduler>(scheduler: S) {
+    let pool = Pool::builder().workers(1).scheduler(scheduler);
+    let pool = pool.build().unwrap();
+    ends(
+        "a future got by a thread that the only worker waits for",
+        move || {
+            for _ in 0..20 {
+                let (text, word) = (String::from("purloin"), AtomicBool::new(false));
+                let lengths = pool.run(|mut w| {
+                    let owned = w.future(|mut w| w.join(|_| 1, |_| 2));
+                    let got = w.finish(|scope| {
+                        let borrows = scope.future(|w| {
+                            w_is_used(w);
+                            word.store(true, Release);
+                            text.len()
+                        });
+                        let get = || (owned.get(), borrows.get());
+                        thread::scope(|threads| threads.spawn(get).join().unwrap())
+                    });
+                    assert!(word.load(Acquire));
+                    got
+                });
+                assert_eq!(lengths, ((1, 2), 7));
+            }
+        },
+    );
+}
+
+/// Forks, so that there are descendants.
+fn w_is_used<W: Worker>(mut w: W) {
+    w.finish(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|_| ());
+        }
+    });
+}
+
+#[test]
+fn a_thread_may_get_what_the_only_worker_cannot_run_under_each_scheduler() {
+    a_thread_may_get_what_the_only_worker_cannot_run(ReturnBarrier::default());
+    a_thread_may_get_what_the_only_worker_cannot_run(ReturnBarrier::default().forced_steals(false));
+    a_thread_may_get_what_the_only_worker_cannot_run(DirectStack::<OneField>::new());
+    a_thread_may_get_what_the_only_worker_cannot_run(DirectStack::<TwoFields>::new());
+    a_thread_may_get_what_the_only_worker_cannot_run(ChaseLev::default());
+}
+
+/// Threads get futures at any moment: before, while and after a worker runs them.
+#[test]
+fn threads_and_workers_may_compete_for_a_future() {
+    ends("futures got outside", || {
+        let pool = common::pool(2);
+        for round in 0..300 {
+            let ran = AtomicUsize::new(0);
+            let sum = pool.run(|mut w| {
+                w.finish(|scope| {
+                    let (ran, busy) = (&ran, |n| busy(Duration::from_micros(n)));
+                    let futures: Vec<_> = (0..4)
+                        .map(|i| {
+                            scope.future(move |mut w| {
+                                ran.fetch_add(1, Relaxed);
+                                busy(i * 10);
+                                w.join(|_| i, |_| ()).0
+                            })
+                        })
+                        .collect();
+                    thread::scope(|threads| {
+                        let mut getters = Vec::new();
+                        for (i, future) in futures.into_iter().enumerate() {
+                            getters.push(threads.spawn(move || {
+                                busy(round % 7 * 20);
+                                match i == 3 {
+                                    true => drop(future),
+                                    false => return future.get(),
+                                }
+                                3
+                            }));
+                        }
+                        busy(round % 11 * 10);
+                        getters.into_iter().map(|g| g.join().unwrap()).sum::<u64>()
+                    })
+                })
+            });
+            assert_eq!((sum, ran.into_inner()), (6, 4));
+        }
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_that_gets_a_future_sleeps_until_it_is_done() {
+    /// How often this thread has given its processor away.
+    fn switches() -> i64 {
+        // SAFETY: the call fills the structure, which is plain data.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0);
+            usage.ru_nvcsw
+        }
+    }
+    let before = switches();
+    purloin::future(|| thread::sleep(Duration::from_millis(400))).get();
+    let switches = switches() - before;
+    assert!(switches < 50, "{switches} switches");
+}
+
+/// More tasks than a finish queues, by a thread that the only worker waits for.
+fn a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it<S: Scheduler + Spawner>(
+    scheduler: S,
+    spares: usize,
+) {
+    let pool = Pool::builder().workers(1).spare_workers(spares);
+    let pool = pool.scheduler(scheduler).build().unwrap();
+    ends("a thread that spawns", move || {
+        let count = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let spawn = || {
+                    for _ in 0..20_000 {
+                        scope.spawn(|_| common::add(&count, 1));
+                    }
+                };
+                thread::scope(|threads| threads.spawn(spawn).join().unwrap());
+            });
+        });
+        assert_eq!(count.into_inner(), 20_000);
+    });
+}
+
+#[test]
+fn a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it_under_each_scheduler() {
+    for spares in [0, 1] {
+        a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it(
+            ReturnBarrier::default(),
+            spares,
+        );
+        a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it(ChaseLev::default(), spares);
+        a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it(Channel::default(), spares);
+    }
+}
