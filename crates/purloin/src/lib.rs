@@ -59,6 +59,12 @@
     clippy::undocumented_unsafe_blocks
 )]
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!(
+    "Purloin needs a target with 64-bit addresses: it keeps flags in their upper bits, \
+     and reserves more address space than 32 bits have"
+);
+
 mod free;
 mod future;
 mod loops;
