@@ -4,11 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
 
+use crate::pool::outside;
+
 /// The result of a task, from [`Worker::future`](crate::Worker::future) or
 /// [`Scope::future`](crate::Scope::future): there, or on its way.
 ///
 /// It may be passed on to other tasks, and got by them. Dropped, it detaches
 /// the task, which still ends before its scope does.
+///
+/// A panic of a task that nobody gets is not lost: the [`finish`](crate::Worker::finish)
+/// panics in whose scope the future was made, or else the [`Pool::run`](crate::Pool::run)
+/// around it, or the next [`Pool::wait`](crate::Pool::wait) after [`Pool::spawn`](crate::Pool::spawn).
+/// If the task has ended before the future is dropped, it is the `Pool::run` around the drop.
+/// Only a future that is dropped outside of any pool, or was made there by
+/// [`future`](crate::future()), takes its panic with it.
 ///
 /// ```
 /// use purloin::{Pool, Worker};
@@ -34,10 +43,28 @@ use std::thread;
 pub struct Future<T>(Inner<T>);
 
 enum Inner<T> {
-    Ready(thread::Result<T>),
-    /// Ready, but somebody wants to know when it is got.
-    Watched(thread::Result<T>, Box<dyn FnOnce() + Send>),
+    Ready(Outcome<T>),
+    /// Ready, with something to do when it is got.
+    Watched(Outcome<T>, Box<dyn FnOnce() + Send>),
     Promised(Promise<T>),
+}
+
+/// A result that is there. If it is a panic that nobody gets, the call around hears of it.
+struct Outcome<T>(Option<thread::Result<T>>);
+
+impl<T> Outcome<T> {
+    fn get(mut self) -> T {
+        let result = self.0.take().expect("it is taken once");
+        result.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+impl<T> Drop for Outcome<T> {
+    fn drop(&mut self) {
+        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err()) {
+            outside::keep_orphan(panic);
+        }
+    }
 }
 
 impl<T> Future<T> {
@@ -50,12 +77,12 @@ impl<T> Future<T> {
     /// The same, with something to do when the result is got.
     pub(crate) fn watched(f: impl FnOnce() -> T, got: impl FnOnce() + Send + 'static) -> Self {
         let result = catch_unwind(AssertUnwindSafe(f));
-        Future(Inner::Watched(result, Box::new(got)))
+        Future(Inner::Watched(Outcome(Some(result)), Box::new(got)))
     }
 
     /// What has been there from the beginning.
     pub(crate) fn ready(result: thread::Result<T>) -> Self {
-        Future(Inner::Ready(result))
+        Future(Inner::Ready(Outcome(Some(result))))
     }
 
     pub(crate) fn promised(promise: Promise<T>) -> Self {
@@ -81,15 +108,14 @@ impl<T> Future<T> {
     /// The same, where it is known what this thread is.
     #[inline]
     pub(crate) fn get_at(self, place: Option<Place>) -> T {
-        let result = match self.0 {
-            Inner::Promised(promise) => return promise.get(place),
-            Inner::Ready(result) => result,
-            Inner::Watched(result, got) => {
+        match self.0 {
+            Inner::Promised(promise) => promise.get(place),
+            Inner::Ready(outcome) => outcome.get(),
+            Inner::Watched(outcome, got) => {
                 got();
-                result
+                outcome.get()
             }
-        };
-        result.unwrap_or_else(|panic| resume_unwind(panic))
+        }
     }
 
     /// Whether the task has ended.

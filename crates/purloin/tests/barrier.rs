@@ -5,7 +5,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -165,4 +165,60 @@ fn a_worker_cannot_wait_for_its_own_pool() {
     let result = catch_unwind(AssertUnwindSafe(|| pool.run(|_| pool.wait())));
     let panic = result.unwrap_err().downcast::<&str>().unwrap();
     assert!(panic.contains("would wait for itself"), "{panic}");
+}
+
+/// A chain of tasks, each of which spawns the next, for as long as `goes_on`.
+fn chain<S: Scheduler>(pool: &Arc<Pool<S>>, goes_on: &Arc<AtomicBool>) {
+    let (own, still) = (Arc::clone(pool), Arc::clone(goes_on));
+    pool.spawn(move |mut w| {
+        // The next may be spawned by a thief.
+        w.join(
+            |_| busy(Duration::from_micros(20)),
+            |_| {
+                if still.load(Relaxed) {
+                    chain(&own, &still);
+                }
+            },
+        );
+    });
+}
+
+#[test]
+fn a_wait_does_not_wait_for_chains_that_begin_later() {
+    fn check<S: Scheduler>(pool: Pool<S>) {
+        let pool = Arc::new(pool);
+        let begin = || {
+            let goes_on = Arc::new(AtomicBool::new(true));
+            chain(&pool, &goes_on);
+            goes_on
+        };
+        let before = begin();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            let wait = threads.spawn(|| {
+                pool.wait();
+                is_over.store(true, Relaxed);
+            });
+            thread::sleep(Duration::from_millis(20));
+            let later = begin();
+            thread::sleep(Duration::from_millis(20));
+            assert!(!is_over.load(Relaxed), "what a task spawns is waited for");
+            before.store(false, Relaxed);
+            common::eventually("the wait ends", || is_over.load(Relaxed));
+            wait.join().unwrap();
+            later.store(false, Relaxed);
+        });
+        pool.wait();
+    }
+    for workers in [1, 2, 5] {
+        let pool = || Pool::builder().workers(workers);
+        check(pool().build().unwrap());
+        check(
+            pool()
+                .scheduler(DirectStack::<OneField>::new())
+                .build()
+                .unwrap(),
+        );
+        check(pool().scheduler(ChaseLev::default()).build().unwrap());
+    }
 }

@@ -44,6 +44,7 @@ under_each_scheduler!(
     a_scope_s_futures_borrow_from_outside,
     results_are_dropped_once,
     closures_and_results_may_be_of_any_size,
+    a_panic_of_a_future_that_nobody_gets_surfaces,
 );
 
 mod a_future_has_the_result_of_its_task {
@@ -172,8 +173,6 @@ mod a_panic_surfaces_where_the_future_is_got {
             pool.run(|mut w| {
                 let future = w.future(move |_| panic_any(i));
                 let other = w.future(|_| 5);
-                // One that nobody gets does not surface.
-                drop(w.future(|_| panic_any("dropped")));
                 let result = catch_unwind(AssertUnwindSafe(|| match i % 3 {
                     0 => w.get(future),
                     1 => future.get(),
@@ -428,5 +427,69 @@ fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
                 },
             );
         });
+    }
+}
+
+mod a_panic_of_a_future_that_nobody_gets_surfaces {
+    use super::*;
+
+    fn panic_of<R>(f: impl FnOnce() -> R) -> u32 {
+        let panic = catch_unwind(AssertUnwindSafe(f)).err();
+        *panic.expect("a panic").downcast().unwrap()
+    }
+
+    pub fn check(pool: Pool<impl Scheduler>) {
+        for pause in [0, 30, 300] {
+            let pause = || busy(Duration::from_micros(pause));
+            // From the run, once everything has ended.
+            let ended = Arc::new(AtomicUsize::new(0));
+            let panic = panic_of(|| {
+                pool.run(|mut w| {
+                    drop(w.future(|_| panic_any(1_u32)));
+                    let ended = Arc::clone(&ended);
+                    drop(w.future(move |_| add(&ended, 1)));
+                    pause();
+                })
+            });
+            assert_eq!((panic, ended.load(Relaxed)), (1, 1));
+            // From inside a task that may be stolen.
+            let panic = panic_of(|| {
+                pool.run(|mut w| {
+                    w.join(
+                        |_| pause(),
+                        |mut w| w.join(|_| pause(), |mut w| drop(w.future(|_| panic_any(2_u32)))),
+                    )
+                })
+            });
+            assert_eq!(panic, 2);
+            // Dropped when it has ended.
+            let panic = panic_of(|| {
+                pool.run(|mut w| {
+                    let future = w.future(|_| panic_any(3_u32));
+                    pause();
+                    drop(future);
+                })
+            });
+            assert_eq!(panic, 3);
+            // From the finish in whose scope it was made; the run goes on.
+            let panic = pool.run(|mut w| {
+                panic_of(|| {
+                    w.finish(|scope| {
+                        drop(scope.future(|_| panic_any(4_u32)));
+                        scope.join(|_| drop(scope.future(|_| panic_any(4_u32))), |_| pause());
+                    })
+                })
+            });
+            assert_eq!(panic, 4);
+            // A panic that is caught, or got, is not one of those.
+            pool.run(|mut w| {
+                let future = w.future(|_| panic_any(5_u32));
+                assert_eq!(panic_of(|| w.get(future)), 5);
+            });
+            // From the wait for a task that was left to the pool.
+            pool.spawn(|mut w| drop(w.future(|_| panic_any(6_u32))));
+            assert_eq!(panic_of(|| pool.wait()), 6);
+            pool.wait();
+        }
     }
 }

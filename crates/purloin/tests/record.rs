@@ -53,12 +53,12 @@ impl Program for Panics {
         catch(&mut |w| _ = w.join(|_| (), |_| panics()));
         catch(&mut |w| w.finish(|_| panics()));
         catch(&mut |w| w.finish(|scope| scope.spawn(|_| panics())));
-        catch(&mut |w| drop(w.future(|_| panics())));
+        catch(&mut |w| drop(w.future(|_| ())));
         catch(&mut |w| {
             let future = w.future(|_| panics());
             w.get(future);
         });
-        assert_eq!(caught, 5, "a future that nobody gets is forgotten");
+        assert_eq!(caught, 5);
     }
 }
 

@@ -1,19 +1,24 @@
-//! The task barrier: until everything is done.
+//! The task barrier: until everything is done that was spawned before.
+//!
+//! Most schedulers count the tasks that were spawned and have not ended, by
+//! **generation**. A wait closes the generation of its time, and waits until that and all
+//! older ones have no task left; what is spawned later is of a newer one. A task that is
+//! spawned by another is of the generation of that one, however late, so a wait covers
+//! what its tasks spawn in turn.
+//!
+//! A scheduler that knows when all workers are idle says that instead: it is asked, looks,
+//! and ends what it was asked for before it looked.
 
+use std::collections::VecDeque;
 use std::panic::resume_unwind;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
-type Panic = Box<dyn std::any::Any + Send>;
+use super::NO_GENERATION;
+use crate::scheduler::Panic;
 
-/// Where those wait who are outside, until all that was spawned is done.
-///
-/// Most schedulers count what was spawned and has not ended. One that knows when
-/// all workers are idle says that instead: it is asked, looks, and ends what it
-/// was asked for before it looked.
+/// Where threads wait until all that was spawned is done.
 pub struct Barrier {
-    /// What was spawned and has not ended, if it is counted.
-    pending: AtomicUsize,
     /// How many wait who have asked.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
@@ -22,6 +27,10 @@ pub struct Barrier {
 
 #[derive(Default)]
 struct Inner {
+    /// The generation of what is spawned from outside now.
+    generation: u64,
+    /// Of each generation that has any, the tasks that have not ended; the oldest first.
+    pending: VecDeque<(u64, usize)>,
     /// How often anyone has asked.
     asked: u64,
     /// Everything is done that was spawned before so many of them.
@@ -30,35 +39,57 @@ struct Inner {
     panic: Option<Panic>,
 }
 
+impl Inner {
+    /// Where this generation is among those that have pending tasks, or would be.
+    fn place(&self, generation: u64) -> Result<usize, usize> {
+        self.pending.binary_search_by_key(&generation, |&(g, _)| g)
+    }
+}
+
 impl Barrier {
     pub(crate) fn new() -> Barrier {
         Barrier {
-            pending: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             inner: Mutex::new(Inner::default()),
             ended: Condvar::new(),
         }
     }
 
-    /// Counts a task.
-    pub(super) fn spawned(&self) {
-        self.pending.fetch_add(1, Ordering::Relaxed);
+    /// Counts a task, spawned by one of this generation. Returns its own generation.
+    pub(super) fn spawned(&self, parent: Option<u64>) -> u64 {
+        let mut inner = lock(&self.inner);
+        let generation = parent.unwrap_or(NO_GENERATION).min(inner.generation);
+        match inner.place(generation) {
+            Ok(place) => inner.pending[place].1 += 1,
+            Err(place) => inner.pending.insert(place, (generation, 1)),
+        }
+        generation
     }
 
     /// A counted task has ended.
-    pub(super) fn done(&self) {
-        // AcqRel: who waits sees what all of them have done.
-        if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // With the lock, so that who has just looked waits already.
-            let _inner = lock(&self.inner);
+    pub(super) fn done(&self, generation: u64) {
+        let mut inner = lock(&self.inner);
+        let Ok(place) = inner.place(generation) else {
+            unreachable!("a task that has not ended is counted");
+        };
+        inner.pending[place].1 -= 1;
+        if inner.pending[place].1 == 0 {
+            inner.pending.remove(place);
             self.ended.notify_all();
         }
     }
 
-    /// Waits until no task is pending.
+    /// Waits until no task is pending that was spawned before, nor any that such a task has
+    /// spawned.
     pub(super) fn wait(&self) {
         let mut inner = lock(&self.inner);
-        while self.pending.load(Ordering::Acquire) > 0 {
+        let last = inner.generation;
+        inner.generation += 1;
+        while inner
+            .pending
+            .front()
+            .is_some_and(|&(first, _)| first <= last)
+        {
             inner = self.sleep(inner);
         }
         surface(inner);

@@ -2,11 +2,12 @@
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
+use super::lineage::NO_GENERATION;
 use super::{Member, Shared};
 use crate::scheduler::Protocol;
 
@@ -96,7 +97,7 @@ impl<F, R> CallPtr<F, R> {
             // Relaxed: the caller only decides by it how long to sleep.
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
-            let result = catch_unwind(AssertUnwindSafe(|| S::call(member, f)));
+            let result = member.with_root(NO_GENERATION, || S::call(member, f));
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
             let caller = (*call).caller.clone();

@@ -7,6 +7,7 @@ use std::time::Instant;
 use crossbeam_utils::CachePadded;
 
 use super::Shared;
+use super::lineage::OwnLineage;
 use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
@@ -21,6 +22,7 @@ pub struct Member<S: Protocol> {
     /// Whether it runs anything; only then can it have tasks.
     active: CachePadded<AtomicBool>,
     own: CachePadded<Own>,
+    lineage: OwnLineage,
 }
 
 /// Used by the worker's own thread only, but for reading the counters.
@@ -55,6 +57,7 @@ impl<S: Protocol> Member<S> {
                 counters: Counters::default(),
                 timer: Timer::new(timed),
             }),
+            lineage: OwnLineage::new(),
         }
     }
 
@@ -106,6 +109,10 @@ impl<S: Protocol> Member<S> {
         work();
         self.timer().turn(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn own_lineage(&self) -> &OwnLineage {
+        &self.lineage
     }
 
     pub(crate) fn count(&self, count: Count) {

@@ -5,14 +5,15 @@ mod builder;
 mod error;
 mod global;
 mod inbox;
+mod lineage;
 mod member;
-mod outside;
+pub(crate) mod outside;
 mod threads;
 
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub use error::Error;
 pub use global::global;
 pub(crate) use global::global_or_default;
 pub(crate) use inbox::{Injected, Job};
+pub(crate) use lineage::Lineage;
+use lineage::NO_GENERATION;
 pub use member::Member;
 
 use crate::future::Future;
@@ -105,8 +108,8 @@ impl<S: Scheduler> Pool<S> {
     /// Leaves `f` to this pool, and does not wait for it: see
     /// [`wait`](Pool::wait).
     ///
-    /// It may be called from any thread. The pool runs what it was left in order,
-    /// each when a worker is idle. Dropped, it first runs all that is left.
+    /// It may be called from any thread. The pool begins its tasks in order, each when a
+    /// worker is idle; any number may be waiting. Dropped, it first runs all that is left.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -133,8 +136,9 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
-    /// Waits until everything that was [spawned](Pool::spawn) before has ended,
-    /// and what that has spawned in turn.
+    /// Waits until every task has ended that was [spawned](Pool::spawn) before this call,
+    /// and every task that such a task has spawned in turn. It does not wait for tasks that
+    /// others spawn meanwhile.
     ///
     /// Under [`Channel`](crate::Channel), which does not count tasks, it waits
     /// until no worker has anything to do, calls of [`run`](Pool::run) included.
@@ -306,11 +310,15 @@ impl<S: Protocol> Shared<S> {
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
     {
         self.check_process();
-        if !S::DETECTS_QUIET {
-            self.barrier.spawned();
-        }
+        let generation = match S::DETECTS_QUIET {
+            true => NO_GENERATION,
+            false => {
+                let parent = self.current().map(Member::lineage);
+                self.barrier.spawned(parent.map(|parent| parent.generation))
+            }
+        };
         self.inject(Box::new(move |member| {
-            let result = catch_unwind(AssertUnwindSafe(|| S::call(member, f)));
+            let result = member.with_root(generation, || S::call(member, f));
             let barrier = &member.pool().barrier;
             if let Err(panic) = result
                 && let Err(second) = barrier.keep(panic)
@@ -318,7 +326,7 @@ impl<S: Protocol> Shared<S> {
                 discard(second);
             }
             if !S::DETECTS_QUIET {
-                barrier.done();
+                barrier.done(generation);
             }
         }));
     }

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Member, Shared};
-use crate::scheduler::Protocol;
+use crate::scheduler::{Panic, Protocol, discard};
 use crate::stats::Activity;
 use crate::wait::Lent;
 
@@ -35,6 +35,18 @@ pub(super) trait Host {
     /// Blocks this worker, on its own thread, until `is_done`, of which the thread is told by
     /// [`Thread::unpark`](thread::Thread::unpark). `pause` says for how long to sleep at most.
     fn block(&self, is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>);
+
+    /// See [`Member::keep_orphan`].
+    fn keep_orphan(&self, panic: Panic);
+}
+
+/// Keeps the panic of a future that nobody gets for the call whose task this thread runs.
+/// If this thread is no worker, nobody hears of it.
+pub(crate) fn keep_orphan(panic: Panic) {
+    match HOST.get() {
+        Some(host) => host.keep_orphan(panic),
+        None => discard(panic),
+    }
 }
 
 thread_local! {
@@ -87,6 +99,10 @@ impl<S: Protocol> Host for Member<S> {
         }
         drop(lent);
         self.timer().turn(outer);
+    }
+
+    fn keep_orphan(&self, panic: Panic) {
+        Member::keep_orphan(self, panic);
     }
 }
 

@@ -12,7 +12,7 @@ use std::io;
 pub use channel::{Channel, Stealing};
 pub use chase_lev::ChaseLev;
 pub use direct::Token;
-pub(crate) use direct::{detached_future, discard, in_registers};
+pub(crate) use direct::{Panic, detached_future, discard, in_registers};
 pub use direct_stack::{DirectStack, OneField, TwoFields};
 pub use return_barrier::ReturnBarrier;
 pub(crate) use return_barrier::current;

@@ -42,7 +42,7 @@ use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack, Thieves};
 use crate::future::Future;
-use crate::pool::{Injected, Job, Shared};
+use crate::pool::{Injected, Job, Lineage, Shared};
 use crate::stats::Activity;
 use crate::wait::{Patience, UNHELPFUL_NAP};
 use crate::worker::{Scope, Worker};
@@ -67,7 +67,9 @@ pub(super) fn has_room<S: Direct>(member: &Member<S>) -> bool {
 pub struct Finish<S: Direct> {
     pool: *const Shared<S>,
     owner: usize,
-    /// The first panic of a task.
+    /// That of the worker that opened the finish.
+    lineage: Lineage,
+    /// The first panic of a task, or of a future that nobody gets.
     panic: std::sync::Mutex<Option<Panic>>,
     /// Tasks that could not go to a task stack; made when the first comes.
     escaped: OnceLock<Arc<Escaped<S>>>,
@@ -80,6 +82,7 @@ unsafe impl<S: Direct> Sync for Finish<S> {}
 type EscapedTask<S> = Injected<S>;
 
 struct Escaped<S: Direct> {
+    lineage: Lineage,
     queue: std::sync::Mutex<Queue<S>>,
     /// Escaped tasks that have not ended, in the queue or running.
     pending: std::sync::atomic::AtomicUsize,
@@ -111,8 +114,8 @@ impl<S: Direct> Queue<S> {
     }
 }
 
-impl<S: Direct> Default for Escaped<S> {
-    fn default() -> Self {
+impl<S: Direct> Escaped<S> {
+    fn new(lineage: Lineage) -> Self {
         let queue = Queue {
             tasks: VecDeque::new(),
             calls: 0,
@@ -120,13 +123,12 @@ impl<S: Direct> Default for Escaped<S> {
             is_stalled: false,
         };
         Escaped {
+            lineage,
             queue: std::sync::Mutex::new(queue),
             pending: Default::default(),
         }
     }
-}
 
-impl<S: Direct> Escaped<S> {
     fn pop(&self) -> Option<EscapedTask<S>> {
         let (task, spawners) = lock_std(&self.queue).pop();
         spawners.iter().for_each(Thread::unpark);
@@ -182,6 +184,7 @@ where
     let scope = Scope::new(Finish {
         pool: member.pool(),
         owner: member.index,
+        lineage: member.lineage(),
         panic: std::sync::Mutex::new(None),
         escaped: OnceLock::new(),
     });
@@ -313,15 +316,23 @@ impl<S: Direct> Finish<S> {
         let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
         drop(frame);
         if let Err(panic) = result {
-            // The first panic is kept.
-            let mut first = lock_std(&self.panic);
-            if first.is_none() {
-                *first = Some(panic);
-            } else {
-                drop(first);
-                discard(panic);
-            }
+            self.keep(panic);
         }
+    }
+
+    /// Keeps the first panic, of a task or of a future that nobody gets.
+    pub(super) fn keep(&self, panic: Panic) {
+        let mut first = lock_std(&self.panic);
+        if first.is_none() {
+            *first = Some(panic);
+        } else {
+            drop(first);
+            discard(panic);
+        }
+    }
+
+    pub(super) fn lineage(&self) -> Lineage {
+        self.lineage
     }
 
     /// See [`Scope::future`].
@@ -357,7 +368,9 @@ impl<S: Direct> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         let pool = self.pool();
-        let escaped = self.escaped.get_or_init(Arc::default);
+        let escaped = self
+            .escaped
+            .get_or_init(|| Arc::new(Escaped::new(self.lineage)));
         match pool.current() {
             None => escaped.wait_for_room(pool),
             Some(member) if escaped.is_long() && member.tasks.may_nest() => {
@@ -441,7 +454,8 @@ fn run_escaped<S: Direct>(
     member: &Member<S>,
 ) {
     let outer = member.timer().turn_to_application();
-    task(member);
+    // The owner of the finish waits for it, and so does its root.
+    member.with_lineage(escaped.lineage, || task(member));
     member.timer().turn(outer);
     // Release: its end is before that of the finish.
     let before = escaped

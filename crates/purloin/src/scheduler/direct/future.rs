@@ -43,12 +43,12 @@ use std::thread;
 
 use super::channel::Channel;
 use super::finish::{Finish, drain, has_room};
-use super::job::discard;
+use super::job::{Panic, discard};
 use super::slot::Slot;
 use super::token::Token;
 use super::{Direct, Member, Stack, recycle};
 use crate::future::{Functions, Future, Place, Promise};
-use crate::pool::{Injected, Job, Shared};
+use crate::pool::{Injected, Job, Lineage, Shared, outside};
 
 /// A channel with the closure that sends.
 struct Sender<S: Direct, F, T> {
@@ -176,7 +176,9 @@ where
                 let claimed = Claimed::new(errand.0, member);
                 std::mem::forget(errand);
                 let run = || run_all(this.take_closure(), this.finish, member);
-                this.channel.send(catch_unwind(AssertUnwindSafe(run)));
+                let caught = || catch_unwind(AssertUnwindSafe(run));
+                this.channel
+                    .send(member.with_lineage(this.lineage(member.pool()), caught));
                 drop(claimed);
             }
         }
@@ -327,7 +329,7 @@ where
                 drop(claimed);
             } else {
                 this.wait(member);
-                Self::let_go(sender);
+                Self::let_go_in_scope(sender, member);
             }
         }
     }
@@ -339,20 +341,61 @@ where
         member.await_stolen(channel.outcome(), || channel.may_be_helped());
     }
 
-    /// One of the two holders lets go.
+    /// The lineage of the worker that made the future.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed, so that the scope waits, or there is none.
+    unsafe fn lineage(&self, pool: &Shared<S>) -> Lineage {
+        // SAFETY: the caller's promise.
+        match unsafe { self.finish.as_ref() } {
+            Some(finish) => finish.lineage(),
+            // The ticket is on that worker's stack.
+            None if !self.slot.is_null() => pool.members[self.owner].lineage(),
+            None => Lineage::NONE,
+        }
+    }
+
+    /// One of the holders lets go. A panic that nobody has got goes to the call whose
+    /// task this thread runs.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder, and does not use the channel again.
     unsafe fn let_go(sender: NonNull<Self>) {
+        // SAFETY: the caller's promise. The scope may have ended.
+        unsafe { Self::leave(sender, |_, panic| outside::keep_orphan(panic)) }
+    }
+
+    /// The same, for a holder that the scope waits for. The panic goes to the scope.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::let_go`]. The scope does not end before this returns.
+    unsafe fn let_go_in_scope(sender: NonNull<Self>, member: &Member<S>) {
+        let keep = |this: &Self, panic| {
+            // SAFETY: the caller's promise.
+            match unsafe { this.finish.as_ref() } {
+                Some(finish) => finish.keep(panic),
+                None => member.keep_orphan(panic),
+            }
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Self::leave(sender, keep) }
+    }
+
+    unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(&Self, Panic)) {
         // SAFETY: the caller is a holder, and does not use it again.
         unsafe {
-            let channel = &sender.as_ref().channel;
-            if !channel.let_go() {
+            let this = sender.as_ref();
+            if !this.channel.let_go() {
                 return;
             }
-            let left = channel.take();
-            // What nobody has got may panic when it is dropped.
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(left))) {
-                discard(panic);
+            match this.channel.take() {
+                Some(Err(panic)) => keep(this, panic),
+                // It may panic when it is dropped.
+                left => discard(left),
             }
-            let this = sender.as_ref();
             match Shared::worker_of(this.pool, this.pool_id) {
                 Some(member) => member.tasks.blocks.give(sender),
                 None => recycle::free(sender),
@@ -425,7 +468,10 @@ where
                 }
                 // The ticket is left, and waits for this.
                 let _claimed = Claimed::new(sender, member);
-                return run_all(this.take_closure(), this.finish, member);
+                let run = || run_all(this.take_closure(), this.finish, member);
+                let caught = || catch_unwind(AssertUnwindSafe(run));
+                let result = member.with_lineage(this.lineage(member.pool()), caught);
+                return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             this.wait(member);
             Self::take_result(sender)
@@ -503,7 +549,7 @@ where
             if let Some(thread) = waiters.outside {
                 thread.unpark();
             }
-            Sender::let_go(self.sender);
+            Sender::let_go_in_scope(self.sender, self.member);
         }
     }
 }

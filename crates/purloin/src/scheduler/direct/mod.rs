@@ -96,7 +96,7 @@ pub(crate) use base::Base;
 pub(crate) use claim::{claim_public, commit};
 pub(crate) use floor::Floor;
 pub(crate) use future::detached_future;
-pub(crate) use job::discard;
+pub(crate) use job::{Panic, discard};
 pub(crate) use reach::{Claim, Reachable, Reaching};
 pub(crate) use slot::{Header, Slot};
 pub(crate) use state::{State, StateWord, Undecided};

@@ -93,11 +93,14 @@ impl<S: Direct> Protocol for S {
             .wrapping_sub(tasks.stack.base().position(base));
         tasks.depth.store(depth, Ordering::Relaxed);
         S::Thieves::begins(thief);
+        let victim = &thief.pool().members[stolen.victim];
         // SAFETY: we have the task, run it once, and its owner keeps the slot
         // until it is done.
         let sleeper = unsafe {
-            (*stolen.slot).run(thief);
-            tasks.bury(|| finish::drain(thief, base, live));
+            thief.with_lineage(victim.lineage(), || {
+                (*stolen.slot).run(thief);
+                tasks.bury(|| finish::drain(thief, base, live));
+            });
             let outcome = (*stolen.slot).header.outcome();
             S::Thieves::ends(thief, outcome);
             outcome.finish_stolen()
