@@ -132,8 +132,12 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Whether worker *i* is bound to the *i*-th processor that the process
-    /// may use (and around again if there are more workers). At first not, and
-    /// only on Linux. Spare workers run where there is room.
+    /// may use (and around again if there are more workers). Only on Linux; the default is
+    /// not to, and then Purloin touches no affinity. Spare workers run where there is room.
+    ///
+    /// It helps programs that compute for a few milliseconds now and then on a machine that
+    /// is theirs alone: the system may queue a woken worker behind its waker, for
+    /// milliseconds, although another processor is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::steering::Steering;
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
 /// Where one worker sleeps.
@@ -11,7 +10,6 @@ pub(super) struct Bed {
     wake: Condvar,
     /// Blocked workers registered as sleepers until this one publishes.
     pub(super) awaited: AtomicUsize,
-    pub(super) steering: Steering,
 }
 
 impl Bed {
@@ -20,13 +18,11 @@ impl Bed {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
-            steering: Steering::new(),
         }
     }
 
     /// Sleeps until somebody comes, or has come since the last time.
     pub(super) fn park(&self) {
-        let _parked = self.steering.parked();
         let mut woken = lock(&self.woken);
         while !*woken {
             woken = match self.wake.wait(woken) {
@@ -40,7 +36,6 @@ impl Bed {
     /// The same, for a time. False if nobody came.
     #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
-        let _parked = self.steering.parked();
         let woken = lock(&self.woken);
         let (mut woken, _) = match self.wake.wait_timeout_while(woken, time, |woken| !*woken) {
             Ok(result) => result,

@@ -37,11 +37,6 @@
 //!   and be in a leaf; so the first sleep of each search is a **doze** of a
 //!   millisecond, after which the worker looks once more, and forces its way.
 //!
-//! # Where the woken begin
-//!
-//! Whoever wakes a sleeper goes on working, and the system is kept from queueing the sleeper
-//! behind him ([`steering`]).
-//!
 //! # Naps
 //!
 //! A program may answer every request with a task so small that its owner has
@@ -62,7 +57,6 @@ mod lend;
 mod models;
 mod patience;
 pub(crate) mod sleep;
-mod steering;
 
 pub(crate) use blocked::{Lent, UNHELPFUL_NAP};
 pub(crate) use idle::Search;

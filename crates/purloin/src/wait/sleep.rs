@@ -157,13 +157,8 @@ impl Sleep {
             self.deregister(sleeper);
             let has_thread = sleepers.processors.begin(sleeper.worker);
             drop(sleepers);
-            let bed = &self.beds[sleeper.worker];
-            if has_thread && of == OUTSIDE {
-                return bed.unpark();
-            }
             if has_thread {
-                // The waker goes on working.
-                return bed.steering.elsewhere(|| bed.unpark());
+                return self.beds[sleeper.worker].unpark();
             }
             match (self.start)(sleeper.worker) {
                 Ok(()) => return,
@@ -189,7 +184,6 @@ impl Sleep {
     }
 
     fn register(&self, sleeper: Sleeper) {
-        self.beds[sleeper.worker].steering.is_here();
         let mut sleepers = self.lock();
         sleepers.list.push(sleeper);
         match sleeper.until {
