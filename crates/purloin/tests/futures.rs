@@ -473,10 +473,16 @@ mod a_panic_of_a_future_that_nobody_gets_surfaces {
             assert_eq!(panic, 3);
             // From the finish in whose scope it was made; the run goes on.
             let panic = pool.run(|mut w| {
+                let is_dropped = AtomicBool::new(false);
                 panic_of(|| {
                     w.finish(|scope| {
-                        drop(scope.future(|_| panic_any(4_u32)));
-                        scope.join(|_| drop(scope.future(|_| panic_any(4_u32))), |_| pause());
+                        let task = || {
+                            eventually("the future is dropped", || is_dropped.load(Acquire));
+                            panic_any(4_u32)
+                        };
+                        drop(scope.future(move |_| task()));
+                        scope.join(|_| drop(scope.future(move |_| task())), |_| pause());
+                        is_dropped.store(true, Release);
                     })
                 })
             });

@@ -68,7 +68,7 @@ impl<S: Protocol> Member<S> {
     }
 
     /// The others, from which a thief may steal: those that are active.
-    pub(crate) fn active_others(&self) -> impl Iterator<Item = &Member<S>> {
+    pub(crate) fn active_others(&self) -> impl Iterator<Item = &Member<S>> + Clone {
         let others = self.pool().members.iter();
         others.filter(|other| other.index != self.index && other.is_active())
     }

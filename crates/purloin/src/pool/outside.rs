@@ -26,8 +26,8 @@ use crate::wait::Lent;
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);
 
-/// How long a waiting worker sleeps that others may ask for tasks, or that may have to
-/// take work from outside.
+/// How long a waiting worker sleeps that thieves may need awake, or that may have to take
+/// work from outside.
 const NAP: Duration = Duration::from_millis(1);
 
 /// A worker as another pool sees it.
@@ -77,7 +77,7 @@ impl<S: Protocol> Host for Member<S> {
         let outer = self.timer().turn(Activity::SearchingInJoin);
         let mut lent = None;
         loop {
-            let owes_nothing = S::attend(self);
+            let is_free_to_sleep = S::leave_tasks(self);
             if is_done() {
                 break;
             }
@@ -91,7 +91,7 @@ impl<S: Protocol> Host for Member<S> {
                 self.timer().turn(Activity::SearchingInJoin);
                 continue;
             }
-            let nap = (serves || !owes_nothing).then_some(NAP);
+            let nap = (serves || !is_free_to_sleep).then_some(NAP);
             match pause().into_iter().chain(nap).min() {
                 Some(time) => thread::park_timeout(time),
                 None => thread::park(),

@@ -70,9 +70,9 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// It sleeps, after it has found nothing for a while.
     fn sleep(search: &mut Search<'_, Self>) -> Slept;
 
-    /// Answers those who have asked this worker for tasks, before it sleeps outside of its
-    /// pool. Returns whether it has nothing that anyone could ask for meanwhile.
-    fn attend(me: &Member<Self>) -> bool;
+    /// A worker is about to sleep and may have tasks of its own: offers them all to thieves.
+    /// Returns whether no thief needs it awake to get them.
+    fn leave_tasks(me: &Member<Self>) -> bool;
 
     /// A blocked worker does not want tasks for a while.
     fn turns_away(me: &Member<Self>);

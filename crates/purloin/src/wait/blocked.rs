@@ -1,15 +1,11 @@
 //! A blocked worker: it helps the thief that it waits for, then it sleeps.
 
-use std::time::Duration;
-
 use super::Patience;
+use super::patience::unhelpful_nap;
 use super::sleep::{Sleep, Slept};
 use crate::pool::{Member, Shared};
 use crate::scheduler::Protocol;
 use crate::stats::{Activity, Count};
-
-/// How long a blocked worker sleeps that may not help.
-pub(crate) const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
 
 /// The processor of a blocked worker, as long as another has it.
 pub(crate) struct Lent<'p>(&'p Sleep);
@@ -110,15 +106,17 @@ impl<S: Protocol> Shared<S> {
                 });
                 let nap = match helps {
                     true => patience.nap(),
-                    // Thieves that ask for what this worker has are answered then.
-                    false => Some(UNHELPFUL_NAP),
+                    false => unhelpful_nap(),
                 };
-                match nap {
-                    Some(time) => {
+                match !helps || nap.is_some() {
+                    true => {
+                        if !helps {
+                            S::leave_tasks(me);
+                        }
                         S::turns_away(me);
-                        self.sleep.nap_blocked(me.index, Some(time));
+                        self.sleep.nap_blocked(me.index, nap);
                     }
-                    None => {
+                    false => {
                         slept = self.sleep.sleep_blocked(
                             me.index,
                             holder.index,

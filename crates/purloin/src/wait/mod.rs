@@ -37,6 +37,17 @@
 //!   and be in a leaf; so the first sleep of each search is a **doze** of a
 //!   millisecond, after which the worker looks once more, and forces its way.
 //!
+//! # A build without timers
+//!
+//! Every sleep that ends by itself could hide a wake-up that is lost. So in a build with
+//! `--cfg purloin_untimed`, which is for tests, none does: there are no dozes and no naps. A
+//! doze covers one race by design, a push that has looked for requests before a thief asks
+//! and falls asleep, as a fence there would be one on the fast path. In this build every push
+//! looks once more, and a thief that falls asleep has every processor execute a fence. Two
+//! things still sleep for a time: workers under [`Channel`](crate::Channel), whose thieves
+//! take their requests elsewhere when a victim does not answer, but not in this build; and
+//! threads outside, which look whether the pool is stalled.
+//!
 //! # Naps
 //!
 //! A program may answer every request with a task so small that its owner has
@@ -58,7 +69,7 @@ mod models;
 mod patience;
 pub(crate) mod sleep;
 
-pub(crate) use blocked::{Lent, UNHELPFUL_NAP};
+pub(crate) use blocked::Lent;
 pub(crate) use idle::Search;
-pub(crate) use patience::Patience;
+pub(crate) use patience::{Patience, UNTIMED, unhelpful_nap};
 pub(crate) use sleep::Slept;

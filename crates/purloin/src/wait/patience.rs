@@ -5,6 +5,19 @@ use std::time::{Duration, Instant};
 use super::sleep::Slept;
 use crate::sync::{spin_loop, yield_now};
 
+/// Whether no sleep of a worker ends by itself: a build for tests, in which a wake-up that
+/// is lost is a program that hangs. See the page on waiting.
+pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
+
+/// How long a blocked worker sleeps that may not help.
+const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
+
+/// For how long a blocked worker sleeps at most that has left its own tasks to others, and
+/// so may help when these are stolen.
+pub(crate) fn unhelpful_nap() -> Option<Duration> {
+    (!UNTIMED).then_some(UNHELPFUL_NAP)
+}
+
 /// Time spent spinning before a worker goes to sleep: a few times what it
 /// costs to put a thread to sleep and to wake it.
 const SPIN: Duration = Duration::from_micros(80);
@@ -137,7 +150,7 @@ impl Patience {
     /// How long to sleep at most: the first time not for good, and as long as
     /// anyone is active twice as long each time.
     pub(crate) fn doze(&mut self, is_anyone_active: bool) -> Option<Duration> {
-        if self.dozes > 0 && !is_anyone_active {
+        if UNTIMED || self.dozes > 0 && !is_anyone_active {
             return None;
         }
         let doze = SHORTEST_DOZE * 2u32.saturating_pow(self.dozes.min(10));
@@ -147,7 +160,7 @@ impl Patience {
 
     /// How long to nap instead of sleeping, if that is better.
     pub(crate) fn nap(&mut self) -> Option<Duration> {
-        if !self.answered {
+        if UNTIMED || !self.answered {
             self.naps = 0;
             return None;
         }

@@ -136,6 +136,12 @@ impl Thieves<Channel> for ByMessage {
         poll(me, Situation::Blocked(holder));
     }
 
+    /// Thieves send messages, which it has to answer.
+    fn leave_tasks(me: &Member) -> bool {
+        poll(me, Situation::Blocked(None));
+        false
+    }
+
     fn help(
         me: &Member,
         holder: &Member,

@@ -44,7 +44,7 @@ use super::{Direct, Member, Stack, Thieves};
 use crate::future::Future;
 use crate::pool::{Injected, Job, Lineage, Shared};
 use crate::stats::Activity;
-use crate::wait::{Patience, UNHELPFUL_NAP};
+use crate::wait::{Patience, unhelpful_nap};
 use crate::worker::{Scope, Worker};
 
 /// With so many tasks of its own unstolen, a spawner runs the next at once:
@@ -424,7 +424,10 @@ impl<S: Direct> Finish<S> {
             pool.look_for_others(|_| false);
             let time = match member.tasks.stack.offers_nothing() {
                 true => patience.doze(true),
-                false => Some(UNHELPFUL_NAP),
+                false => {
+                    S::Thieves::leave_tasks(member);
+                    unhelpful_nap()
+                }
             };
             pool.sleep.nap_blocked(member.index, time);
         }

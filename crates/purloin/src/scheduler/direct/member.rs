@@ -3,7 +3,7 @@
 use super::finish;
 use super::{Direct, Header, Member, Slot, Stack, StateWord, Taken, Thieves};
 use crate::stats::Count;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, asymmetric};
 
 impl<S: Direct> Member<S> {
     /// Answers those who have asked.
@@ -31,6 +31,8 @@ impl<S: Direct> Member<S> {
     pub(super) fn keep(&self) {
         let stack = &self.tasks.stack;
         stack.base().set_live(stack.base().top());
+        // With the heavy side of a thief that is falling asleep: see `finds_anything`.
+        asymmetric::light();
         S::Thieves::close(self);
     }
 

@@ -55,9 +55,8 @@ impl<S: Direct> Protocol for S {
         S::Thieves::sleep(search)
     }
 
-    fn attend(me: &Member<S>) -> bool {
-        S::Thieves::attend(me, None);
-        me.tasks.stack.offers_nothing()
+    fn leave_tasks(me: &Member<S>) -> bool {
+        S::Thieves::leave_tasks(me)
     }
 
     fn turns_away(me: &Member<S>) {

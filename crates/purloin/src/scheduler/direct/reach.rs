@@ -3,8 +3,9 @@
 use super::thieves::{Stolen, Thieves};
 use super::{Direct, Member, Slot, Stack, StateWord};
 use crate::stats::Count;
+use crate::sync::asymmetric;
 use crate::victim::Walk;
-use crate::wait::{Patience, Search, Slept};
+use crate::wait::{Patience, Search, Slept, UNTIMED};
 
 /// What a thief found.
 pub enum Claim<S: Direct> {
@@ -33,9 +34,9 @@ pub trait Reachable<S: Direct>: Stack<S> {
     /// public by that.
     fn close(&self) -> usize;
 
-    /// Makes every task public, as a number of requests would.
-    #[cfg(all(loom, test))]
-    fn publish_all(&self);
+    /// Makes every task public, as a number of requests would. Returns how many became
+    /// public by it.
+    fn publish_all(&self) -> usize;
 
     // What thieves do, on any thread.
 
@@ -106,20 +107,20 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
             return Slept::Woken;
         }
         let time = search.doze();
-        search.sleep(time, || {
-            // Each is asked, also after one has been found.
-            let mut found = false;
-            for victim in me.active_others() {
-                found |= has_something_asked_for(victim);
-            }
-            found
-        })
+        search.sleep(time, || finds_anything(me.active_others()))
     }
 
     fn attend(me: &Member<S>, _holder: Option<&Member<S>>) {
         if !me.tasks.stack.offers_nothing() {
             Self::answer(me);
         }
+    }
+
+    fn leave_tasks(me: &Member<S>) -> bool {
+        if !me.tasks.stack.offers_nothing() {
+            serve(me, S::Stack::publish_all);
+        }
+        true
     }
 
     fn help(
@@ -137,7 +138,7 @@ impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
     }
 
     fn last_look_at(_me: &Member<S>, holder: &Member<S>) -> bool {
-        has_something_asked_for(holder)
+        finds_anything(std::iter::once(holder))
     }
 
     fn pass_on(member: &Member<S>) {
@@ -214,13 +215,24 @@ fn attempt<S: Direct<Stack: Reachable<S>>>(
     stolen
 }
 
-/// The last look of a worker that goes to sleep, which leaves a request.
-/// Private tasks count if a request stood already, and so might be forced;
-/// if it was answered a moment ago, its victim is not silent.
-fn has_something_asked_for<S: Direct<Stack: Reachable<S>>>(victim: &Member<S>) -> bool {
-    let stack = &victim.tasks.stack;
-    let stood = !stack.request();
-    stack.offers() || stood && stack.hides()
+/// The last look of a worker that goes to sleep, which leaves a request with each victim.
+/// Private tasks count if a request stood already, and so might be forced; if it was
+/// answered a moment ago, its victim is not silent.
+///
+/// A victim may push a task just now, having looked for requests before this one came. A
+/// doze covers that; where no sleep is timed, a fence on every processor does.
+fn finds_anything<'m, S: Direct<Stack: Reachable<S>>>(
+    victims: impl Iterator<Item = &'m Member<S>> + Clone,
+) -> bool {
+    // Each is asked, also after something has been found.
+    let mut found = false;
+    for victim in victims.clone() {
+        let stack = &victim.tasks.stack;
+        let stood = !stack.request();
+        found |= stack.offers() || stood && stack.hides();
+    }
+    let has_tasks = |victim: &Member<S>| victim.tasks.stack.offers() || victim.tasks.stack.hides();
+    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
 }
 
 fn steal_if<S: Direct<Stack: Reachable<S>>>(

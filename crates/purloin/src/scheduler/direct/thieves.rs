@@ -43,6 +43,10 @@ pub trait Thieves<S: Direct>: 'static {
     /// known.
     fn attend(me: &Member<S>, holder: Option<&Member<S>>);
 
+    /// Is about to sleep and may have tasks of its own: offers them all. Returns whether no
+    /// thief needs it awake to get them.
+    fn leave_tasks(me: &Member<S>) -> bool;
+
     /// Tries to take a task that descends from the one that `holder` has stolen,
     /// with this outcome.
     fn help(

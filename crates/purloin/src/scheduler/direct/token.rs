@@ -10,6 +10,8 @@ use super::slot::Slot;
 use super::{Direct, Member, Stack, finish, future};
 use crate::future::{Future, Place};
 use crate::scheduler::ReturnBarrier;
+use crate::sync::asymmetric;
+use crate::wait::UNTIMED;
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The [`Worker`] of the default scheduler: a worker, and the top of its task
@@ -108,7 +110,11 @@ where
     // code below, or by `first_panicked`.
     unsafe { job.write_to(&*slot) };
     stack.push(slot);
-    if ASK && stack.is_awaited(slot) {
+    if UNTIMED {
+        // With the heavy side of a thief that is falling asleep.
+        asymmetric::light();
+    }
+    if (ASK || UNTIMED) && stack.is_awaited(slot) {
         member.answer();
     }
     let first = || {

@@ -151,8 +151,10 @@ impl<F: Fields> Reachable<DirectStack<F>> for TaskStack<F> {
         usize::from(self.floor.close(self.base.live()))
     }
 
-    #[cfg(all(loom, test))]
-    fn publish_all(&self) {}
+    /// They are.
+    fn publish_all(&self) -> usize {
+        0
+    }
 
     /// Looks at the slot at the bottom, not at the top, which is the owner's.
     fn offers(&self) -> bool {
