@@ -111,7 +111,41 @@ mod system {
     }
 }
 
-#[cfg(any(loom, miri, not(unix)))]
+#[cfg(all(not(loom), any(miri, not(unix))))]
+mod zeroed {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use std::io;
+
+    use super::{Direct, Slot, Slots};
+
+    fn layout<S: Direct>(len: usize) -> io::Result<Layout> {
+        Layout::array::<Slot<S>>(len).map_err(|_| io::ErrorKind::OutOfMemory.into())
+    }
+
+    impl<S: Direct> Slots<S> {
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
+            let layout = layout::<S>(len)?;
+            // SAFETY: `reserve` asks for at least one slot, so the size is not zero.
+            let base = unsafe { alloc_zeroed(layout) };
+            if base.is_null() {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            // A header of zeros is a free slot's.
+            Ok(base.cast())
+        }
+    }
+
+    impl<S: Direct> Drop for Slots<S> {
+        fn drop(&mut self) {
+            let layout = layout::<S>(self.len).expect("`allocate` has made the same layout");
+            // SAFETY: `allocate` has made it with this layout, and no worker is left
+            // to use it.
+            unsafe { dealloc(self.base.cast(), layout) };
+        }
+    }
+}
+
+#[cfg(loom)]
 mod boxed {
     use std::io;
 
