@@ -9,11 +9,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use common::{add, busy, eventually, pool};
+use common::{add, busy, eventually, eventually_stolen, pool, rounds};
 use purloin::{
     Channel, ChaseLev, Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler,
     Serial, TwoFields, Worker,
 };
+
+/// The sizes of recursions.
+const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
+const DEPTH: usize = if cfg!(miri) { 1 } else { 4 };
+const LOCKS_DEEP: u32 = if cfg!(miri) { 5 } else { 50 };
+/// How many futures wait for one another.
+const CHAIN: usize = if cfg!(miri) { 10 } else { 100 };
+const PANICS: i32 = if cfg!(miri) { 3 } else { 50 };
+/// How often two futures are made and got.
+const PAIRS: u64 = if cfg!(miri) { 30 } else { 300_000 };
+const WORDS: usize = if cfg!(miri) { 10 } else { 40 };
 
 /// Runs a test under each scheduler, on one worker and on several.
 macro_rules! under_each_scheduler {
@@ -21,7 +32,7 @@ macro_rules! under_each_scheduler {
         $(
             #[test]
             fn $test() {
-                for workers in [1, 2, 5] {
+                for workers in common::workers([1, 2, 5]) {
                     let pool = || Pool::builder().workers(workers);
                     $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
                     $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
@@ -60,10 +71,10 @@ mod a_future_has_the_result_of_its_task {
     }
 
     pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..20 {
-            assert_eq!(pool.run(|w| fib(w, 16)), 987);
+        for _ in 0..rounds(20) {
+            assert_eq!(pool.run(|w| fib(w, FIB.0)), FIB.1);
         }
-        assert_eq!(fib(Serial, 16), 987);
+        assert_eq!(fib(Serial, FIB.0), FIB.1);
     }
 }
 
@@ -97,8 +108,8 @@ mod futures_may_be_got_in_any_order {
     }
 
     pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..5 {
-            assert_eq!(pool.run(|w| all(w, 4)), 6_usize.pow(4));
+        for _ in 0..rounds(5) {
+            assert_eq!(pool.run(|w| all(w, DEPTH)), 6_usize.pow(DEPTH as u32));
         }
     }
 }
@@ -108,15 +119,15 @@ mod a_future_may_be_got_by_another_task {
 
     /// Each waits for the one before.
     pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..50 {
+        for _ in 0..rounds(50) {
             let last = pool.run(|mut w| {
                 let mut last = w.future(|_| 0);
-                for i in 1..100 {
+                for i in 1..CHAIN {
                     last = w.future(move |mut w| w.get(last) + i);
                 }
                 w.get(last)
             });
-            assert_eq!(last, 99 * 100 / 2);
+            assert_eq!(last, (CHAIN - 1) * CHAIN / 2);
         }
     }
 }
@@ -126,7 +137,7 @@ mod futures_that_nobody_gets_end_before_their_scope {
 
     pub fn check(pool: Pool<impl Scheduler>) {
         let ended = Arc::new(AtomicUsize::new(0));
-        for i in 1..=20 {
+        for i in 1..=rounds(20) {
             pool.run(|mut w| {
                 for _ in 0..10 {
                     let ended = Arc::clone(&ended);
@@ -161,7 +172,7 @@ mod futures_that_nobody_gets_end_before_their_scope {
             })
         }));
         assert_eq!(result.unwrap_err().downcast_ref(), Some(&1));
-        assert_eq!(ended.load(Acquire), 430);
+        assert_eq!(ended.load(Acquire), 21 * rounds(20) + 10);
     }
 }
 
@@ -169,7 +180,7 @@ mod a_panic_surfaces_where_the_future_is_got {
     use super::*;
 
     pub fn check(pool: Pool<impl Scheduler>) {
-        for i in 0..50 {
+        for i in 0..PANICS {
             pool.run(|mut w| {
                 let future = w.future(move |_| panic_any(i));
                 let other = w.future(|_| 5);
@@ -190,7 +201,7 @@ mod the_stack_does_not_grow_with_futures_that_are_got {
 
     pub fn check(pool: Pool<impl Scheduler>) {
         let sum = pool.run(|mut w| {
-            (0..300_000_u64).fold(0, |sum, i| {
+            (0..PAIRS).fold(0, |sum, i| {
                 let (a, b) = (w.future(move |_| i), w.future(|_| 1));
                 // In the order that leaves tickets behind, or by no token.
                 sum + match i % 3 {
@@ -200,7 +211,7 @@ mod the_stack_does_not_grow_with_futures_that_are_got {
                 }
             })
         });
-        assert_eq!(sum, 300_000 * 299_999 / 2 + 300_000);
+        assert_eq!(sum, PAIRS * (PAIRS - 1) / 2 + PAIRS);
     }
 }
 
@@ -208,8 +219,8 @@ mod a_scope_s_futures_borrow_from_outside {
     use super::*;
 
     pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..50 {
-            let words: Vec<_> = (0..40).map(|i| "x".repeat(i)).collect();
+        for _ in 0..rounds(50) {
+            let words: Vec<_> = (0..WORDS).map(|i| "x".repeat(i)).collect();
             let lengths = pool.run(|mut w| {
                 w.finish(|scope| {
                     let futures: Vec<_> = words
@@ -222,7 +233,7 @@ mod a_scope_s_futures_borrow_from_outside {
                     sum + escaped.get()
                 })
             });
-            assert_eq!(lengths, 39 * 40 / 2 + 7);
+            assert_eq!(lengths, (WORDS - 1) * WORDS / 2 + 7);
         }
     }
 }
@@ -240,7 +251,7 @@ mod results_are_dropped_once {
 
     pub fn check(pool: Pool<impl Scheduler>) {
         let drops = Arc::new(AtomicUsize::new(0));
-        for round in 1..=50 {
+        for round in 1..=rounds(50) {
             let kept = pool.run(|mut w| {
                 let new = || Counts(Arc::clone(&drops));
                 let futures: Vec<_> = (0..10)
@@ -278,7 +289,7 @@ mod closures_and_results_may_be_of_any_size {
     struct Aligned(u8);
 
     pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..50 {
+        for _ in 0..rounds(50) {
             pool.run(|mut w| {
                 let large = [7_u64; 1000];
                 let a = w.future(move |_| large);
@@ -353,16 +364,16 @@ fn a_lock_may_be_held_across_a_get() {
             |w| work(w, depth - 1, lock),
         );
     }
-    for _ in 0..50 {
-        pool.run(|w| work(w, 50, &lock));
+    for _ in 0..rounds(50) {
+        pool.run(|w| work(w, LOCKS_DEEP, &lock));
     }
-    assert_eq!(*lock.lock().unwrap(), 2500);
+    assert_eq!(*lock.lock().unwrap(), LOCKS_DEEP * rounds(50) as u32);
 }
 
 #[test]
 fn a_worker_sleeps_until_the_future_is_done() {
     let pool = pool(2);
-    for _ in 0..20 {
+    for _ in 0..rounds(20) {
         let stolen = Arc::new(AtomicBool::new(false));
         let is_stolen = Arc::clone(&stolen);
         pool.run(|mut w| {
@@ -372,7 +383,7 @@ fn a_worker_sleeps_until_the_future_is_done() {
                 thread::sleep(Duration::from_millis(5));
                 3
             });
-            eventually("the steal", || stolen.load(Acquire));
+            w.lend(|w| eventually_stolen(w, || stolen.load(Acquire)));
             // The ticket is not at the top.
             let other = w.future(|_| 4);
             assert_eq!(w.get(future), 3);
@@ -394,7 +405,7 @@ fn futures_count_as_tasks() {
 /// Whoever runs the task of a future, the scope from which it borrows waits.
 #[test]
 fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
-    for _ in 0..20 {
+    for _ in 0..rounds(20) {
         let pool = pool(2);
         let (sender, receiver) = std::sync::mpsc::channel::<Future<()>>();
         let (begun, ended) = (&AtomicBool::new(false), AtomicBool::new(false));
@@ -402,7 +413,7 @@ fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
             w.join(
                 |mut w| {
                     // Until the other worker is there.
-                    eventually("the steal", || begun.load(Acquire));
+                    w.lend(|w| eventually_stolen(w, || begun.load(Acquire)));
                     let local = AtomicBool::new(false);
                     w.finish(|scope| {
                         let (local, ended) = (&local, &ended);

@@ -170,6 +170,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
     fn no_worker_is_left_alone_by_all() {
         // Of 300 workers all but one are thieves, each with a set of 12; in a
         // forty thousand rounds each of them has come to the one.

@@ -7,6 +7,20 @@ use std::time::{Duration, Instant};
 
 use purloin::{Pool, Worker};
 
+/// Miri takes a second for what takes a microsecond else, and gets less to do.
+const MOST_ROUNDS: usize = if cfg!(miri) { 2 } else { usize::MAX };
+const MOST_WORKERS: usize = if cfg!(miri) { 2 } else { usize::MAX };
+
+/// How often a test does the same.
+pub fn rounds(normally: usize) -> usize {
+    normally.min(MOST_ROUNDS)
+}
+
+/// How many workers a test has, one number after the other.
+pub fn workers<const N: usize>(normally: [usize; N]) -> impl Iterator<Item = usize> {
+    normally.into_iter().filter(|&n| n <= MOST_WORKERS)
+}
+
 pub fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
 }
@@ -28,12 +42,23 @@ pub fn busy(time: Duration) {
 }
 
 /// Waits for `condition`, and fails if it does not come.
-pub fn eventually(what: &str, condition: impl Fn() -> bool) {
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(20), "{what}");
         thread::sleep(Duration::from_micros(50));
     }
+}
+
+/// The same for what only a thief brings about. Under Miri it cannot use force, so the
+/// worker answers it by joins.
+pub fn eventually_stolen<W: Worker>(mut w: W, condition: impl Fn() -> bool) {
+    eventually("a steal", || {
+        if cfg!(miri) {
+            w.join(|_| (), |_| ());
+        }
+        condition()
+    });
 }
 
 pub fn add(count: &AtomicUsize, n: usize) {
