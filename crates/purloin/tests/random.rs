@@ -350,6 +350,7 @@ fn random_programs_agree_under_the_direct_stack_of_two_fields() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
 fn random_programs_agree_under_chase_lev_deques() {
     check_all(ChaseLev::default());
 }
