@@ -20,10 +20,10 @@ const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
 const DEPTH: usize = if cfg!(miri) { 1 } else { 4 };
 const LOCKS_DEEP: u32 = if cfg!(miri) { 5 } else { 50 };
 /// How many futures wait for one another.
-const CHAIN: usize = if cfg!(miri) { 10 } else { 100 };
+const CHAIN: usize = if cfg!(miri) { 6 } else { 100 };
 const PANICS: i32 = if cfg!(miri) { 3 } else { 50 };
 /// How often two futures are made and got.
-const PAIRS: u64 = if cfg!(miri) { 30 } else { 300_000 };
+const PAIRS: u64 = if cfg!(miri) { 9 } else { 300_000 };
 const WORDS: usize = if cfg!(miri) { 10 } else { 40 };
 
 /// Runs a test under each scheduler, on one worker and on several.

@@ -26,9 +26,9 @@ const SPLITTINGS: [Splitting; 3] = [
 
 /// The longest loops, and longer ones.
 const LENGTH: usize = if cfg!(miri) { 20 } else { 500 };
-const LONG: usize = if cfg!(miri) { 65 } else { 1000 };
-const LONGER: usize = if cfg!(miri) { 70 } else { 20_000 };
-const LONGEST: usize = if cfg!(miri) { 100 } else { 100_000 };
+const LONG: usize = if cfg!(miri) { 20 } else { 1000 };
+const LONGER: usize = if cfg!(miri) { 21 } else { 20_000 };
+const LONGEST: usize = if cfg!(miri) { 30 } else { 100_000 };
 const ROWS: usize = if cfg!(miri) { 3 } else { 40 };
 const COLUMNS: usize = if cfg!(miri) { 10 } else { 50 };
 const SUMS: u64 = if cfg!(miri) { 5 } else { 100 };
@@ -106,13 +106,13 @@ mod results_are_combined_in_order {
         let numbers: Vec<_> = (1..=LONG as u64).collect();
         let sums = pool.run(|mut w| {
             let first = w.map_reduce(&numbers, |n| *n, u64::wrapping_add);
-            let second = w.map_reduce(chunks(&numbers, 64), |part| part.len(), usize::max);
+            let second = w.map_reduce(chunks(&numbers, 9), |part| part.len(), usize::max);
             let third = w.map_reduce((&numbers, 0..10_u64), |(n, i)| n * i, |a, b| a + b);
             (first, second, third)
         });
         assert_eq!(
             sums,
-            (Some((LONG * (LONG + 1) / 2) as u64), Some(64), Some(330))
+            (Some((LONG * (LONG + 1) / 2) as u64), Some(9), Some(330))
         );
     }
 }
