@@ -311,14 +311,18 @@ mod closures_and_results_may_be_of_any_size {
 fn a_thread_that_is_no_worker_waits_for_a_future() {
     let pool = pool(2);
     let (sender, receiver) = std::sync::mpsc::channel();
+    let waits = Arc::new(AtomicBool::new(false));
+    let waiting = Arc::clone(&waits);
     let outside = thread::spawn(move || {
         let future: Future<u32> = receiver.recv().unwrap();
         assert!(!future.is_done());
+        waiting.store(true, Release);
         future.get()
     });
     pool.run(|mut w| {
-        let future = w.future(|_| {
-            busy(Duration::from_millis(50));
+        let future = w.future(move |_| {
+            eventually("the other to wait", || waits.load(Acquire));
+            busy(Duration::from_millis(5));
             6
         });
         sender.send(future).unwrap();
