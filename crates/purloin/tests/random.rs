@@ -15,7 +15,7 @@ use purloin::{
 };
 
 const PROGRAMS: u64 = match (cfg!(miri), cfg!(debug_assertions)) {
-    (true, _) => 5,
+    (true, _) => 4,
     (_, true) => 1_000,
     (_, false) => 10_000,
 };

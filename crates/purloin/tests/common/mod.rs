@@ -9,7 +9,6 @@ use purloin::{Pool, Worker};
 
 /// Miri takes a second for what takes a microsecond else, and gets less to do.
 const MOST_ROUNDS: usize = if cfg!(miri) { 2 } else { usize::MAX };
-const MOST_WORKERS: usize = if cfg!(miri) { 2 } else { usize::MAX };
 
 /// Not under Miri: the memory of the deques is crossbeam-epoch's, which makes pointers
 /// of integers and violates Stacked Borrows, and Miri takes it for leaked. `./x miri`
@@ -21,9 +20,9 @@ pub fn rounds(normally: usize) -> usize {
     normally.min(MOST_ROUNDS)
 }
 
-/// How many workers a test has, one number after the other.
+/// How many workers a test has, one number after the other. Two are among them.
 pub fn workers<const N: usize>(normally: [usize; N]) -> impl Iterator<Item = usize> {
-    normally.into_iter().filter(|&n| n <= MOST_WORKERS)
+    normally.into_iter().filter(|&n| !cfg!(miri) || n == 2)
 }
 
 pub fn pool(workers: usize) -> Pool {
