@@ -24,7 +24,7 @@ const SPAWNS: usize = if cfg!(miri) { 100 } else { 1_000_000 };
 const BIG_SPAWNS: usize = if cfg!(miri) { 10 } else { 1_000 };
 const MANY: usize = if cfg!(miri) { 50 } else { 20_000 };
 /// How many results panic; normally more than there are slots.
-const BOMBS: usize = if cfg!(miri) { 2 } else { STACK / 8 + 100 };
+const BOMBS: u64 = if cfg!(miri) { 2 } else { STACK as u64 / 8 + 3000 };
 const STACK: usize = 64 << 10;
 
 #[test]
