@@ -166,7 +166,8 @@ pub(crate) struct Functions<T> {
 // thread that has it. Nothing can be done with a reference but to look whether
 // the task is done, which any thread may.
 unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: as above.
+// SAFETY: with a reference nothing can be done but to look whether the task is done, which
+// any thread may.
 unsafe impl<T: Send> Sync for Promise<T> {}
 
 impl<T> Promise<T> {

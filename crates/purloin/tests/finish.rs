@@ -24,7 +24,11 @@ const SPAWNS: usize = if cfg!(miri) { 100 } else { 1_000_000 };
 const BIG_SPAWNS: usize = if cfg!(miri) { 10 } else { 1_000 };
 const MANY: usize = if cfg!(miri) { 50 } else { 20_000 };
 /// How many results panic; normally more than there are slots.
-const BOMBS: u64 = if cfg!(miri) { 2 } else { STACK as u64 / 8 + 3000 };
+const BOMBS: u64 = if cfg!(miri) {
+    2
+} else {
+    STACK as u64 / 8 + 3000
+};
 const STACK: usize = 64 << 10;
 
 #[test]
@@ -262,10 +266,6 @@ impl Drop for Bomb {
 }
 
 #[test]
-#[cfg_attr(
-    miri,
-    ignore = "what the drop of a payload panics with is leaked, on purpose"
-)]
 fn panics_whose_payloads_panic_do_not_end_the_process() {
     let pool = pool(1);
     let result = catch_unwind(AssertUnwindSafe(|| {

@@ -36,7 +36,8 @@ struct Own {
 // SAFETY: `pool` outlives its members, and is `Sync`; `own.walk` is used by
 // the worker's own thread only; all else is `Sync`.
 unsafe impl<S: Protocol> Sync for Member<S> {}
-// SAFETY: as above; nothing is tied to a thread before the worker starts.
+// SAFETY: `pool` outlives its members. Nothing is tied to a thread before the worker starts,
+// and members do not move after that.
 unsafe impl<S: Protocol> Send for Member<S> {}
 
 impl<S: Protocol> Member<S> {

@@ -109,7 +109,8 @@ fn answer(me: &Member, desk: &mut Desk, id: Id) -> Option<Colour> {
     let (stack, pool) = (&me.tasks.stack, me.pool());
     let (kind, request) = (post::kind(id), post::request(pool, id));
     let colour = request.hold()?;
-    // SAFETY: we hold it.
+    // SAFETY: the request is out of every mailbox and held by this worker, so its
+    // contents are this worker's alone.
     let count = unsafe {
         request.with(|contents| {
             if contents.awaited.is_some_and(|awaited| awaited.is_done()) {
@@ -168,7 +169,8 @@ pub(super) fn dismiss(me: &Member, outcome: &StateWord) {
         let Some(colour) = request.hold() else {
             continue;
         };
-        // SAFETY: we hold it.
+        // SAFETY: the request is out of every mailbox and held by this worker, so its
+        // contents are this worker's alone.
         let is_for_this = unsafe {
             request.with(|contents| contents.awaited.is_some_and(|awaited| awaited.is(outcome)))
         };

@@ -151,7 +151,8 @@ impl Thieves<Channel> for ByMessage {
         let own = post(me).request(Kind::Leap);
         match own.colour() {
             Colour::Home => {
-                // SAFETY: it is home.
+                // SAFETY: this worker is the request's thief, and the request is home, so no other
+                // worker touches its contents.
                 unsafe { own.with(|contents| contents.awaited = Some(Awaited::new(outcome))) };
                 own.depart(Colour::Idle);
                 me.count(Count::StealAttempts);
@@ -246,7 +247,8 @@ fn ask_anyone(me: &Member, colour: Colour) {
     };
     me.count(Count::StealAttempts);
     let own = post(me).request(Kind::Any);
-    // SAFETY: it is home.
+    // SAFETY: this worker is the request's thief, and the request is home, so no other
+    // worker touches its contents.
     unsafe {
         own.with(|contents| {
             contents.begin_anew();
@@ -268,7 +270,8 @@ fn ask_another(me: &Member) {
     if !post::take_back(pool, id) {
         return;
     }
-    // SAFETY: it is home.
+    // SAFETY: this worker is the request's thief, and the request is home, so no other
+    // worker touches its contents.
     let to = unsafe { own.with(|contents| post::another(pool, me.index, contents, was)) };
     if let Some(to) = to {
         me.count(Count::StealAttempts);
@@ -281,7 +284,8 @@ fn ask_another(me: &Member) {
 fn receive_tasks(me: &Member) {
     let own = post(me).request(Kind::Any);
     let mut desk = post(me).desk();
-    // SAFETY: it is answered.
+    // SAFETY: this worker is the request's thief. The request is answered, so its
+    // victim has left the contents to this worker.
     unsafe { own.with(|contents| desk.tasks.extend(contents.tasks.drain(..))) };
     own.arrive();
     desk.experience.stole();
@@ -302,7 +306,8 @@ fn begin_received(me: &Member, is_free: bool) -> Option<Stolen<Channel>> {
 }
 
 fn take_leap(own: &Request) -> Option<Sent> {
-    // SAFETY: it is answered.
+    // SAFETY: this worker is the request's thief. The request is answered, so its
+    // victim has left the contents to this worker.
     let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
     own.arrive();
     sent

@@ -469,22 +469,30 @@ fn run_escaped<S: Direct>(
     }
 }
 
+/// # Safety
+///
+/// As for [`Slot::run`], of a slot with a [`Spawned`] of type `F` in it.
 unsafe fn run_in_slot<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
 where
     F: for<'t> FnOnce(Token<'t, S>),
 {
-    // SAFETY: called once, by who has the task; the finish waits for it.
+    // SAFETY: the caller has taken the task, once. The finish has not ended, as it waits
+    // for the task.
     unsafe {
         let spawned = slot.read::<Spawned<S, F>>();
         (*spawned.finish).run(spawned.task, member);
     }
 }
 
+/// # Safety
+///
+/// As for [`Slot::run`], of a slot with a [`Spawned`] of type `Box<F>` in it.
 unsafe fn run_boxed<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
 where
     F: for<'t> FnOnce(Token<'t, S>),
 {
-    // SAFETY: as in `run_in_slot`.
+    // SAFETY: the caller has taken the task, once. The finish has not ended, as it waits
+    // for the task.
     unsafe {
         let spawned = slot.read::<Spawned<S, Box<F>>>();
         (*spawned.finish).run(*spawned.task, member);

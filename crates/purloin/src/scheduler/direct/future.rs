@@ -231,13 +231,16 @@ where
     closure(Token::at_top(member))
 }
 
+/// # Safety
+///
+/// As for [`Slot::run`], of a slot with a pointer to such a sender in it.
 unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, member: &Member<S>)
 where
     S: Direct,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    // SAFETY: called once, by who has the ticket.
+    // SAFETY: the caller has taken the ticket, once, and the ticket is a holder.
     unsafe {
         let sender = slot.read::<NonNull<Sender<S, F, T>>>();
         Sender::run_unless_claimed(sender, member);
@@ -251,11 +254,14 @@ where
     T: Send,
 {
     const FUNCTIONS: *const Functions<T> = &Functions {
-        // SAFETY: the channel of the promise is a sender, and used up.
+        // SAFETY: `promise` made the promise of a sender of this type. The promise is its
+        // holder, and calls this or `drop`, once.
         get: |channel, place| unsafe { Self::get(channel.cast(), place) },
-        // SAFETY: as above.
+        // SAFETY: `promise` made the promise of a sender of this type. The promise is its
+        // holder, and calls this or `get`, once.
         drop: |channel| unsafe { Self::let_go(channel.cast()) },
-        // SAFETY: it is a sender, and there.
+        // SAFETY: `promise` made the promise of a sender of this type, which is there as
+        // long as the promise is its holder.
         is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
     };
 
@@ -312,9 +318,14 @@ where
         unsafe { (*self.closure.get()).assume_init_read() }
     }
 
-    /// Does what the ticket says, and uses it up: when this returns, the closure
-    /// has ended, whoever runs it. What it has spawned here is left on the stack, as by any task: so a
-    /// chain of futures does not nest where nobody gets them.
+    /// Does what the ticket says, and uses it up: when this returns, the closure has ended,
+    /// whichever worker runs it. What it spawns here stays on the stack, as with any task;
+    /// so a chain of futures that nobody gets does not nest.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the ticket, which is a holder, and does not use it again. `member`
+    /// runs on this thread.
     unsafe fn run_unless_claimed(sender: NonNull<Self>, member: &Member<S>) {
         // SAFETY: the ticket is a holder, and the claim makes us the one who
         // runs the closure and writes the result.
@@ -384,6 +395,11 @@ where
         unsafe { Self::leave(sender, keep) }
     }
 
+    /// Lets go, and if it is the last, frees the channel. A panic that is left goes to `keep`.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder, and does not use the channel again.
     unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(&Self, Panic)) {
         // SAFETY: the caller is a holder, and does not use it again.
         unsafe {
@@ -404,6 +420,10 @@ where
     }
 
     /// Takes the result, which is there, and lets go.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, does not use it again, and has seen the channel's end.
     unsafe fn take_result(sender: NonNull<Self>) -> T {
         // SAFETY: the future is a holder, and the closure has ended.
         let result = unsafe {
@@ -416,9 +436,14 @@ where
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
+    /// Does what [`Future::get`] says.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and does not use it again. `place` is this thread's.
     unsafe fn get(sender: NonNull<Self>, place: Option<Place>) -> T {
-        // SAFETY: the future is a holder. The pool is only compared, unless it
-        // is the one that this thread is a worker of.
+        // SAFETY: the future is a holder. The pool is only compared, unless this thread is
+        // one of its workers, and keeps it alive.
         unsafe {
             let this = sender.as_ref();
             if let Some(place) = place
@@ -440,6 +465,10 @@ where
 
     /// Sleeps until the result is there, on a thread that is no worker of the pool. If no
     /// worker has begun the task, an idle one is called for it.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and stays it.
     unsafe fn await_outside(sender: NonNull<Self>) {
         // SAFETY: the future is a holder.
         let this = unsafe { sender.as_ref() };
@@ -458,6 +487,11 @@ where
         }
     }
 
+    /// Gets the result on a worker of the task's pool, without looking at its stack.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and does not use it again. `member` runs on this thread.
     unsafe fn get_on(sender: NonNull<Self>, member: &Member<S>) -> T {
         // SAFETY: the future is a holder; what is claimed is ours.
         unsafe {

@@ -12,11 +12,19 @@ use super::{Direct, Member, Stack};
 /// A panic on its way from a thief to the parent.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
+/// How many panics of destructors, each of the payload of the one before, are dropped.
+const MOST_DISCARDED: usize = 16;
+
 /// Drops what the caller will not hear of: a panic, or a result. Its destructor may
-/// panic, and the destructor of that panic again, so a panic of the destructor is
-/// forgotten: nothing unwinds from here.
+/// panic, and the destructor of that panic again; the last of many is forgotten. Nothing
+/// unwinds from here.
 pub(crate) fn discard<T>(unheard: T) {
-    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(unheard))));
+    let mut panic = catch_unwind(AssertUnwindSafe(|| drop(unheard))).err();
+    for _ in 0..MOST_DISCARDED {
+        let Some(payload) = panic else { return };
+        panic = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
+    }
+    std::mem::forget(panic);
 }
 
 /// Whether a value of type `T` fits a slot's payload.
@@ -154,8 +162,12 @@ where
         }
     }
 
+    /// # Safety
+    ///
+    /// As for [`Slot::run`], of a slot that [`Self::write_to`] has written with the job
+    /// itself.
     unsafe fn run_in_slot(slot: &Slot<S>, member: &Member<S>) {
-        // SAFETY: called by the thief that has the task, once.
+        // SAFETY: the caller has taken the task, so closure and result are its own.
         unsafe {
             let result = run_caught(Self::closure(slot), member);
             slot.contents.with_mut(|contents| {
@@ -166,9 +178,13 @@ where
         }
     }
 
+    /// # Safety
+    ///
+    /// As for [`Slot::run`], of a slot that [`Self::write_to`] has written with a pointer
+    /// to the job.
     unsafe fn run_in_frame(slot: &Slot<S>, member: &Member<S>) {
-        // SAFETY: called by the thief that has the task, once; the frame of
-        // the join waits until the task is done.
+        // SAFETY: the caller has taken the task, so closure and result are its own. The
+        // frame of the join, which has the job, waits until the task is done.
         unsafe {
             let job = slot.read::<*mut Self>();
             (*job).result.write(run_caught(Self::closure(slot), member));

@@ -38,7 +38,8 @@ pub(crate) struct Slots<S: Direct> {
 // SAFETY: `Slots` owns its memory as a boxed slice would; slots are shared
 // between threads only through their atomic state.
 unsafe impl<S: Direct> Send for Slots<S> {}
-// SAFETY: as above.
+// SAFETY: nothing in it changes. Slots are shared between threads only through their
+// atomic state.
 unsafe impl<S: Direct> Sync for Slots<S> {}
 
 impl<S: Direct> Slots<S> {

@@ -192,7 +192,8 @@ impl<S: Direct> Tasks<S> {
     }
 
     pub(crate) fn is_top_marked(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: there is one more slot than are ever used, and nobody else touches a free
+        // one.
         unsafe { (*self.stack.base().top()).is_marked() }
     }
 

@@ -56,7 +56,8 @@ fn the_manager_s_request_comes_home() {
         };
         if post::take_back(&*model, post::id(MANAGER, Kind::Any)) {
             let own = model.post(MANAGER).request(Kind::Any);
-            // SAFETY: it is home.
+            // SAFETY: this worker is the request's thief, and the request is home, so no other
+            // worker touches its contents.
             unsafe { own.with(|contents| contents.begin_anew()) };
         }
         worker.join().unwrap();

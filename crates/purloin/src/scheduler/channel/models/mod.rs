@@ -78,7 +78,8 @@ impl Model {
     /// Thief: sends its request.
     fn ask(&self, thief: usize, to: usize) {
         let own = self.post(thief).request(Kind::Any);
-        // SAFETY: it is home.
+        // SAFETY: this worker is the request's thief, and the request is home, so no other
+        // worker touches its contents.
         unsafe {
             own.with(|contents| {
                 contents.begin_anew();
@@ -116,7 +117,8 @@ impl Model {
                         post::pass(self, me, id, situation);
                         continue;
                     }
-                    // SAFETY: we hold it.
+                    // SAFETY: the request is out of every mailbox and held by this worker, so its
+                    // contents are this worker's alone.
                     unsafe {
                         request.with(|contents| {
                             stack.give(1, |slot| {
@@ -183,7 +185,8 @@ impl Model {
     fn receive(&self, thief: usize) {
         let own = self.post(thief).request(Kind::Any);
         assert_eq!(own.colour(), Colour::Answered);
-        // SAFETY: it is answered.
+        // SAFETY: this worker is the request's thief. The request is answered, so its
+        // victim has left the contents to this worker.
         let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
         own.arrive();
         if let Some(sent) = sent {

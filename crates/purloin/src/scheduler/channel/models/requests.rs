@@ -210,7 +210,8 @@ fn what_a_leap_waits_for_outlives_the_look() {
                 for _ in 0..2 {
                     let outcome = StateWord::new(State::stolen(0));
                     if own.colour() == Colour::Home {
-                        // SAFETY: it is home.
+                        // SAFETY: this worker is the request's thief, and the request is home, so no other
+                        // worker touches its contents.
                         unsafe { own.with(|c| c.awaited = Some(Awaited::new(&outcome))) };
                         own.depart(Colour::Idle);
                         post::send(&*model, id, 0);
@@ -226,7 +227,8 @@ fn what_a_leap_waits_for_outlives_the_look() {
             for id in mailbox.iter() {
                 let request = post::request(&*model, id);
                 if mailbox.take(id) && request.hold().is_some() {
-                    // SAFETY: we hold it.
+                    // SAFETY: the request is out of every mailbox and held by this worker, so its
+                    // contents are this worker's alone.
                     unsafe { request.with(|c| assert!(!c.awaited.unwrap().is_done())) };
                     request.let_go(Colour::Home);
                 }
@@ -281,7 +283,8 @@ fn a_request_that_is_passed_on_is_in_one_place() {
         let own = model.post(2).request(Kind::Any);
         if post::take_back(&*model, id) {
             assert_eq!(own.colour(), Colour::Home);
-            // SAFETY: it is home.
+            // SAFETY: this worker is the request's thief, and the request is home, so no other
+            // worker touches its contents.
             unsafe { own.with(|contents| contents.begin_anew()) };
         }
         others.into_iter().for_each(|other| other.join().unwrap());
