@@ -27,7 +27,7 @@
 //!   allocation.
 //! - **Workers without work sleep**, and use no processor time.
 //! - **A panic reaches the caller**, after everything that was started has
-//!   ended; the pool goes on.
+//!   ended, even that of a future that nobody gets; the pool goes on.
 //! - **One source, every scheduler.** A program is generic over its
 //!   [`Worker`]; [`Serial`] is the program without parallelism.
 //!

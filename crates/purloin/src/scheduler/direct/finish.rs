@@ -19,11 +19,10 @@
 //!
 //! Two things distinguish a spawn from the task of a join:
 //!
-//! - It stays when the code around it goes on. A token that was made before
-//!   has a top in its register that is now too low, and would overwrite it.
-//!   Therefore a spawn closes the slots up to itself: it then lies below the
-//!   barrier (or floor), a join with a stale token takes its slow path, and
-//!   that starts from the top in memory.
+//! - It stays when the code around it goes on. A token that was made before is stale
+//!   then, see [`super`]. And a spawn closes the slots up to itself: it lies below the
+//!   barrier (or floor), so the pop of an older join takes its slow path, which ends what
+//!   lies above.
 //! - It may be made where another frame is innermost on this worker: in the
 //!   first closure of a join, in a finish within, in a stolen task of a join,
 //!   or on a thread that is no worker at all. In the stack it would then have

@@ -58,13 +58,13 @@
 //!
 //! **Sleeping thieves.** Wool's thieves never sleep. Ours do, and ask first:
 //! `floor` goes up to `ASKED`, the owner's next push takes its slow path,
-//! wakes one, and lowers the floor. It is the compare that the end of the stack
-//! needs anyway. A push that was already past that compare is found by the
+//! wakes one, and lowers the floor. The price is one compare with a word that only
+//! requests and spawns change. A push that was already past that compare is found by the
 //! thief's second look, a millisecond later, see [`crate::wait`].
 //!
-//! **A spawn above a token's top.** The floor is then above the spawn, a join
-//! with the stale token goes the slow way, and starts at the top in memory,
-//! above which there is nothing: that is how far the floor may always come down.
+//! **A spawn above a token's top.** A join with the stale token starts at the top in
+//! memory, above which there is nothing: that is how far the floor may always come down.
+//! The floor is above the spawn, so the pop of a join below it takes the slow path.
 //!
 //! Source: Wool, section 3 (Figure 3); its one-field form in Faxén, Efficient
 //! work stealing for fine grained parallelism, ICPP 2010.

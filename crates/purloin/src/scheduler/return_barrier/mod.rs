@@ -81,12 +81,12 @@
 //! it would pop them as private. So the word counts forced steals in its lower
 //! bits, and the owner's compare-and-swap fails.
 //!
-//! **A spawn above a token's top.** It lies below the barrier, and so does
-//! the slot that the token would push: the join goes the slow way. The barrier
-//! closes it, but does not make it public: its state stays EMPTY until somebody
-//! asks, and to have it back its owner looks at the barrier once more, which by
-//! then does not stand at a request. After the last spawn the barrier stays
-//! where it is until a join finds it in its way.
+//! **A spawn above a token's top.** The token is stale, and its join pushes at the top in
+//! memory (see [`super::direct`]). The spawn lies below the barrier, so the pop of a join
+//! below it takes the slow path. The barrier closes the spawn, but does not make it public:
+//! its state stays EMPTY until a thief asks, and to have it back its owner looks at the
+//! barrier once more, which by then does not stand at a request. After the last spawn the
+//! barrier stays where it is until a join finds it in its way.
 //!
 //! What the stack is otherwise, and how a blocked worker waits, is told in
 //! [`super::direct`].
