@@ -92,10 +92,10 @@ impl<S: Protocol> Host for Member<S> {
                 continue;
             }
             let nap = (serves || !is_free_to_sleep).then_some(NAP);
-            match pause().into_iter().chain(nap).min() {
-                Some(time) => thread::park_timeout(time),
-                None => thread::park(),
-            }
+            // Other workers of this pool may block later, in joins, where they take nothing
+            // from outside. So it looks again now and then whether it has to.
+            let time = pause().into_iter().chain(nap).min();
+            thread::park_timeout(time.unwrap_or(STALL));
         }
         drop(lent);
         self.timer().turn(outer);
