@@ -1,9 +1,10 @@
 //! Joins, finishes, futures and loops without a token.
 
-use crate::future::Future;
+use crate::handle::Future;
 use crate::loops::{self, IntoIterations};
 use crate::pool::global_or_default;
-use crate::scheduler::{Protocol, ReturnBarrier, Token, current, in_registers};
+use crate::runtime::{ReturnBarrier, Token, current, in_registers};
+use crate::scheduler::Protocol;
 use crate::worker::{Scope, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results: for code

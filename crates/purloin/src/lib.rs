@@ -66,30 +66,32 @@ compile_error!(
 );
 
 mod free;
-mod future;
+mod handle;
 mod loops;
 mod pool;
 mod profile;
 mod record;
+mod runtime;
 mod scheduler;
+mod serial;
+mod sleep;
 mod stats;
 mod sync;
+mod unwind;
 mod victim;
-mod wait;
 mod worker;
 
 pub use free::{finish, for_each, future, join, map_reduce};
-pub use future::Future;
+pub use handle::Future;
 pub use loops::{
     Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut, in_pieces,
 };
 pub use pool::{Builder, Error, Pool, global};
 pub use profile::{Profile, Profiler, Program, Span, profile};
 pub use record::{Mark, Recording, RecordingError, Strand, record};
-pub use scheduler::{
-    Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, Serial, Stealing, Token,
-    TwoFields,
-};
+pub use runtime::{ReturnBarrier, Token};
+pub use scheduler::{Channel, ChaseLev, DirectStack, OneField, Scheduler, Stealing, TwoFields};
+pub use serial::Serial;
 pub use stats::{Counted, Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};

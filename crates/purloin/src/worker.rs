@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::future::Future;
+use crate::handle::Future;
 use crate::loops::{self, IntoIterations};
 
 /// Permission to create parallelism, and the way to do it.

@@ -10,9 +10,10 @@ use super::inbox::Inbox;
 use super::threads::{self, Threads};
 use super::{Barrier, Error, Member, Pool, Shared};
 use crate::loops::Splitting;
-use crate::scheduler::{ReturnBarrier, Scheduler};
+use crate::runtime::ReturnBarrier;
+use crate::scheduler::Scheduler;
+use crate::sleep::Sleep;
 use crate::victim::{Random, Selection, VictimSelection};
-use crate::wait::sleep::Sleep;
 
 /// The environment variable that sets the number of workers where the program
 /// does not.

@@ -61,7 +61,7 @@ impl<S: Protocol> Inbox<S> {
     }
 
     /// Whether it seems empty. Who sleeps over it is woken: see
-    /// [`Sleep::injected`](crate::wait::sleep::Sleep::injected).
+    /// [`Sleep::injected`](crate::sleep::Sleep::injected).
     pub(super) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }

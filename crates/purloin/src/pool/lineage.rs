@@ -19,7 +19,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::Member;
-use crate::scheduler::{Panic, Protocol, discard};
+use crate::scheduler::Protocol;
+use crate::unwind::{Panic, discard};
 
 /// A call to a pool, for as long as anything that descends from it runs.
 #[derive(Default)]

@@ -1,14 +1,16 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 
-mod barrier;
+pub(crate) mod blocked;
 mod builder;
 mod error;
 mod global;
+pub(crate) mod idle;
 mod inbox;
 mod lineage;
-mod member;
 pub(crate) mod outside;
+mod quiescence;
 mod threads;
+mod worker_thread;
 
 use std::any::Any;
 use std::cell::Cell;
@@ -18,22 +20,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-pub use barrier::Barrier;
+pub(crate) use blocked::Lent;
 pub use builder::Builder;
 pub use error::Error;
 pub use global::global;
 pub(crate) use global::global_or_default;
+pub(crate) use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
 use lineage::NO_GENERATION;
-pub use member::Member;
+pub use quiescence::Barrier;
+pub use worker_thread::Member;
 
-use crate::future::Future;
+use self::idle::Work;
+use crate::handle::Future;
 use crate::loops::Splitting;
-use crate::scheduler::{Protocol, ReturnBarrier, Scheduler, Token, detached_future, discard};
+use crate::runtime::{ReturnBarrier, Token, detached_future};
+use crate::scheduler::{Protocol, Scheduler};
+use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
-use crate::wait::idle::{self, Work};
-use crate::wait::sleep::Sleep;
+use crate::unwind::discard;
 use inbox::Inbox;
 use threads::Threads;
 

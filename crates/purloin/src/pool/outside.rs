@@ -18,10 +18,11 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::Lent;
 use super::{Member, Shared};
-use crate::scheduler::{Panic, Protocol, discard};
+use crate::scheduler::Protocol;
 use crate::stats::Activity;
-use crate::wait::Lent;
+use crate::unwind::{Panic, discard};
 
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);

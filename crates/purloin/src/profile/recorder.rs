@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::sink::{Sink, Strands};
-use crate::future::Future;
+use crate::handle::Future;
 use crate::loops::{IntoIterations, in_pieces};
 use crate::record::Mark;
-use crate::scheduler::Serial;
+use crate::serial::Serial;
 use crate::stats::clock::ordered_ticks;
 use crate::worker::{Scope, Spawner, Worker};
 

@@ -6,7 +6,8 @@ use super::Program;
 use super::recorder::{Recorder, reading};
 use super::sink::{Correction, Receiver, Sink, Strands};
 use crate::pool::Pool;
-use crate::scheduler::{Scheduler, Serial};
+use crate::scheduler::Scheduler;
+use crate::serial::Serial;
 use crate::stats::clock::ticks;
 use crate::worker::Worker;
 

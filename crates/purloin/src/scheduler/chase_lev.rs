@@ -29,11 +29,11 @@ use std::io;
 
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
-use super::direct::{self, Base, Claim, Direct, Floor, Reachable, Reaching, Stack};
-use super::direct::{State, StateWord, Taken, Undecided};
+use crate::runtime::{self, Base, Claim, Direct, Floor, Reachable, Reaching, Stack};
+use crate::runtime::{State, StateWord, Taken, Undecided};
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-type Slot = direct::Slot<ChaseLev>;
+type Slot = runtime::Slot<ChaseLev>;
 
 /// Work stealing over `crossbeam-deque`'s concurrent deques: the classic, to
 /// compare with.

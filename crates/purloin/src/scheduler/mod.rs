@@ -2,24 +2,16 @@
 
 mod channel;
 mod chase_lev;
-mod direct;
 mod direct_stack;
-mod return_barrier;
-mod serial;
 
 use std::io;
 
 pub use channel::{Channel, Stealing};
 pub use chase_lev::ChaseLev;
-pub use direct::Token;
-pub(crate) use direct::{Panic, detached_future, discard, in_registers};
 pub use direct_stack::{DirectStack, OneField, TwoFields};
-pub use return_barrier::ReturnBarrier;
-pub(crate) use return_barrier::current;
-pub use serial::Serial;
 
-use crate::pool::Member;
-use crate::wait::{Search, Slept};
+use crate::pool::{Member, Search};
+use crate::sleep::Slept;
 use crate::worker::Worker;
 
 /// A way to schedule: the protocol by which the workers of a [`Pool`](crate::Pool)

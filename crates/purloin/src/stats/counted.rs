@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::future::Future;
+use crate::handle::Future;
 use crate::worker::{Scope, Spawner, Worker};
 use std::marker::PhantomData;
 

@@ -7,7 +7,7 @@ use super::request::{Colour, MOST_TASKS, Sent};
 use super::stack::is_unbegun;
 use super::thieves::{Member, post};
 use crate::pool::Shared;
-use crate::scheduler::direct::{Stack, StateWord};
+use crate::runtime::{Stack, StateWord};
 use crate::stats::Count;
 
 /// The owner looks at the requests that have come, answers those it can, and

@@ -21,7 +21,7 @@
 //! |---|---|---|---|
 //! | [`mailbox`] | many, one | a bit for each request that there is | steal requests |
 //! | [`request`] | one at a time, one | one message of up to 256 tasks | tasks for the thief whose request it is |
-//! | [future](super::direct) | one, one | one message | a result |
+//! | [future](crate::runtime) | one, one | one message | a result |
 //!
 //! All are made with the pool, none can be full: there are two requests for each
 //! worker, and each is in one place.
@@ -131,7 +131,7 @@
 //! that rest with it, and all end with the manager, who is woken by each.
 //!
 //! Tasks of a finish need none of this: each is taken back by the frame in which it
-//! was spawned, see [`super::direct`].
+//! was spawned, see [`crate::runtime`].
 //!
 //! # What it cannot do
 //!
@@ -157,9 +157,9 @@ use std::io;
 use self::stack::TaskStack;
 pub use self::strategy::Stealing;
 use self::thieves::ByMessage;
-use super::direct::{self, Direct, StateWord};
+use crate::runtime::{self, Direct, StateWord};
 
-type Slot = direct::Slot<Channel>;
+type Slot = runtime::Slot<Channel>;
 
 /// Work stealing by messages: thieves send requests, and victims send tasks.
 ///

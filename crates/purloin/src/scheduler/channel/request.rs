@@ -2,7 +2,7 @@
 
 use super::Slot;
 use super::strategy::Portion;
-use crate::scheduler::direct::{StateWord, Undecided};
+use crate::runtime::{StateWord, Undecided};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
 /// The most tasks that one message brings.

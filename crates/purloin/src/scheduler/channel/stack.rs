@@ -6,7 +6,7 @@ use std::io;
 use super::post::Post;
 use super::strategy::Stealing;
 use super::{Channel, Slot};
-use crate::scheduler::direct::{Base, Floor, Stack, State, Taken};
+use crate::runtime::{Base, Floor, Stack, State, Taken};
 use crate::sync::Ordering;
 
 /// A worker's tasks, and its channels.

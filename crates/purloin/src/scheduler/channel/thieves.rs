@@ -6,13 +6,14 @@ use super::answers::{dismiss, poll};
 use super::post::{self, Kind, MANAGER, Network, Post, Situation};
 use super::request::{Awaited, Colour, Request, Sent};
 use super::{Channel, Slot};
+use crate::pool::Search;
 use crate::pool::Shared;
-use crate::scheduler::direct::{self, Stack, State, StateWord, Stolen, Thieves};
+use crate::runtime::{self, Stack, State, StateWord, Stolen, Thieves};
+use crate::sleep::{Patience, Slept};
 use crate::stats::Count;
 use crate::sync::{Ordering, fence};
-use crate::wait::{Patience, Search, Slept};
 
-pub(super) type Member = direct::Member<Channel>;
+pub(super) type Member = runtime::Member<Channel>;
 
 /// The thieves of [`Channel`].
 pub struct ByMessage(());

@@ -60,7 +60,7 @@
 //! `floor` goes up to `ASKED`, the owner's next push takes its slow path,
 //! wakes one, and lowers the floor. The price is one compare with a word that only
 //! requests and spawns change. A push that was already past that compare is found by the
-//! thief's second look, a millisecond later, see [`crate::wait`].
+//! thief's second look, a millisecond later, see [`crate::sleep`].
 //!
 //! **A spawn above a token's top.** A join with the stale token starts at the top in
 //! memory, above which there is nothing: that is how far the floor may always come down.
@@ -81,7 +81,7 @@ use std::marker::PhantomData;
 pub use self::one_field::OneField;
 use self::stack::{Fields, TaskStack};
 pub use self::two_fields::TwoFields;
-use super::direct::{Direct, Reaching};
+use crate::runtime::{Direct, Reaching};
 
 /// Wool's direct task stack: all tasks are public, and whoever takes one from
 /// its slot, owner or thief, does it by one atomic operation.

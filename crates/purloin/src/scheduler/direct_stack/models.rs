@@ -3,8 +3,8 @@
 use loom::thread;
 
 use super::{DirectStack, OneField, TwoFields};
-use crate::scheduler::direct::models::{self, Model};
-use crate::scheduler::direct::{Claim, Direct, Reachable, Stack, Taken};
+use crate::runtime::models::{self, Model};
+use crate::runtime::{Claim, Direct, Reachable, Stack, Taken};
 
 /// An owner that pushes and pops the same places again and again, and a thief
 /// that comes twice.

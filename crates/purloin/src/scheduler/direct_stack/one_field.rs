@@ -1,7 +1,7 @@
 //! The state of a task in one field, moved by compare-and-swap.
 
 use super::stack::{Fields, Hold};
-use crate::scheduler::direct::{State, StateWord, Taken};
+use crate::runtime::{State, StateWord, Taken};
 use crate::sync::Ordering;
 
 /// A slot has one state, which owner and thieves move by compare-and-swap.

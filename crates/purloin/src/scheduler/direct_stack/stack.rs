@@ -3,10 +3,10 @@
 use std::io;
 
 use super::DirectStack;
-use crate::scheduler::direct::{self, Base, Claim, Floor, Header, Reachable, Stack, Taken};
+use crate::runtime::{self, Base, Claim, Floor, Header, Reachable, Stack, Taken};
 use crate::sync::Ordering;
 
-pub(super) type Slot<F> = direct::Slot<DirectStack<F>>;
+pub(super) type Slot<F> = runtime::Slot<DirectStack<F>>;
 
 /// How a slot says whose its task is.
 pub trait Fields: Sized + 'static {

@@ -1,7 +1,7 @@
 //! The state of a task in two fields, one of them moved by test-and-set.
 
 use super::stack::{Fields, Hold};
-use crate::scheduler::direct::{Header, State, StateWord, Taken, Undecided};
+use crate::runtime::{Header, State, StateWord, Taken, Undecided};
 use crate::sync::Ordering;
 
 /// A slot has two fields: `taken`, on which owner and thieves exclude each

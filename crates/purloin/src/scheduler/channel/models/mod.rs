@@ -16,9 +16,9 @@ use super::stack::TaskStack;
 use super::strategy::Stealing;
 use super::thieves::claim;
 use crate::pool::Barrier;
-use crate::scheduler::direct::{Member, Stack, State, StateWord, Taken};
+use crate::runtime::{Member, Stack, State, StateWord, Taken};
+use crate::sleep::Sleep;
 use crate::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
-use crate::wait::sleep::Sleep;
 
 /// A few workers with their stacks.
 struct Model {

@@ -8,8 +8,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::ReturnBarrier;
-use crate::scheduler::direct::models::{self, Model};
-use crate::scheduler::direct::{Claim, Reachable, Stack};
+use crate::runtime::models::{self, Model};
+use crate::runtime::{Claim, Reachable, Stack};
 
 fn check(model: impl Fn(Arc<Model<ReturnBarrier>>) + Sync + Send + 'static) {
     Model::check(3, ReturnBarrier::default(), model);

@@ -1,9 +1,10 @@
 //! How thieves come by tasks: a policy of each scheduler.
 
 use super::{Direct, Member, Slot, StateWord};
-use crate::wait::{Patience, Search, Slept};
+use crate::pool::Search;
+use crate::sleep::{Patience, Slept};
 
-/// What an owner owes to thieves, and what thieves do; see [`crate::wait`] for
+/// What an owner owes to thieves, and what thieves do; see [`crate::sleep`] for
 /// when.
 pub trait Thieves<S: Direct>: 'static {
     /// Whether the scheduler knows when all workers are idle, and says so: see

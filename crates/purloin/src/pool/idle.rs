@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::Patience;
-use super::sleep::Slept;
-use crate::pool::{Injected, Member, Shared};
+use super::{Injected, Member, Shared};
 use crate::scheduler::Protocol;
+use crate::sleep::{Patience, Slept};
 use crate::stats::Count;
 
 /// What an idle worker has found.

@@ -35,7 +35,7 @@
 //! Source: none; the idea of a blocked worker that leaves its processor to another
 //! is that of scheduler activations and of many a system since.
 
-use super::sleep::{Sleep, Sleeper, Sleepers, Slept};
+use super::sleepers::{Sleep, Sleeper, Sleepers, Slept};
 use crate::sync::{Ordering, fence};
 
 /// Who has a processor.

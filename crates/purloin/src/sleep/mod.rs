@@ -1,16 +1,16 @@
 //! Waiting: what a worker does that has nothing to run.
 //!
 //! There are two kinds of worker without work. An **idle** one has an empty
-//! stack and takes anything from anyone ([`idle`]). A **blocked** one waits in
+//! stack and takes anything from anyone ([`idle`](crate::pool::idle)). A **blocked** one waits in
 //! a join, at the end of a finish or for a future, and takes only what descends
-//! from the task that it waits for ([`blocked`]). Both first spin for some tens of
+//! from the task that it waits for ([`blocked`](crate::pool::blocked)). Both first spin for some tens of
 //! microseconds, asking their victims for tasks all the while and in the end
-//! forcing their way in; then they sleep ([`sleep`]), leaving their requests
+//! forcing their way in; then they sleep ([`sleepers`]), leaving their requests
 //! standing. Sleeping costs nothing: after the first millisecond no timer runs
 //! in a pool that has nothing to do. Beside an active worker a sleeper looks up
 //! now and then, after two milliseconds, four, and so on up to an eighth of a
 //! second. The processor of a blocked worker that sleeps is lent to another
-//! ([`lend`]).
+//! ([`lending`]).
 //!
 //! # No wake-up is lost
 //!
@@ -60,16 +60,12 @@
 //! has come to them eight times in one search, it naps at once; it has its request
 //! at home meanwhile, and counts as asleep.
 
-mod bed;
-pub(crate) mod blocked;
-pub(crate) mod idle;
-mod lend;
+mod backoff;
+mod lending;
 #[cfg(all(loom, test))]
 mod models;
-mod patience;
-pub(crate) mod sleep;
+mod parker;
+mod sleepers;
 
-pub(crate) use blocked::Lent;
-pub(crate) use idle::Search;
-pub(crate) use patience::{Patience, UNTIMED, unhelpful_nap};
-pub(crate) use sleep::Slept;
+pub(crate) use backoff::{Patience, UNTIMED, unhelpful_nap};
+pub(crate) use sleepers::{Sleep, Slept};

@@ -47,8 +47,8 @@
 //! **The last public task.** Owner ([`take_back`]) and thieves ([`claim`]) all
 //! move its state away from TASK by compare-and-swap; one succeeds.
 //!
-//! [`take_back`]: super::direct::Stack::take_back
-//! [`claim`]: super::direct::Reachable::claim
+//! [`take_back`]: super::Stack::take_back
+//! [`claim`]: super::Reachable::claim
 //!
 //! **A stale `bot`.** A thief reads `bot`, sleeps, and meanwhile the tasks
 //! below are joined and new ones pushed. Its claim may then hit a task that is
@@ -82,14 +82,14 @@
 //! bits, and the owner's compare-and-swap fails.
 //!
 //! **A spawn above a token's top.** The token is stale, and its join pushes at the top in
-//! memory (see [`super::direct`]). The spawn lies below the barrier, so the pop of a join
+//! memory (see [`super`](super)). The spawn lies below the barrier, so the pop of a join
 //! below it takes the slow path. The barrier closes the spawn, but does not make it public:
 //! its state stays EMPTY until a thief asks, and to have it back its owner looks at the
 //! barrier once more, which by then does not stand at a request. After the last spawn the
 //! barrier stays where it is until a join finds it in its way.
 //!
 //! What the stack is otherwise, and how a blocked worker waits, is told in
-//! [`super::direct`].
+//! [`super`](super).
 //!
 //! Sources: Wool, section 3; Return barrier, section 5; Channel (steal
 //! requests); the asymmetric Dekker pattern after Linux's membarrier(2).
@@ -102,7 +102,7 @@ use std::cell::Cell;
 use std::io;
 
 use self::stack::TaskStack;
-use super::direct::{Direct, Member, Reaching, StateWord};
+use super::{Direct, Member, Reaching, StateWord};
 use crate::sync::asymmetric;
 
 /// Return-barrier stealing, the default scheduler.

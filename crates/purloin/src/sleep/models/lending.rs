@@ -10,7 +10,7 @@ use crate::sync::Ordering;
 const LENDER: usize = 0;
 
 impl Model {
-    /// An idle worker until the pool stops, as in [`crate::wait::idle`], without
+    /// An idle worker until the pool stops, as in [`crate::sleep::idle`], without
     /// the spinning. It runs tasks, of which there are so many in all.
     fn serve(&self, me: usize, tasks: usize) {
         while self.done.load(Ordering::Relaxed) < tasks {

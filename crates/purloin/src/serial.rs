@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-use crate::future::Future;
+use crate::handle::Future;
 use crate::loops::{IntoIterations, Iterations};
 use crate::worker::{Scope, Spawner, Worker};
 

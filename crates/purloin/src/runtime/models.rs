@@ -218,7 +218,7 @@ pub(crate) fn a_stale_bot_is_backed_out_of<S: Direct<Stack: Reachable<S>>>(sched
 pub(crate) fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Direct<Stack: Reachable<S>>>(
     scheduler: S,
 ) {
-    use crate::wait::sleep::Sleep;
+    use crate::sleep::Sleep;
     Model::check(3, scheduler, |model| {
         let sleep = Arc::new(Sleep::for_model(2, 0));
         let first = model.push(0);

@@ -21,7 +21,7 @@
 //!   first token `Send` at the price of a check of the thread.
 //!
 //! So a join compares the top in its token with the top in memory
-//! ([`Base::is_top`](base::Base::is_top)). A stale token takes the slow path, which
+//! ([`Base::is_top`]). A stale token takes the slow path, which
 //! pushes at the top in memory. A token whose top lies *above* the top in memory does the
 //! same; a stale token that pops a future can leave one behind.
 //!
@@ -33,7 +33,7 @@
 //! [`Pool::run`]: crate::Pool::run
 //!
 //! The pop of a join must meet what its first closure has left above it. Every stack
-//! therefore keeps [`Stack::is_open`] false for slots below a live spawn, see [`finish`].
+//! therefore keeps [`Stack::is_open`] false for slots below a live spawn, see [`spawn`].
 //!
 //! # The end of the stack
 //!
@@ -69,41 +69,43 @@
 //!
 //! Source: Wool, sections 1.1 and 3.
 
-mod base;
-mod channel;
 mod claim;
-mod finish;
 mod floor;
+mod frame;
 mod future;
 mod job;
+mod join;
 mod member;
 mod memory;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
+mod oneshot;
 mod protocol;
-mod reach;
 mod recycle;
+mod return_barrier;
 mod slot;
+mod spawn;
+mod stack;
 mod state;
-mod tasks;
+mod steal;
 mod thieves;
 mod tickets;
-mod token;
 
 use std::io;
 
-pub(crate) use base::Base;
 pub(crate) use claim::{claim_public, commit};
 pub(crate) use floor::Floor;
+pub(crate) use frame::Tasks;
 pub(crate) use future::detached_future;
-pub(crate) use job::{Panic, discard};
-pub(crate) use reach::{Claim, Reachable, Reaching};
+pub use join::Token;
+pub(crate) use join::in_registers;
+pub use return_barrier::ReturnBarrier;
+pub(crate) use return_barrier::current;
 pub(crate) use slot::{Header, Slot};
+pub(crate) use stack::Base;
 pub(crate) use state::{State, StateWord, Undecided};
-pub(crate) use tasks::Tasks;
+pub(crate) use steal::{Claim, Reachable, Reaching};
 pub(crate) use thieves::{Stolen, Thieves};
-pub use token::Token;
-pub(crate) use token::in_registers;
 
 use crate::pool;
 

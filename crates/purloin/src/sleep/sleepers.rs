@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::bed::Bed;
-use super::lend::Processors;
+use super::lending::Processors;
+use super::parker::Bed;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and those that might wake them.
@@ -17,7 +17,7 @@ pub(crate) struct Sleep {
     pub(super) asleep: CachePadded<AtomicUsize>,
     sleepers: Mutex<Sleepers>,
     /// How many workers have a processor beyond those that there are: see
-    /// [`super::lend`].
+    /// [`super::lending`].
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// The worker that naps, plus one.
     napper: AtomicUsize,

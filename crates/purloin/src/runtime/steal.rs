@@ -2,10 +2,11 @@
 
 use super::thieves::{Stolen, Thieves};
 use super::{Direct, Member, Slot, Stack, StateWord};
+use crate::pool::Search;
+use crate::sleep::{Patience, Slept, UNTIMED};
 use crate::stats::Count;
 use crate::sync::asymmetric;
 use crate::victim::Walk;
-use crate::wait::{Patience, Search, Slept, UNTIMED};
 
 /// What a thief found.
 pub enum Claim<S: Direct> {

@@ -3,11 +3,12 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::finish;
+use super::spawn;
 use super::{Direct, Header, Member, Stack, Stolen, Tasks, Thieves, Token};
+use crate::pool::Search;
 use crate::scheduler::Protocol;
+use crate::sleep::Slept;
 use crate::sync::Ordering;
-use crate::wait::{Search, Slept};
 
 impl<S: Direct> Protocol for S {
     type Token<'t> = Token<'t, S>;
@@ -35,7 +36,7 @@ impl<S: Direct> Protocol for S {
         let frame = member.tasks.enter(None);
         let result = catch_unwind(AssertUnwindSafe(|| f(Token::at_top(member))));
         // Futures that nobody has got.
-        finish::drain(member, base, live);
+        spawn::drain(member, base, live);
         drop(frame);
         match result {
             Ok(result) => result,
@@ -98,7 +99,7 @@ impl<S: Direct> Protocol for S {
         let sleeper = unsafe {
             thief.with_lineage(victim.lineage(), || {
                 (*stolen.slot).run(thief);
-                tasks.bury(|| finish::drain(thief, base, live));
+                tasks.bury(|| spawn::drain(thief, base, live));
             });
             let outcome = (*stolen.slot).header.outcome();
             S::Thieves::ends(thief, outcome);

@@ -4,14 +4,15 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::finish::Finish;
-use super::job::{Job, Panic, end_second};
+use super::ReturnBarrier;
+use super::job::{Job, end_second};
 use super::slot::Slot;
-use super::{Direct, Member, Stack, finish, future};
-use crate::future::{Future, Place};
-use crate::scheduler::ReturnBarrier;
+use super::spawn::Finish;
+use super::{Direct, Member, Stack, future, spawn};
+use crate::handle::{Future, Place};
+use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
-use crate::wait::UNTIMED;
+use crate::unwind::Panic;
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The [`Worker`] of the default scheduler: a worker, and the top of its task
@@ -256,7 +257,7 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
-        finish::finish(self.member, body)
+        spawn::finish(self.member, body)
     }
 
     #[inline(always)]

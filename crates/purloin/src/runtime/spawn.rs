@@ -12,7 +12,7 @@
 //!
 //! Two workers that leapfrog with each other could bury the tasks of a chain, though: each waits for
 //! the task that its last one has spawned, which the other has, and takes from that one the next.
-//! When one has buried some hundred of a finish ([`Tasks`](super::tasks::Tasks) has the number), what
+//! When one has buried some hundred of a finish ([`Tasks`](super::frame::Tasks) has the number), what
 //! the next of these spawns is not left on the stack, but *escapes*, as below: then nothing is waited for,
 //! and both come up again. A worker that has buried twice as many, by finishes within finishes or by
 //! futures that belong to none, helps nobody until it has come up.
@@ -36,14 +36,15 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 
 use super::future;
-use super::job::{Panic, discard, fits};
+use super::job::fits;
+use super::join::Token;
 use super::slot::Slot;
-use super::token::Token;
 use super::{Direct, Member, Stack, Thieves};
-use crate::future::Future;
+use crate::handle::Future;
 use crate::pool::{Injected, Job, Lineage, Shared};
+use crate::sleep::{Patience, unhelpful_nap};
 use crate::stats::Activity;
-use crate::wait::{Patience, unhelpful_nap};
+use crate::unwind::{Panic, discard};
 use crate::worker::{Scope, Worker};
 
 /// With so many tasks of its own unstolen, a spawner runs the next at once:

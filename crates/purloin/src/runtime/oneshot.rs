@@ -182,8 +182,8 @@ mod models {
     use loom::thread;
 
     use super::*;
+    use crate::sleep::Sleep;
     use crate::sync::yield_now;
-    use crate::wait::sleep::Sleep;
 
     /// A channel for a number, and what has become of it.
     struct Model {

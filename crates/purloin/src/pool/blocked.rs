@@ -1,10 +1,8 @@
 //! A blocked worker: it helps the thief that it waits for, then it sleeps.
 
-use super::Patience;
-use super::patience::unhelpful_nap;
-use super::sleep::{Sleep, Slept};
-use crate::pool::{Member, Shared};
+use super::{Member, Shared};
 use crate::scheduler::Protocol;
+use crate::sleep::{Patience, Sleep, Slept, unhelpful_nap};
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, as long as another has it.

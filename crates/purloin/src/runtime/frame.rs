@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::io;
 
-use super::finish::Finish;
 use super::recycle::Blocks;
+use super::spawn::Finish;
 use super::tickets::Tickets;
 use super::{Direct, STACK_BYTES_PER_SLOT, Slot, Stack};
 use crate::sync::{AtomicUsize, Ordering};

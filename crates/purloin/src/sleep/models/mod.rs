@@ -8,7 +8,7 @@ mod lending;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::sleep::Sleep;
+use super::sleepers::Sleep;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// The tasks of worker 0, as a number, and a request for them.

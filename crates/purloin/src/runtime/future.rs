@@ -20,7 +20,7 @@
 //! below its top, and would go on from there.
 //!
 //! A ticket is a task that stays when the code around it goes on, as a spawn
-//! is, so it closes the slots up to itself, see [`super::finish`].
+//! is, so it closes the slots up to itself, see [`super::spawn`].
 //!
 //! # Waiting
 //!
@@ -41,14 +41,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
 
-use super::channel::Channel;
-use super::finish::{Finish, drain, has_room};
-use super::job::{Panic, discard};
+use super::join::Token;
+use super::oneshot::Channel;
 use super::slot::Slot;
-use super::token::Token;
+use super::spawn::{Finish, drain, has_room};
 use super::{Direct, Member, Stack, recycle};
-use crate::future::{Functions, Future, Place, Promise};
+use crate::handle::{Functions, Future, Place, Promise};
 use crate::pool::{Injected, Job, Lineage, Shared, outside};
+use crate::unwind::{Panic, discard};
 
 /// A channel with the closure that sends.
 struct Sender<S: Direct, F, T> {

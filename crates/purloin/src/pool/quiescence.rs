@@ -15,7 +15,7 @@ use std::panic::resume_unwind;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
 use super::NO_GENERATION;
-use crate::scheduler::Panic;
+use crate::unwind::Panic;
 
 /// Where threads wait until all that was spawned is done.
 pub struct Barrier {

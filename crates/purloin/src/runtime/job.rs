@@ -1,31 +1,13 @@
 //! The closure of a join as it lies in a slot, and its result.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::join::Token;
 use super::slot::{PAYLOAD_WORDS, Run, Slot};
-use super::token::Token;
 use super::{Direct, Member, Stack};
-
-/// A panic on its way from a thief to the parent.
-pub(crate) type Panic = Box<dyn Any + Send>;
-
-/// How many panics of destructors, each of the payload of the one before, are dropped.
-const MOST_DISCARDED: usize = 16;
-
-/// Drops what the caller will not hear of: a panic, or a result. Its destructor may
-/// panic, and the destructor of that panic again; the last of many is forgotten. Nothing
-/// unwinds from here.
-pub(crate) fn discard<T>(unheard: T) {
-    let mut panic = catch_unwind(AssertUnwindSafe(|| drop(unheard))).err();
-    for _ in 0..MOST_DISCARDED {
-        let Some(payload) = panic else { return };
-        panic = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
-    }
-    std::mem::forget(panic);
-}
+use crate::unwind::{Panic, discard};
 
 /// Whether a value of type `T` fits a slot's payload.
 pub(super) const fn fits<T>() -> bool {

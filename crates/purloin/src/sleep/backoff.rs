@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::sleep::Slept;
+use super::sleepers::Slept;
 use crate::sync::{spin_loop, yield_now};
 
 /// Whether no sleep of a worker ends by itself: a build for tests, in which a wake-up that

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use super::ReturnBarrier;
-use crate::scheduler::direct::{self, Base, Claim, Reachable, Stack, State, StateWord, Taken};
-use crate::scheduler::direct::{claim_public, commit};
+use crate::runtime::{self, Base, Claim, Reachable, Stack, State, StateWord, Taken};
+use crate::runtime::{claim_public, commit};
 use crate::sync::{AtomicUsize, Ordering, asymmetric, fence, spin_loop};
 
-type Slot = direct::Slot<ReturnBarrier>;
+type Slot = runtime::Slot<ReturnBarrier>;
 
 /// The barrier word while a thief asks for tasks: this bit, and in the lower
 /// bits the number of forced steals so far.

@@ -1,6 +1,6 @@
 //! What a worker does on its slow paths.
 
-use super::finish;
+use super::spawn;
 use super::{Direct, Header, Member, Slot, Stack, StateWord, Taken, Thieves};
 use crate::stats::Count;
 use crate::sync::{Ordering, asymmetric};
@@ -71,7 +71,7 @@ impl<S: Direct> Member<S> {
         let live = live.expect("a join leaves nothing alive but futures");
         // Release: as the push has.
         base.set_top(base.live(), Ordering::Release);
-        finish::drain(self, bottom, live);
+        spawn::drain(self, bottom, live);
     }
 
     /// Blocks until the stolen task with this outcome is done, running its
