@@ -13,14 +13,14 @@ use purloin_kernels::Job;
 /// The kernel is run several times without a clock, in turn as its serial elision and on one
 /// worker: the difference is what its tasks cost. Then its serial elision is run several times with
 /// a clock reading at every fork and join; of what lies between two of them, the shortest time
-/// counts. Programs of your own are recorded by `purloin::record`, and `purloin predict` says what
+/// counts. Programs of your own are recorded by `purloin_analysis::record`, and `purloin predict` says what
 /// comes of it elsewhere.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
   purloin record uts=T3 --out uts.dag
 
-The format is described in the documentation of purloin::Recording.")]
+The format is described in the documentation of purloin_analysis::Recording.")]
 pub struct Args {
     /// A kernel of `purloin list`, with its input if not the usual one
     #[arg(value_name = "KERNEL[=INPUT]")]
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Before anything is recorded, so that no result is lost for want of it.
     let destination = Destination::open(&args.out)?;
     let mut kernel = Profiled::new(job);
-    let recording = purloin::record(&job.to_string(), &mut kernel);
+    let recording = purloin_analysis::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
     kernel.finish().map_err(|wrong| {
         Failure::Run(format!(

@@ -408,7 +408,7 @@ fn help_says_all_there_is_to_know() {
     for (command, part) in [
         ("sim", "victims   random, near"),
         ("predict", "why it is not faster"),
-        ("record", "purloin::record"),
+        ("record", "purloin_analysis::record"),
         ("profile", "a clock reading at each task"),
         ("bench", "See `purloin list`"),
     ] {

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{json, purloin, refusal, temporary};
-use purloin::{Program, Worker, record};
+use purloin::Worker;
+use purloin_analysis::{Program, record};
 
 #[test]
 fn a_recording_predicts_more_cores() {

@@ -1,10 +1,9 @@
 //! Joins, finishes, futures and loops without a token.
 
-use crate::handle::Future;
+use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
-use crate::pool::global_or_default;
-use crate::runtime::{ReturnBarrier, Token, current, in_registers};
-use crate::scheduler::Protocol;
+use crate::pool::{current_of_default, global_or_default};
+use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results: for code
@@ -36,7 +35,7 @@ where
     RA: Send,
     RB: Send,
 {
-    match current() {
+    match current_of_default() {
         Some(member) => {
             Token::at_top(member).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
         }
@@ -88,7 +87,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R + Send,
     R: Send,
 {
-    match current() {
+    match current_of_default() {
         Some(member) => Token::at_top(member).finish(body),
         // The closure runs on a worker, so this recurses once.
         None => global_or_default().run(move |_| finish(body)),
@@ -101,7 +100,7 @@ where
 /// On a worker of a pool with the default scheduler the task ends before its scope does,
 /// as with a token. On any other thread an idle worker of the [global
 /// pool](crate::global) runs it; there is no scope, so nothing waits for it but
-/// [`Future::get`].
+/// [`Handle::get`].
 ///
 /// ```
 /// let six = purloin::future(|| 6); // run by a worker, while this thread goes on
@@ -112,13 +111,13 @@ where
 /// # Panics
 ///
 /// If no thread can be started for the global pool. If the task panics, then
-/// [`Future::get`] does.
-pub fn future<F, T>(f: F) -> Future<T>
+/// [`Handle::get`] does.
+pub fn future<F, T>(f: F) -> Handle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    match current() {
+    match current_of_default() {
         Some(member) => Token::at_top(member).future(move |_| f()),
         None => global_or_default().future(move |_| f()),
     }
@@ -173,10 +172,10 @@ where
     let on_a_worker = move |w: Token<'_>| {
         loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
     };
-    match current() {
+    match current_of_default() {
         // In a frame of its own: the loop goes on with its token after the body
         // has spawned into a finish around it.
-        Some(member) => ReturnBarrier::call(member, on_a_worker),
+        Some(member) => runtime::call(member, on_a_worker),
         None => global_or_default().run(on_a_worker),
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! let pool = Pool::new()?; // one worker for each available core
 //! assert_eq!(pool.run(|w| fib(w, 30)), 832_040);
-//! # Ok::<(), purloin::Error>(())
+//! # Ok::<(), purloin::BuildError>(())
 //! ```
 //!
 //! # What is promised
@@ -67,12 +67,11 @@ compile_error!(
 
 mod free;
 mod handle;
+pub mod implement;
 mod loops;
 mod pool;
-mod profile;
-mod record;
 mod runtime;
-mod scheduler;
+pub mod scheduler;
 mod serial;
 mod sleep;
 mod stats;
@@ -82,17 +81,14 @@ mod victim;
 mod worker;
 
 pub use free::{finish, for_each, future, join, map_reduce};
-pub use handle::Future;
-pub use loops::{
-    Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut, in_pieces,
-};
-pub use pool::{Builder, Error, Pool, global};
-pub use profile::{Profile, Profiler, Program, Span, profile};
-pub use record::{Mark, Recording, RecordingError, Strand, record};
+pub use handle::Handle;
+pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
+pub use pool::{BuildError, Builder, Pool, global};
 pub use runtime::{ReturnBarrier, Token};
-pub use scheduler::{Channel, ChaseLev, DirectStack, OneField, Scheduler, Stealing, TwoFields};
+#[doc(inline)]
+pub use scheduler::Scheduler;
 pub use serial::Serial;
-pub use stats::{Counted, Stats, Times};
+pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
-use crate::handle::Future;
+use crate::handle::Handle;
+use crate::implement;
 use crate::loops::{IntoIterations, Iterations};
 use crate::worker::{Scope, Spawner, Worker};
 
@@ -79,15 +80,15 @@ impl Worker for Serial {
         iterations.map(|item| map(Serial, item)).reduce(combine)
     }
 
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Serial) -> T + Send + 'static,
         T: Send + 'static,
     {
-        Future::run(|| f(Serial))
+        implement::ready(|| f(Serial))
     }
 
-    fn share_of(&mut self, _: usize) -> usize {
+    fn split_hint(&mut self, _: usize) -> usize {
         0
     }
 }
@@ -108,12 +109,12 @@ impl Spawner for Serial {
         }
     }
 
-    unsafe fn future<'scope, F, T>(_: &'scope FirstPanic, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(_: &'scope FirstPanic, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Serial) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Future::run(|| f(Serial))
+        implement::ready(|| f(Serial))
     }
 
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::handle::Future;
+use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
 
 /// Permission to create parallelism, and the way to do it.
@@ -25,7 +25,7 @@ use crate::loops::{self, IntoIterations};
 /// let pool = Pool::new()?;
 /// assert_eq!(pool.run(|w| fib(w, 20)), 6765);
 /// assert_eq!(fib(purloin::Serial, 20), 6765);
-/// # Ok::<(), purloin::Error>(())
+/// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
 /// # Why a token, and why it cannot be misused
@@ -137,7 +137,7 @@ pub trait Worker: Sized {
     ///     })
     /// });
     /// assert_eq!(squares, [1, 4, 9, 16]);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// The token is lent to the finish meanwhile; inside, [`Scope::join`] joins.
@@ -187,22 +187,22 @@ pub trait Worker: Sized {
     ///
     /// let pool = Pool::new()?;
     /// assert_eq!(pool.run(|w| fib(w, 20)), 6765);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// Source: Channel (channel-based futures).
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
         T: Send + 'static;
 
     /// Waits for the result of a future, in the manner of this worker: see
-    /// [`Future::get`].
+    /// [`Handle::get`].
     ///
     /// # Panics
     ///
     /// If the task has.
-    fn get<T: Send>(&mut self, future: Future<T>) -> T {
+    fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         future.get()
     }
 
@@ -222,7 +222,7 @@ pub trait Worker: Sized {
     ///     w.for_each(chunks_mut(&mut squares, 10), |ten| ten.reverse());
     /// });
     /// assert_eq!(squares[9], 1);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// What a loop can go over, [`Iterations`](crate::Iterations) says. Where
@@ -255,7 +255,7 @@ pub trait Worker: Sized {
     ///     })
     /// });
     /// assert_eq!(table[7], 13);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     #[inline]
     fn for_each_with<I, F>(&mut self, iterations: I, body: F)
@@ -279,7 +279,7 @@ pub trait Worker: Sized {
     /// let words = ["steal", "pilfer", "purloin"];
     /// let longest = pool.run(|mut w| w.map_reduce(&words, |word| word.len(), usize::max));
     /// assert_eq!(longest, Some(7));
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// # Panics
@@ -316,7 +316,7 @@ pub trait Worker: Sized {
     /// How many of a loop's `rest` iterations to make a task of now, because a
     /// thief asks for work and this worker has nothing else to offer; 0 if
     /// nobody does. Loops call this every few microseconds.
-    fn share_of(&mut self, rest: usize) -> usize;
+    fn split_hint(&mut self, rest: usize) -> usize;
 }
 
 /// What a [`Scope`] needs to know of its scheduler.
@@ -346,7 +346,7 @@ pub trait Spawner: Sized + 'static {
     /// # Safety
     ///
     /// As for [`Self::spawn`].
-    unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
@@ -374,7 +374,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// A scope around what a scheduler keeps in it: for whoever implements
     /// [`Worker::finish`], who must wait for all spawned tasks before the
     /// scope ends.
-    pub fn new(finish: S::Finish) -> Self {
+    pub(crate) fn new(finish: S::Finish) -> Self {
         Scope {
             finish,
             scope: PhantomData,
@@ -383,7 +383,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     }
 
     /// What the scheduler keeps in the scope.
-    pub fn finish(&self) -> &S::Finish {
+    pub(crate) fn finish(&self) -> &S::Finish {
         &self.finish
     }
 
@@ -409,7 +409,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # let seen = AtomicUsize::new(0);
     /// pool.run(|mut w| w.finish(|scope| count(scope, &root, &seen)));
     /// assert_eq!(seen.into_inner(), 5);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// Do not hold a lock that the task takes. Where thousands of tasks wait to be
@@ -437,9 +437,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     ///     })
     /// });
     /// assert_eq!(length, 12);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
-    pub fn future<F, T>(&'scope self, f: F) -> Future<T>
+    pub fn future<F, T>(&'scope self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,

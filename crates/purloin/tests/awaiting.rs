@@ -11,9 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, busy, pool};
-use purloin::{
-    Channel, ChaseLev, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler, Worker,
-};
+use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 fn some_joins<W: Worker>(w: &mut W) {
     for _ in 0..3 {
@@ -35,7 +34,7 @@ fn futures_made_in_the_second_closure_of_a_join() {
                     w.join(
                         |_| (),
                         move |mut w| {
-                            futures.into_iter().for_each(Future::get);
+                            futures.into_iter().for_each(Handle::get);
                             let future = new();
                             w.join(|mut w| some_joins(&mut w), |_| ());
                             future.get();
@@ -120,7 +119,7 @@ fn who_waits_for_a_future_runs_nothing_else<S: Scheduler>(scheduler: S) {
         .scheduler(scheduler)
         .build()
         .unwrap();
-    let (sender, receiver) = mpsc::channel::<Future<()>>();
+    let (sender, receiver) = mpsc::channel::<Handle<()>>();
     let (started, has_started) = mpsc::channel();
     let unrelated = thread::scope(|threads| {
         threads.spawn(move || {
@@ -197,7 +196,7 @@ fn a_worker_that_waits_for_a_future_gives_away_its_own_tasks() {
             .scheduler(scheduler)
             .build()
             .unwrap();
-        let (sender, receiver) = mpsc::channel::<Future<()>>();
+        let (sender, receiver) = mpsc::channel::<Handle<()>>();
         let (started, has_started) = mpsc::channel();
         let (got, begun) = thread::scope(|threads| {
             let getter = threads.spawn(move || {

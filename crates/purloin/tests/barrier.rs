@@ -10,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::busy;
-use purloin::{Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 /// Runs a test under each scheduler, on one worker and on several.
 macro_rules! under_each_scheduler {

@@ -7,10 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use common::{add, busy, pool};
-use purloin::{
-    Channel, ChaseLev, DirectStack, Pool, ReturnBarrier, Scheduler, Scope, Spawner, TwoFields,
-    Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Spawner, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, TwoFields};
 
 const LENGTH: usize = 100_000;
 

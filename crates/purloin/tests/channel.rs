@@ -8,7 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, busy, eventually};
-use purloin::{Channel, Pool, Stealing, Worker};
+use purloin::{Pool, Worker};
+use purloin_schedulers::{Channel, Stealing};
 
 fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
     let scheduler = Channel::default().steal(stealing);

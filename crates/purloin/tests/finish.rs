@@ -10,10 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, fib, message, pool, rounds, workers};
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Scope, Serial,
-    Spawner, Stealing, TwoFields, Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
 /// How deep trees of spawns are.
 const TREE: u32 = if cfg!(miri) { 3 } else { 7 };

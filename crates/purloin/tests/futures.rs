@@ -10,10 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use common::{add, busy, eventually, eventually_stolen, pool, rounds};
-use purloin::{
-    Channel, ChaseLev, Counted, DirectStack, Future, OneField, Pool, ReturnBarrier, Scheduler,
-    Serial, TwoFields, Worker,
-};
+use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Serial, Worker};
+use purloin_analysis::Counted;
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// The sizes of recursions.
 const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
@@ -231,7 +230,7 @@ mod a_scope_s_futures_borrow_from_outside {
                         .collect();
                     // Some go to the queue, as another frame is innermost.
                     let (escaped, ()) = scope.join(|_| scope.future(|_| words[7].len()), |_| ());
-                    let sum: usize = futures.into_iter().map(Future::get).sum();
+                    let sum: usize = futures.into_iter().map(Handle::get).sum();
                     sum + escaped.get()
                 })
             });
@@ -274,7 +273,7 @@ mod results_are_dropped_once {
                 drop(futures.by_ref().take(3).collect::<Vec<_>>());
                 futures.collect::<Vec<_>>()
             });
-            assert!(kept.iter().all(Future::is_done));
+            assert!(kept.iter().all(Handle::is_done));
             for future in kept {
                 drop(future.get());
             }
@@ -314,7 +313,7 @@ fn a_thread_that_is_no_worker_waits_for_a_future() {
     let waits = Arc::new(AtomicBool::new(false));
     let waiting = Arc::clone(&waits);
     let outside = thread::spawn(move || {
-        let future: Future<u32> = receiver.recv().unwrap();
+        let future: Handle<u32> = receiver.recv().unwrap();
         assert!(!future.is_done());
         waiting.store(true, Release);
         future.get()
@@ -337,7 +336,7 @@ fn a_worker_of_another_pool_waits_for_a_future() {
         let six = w.future(|_| 6);
         // Nobody but the worker that waits here could run it.
         let seven = other.run(|_| 7);
-        w.get(six) + other.run(move |mut w| w.get(Future::run(move || seven)))
+        w.get(six) + other.run(move |mut w| w.get(purloin::implement::ready(move || seven)))
     });
     assert_eq!(sum, 13);
     let late = one.run(|mut w| w.future(|_| 8));
@@ -413,7 +412,7 @@ fn futures_count_as_tasks() {
 fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
     for _ in 0..rounds(20) {
         let pool = pool(2);
-        let (sender, receiver) = std::sync::mpsc::channel::<Future<()>>();
+        let (sender, receiver) = std::sync::mpsc::channel::<Handle<()>>();
         let (begun, ended) = (&AtomicBool::new(false), AtomicBool::new(false));
         pool.run(|mut w| {
             w.join(

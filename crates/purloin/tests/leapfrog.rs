@@ -9,9 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{busy, eventually};
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// One test at a time, as the others would be in the way.
 static ALONE: Mutex<()> = Mutex::new(());

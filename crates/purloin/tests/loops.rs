@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use common::{add, busy, pool, rounds};
 use purloin::{
-    Channel, ChaseLev, Counted, DirectStack, Iterations, OneField, Pool, ReturnBarrier, Scheduler,
-    Serial, Splitting, TwoFields, Worker, chunks, chunks_mut,
+    Iterations, Pool, ReturnBarrier, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
 };
+use purloin_analysis::Counted;
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// With one splitting each.
 const WORKERS: &[usize] = if cfg!(miri) { &[2] } else { &[1, 2, 5] };

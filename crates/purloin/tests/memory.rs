@@ -8,9 +8,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use purloin::{
-    Builder, Channel, ChaseLev, DirectStack, Pool, ReturnBarrier, Scheduler, Spawner, Worker,
-};
+use purloin::{Builder, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack};
 
 const TASKS: usize = 1_000_000;
 

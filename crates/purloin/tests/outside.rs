@@ -10,10 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{busy, eventually, fib};
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Spawner, TwoFields,
-    Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// Fails if `f` does not end. Its thread is left behind then.
 fn ends(what: &'static str, f: impl FnOnce() + Send + 'static) {

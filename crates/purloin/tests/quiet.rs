@@ -6,7 +6,9 @@
 
 use std::time::{Duration, Instant};
 
-use purloin::{Channel, Pool, Scheduler, Worker};
+use purloin::{Pool, Scheduler, Worker};
+
+use purloin_schedulers::Channel;
 
 /// Processor time used so far, by the process or by this thread.
 fn processor_time(clock: libc::clockid_t) -> Duration {
@@ -21,7 +23,7 @@ fn processor_time(clock: libc::clockid_t) -> Duration {
 }
 
 /// The share of one core that other threads of the process use while `f` runs.
-fn share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
+fn split_hint_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
     let others = || {
         processor_time(libc::CLOCK_PROCESS_CPUTIME_ID)
             .saturating_sub(processor_time(libc::CLOCK_THREAD_CPUTIME_ID))
@@ -43,7 +45,7 @@ fn busy(time: Duration) {
 
 fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     pool.run(|mut w| w.join(|_| (), |_| ()));
-    let (idle, ()) = share_of_others(|| std::thread::sleep(Duration::from_secs(5)));
+    let (idle, ()) = split_hint_others(|| std::thread::sleep(Duration::from_secs(5)));
     println!(
         "{name}: a pool with nothing to do: {:.4} % of a core",
         idle * 100.0
@@ -51,7 +53,7 @@ fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     assert!(idle < 0.001, "{name}: {idle}");
 
     // One worker is busy and offers nothing.
-    let (others, ()) = pool.run(|_| share_of_others(|| busy(TIME)));
+    let (others, ()) = pool.run(|_| split_hint_others(|| busy(TIME)));
     println!(
         "{name}: beside a worker that offers nothing: {:.2} % of a core",
         others * 100.0
@@ -72,7 +74,7 @@ fn workers_without_work_cost_nothing() {
 
     // One worker offers tiny tasks all the time: for information.
     let (others, joins) = pool.run(|mut w| {
-        share_of_others(|| {
+        split_hint_others(|| {
             let start = Instant::now();
             let mut joins = 0u64;
             while start.elapsed() < TIME {

@@ -9,10 +9,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, Stealing,
-    TwoFields, Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, Worker};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
 const PROGRAMS: u64 = match (cfg!(miri), cfg!(debug_assertions)) {
     (true, _) => 4,

@@ -11,7 +11,9 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use purloin::{Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler};
+use purloin::{Pool, ReturnBarrier, Scheduler};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 const MARK: &str = "PURLOIN_TEST_SANDBOX";
 

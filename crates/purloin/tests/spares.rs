@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use purloin::{
-    Builder, ChaseLev, DirectStack, Error, Future, Pool, ReturnBarrier, Scheduler, Spawner, Worker,
-};
+use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+
+use purloin_schedulers::{ChaseLev, DirectStack};
 
 fn wait_for(flag: &AtomicBool) {
     while !flag.load(SeqCst) {
@@ -59,7 +59,7 @@ fn a_spare_worker_is_started_once_and_counted() {
     let stats = pool.stats();
     assert_eq!(stats.spare_workers, 1, "{stats:?}");
     assert_eq!(stats.spare_failures, 0);
-    assert!(stats.lendings >= 20, "{stats:?}");
+    assert!(stats.handoffs >= 20, "{stats:?}");
     // Workers that have become idle in the meantime may have been faster.
     assert!(stats.spare_tasks >= 1, "{stats:?}");
 }
@@ -155,7 +155,7 @@ fn work_from_outside_runs_beside_a_blocked_finish() {
 /// The holder of a task has tasks that the one who waits may not take, as it runs the
 /// closure of a future above them.
 fn tasks_below_the_closure_of_a_future<S: Scheduler>(pool: &Pool<S>) {
-    static FUTURE: Mutex<Option<Future<()>>> = Mutex::new(None);
+    static FUTURE: Mutex<Option<Handle<()>>> = Mutex::new(None);
     let stolen = AtomicBool::new(false);
     static CLAIMED: AtomicBool = AtomicBool::new(false);
     static RUN: AtomicBool = AtomicBool::new(false);
@@ -200,8 +200,8 @@ fn tasks_that_only_others_may_take_are_taken() {
 /// Two of them block whoever comes for them, and wait for the last.
 #[test]
 fn escaped_tasks_are_called_for_as_long_as_there_are_any() {
-    static FIRST: Mutex<Option<Future<()>>> = Mutex::new(None);
-    static SECOND: Mutex<Option<Future<()>>> = Mutex::new(None);
+    static FIRST: Mutex<Option<Handle<()>>> = Mutex::new(None);
+    static SECOND: Mutex<Option<Handle<()>>> = Mutex::new(None);
     static CLAIMED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
     static RUN: AtomicBool = AtomicBool::new(false);
     let stolen = AtomicBool::new(false);
@@ -376,7 +376,7 @@ fn only_workers_ask_for_a_name() {
 #[test]
 fn too_many_are_named() {
     let error = Pool::builder().spare_workers(5000).build().unwrap_err();
-    assert!(matches!(error, Error::SpareWorkers(5000)));
+    assert!(matches!(error, BuildError::SpareWorkers(5000)));
     assert_eq!(
         error.to_string(),
         "spare_workers must be at most 4096, not 5000"

@@ -10,9 +10,9 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, TwoFields, Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 use send_wrapper::SendWrapper;
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 200 };

@@ -4,10 +4,8 @@
 mod common;
 
 use common::{busy, fib};
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, Random, ReturnBarrier, Sampling, Scheduler,
-    Sets, TwoFields, VictimSelection, Worker,
-};
+use purloin::{Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, VictimSelection, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 use std::time::Duration;
 
 /// A lopsided tree whose leaves take a moment, so that thieves get something.

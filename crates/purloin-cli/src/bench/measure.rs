@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicU64;
 
 use indicatif::ProgressBar;
-use purloin::{Counted, Pool, Serial, Stats, Times};
+use purloin::{Pool, Serial, Stats, Times};
+use purloin_analysis::Counted;
 use purloin_kernels::Job;
 
 use super::contestant::{self, Run};

@@ -23,7 +23,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args)]
 #[command(allow_negative_numbers = true, after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
 pub struct Args {
-    /// What `purloin record` or `purloin::record` has written
+    /// What `purloin record` or `purloin_analysis::record` has written
     #[arg(value_name = "FILE")]
     recording: PathBuf,
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use purloin::Recording;
+use purloin_analysis::Recording;
 use purloin_command::format::time;
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;

@@ -1,6 +1,8 @@
 //! A kernel as a program to be profiled.
 
-use purloin::{Program, Worker};
+use purloin::Worker;
+
+use purloin_analysis::Program;
 use purloin_kernels::{Answer, Instance, Job};
 
 /// A kernel, each of whose runs is checked.

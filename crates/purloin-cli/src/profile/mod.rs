@@ -9,7 +9,7 @@ mod table1;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use purloin::Profile;
+use purloin_analysis::Profile;
 use purloin_kernels::Job;
 
 pub use self::kernel::Profiled;

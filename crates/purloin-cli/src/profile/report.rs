@@ -1,6 +1,8 @@
 //! Profiles as JSON.
 
-use purloin::{Span, Times};
+use purloin::Times;
+
+use purloin_analysis::Span;
 use serde::Serialize;
 
 use super::Case;

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::num::NonZero;
 use std::thread;
 
-use purloin::{Future, IntoIterations, Scope, Serial, Worker, in_pieces};
+use purloin::{Handle, IntoIterations, Scope, Serial, Worker, implement::in_pieces};
 
 /// Joins by [`chili::Scope::join`].
 pub struct Chili<'t> {
@@ -90,15 +90,15 @@ impl Worker for Chili<'_> {
     }
 
     /// chili has no futures; they are run at once.
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Chili<'t>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        Future::run(|| self.lend(f))
+        purloin::implement::ready(|| self.lend(f))
     }
 
-    fn share_of(&mut self, _: usize) -> usize {
+    fn split_hint(&mut self, _: usize) -> usize {
         unreachable!("chili's loops are split beforehand")
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use purloin::{Future, IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
+use purloin::{Handle, IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
 
 /// Joins by [`purloin::join`]. It exists on workers only.
 pub struct Free(NotSend);
@@ -63,9 +63,11 @@ impl Worker for Free {
         let scope = OnceCell::new();
         let mut result = None;
         let body = OnTheSpot(|finish| {
-            result = Some(body(scope.get_or_init(|| Scope::new(finish))));
+            result = Some(body(
+                scope.get_or_init(|| purloin::implement::scope(finish)),
+            ));
         });
-        purloin::finish(move |scope| body.call(Finish(scope.finish())));
+        purloin::finish(move |scope| body.call(Finish(purloin::implement::finish_of(scope))));
         result.expect("the body has run")
     }
 
@@ -84,7 +86,7 @@ impl Worker for Free {
         purloin::map_reduce(iterations, map, combine)
     }
 
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Free) -> T + Send + 'static,
         T: Send + 'static,
@@ -92,7 +94,7 @@ impl Worker for Free {
         purloin::future(|| f(Free::on_a_worker()))
     }
 
-    fn share_of(&mut self, _: usize) -> usize {
+    fn split_hint(&mut self, _: usize) -> usize {
         unreachable!("purloin::map_reduce splits its loops itself")
     }
 }
@@ -110,7 +112,7 @@ impl Spawner for Free {
         unsafe { ReturnBarrier::spawn(&*finish.0, |_| task(Free::on_a_worker())) };
     }
 
-    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Free) -> T + Send + 'scope,
         T: Send + 'scope,

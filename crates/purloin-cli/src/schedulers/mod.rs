@@ -10,10 +10,11 @@ mod runner;
 use std::fmt;
 use std::time::Duration;
 
-use purloin::{
-    Builder, Channel, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier,
-    Sampling, Scheduler, Sets, TwoFields,
-};
+use purloin::{Builder, Pool, ReturnBarrier, Sampling, Scheduler, Sets};
+
+use purloin_analysis::{Profile, Profiler};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 pub use self::forkjoin::{ForkJoin, clean_up};
 pub use self::options::{Choice, Options};

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use purloin::{Splitting, Stealing};
+use purloin::Splitting;
+
 use purloin_command::format::parse_time;
+use purloin_schedulers::Stealing;
 
 /// What `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use purloin::{Future, IntoIterations, Iterations, Scope, Spawner, Worker};
+use purloin::{Handle, IntoIterations, Iterations, Scope, Spawner, Worker};
 use rayon::iter::ParallelIterator;
 
 /// Joins by [`rayon::join`]. It exists inside a pool of rayon's only.
@@ -45,7 +45,7 @@ impl Worker for Rayon {
         let scope = OnceCell::new();
         rayon::in_place_scope(|inner| {
             let finish = Finish(std::ptr::from_ref(inner).cast());
-            body(scope.get_or_init(|| Scope::new(finish)))
+            body(scope.get_or_init(|| purloin::implement::scope(finish)))
         })
     }
 
@@ -77,15 +77,15 @@ impl Worker for Rayon {
     }
 
     /// rayon has no futures; they are run at once.
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Rayon) -> T + Send + 'static,
         T: Send + 'static,
     {
-        Future::run(|| f(Rayon))
+        purloin::implement::ready(|| f(Rayon))
     }
 
-    fn share_of(&mut self, _: usize) -> usize {
+    fn split_hint(&mut self, _: usize) -> usize {
         unreachable!("rayon splits its loops itself")
     }
 }
@@ -104,12 +104,12 @@ impl Spawner for Rayon {
         scope.spawn(|_| task(Rayon));
     }
 
-    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Rayon) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Future::run(|| f(Rayon))
+        purloin::implement::ready(|| f(Rayon))
     }
 
     fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use purloin::Recording;
+use purloin_analysis::Recording;
 use purloin_command::{Destination, Failure};
 use purloin_sim::{Machine, Policy, Recorded, Time, Waiting, Workload};
 

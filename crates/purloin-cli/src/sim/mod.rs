@@ -62,7 +62,7 @@ pub struct Args {
     /// What is run: tree (balanced, as deep as the Wool paper has it for so many cores),
     /// tree=DEPTH,LEAF (+DEPTH: beyond the logarithm of the number of cores; LEAF, which may be
     /// left out, is what a leaf takes on average, as in 10us), uts=TREE (a tree of UTS), or
-    /// dag=FILE (what `purloin record` or `purloin::record` has written)
+    /// dag=FILE (what `purloin record` or `purloin_analysis::record` has written)
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
     workload: Program,
 

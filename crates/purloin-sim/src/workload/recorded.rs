@@ -5,7 +5,7 @@ mod tests;
 
 use std::fmt;
 
-use purloin::{Mark, Recording};
+use purloin_analysis::{Mark, Recording};
 
 use super::{Step, Workload};
 use crate::Time;

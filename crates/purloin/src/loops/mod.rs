@@ -9,7 +9,7 @@
 //! as often as anyone asks.
 //!
 //! Older tasks go first. A worker that has something to offer besides the
-//! loop offers that, see [`Worker::share_of`].
+//! loop offers that, see [`Worker::split_hint`].
 //!
 //! # Blocks
 //!
@@ -139,7 +139,7 @@ where
         if len == 0 || job.is_over() {
             break;
         }
-        let given = if len > 1 { w.share_of(len) } else { 0 };
+        let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 {
             let (mine, theirs) = rest.split_at(len - given.min(len - 1));
             let (left, right) = w.join(

@@ -1,135 +1,134 @@
-//! A blocked worker: it helps the thief that it waits for, then it sleeps.
+//! A blocked worker: it leapfrogs with the thief that it waits for, then it sleeps.
 
-use super::{Member, Shared};
-use crate::scheduler::Protocol;
-use crate::sleep::{Patience, Sleep, Slept, unhelpful_nap};
+use super::{Shared, WorkerThread};
+use crate::runtime::Stolen;
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, Sleep, Slept, unhelpful_nap};
 use crate::stats::{Activity, Count};
 
-/// The processor of a blocked worker, as long as another has it.
-pub(crate) struct Lent<'p>(&'p Sleep);
+/// The processor of a blocked worker, while another worker has it. Dropping this takes it back.
+pub(crate) struct HandedOff<'p>(&'p Sleep);
 
-impl Drop for Lent<'_> {
+impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
-        self.0.take_back();
+        self.0.take_back_processor();
     }
 }
 
-impl<S: Protocol> Shared<S> {
-    /// Lends the processor of `me`, who is going to sleep.
-    pub(crate) fn lend(&self, me: &Member<S>) -> Option<Lent<'_>> {
-        let lent = self.lend_processor();
-        if lent.is_some() {
-            me.count(Count::Lendings);
+impl<S: Scheduler> Shared<S> {
+    /// Hands off the processor of `me`, which is going to sleep.
+    pub(crate) fn hand_off(&self, me: &WorkerThread<S>) -> Option<HandedOff<'_>> {
+        let handed_off = self.hand_off_processor();
+        if handed_off.is_some() {
+            me.count(Count::Handoffs);
         }
-        lent
+        handed_off
     }
 
-    /// Lends a processor that is not a worker's: that of a thread outside, which is going
-    /// to sleep.
-    pub(crate) fn lend_processor(&self) -> Option<Lent<'_>> {
-        S::LENDS.then(|| {
-            self.sleep.lend();
-            Lent(&self.sleep)
+    /// Hands off the processor of a thread outside the pool, which is going to sleep.
+    pub(crate) fn hand_off_processor(&self) -> Option<HandedOff<'_>> {
+        S::HANDS_OFF.then(|| {
+            self.sleep.hand_off();
+            HandedOff(&self.sleep)
         })
     }
 
-    /// Wakes a sleeper if there is anything to run that the callers, who are going to
-    /// sleep, leave to others.
-    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&Member<S>) -> bool) {
-        if S::LENDS {
-            let others = self.members.iter().filter(|member| !is_ours(member));
+    /// Wakes a sleeper if there is anything to run. The calling thread is going to sleep, and
+    /// leaves that to others, except for the tasks of workers that `is_ours` picks.
+    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
+        if S::HANDS_OFF {
+            let others = self.members.iter().filter(|worker| !is_ours(worker));
             super::idle::pass_on(self, others);
         }
     }
 
-    /// Blocks `me` until `is_done`, that is, until the task that `holder` has
-    /// stolen has ended, and leapfrogs meanwhile: runs what it takes from the
-    /// holder by `help`.
+    /// Blocks `me` until `is_done`: until the task that `holder` has stolen has ended.
+    /// Meanwhile `me` leapfrogs, that is, runs the tasks that `leapfrog` takes from the holder.
     ///
-    /// It does so only while `may_help`: if `me` has tasks of its own that nobody
-    /// has stolen, then what it runs above them would be offered together with
-    /// them, and another blocked worker that awaits it might take one of those.
+    /// It does so only while `may_leapfrog`. If `me` has tasks of its own that no thief has,
+    /// then it would offer what it runs above them together with them, and another blocked
+    /// worker that awaits the former might take one of the latter.
     ///
-    /// `wake_me` asks to be unparked at the end, and is false if that is past.
+    /// `wake_me` asks for a wake-up at the end, and returns false if the end is past.
     pub(crate) fn await_done(
         &self,
-        me: &Member<S>,
-        holder: &Member<S>,
+        me: &WorkerThread<S>,
+        holder: &WorkerThread<S>,
         is_done: impl Fn() -> bool,
-        may_help: impl Fn() -> bool,
-        help: impl Fn(&mut Patience) -> Option<S::Stolen>,
+        may_leapfrog: impl Fn() -> bool,
+        leapfrog: impl Fn(&mut Backoff) -> Option<Stolen<S>>,
         wake_me: impl Fn() -> bool,
     ) {
         let outer = me.timer().turn(Activity::SearchingInJoin);
-        let mut patience = Patience::new();
-        let mut lent = None;
-        // Whether a wake-up for the holder's tasks is ours to pass on.
+        let mut backoff = Backoff::new();
+        let mut handed_off = None;
+        // Whether this worker must pass on a wake-up for the holder's tasks.
         let mut woken_for_tasks = false;
         while !is_done() {
-            let helps = may_help();
-            if helps {
+            let leapfrogs = may_leapfrog();
+            if leapfrogs {
                 let begin = me.timer().attempt();
-                if let Some(stolen) = help(&mut patience) {
+                if let Some(stolen) = leapfrog(&mut backoff) {
                     me.timer().stolen(begin);
                     me.count(Count::Steals);
-                    if !patience.has_asked() {
+                    if !backoff.has_asked() {
                         me.count(Count::FreeSteals);
                     }
-                    drop(lent.take());
-                    S::pass_on(holder);
+                    drop(handed_off.take());
+                    S::TaskPool::pass_on(holder);
                     woken_for_tasks = false;
                     me.timer().turn(Activity::ApplicationInJoin);
                     me.run_stolen(stolen);
                     me.timer().turn(Activity::SearchingInJoin);
-                    patience = Patience::new();
+                    backoff = Backoff::new();
                     continue;
                 }
             }
-            if patience.pause() {
+            if backoff.pause() {
                 continue;
             }
             me.count(Count::Sleeps);
-            // One that may not help has nothing to spin for.
-            let mut slept = match helps {
+            // A worker that may not leapfrog has nothing to spin for.
+            let mut slept = match leapfrogs {
                 true => Slept::Woken,
                 false => Slept::TimedOut,
             };
             if wake_me() {
-                // This worker's processor has nothing to do until the holder
-                // publishes or ends. Another may take anything from anyone; but what
-                // the holder has is ours, if we may help.
-                lent = lent.or_else(|| self.lend(me));
+                // This worker's processor has nothing to do until the holder publishes a task
+                // or ends. Another worker may take any task; but those of the holder are this
+                // worker's, if it may leapfrog.
+                handed_off = handed_off.or_else(|| self.hand_off(me));
                 self.look_for_others(|other| {
-                    helps && (other.index == holder.index || other.index == me.index)
+                    leapfrogs && (other.index() == holder.index() || other.index() == me.index())
                 });
-                let nap = match helps {
-                    true => patience.nap(),
+                let nap = match leapfrogs {
+                    true => backoff.nap(),
                     false => unhelpful_nap(),
                 };
-                match !helps || nap.is_some() {
+                match !leapfrogs || nap.is_some() {
                     true => {
-                        if !helps {
-                            S::leave_tasks(me);
+                        if !leapfrogs {
+                            S::TaskPool::offer_all(me);
                         }
-                        S::turns_away(me);
-                        self.sleep.nap_blocked(me.index, nap);
+                        S::TaskPool::stop_leapfrogging(me);
+                        self.sleep.nap_blocked(me.index(), nap);
                     }
                     false => {
                         slept = self.sleep.sleep_blocked(
-                            me.index,
-                            holder.index,
-                            patience.doze(true),
-                            || is_done() || S::last_look_at(me, holder),
+                            me.index(),
+                            holder.index(),
+                            backoff.doze(true),
+                            || is_done() || S::TaskPool::should_stay_awake(me, holder),
                         );
                         woken_for_tasks |= slept == Slept::WokenForTasks;
                     }
                 }
             }
-            patience.again(slept);
+            backoff.again(slept);
         }
-        drop(lent);
+        drop(handed_off);
         if woken_for_tasks {
-            S::pass_on(holder);
+            S::TaskPool::pass_on(holder);
         }
         me.timer().turn(outer);
     }

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::inbox::Inbox;
 use super::threads::{self, Threads};
-use super::{Barrier, Error, Member, Pool, Shared};
+use super::{BuildError, Pool, Quiescence, Shared, WorkerThread};
 use crate::loops::Splitting;
-use crate::runtime::ReturnBarrier;
+use crate::runtime::{Local, ReturnBarrier};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::victim::{Random, Selection, VictimSelection};
@@ -30,7 +30,7 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 ///     .thread_name(|worker| format!("solver-{worker}"))
 ///     .build()?;
 /// assert_eq!(pool.workers(), 2);
-/// # Ok::<(), purloin::Error>(())
+/// # Ok::<(), purloin::BuildError>(())
 /// ```
 pub struct Builder<S: Scheduler = ReturnBarrier> {
     workers: Option<usize>,
@@ -107,7 +107,7 @@ impl<S: Scheduler> Builder<S> {
     /// use purloin::Pool;
     ///
     /// let pool = Pool::builder().workers(2).spare_workers(0).build()?;
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn spare_workers(mut self, spares: usize) -> Self {
         self.spare_workers = Some(spares);
@@ -150,7 +150,7 @@ impl<S: Scheduler> Builder<S> {
     /// use purloin::{Pool, Sampling};
     ///
     /// let pool = Pool::builder().victims(<Sampling>::default()).build()?;
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn victims(mut self, victims: impl VictimSelection) -> Self {
         self.victims = Box::new(victims);
@@ -188,7 +188,7 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// let scheduler = ReturnBarrier::default().forced_steals(false);
     /// let pool = Pool::builder().scheduler(scheduler).build()?;
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn scheduler<T: Scheduler>(self, scheduler: T) -> Builder<T> {
         Builder {
@@ -211,36 +211,36 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// If an option is out of range, `PURLOIN_WORKERS` was needed and is not a
     /// number, or a worker cannot be started. Those that were are ended again.
-    pub fn build(self) -> Result<Pool<S>, Error> {
+    pub fn build(self) -> Result<Pool<S>, BuildError> {
         let workers = match self.workers {
-            Some(workers) => in_range(workers).ok_or(Error::Workers(workers))?,
+            Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
             None => workers_by_environment()?.unwrap_or_else(available_cores),
         };
         let stack_size = self.stack_size;
         if !(Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE).contains(&stack_size) {
-            return Err(Error::StackSize(stack_size));
+            return Err(BuildError::StackSize(stack_size));
         }
         self.victims.check()?;
         let spares = match self.spare_workers {
-            _ if !S::LENDS => 0,
+            _ if !S::HANDS_OFF => 0,
             Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
-            Some(spares) => return Err(Error::SpareWorkers(spares)),
+            Some(spares) => return Err(BuildError::SpareWorkers(spares)),
             None => workers,
         };
         match self.start(workers, spares) {
             // Spare workers may take the address space that threads need.
-            Err(Error::Start { .. }) if spares > 0 => self.start(workers, 0),
+            Err(BuildError::Start { .. }) if spares > 0 => self.start(workers, 0),
             pool => pool,
         }
     }
 
     /// A pool with so many workers, and as many spare ones as there is room for.
-    fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, Error> {
+    fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
-        let tasks = |_| self.scheduler.tasks(stack_size, workers);
+        let tasks = |_| Local::new(&self.scheduler, stack_size, workers);
         let mut all_tasks = Vec::new();
         for worker in 0..workers {
-            all_tasks.push(tasks(worker).map_err(|source| Error::TaskStack {
+            all_tasks.push(tasks(worker).map_err(|source| BuildError::TaskStack {
                 worker,
                 stack_size,
                 source,
@@ -250,7 +250,7 @@ impl<S: Scheduler> Builder<S> {
         all_tasks.extend((0..spares).map_while(|spare| tasks(spare).ok()));
         let mut names: Vec<String> = (0..workers).map(&self.thread_name).collect();
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
-            return Err(Error::ThreadName { worker });
+            return Err(BuildError::ThreadName { worker });
         }
         for worker in workers..all_tasks.len() {
             names.push(format!("{}-spare", names[worker % workers]));
@@ -272,7 +272,7 @@ impl<S: Scheduler> Builder<S> {
                 .enumerate()
                 .map(|(index, tasks)| {
                     let walk = self.victims.walk(index, workers);
-                    Member::new(index, shared.as_ptr(), tasks, walk, self.timed)
+                    WorkerThread::new(index, shared.as_ptr(), tasks, walk, self.timed)
                 })
                 .collect(),
             workers,
@@ -286,7 +286,7 @@ impl<S: Scheduler> Builder<S> {
                 handles: Default::default(),
             },
             inbox: Inbox::new(),
-            barrier: Barrier::new(),
+            quiescence: Quiescence::new(),
             stopping: AtomicBool::new(false),
             steal_delay: self.steal_delay,
             splitting: self.splitting,
@@ -296,7 +296,7 @@ impl<S: Scheduler> Builder<S> {
         let pool = Pool { shared };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
-            Threads::start(shared, worker).map_err(|source| Error::Start {
+            Threads::start(shared, worker).map_err(|source| BuildError::Start {
                 worker,
                 stack_size,
                 source,
@@ -312,7 +312,7 @@ fn in_range(workers: usize) -> Option<usize> {
         .then_some(workers)
 }
 
-fn workers_by_environment() -> Result<Option<usize>, Error> {
+fn workers_by_environment() -> Result<Option<usize>, BuildError> {
     let Some(value) = std::env::var_os(WORKERS_VARIABLE) else {
         return Ok(None);
     };
@@ -322,7 +322,7 @@ fn workers_by_environment() -> Result<Option<usize>, Error> {
     let value = value.to_string_lossy();
     match value.trim().parse().ok().and_then(in_range) {
         Some(workers) => Ok(Some(workers)),
-        None => Err(Error::Environment(value.into_owned())),
+        None => Err(BuildError::Environment(value.into_owned())),
     }
 }
 

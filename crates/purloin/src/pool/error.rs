@@ -8,7 +8,7 @@ use super::Builder;
 /// Why a pool could not be made. Its text names the culprit and the way out.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Error {
+pub enum BuildError {
     /// No workers, or more than [`Builder::MAX_WORKERS`].
     Workers(usize),
     /// More spare workers than [`Builder::MAX_WORKERS`].
@@ -49,31 +49,33 @@ pub enum Error {
     },
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let most = Builder::MAX_WORKERS;
         match self {
-            Error::Workers(0) => write!(f, "workers must be at least 1"),
-            Error::Workers(n) => write!(f, "workers must be at most {most}, not {n}"),
-            Error::SpareWorkers(n) => write!(f, "spare_workers must be at most {most}, not {n}"),
-            Error::ThreadName { worker } => write!(
+            BuildError::Workers(0) => write!(f, "workers must be at least 1"),
+            BuildError::Workers(n) => write!(f, "workers must be at most {most}, not {n}"),
+            BuildError::SpareWorkers(n) => {
+                write!(f, "spare_workers must be at most {most}, not {n}")
+            }
+            BuildError::ThreadName { worker } => write!(
                 f,
                 "thread_name: the name for worker {worker} has a zero byte in it"
             ),
-            Error::Environment(value) => write!(
+            BuildError::Environment(value) => write!(
                 f,
                 "PURLOIN_WORKERS must be a number of workers from 1 to {most}, not {value:?}"
             ),
-            Error::StackSize(bytes) => write!(
+            BuildError::StackSize(bytes) => write!(
                 f,
                 "stack_size must be from {} to {} bytes, not {bytes}",
                 Builder::MIN_STACK_SIZE,
                 Builder::MAX_STACK_SIZE,
             ),
-            Error::Victims { option, value } => {
+            BuildError::Victims { option, value } => {
                 write!(f, "victims: {option} must be from 1 to {most}, not {value}")
             }
-            Error::TaskStack {
+            BuildError::TaskStack {
                 worker,
                 stack_size,
                 source,
@@ -82,7 +84,7 @@ impl fmt::Display for Error {
                 "cannot start worker {worker}: no memory for the task stack that goes with \
                  a stack_size of {stack_size} bytes: {source}; ask for less, or for fewer workers"
             ),
-            Error::Start {
+            BuildError::Start {
                 worker,
                 stack_size,
                 source,
@@ -95,10 +97,10 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
+impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::TaskStack { source, .. } | Error::Start { source, .. } => Some(source),
+            BuildError::TaskStack { source, .. } | BuildError::Start { source, .. } => Some(source),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::builder::available_cores;
-use super::{Error, Pool};
+use super::{BuildError, Pool};
 
 /// The pool of the process, which [`crate::join`] and [`crate::finish`] use
 /// outside any pool. It is made at the first call, as by [`Pool::new`]; a forked process
@@ -13,7 +13,7 @@ use super::{Error, Pool};
 /// # Errors
 ///
 /// If it cannot be made. A later call tries again.
-pub fn global() -> Result<&'static Pool, Error> {
+pub fn global() -> Result<&'static Pool, BuildError> {
     static GLOBAL: Kept = Kept::new();
     match GLOBAL.get() {
         Some(pool) => Ok(pool),

@@ -1,36 +1,38 @@
-//! An idle worker: it looks everywhere, then it sleeps.
+//! An idle worker: it looks for work everywhere, then it sleeps.
 
 use std::time::Duration;
 
-use super::{Injected, Member, Shared};
-use crate::scheduler::Protocol;
-use crate::sleep::{Patience, Slept};
+use super::{Injected, Shared, WorkerThread};
+use crate::runtime::Stolen;
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, Slept};
 use crate::stats::Count;
 
 /// What an idle worker has found.
-pub(crate) enum Work<S: Protocol> {
-    /// From outside the pool.
+pub(super) enum Work<S: Scheduler> {
+    /// A job from outside the pool.
     Injected(Injected<S>),
-    Stolen(S::Stolen),
-    /// The pool is being dropped.
+    /// Another worker's task.
+    Stolen(Stolen<S>),
+    /// Nothing: the pool is being dropped.
     Stop,
 }
 
 /// Blocks until there is work.
-pub(crate) fn find<S: Protocol>(me: &Member<S>) -> Work<S> {
+pub(super) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     me.pool().sleep.start_searching();
     go_on_finding(me)
 }
 
-/// The same for a worker that counts as searching already: one whose thread was
-/// started because there is something to do.
-pub(crate) fn go_on_finding<S: Protocol>(me: &Member<S>) -> Work<S> {
+/// Blocks until there is work, for a worker that counts as searching already: one whose thread
+/// was started because there is something to do.
+pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
     loop {
-        if pool.sleep.retire(me.index) {
+        if pool.sleep.retire(me.index()) {
             pass_on_all(pool);
-            pool.sleep.rest(me.index);
+            pool.sleep.rest(me.index());
             search = Search::begin(me);
         }
         if let Some(work) = search.look() {
@@ -40,61 +42,64 @@ pub(crate) fn go_on_finding<S: Protocol>(me: &Member<S>) -> Work<S> {
             }
             return work;
         }
-        if !search.patience.pause() {
-            let slept = S::sleep(&mut search);
+        if !search.backoff.pause() {
+            let slept = S::TaskPool::sleep(&mut search);
             search.again(slept);
         }
     }
 }
 
-/// A search for work, from one task to the next.
-pub struct Search<'m, S: Protocol> {
-    pub(crate) me: &'m Member<S>,
-    pub(crate) patience: Patience,
-    /// Whether it has not looked at anyone yet.
-    pub(crate) is_fresh: bool,
-    /// Whether it has slept for a while for nothing.
-    pub(crate) has_dozed: bool,
+/// An idle worker's search for work, from one task to the next.
+pub struct Search<'m, S: Scheduler> {
+    /// The worker that searches.
+    pub me: &'m WorkerThread<S>,
+    /// How long it has found nothing.
+    pub backoff: Backoff,
+    /// Whether it has looked at no victim yet.
+    pub is_fresh: bool,
+    /// Whether its last sleep ended by itself, with nothing to do.
+    pub has_dozed: bool,
 }
 
-impl<'m, S: Protocol> Search<'m, S> {
-    fn begin(me: &'m Member<S>) -> Self {
+impl<'m, S: Scheduler> Search<'m, S> {
+    fn begin(me: &'m WorkerThread<S>) -> Self {
         me.walk().start();
         Search {
             me,
-            patience: Patience::new(),
+            backoff: Backoff::new(),
             is_fresh: true,
             has_dozed: false,
         }
     }
 
-    /// How long to sleep at most, if not for good: see [`Patience::doze`].
-    pub(crate) fn doze(&mut self) -> Option<Duration> {
+    /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker:
+    /// see [`Backoff::doze`].
+    pub fn doze(&mut self) -> Option<Duration> {
         let is_anyone_active = self.me.active_others().next().is_some();
-        self.patience.doze(is_anyone_active)
+        self.backoff.doze(is_anyone_active)
     }
 
-    /// Sleeps, unless something turns up in the last look.
-    pub(crate) fn sleep(&self, time: Option<Duration>, last_look: impl FnOnce() -> bool) -> Slept {
+    /// Sleeps, unless the last look finds something.
+    pub fn sleep(&self, time: Option<Duration>, last_look: impl FnOnce() -> bool) -> Slept {
         let pool = self.me.pool();
         self.me.count(Count::Sleeps);
-        pool.sleep.sleep_idle(self.me.index, time, || {
+        pool.sleep.sleep_idle(self.me.index(), time, || {
             last_look() || pool.has_injected() || pool.is_stopping()
         })
     }
 
-    /// Goes on after sleep or nap.
+    /// Goes on after a sleep or a nap.
     fn again(&mut self, slept: Slept) {
         self.me.walk().start();
         self.has_dozed = slept == Slept::TimedOut;
-        self.patience.again(slept);
+        self.backoff.again(slept);
     }
 
-    /// One round of looking.
+    /// Looks for work once, everywhere.
     fn look(&mut self) -> Option<Work<S>> {
         let pool = self.me.pool();
         if pool.has_injected() {
-            S::turns_outside(self.me);
+            S::TaskPool::before_outside_work(self.me);
             if let Some(job) = pool.take_injected() {
                 return Some(Work::Injected(job));
             }
@@ -102,25 +107,25 @@ impl<'m, S: Protocol> Search<'m, S> {
         if pool.is_stopping() {
             return Some(Work::Stop);
         }
-        S::look(self).map(Work::Stolen)
+        S::TaskPool::look(self).map(Work::Stolen)
     }
 }
 
-/// Called by a worker that stops searching: others counted on it.
+/// Passes on to sleepers when a worker stops searching, because others counted on it.
 ///
-/// What it has taken may have been the answer to their requests, and tasks may
+/// The task that it has taken may have been the answer to their requests, and other tasks may
 /// have become public, or been pushed, while it was expected to come by.
-fn pass_on_all<S: Protocol>(pool: &Shared<S>) {
+fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
     pass_on(pool, pool.members.iter());
 }
 
-/// Wakes a sleeper for what these have to offer, or for work from outside.
-pub(super) fn pass_on<'m, S: Protocol>(
+/// Wakes a sleeper for the tasks of these workers, or for work from outside.
+pub(super) fn pass_on<'m, S: Scheduler>(
     pool: &Shared<S>,
-    members: impl Iterator<Item = &'m Member<S>>,
+    workers: impl Iterator<Item = &'m WorkerThread<S>>,
 ) {
-    for member in members.filter(|member| member.is_active()) {
-        S::pass_on(member);
+    for worker in workers.filter(|worker| worker.is_active()) {
+        S::TaskPool::pass_on(worker);
     }
     if pool.has_injected() {
         pool.sleep.injected();

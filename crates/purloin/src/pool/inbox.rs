@@ -8,17 +8,18 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 
 use super::lineage::NO_GENERATION;
-use super::{Member, Shared};
-use crate::scheduler::Protocol;
+use super::{Shared, WorkerThread};
+use crate::runtime::{self, Token};
+use crate::scheduler::Scheduler;
 
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
 
 /// The same, if it borrows.
-pub(crate) type Job<'f, S> = Box<dyn FnOnce(&Member<S>) + Send + 'f>;
+pub(crate) type Job<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
 
 /// A queue of jobs, first in, first out.
-pub(crate) struct Inbox<S: Protocol> {
+pub(crate) struct Inbox<S: Scheduler> {
     jobs: Mutex<VecDeque<Injected<S>>>,
     /// The length, for idle workers to look at without the lock.
     len: AtomicUsize,
@@ -26,7 +27,7 @@ pub(crate) struct Inbox<S: Protocol> {
     begun: AtomicUsize,
 }
 
-impl<S: Protocol> Inbox<S> {
+impl<S: Scheduler> Inbox<S> {
     pub(super) fn new() -> Self {
         Inbox {
             jobs: Mutex::default(),
@@ -87,9 +88,9 @@ impl<F, R> CallPtr<F, R> {
     /// # Safety
     ///
     /// Called once, while the caller waits.
-    unsafe fn run<S: Protocol>(self, member: &Member<S>)
+    unsafe fn run<S: Scheduler>(self, member: &WorkerThread<S>)
     where
-        F: for<'t> FnOnce(S::Token<'t>) -> R,
+        F: for<'t> FnOnce(Token<'t, S>) -> R,
     {
         let call = self.0;
         // SAFETY: the caller waits until `done`, and touches nothing before.
@@ -97,7 +98,7 @@ impl<F, R> CallPtr<F, R> {
             // Relaxed: the caller only decides by it how long to sleep.
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
-            let result = member.with_root(NO_GENERATION, || S::call(member, f));
+            let result = member.with_root(NO_GENERATION, || runtime::call(member, f));
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
             let caller = (*call).caller.clone();
@@ -109,9 +110,9 @@ impl<F, R> CallPtr<F, R> {
 }
 
 /// Has `f` run by a worker, and waits for it.
-pub(super) fn run_from_outside<S: Protocol, F, R>(pool: &Shared<S>, f: F) -> R
+pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
 where
-    F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+    F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
     R: Send,
 {
     let mut call = Call {

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use super::Member;
-use crate::scheduler::Protocol;
+use super::WorkerThread;
+use crate::scheduler::Scheduler;
 use crate::unwind::{Panic, discard};
 
 /// A call to a pool, for as long as anything that descends from it runs.
@@ -61,7 +61,7 @@ impl Root {
 pub(crate) struct Lineage {
     /// Null for what nobody waits for.
     root: *mut Root,
-    /// See [`Barrier`](super::Barrier).
+    /// See [`Quiescence`](super::Quiescence).
     pub(super) generation: u64,
 }
 
@@ -110,7 +110,7 @@ impl OwnLineage {
     }
 }
 
-impl<S: Protocol> Member<S> {
+impl<S: Scheduler> WorkerThread<S> {
     /// The lineage of what this worker runs; for its thieves, while they hold a task of it.
     pub(crate) fn lineage(&self) -> Lineage {
         self.own_lineage().get()

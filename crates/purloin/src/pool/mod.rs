@@ -13,30 +13,31 @@ mod threads;
 mod worker_thread;
 
 use std::any::Any;
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-pub(crate) use blocked::Lent;
+pub(crate) use blocked::HandedOff;
 pub use builder::Builder;
-pub use error::Error;
+pub use error::BuildError;
 pub use global::global;
 pub(crate) use global::global_or_default;
-pub(crate) use idle::Search;
+pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
 use lineage::NO_GENERATION;
-pub use quiescence::Barrier;
-pub use worker_thread::Member;
+pub(crate) use outside::keep_orphan;
+pub use quiescence::Quiescence;
+pub use worker_thread::WorkerThread;
+pub(crate) use worker_thread::current_of_default;
 
 use self::idle::Work;
-use crate::handle::Future;
+use crate::handle::Handle;
 use crate::loops::Splitting;
-use crate::runtime::{ReturnBarrier, Token, detached_future};
-use crate::scheduler::{Protocol, Scheduler};
+use crate::runtime::{self, ReturnBarrier, Token, detached_future};
+use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
 use crate::unwind::discard;
@@ -51,7 +52,7 @@ use threads::Threads;
 /// let pool = Pool::new()?; // one worker for each available core
 /// let (a, b) = pool.run(|mut w| w.join(|_| 6, |_| 7));
 /// assert_eq!(a * b, 42);
-/// # Ok::<(), purloin::Error>(())
+/// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
 /// Workers sleep while there is nothing to do, and then use no processor time.
@@ -69,7 +70,7 @@ impl Pool {
     ///
     /// If the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or
     /// if a worker cannot be started.
-    pub fn new() -> Result<Pool, Error> {
+    pub fn new() -> Result<Pool, BuildError> {
         Pool::builder().build()
     }
 
@@ -81,7 +82,7 @@ impl Pool {
 
 impl Pool {
     /// Leaves a task to this pool, and returns its result to come.
-    pub(crate) fn future<F, T>(&self, f: F) -> Future<T>
+    pub(crate) fn future<F, T>(&self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
         T: Send + 'static,
@@ -105,7 +106,7 @@ impl<S: Scheduler> Pool<S> {
     /// none of its threads.
     pub fn run<F, R>(&self, f: F) -> R
     where
-        F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
         R: Send,
     {
         self.shared.run(f)
@@ -130,14 +131,14 @@ impl<S: Scheduler> Pool<S> {
     /// }
     /// pool.wait();
     /// assert_eq!(SUM.load(Relaxed), 55);
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
     /// If `f` panics, the next `wait` does; a second panic before that is
     /// dropped.
     pub fn spawn<F>(&self, f: F)
     where
-        F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.shared.spawn(f);
     }
@@ -191,11 +192,11 @@ impl<S: Scheduler> Pool<S> {
     /// for (after, before) in pool.times().into_iter().zip(before) {
     ///     println!("searched for {:?}", (after - before).searching);
     /// }
-    /// # Ok::<(), purloin::Error>(())
+    /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn times(&self) -> Vec<Times> {
         let members = self.shared.members.iter();
-        let times = |member: &Member<S>| {
+        let times = |member: &WorkerThread<S>| {
             let mut times = member.timer().read();
             if member.is_spare() {
                 times.searching = Duration::ZERO;
@@ -247,47 +248,41 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// whether its pool is still there.
 static POOLS: Mutex<BTreeMap<u64, Weak<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
 
-thread_local! {
-    /// The number of the pool and the index of the worker that this thread is, if
-    /// it is one.
-    static WORKER: Cell<(u64, usize)> = const { Cell::new((NO_POOL, 0)) };
-}
-
 /// What the workers of a pool share.
-pub struct Shared<S: Protocol> {
+pub struct Shared<S: Scheduler> {
     /// The number of the pool.
     pub(crate) id: u64,
     /// The process that has its threads.
     process: u32,
     /// The workers, then the spare ones.
-    pub(crate) members: Box<[Member<S>]>,
+    pub(crate) members: Box<[WorkerThread<S>]>,
     /// How many are no spare ones.
     workers: usize,
     threads: Threads,
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
-    pub(crate) barrier: Barrier,
+    pub(crate) quiescence: Quiescence,
     stopping: AtomicBool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,
 }
 
-impl<S: Protocol> Drop for Shared<S> {
+impl<S: Scheduler> Drop for Shared<S> {
     fn drop(&mut self) {
         lock(&POOLS).remove(&self.id);
     }
 }
 
-impl<S: Protocol> Shared<S> {
+impl<S: Scheduler> Shared<S> {
     /// See [`Pool::run`].
     pub(crate) fn run<F, R>(&self, f: F) -> R
     where
-        F: for<'t> FnOnce(S::Token<'t>) -> R + Send,
+        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
         R: Send,
     {
         match self.current() {
-            Some(member) => S::call(member, f),
+            Some(member) => runtime::call(member, f),
             None => {
                 self.check_process();
                 inbox::run_from_outside(self, f)
@@ -313,26 +308,27 @@ impl<S: Protocol> Shared<S> {
 
     fn spawn<F>(&self, f: F)
     where
-        F: for<'t> FnOnce(S::Token<'t>) + Send + 'static,
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.check_process();
-        let generation = match S::DETECTS_QUIET {
+        let generation = match S::DETECTS_QUIESCENCE {
             true => NO_GENERATION,
             false => {
-                let parent = self.current().map(Member::lineage);
-                self.barrier.spawned(parent.map(|parent| parent.generation))
+                let parent = self.current().map(WorkerThread::lineage);
+                self.quiescence
+                    .spawned(parent.map(|parent| parent.generation))
             }
         };
         self.inject(Box::new(move |member| {
-            let result = member.with_root(generation, || S::call(member, f));
-            let barrier = &member.pool().barrier;
+            let result = member.with_root(generation, || runtime::call(member, f));
+            let quiescence = &member.pool().quiescence;
             if let Err(panic) = result
-                && let Err(second) = barrier.keep(panic)
+                && let Err(second) = quiescence.keep(panic)
             {
                 discard(second);
             }
-            if !S::DETECTS_QUIET {
-                barrier.done(generation);
+            if !S::DETECTS_QUIESCENCE {
+                quiescence.done(generation);
             }
         }));
     }
@@ -344,20 +340,20 @@ impl<S: Protocol> Shared<S> {
              Worker::finish waits for a part of the tasks"
         );
         self.check_process();
-        match S::DETECTS_QUIET {
-            true => self.barrier.wait_for_end(|| self.sleep.unpark(0)),
-            false => self.barrier.wait(),
+        match S::DETECTS_QUIESCENCE {
+            true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
+            false => self.quiescence.wait(),
         }
     }
 
     /// The worker of this pool that runs on this thread.
-    pub(crate) fn current(&self) -> Option<&Member<S>> {
-        let (pool, index) = WORKER.get();
+    pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
+        let (pool, index) = worker_thread::current()?;
         (pool == self.id).then(|| &self.members[index])
     }
 
     /// How many of a loop's `rest` iterations a thief is to get, if so many ask.
-    pub(crate) fn share_of(&self, rest: usize, askers: usize) -> usize {
+    pub(crate) fn split_hint(&self, rest: usize, askers: usize) -> usize {
         self.splitting.share(rest, self.workers, askers)
     }
 
@@ -366,14 +362,14 @@ impl<S: Protocol> Shared<S> {
     }
 
     /// The spare workers that may be at work.
-    pub(crate) fn spares(&self) -> impl Iterator<Item = &Member<S>> {
+    pub(crate) fn spares(&self) -> impl Iterator<Item = &WorkerThread<S>> {
         self.members[self.workers..].iter()
     }
 
     /// The same of a pool that may be gone, unless it has this very thread; its
     /// number is given.
-    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p Member<S>> {
-        let (own, index) = WORKER.get();
+    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
+        let (own, index) = worker_thread::current()?;
         // SAFETY: a worker's thread keeps its pool alive.
         (own == id).then(|| unsafe { &(&(*pool).members)[index] })
     }
@@ -430,9 +426,7 @@ impl<S: Protocol> Shared<S> {
         }
         let _guard = AbortOnPanic;
         let me = &self.members[index];
-        WORKER.set((self.id, index));
-        let host = outside::enter(me);
-        S::enter_thread(me);
+        let current = worker_thread::enter(me);
         // The thread of a spare worker is started when it is called.
         let mut work = match me.is_spare() {
             true => idle::go_on_finding(me),
@@ -451,8 +445,6 @@ impl<S: Protocol> Shared<S> {
         }
         // What runs on this thread from here on, destructors of thread-local
         // values, is no worker's: the pool may go.
-        S::leave_thread();
-        drop(host);
-        WORKER.set((NO_POOL, 0));
+        drop(current);
     }
 }

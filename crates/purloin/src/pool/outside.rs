@@ -18,9 +18,10 @@ use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Lent;
-use super::{Member, Shared};
-use crate::scheduler::Protocol;
+use super::HandedOff;
+use super::worker_thread::host;
+use super::{Shared, WorkerThread};
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
 
@@ -37,56 +38,34 @@ pub(super) trait Host {
     /// [`Thread::unpark`](thread::Thread::unpark). `pause` says for how long to sleep at most.
     fn block(&self, is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>);
 
-    /// See [`Member::keep_orphan`].
+    /// See [`WorkerThread::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 }
 
 /// Keeps the panic of a future that nobody gets for the call whose task this thread runs.
 /// If this thread is no worker, nobody hears of it.
 pub(crate) fn keep_orphan(panic: Panic) {
-    match HOST.get() {
+    match host() {
         Some(host) => host.keep_orphan(panic),
         None => discard(panic),
     }
 }
 
-thread_local! {
-    /// The worker that this thread is, of whichever pool.
-    static HOST: Cell<Option<&'static dyn Host>> = const { Cell::new(None) };
-}
-
-/// Says which worker this thread is, until the guard is dropped.
-pub(super) fn enter<S: Protocol>(member: &Member<S>) -> impl Drop + use<S> {
-    struct Guard;
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            HOST.set(None);
-        }
-    }
-    let host: &dyn Host = member;
-    // SAFETY: only the lifetime changes. The guard is dropped by the worker's own thread,
-    // which keeps the member alive; the reference does not leave this thread.
-    HOST.set(Some(unsafe {
-        std::mem::transmute::<&dyn Host, &'static dyn Host>(host)
-    }));
-    Guard
-}
-
-impl<S: Protocol> Host for Member<S> {
+impl<S: Scheduler> Host for WorkerThread<S> {
     fn block(&self, is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>) {
         let pool = self.pool();
         let outer = self.timer().turn(Activity::SearchingInJoin);
-        let mut lent = None;
+        let mut handed_off = None;
         loop {
-            let is_free_to_sleep = S::leave_tasks(self);
+            let is_free_to_sleep = S::TaskPool::offer_all(self);
             if is_done() {
                 break;
             }
-            lent = lent.or_else(|| pool.lend(self));
+            handed_off = handed_off.or_else(|| pool.hand_off(self));
             pool.look_for_others(|_| false);
-            let serves = lent.is_none() || pool.sleep.lacks_workers();
+            let serves = handed_off.is_none() || pool.sleep.lacks_workers();
             if serves && let Some(job) = pool.take_injected() {
-                drop(lent.take());
+                drop(handed_off.take());
                 self.timer().turn(Activity::ApplicationInJoin);
                 job(self);
                 self.timer().turn(Activity::SearchingInJoin);
@@ -98,21 +77,21 @@ impl<S: Protocol> Host for Member<S> {
             let time = pause().into_iter().chain(nap).min();
             thread::park_timeout(time.unwrap_or(STALL));
         }
-        drop(lent);
+        drop(handed_off);
         self.timer().turn(outer);
     }
 
     fn keep_orphan(&self, panic: Panic) {
-        Member::keep_orphan(self, panic);
+        WorkerThread::keep_orphan(self, panic);
     }
 }
 
-impl<S: Protocol> Shared<S> {
+impl<S: Scheduler> Shared<S> {
     /// Sleeps until `is_done`, on a thread that is no worker of this pool and is unparked
     /// then. Once `is_begun`, the pool needs no help.
     pub(crate) fn wait_outside(&self, is_begun: impl Fn() -> bool, is_done: impl Fn() -> bool) {
         let mut rescue = Rescue::new(self);
-        let pause = &mut || match S::LENDS && !is_begun() {
+        let pause = &mut || match S::HANDS_OFF && !is_begun() {
             true => Some(rescue.pause()),
             false => None,
         };
@@ -131,7 +110,7 @@ impl<S: Protocol> Shared<S> {
 
 /// Blocks this thread, as the worker that it is, if it is one.
 fn block(is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>) {
-    if let Some(host) = HOST.get() {
+    if let Some(host) = host() {
         return host.block(is_done, pause);
     }
     while !is_done() {
@@ -143,23 +122,23 @@ fn block(is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>
 }
 
 /// Processors that a waiting thread lends to a stalled pool.
-struct Rescue<'p, S: Protocol> {
+struct Rescue<'p, S: Scheduler> {
     pool: &'p Shared<S>,
     /// What the pool had begun by `since`.
     begun: usize,
     since: Instant,
-    lent: Vec<Lent<'p>>,
+    handed_off: Vec<HandedOff<'p>>,
     /// Whether no worker is left that could take a processor.
     is_stuck: Rc<Cell<bool>>,
 }
 
-impl<'p, S: Protocol> Rescue<'p, S> {
+impl<'p, S: Scheduler> Rescue<'p, S> {
     fn new(pool: &'p Shared<S>) -> Self {
         Rescue {
             pool,
             begun: pool.inbox.begun(),
             since: Instant::now(),
-            lent: Vec::new(),
+            handed_off: Vec::new(),
             is_stuck: Rc::default(),
         }
     }
@@ -171,9 +150,9 @@ impl<'p, S: Protocol> Rescue<'p, S> {
             (self.begun, self.since) = (begun, Instant::now());
         } else if self.since.elapsed() >= STALL {
             self.since = Instant::now();
-            match S::LENDS && !self.pool.sleep.lacks_workers() {
+            match S::HANDS_OFF && !self.pool.sleep.lacks_workers() {
                 true => {
-                    self.lent.extend(self.pool.lend_processor());
+                    self.handed_off.extend(self.pool.hand_off_processor());
                     self.pool.look_for_others(|_| false);
                 }
                 false => self.is_stuck.set(true),

@@ -18,7 +18,7 @@ use super::NO_GENERATION;
 use crate::unwind::Panic;
 
 /// Where threads wait until all that was spawned is done.
-pub struct Barrier {
+pub struct Quiescence {
     /// How many wait who have asked.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
@@ -46,9 +46,10 @@ impl Inner {
     }
 }
 
-impl Barrier {
-    pub(crate) fn new() -> Barrier {
-        Barrier {
+impl Quiescence {
+    /// Returns one that nothing is counted in.
+    pub fn new() -> Quiescence {
+        Quiescence {
             waiting: AtomicUsize::new(0),
             inner: Mutex::new(Inner::default()),
             ended: Condvar::new(),
@@ -96,32 +97,32 @@ impl Barrier {
     }
 
     /// Whether anyone has asked who waits still, at a glance.
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
     /// The same for one who has just done something for the scheduler to look at,
     /// in case nobody else has it look.
-    pub(crate) fn is_awaited_by_now(&self) -> bool {
+    pub fn is_awaited_by_now(&self) -> bool {
         // Between that and our look: see `wait_for_end`.
         fence(Ordering::SeqCst);
         self.is_awaited()
     }
 
     /// What was asked for so far, if anyone waits.
-    pub(crate) fn awaited(&self) -> Option<u64> {
+    pub fn awaited(&self) -> Option<u64> {
         self.is_awaited().then(|| lock(&self.inner).asked)
     }
 
     /// Everything is done that was spawned before so many had asked.
-    pub(crate) fn end(&self, asked: u64) {
+    pub fn end(&self, asked: u64) {
         let mut inner = lock(&self.inner);
         inner.answered = inner.answered.max(asked);
         self.ended.notify_all();
     }
 
     /// Waits for the end of everything, after `ask` has had the scheduler look.
-    pub(crate) fn wait_for_end(&self, ask: impl FnOnce()) {
+    pub fn wait_for_end(&self, ask: impl FnOnce()) {
         let mut inner = lock(&self.inner);
         inner.asked += 1;
         let asked = inner.asked;

@@ -1,55 +1,167 @@
-//! A worker as its pool knows it.
+//! A worker's thread: its tasks, its place among the others, and how code on the thread finds
+//! it.
 
-use std::cell::{RefCell, RefMut};
+use std::any::TypeId;
+use std::cell::{Cell, RefCell, RefMut};
+use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
-use super::Shared;
 use super::lineage::OwnLineage;
-use crate::scheduler::Protocol;
+use super::outside::Host;
+use super::{NO_POOL, Shared};
+use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
 
-/// One worker of a pool: its tasks, and its place among the others.
+/// One worker of a pool.
 #[repr(C)]
-pub struct Member<S: Protocol> {
+pub struct WorkerThread<S: Scheduler> {
     /// First, so that the fast path addresses it without an offset.
-    pub(crate) tasks: S::Tasks,
-    pub(crate) index: usize,
+    pub(crate) local: Local<S>,
+    index: usize,
     pool: *const Shared<S>,
-    /// Whether it runs anything; only then can it have tasks.
+    /// Whether the worker runs anything; only then can it have tasks.
     active: CachePadded<AtomicBool>,
     own: CachePadded<Own>,
     lineage: OwnLineage,
 }
 
-/// Used by the worker's own thread only, but for reading the counters.
+/// What only the worker's own thread uses, except that other threads read the counters.
 struct Own {
-    /// Its way through its victims.
     walk: RefCell<Box<dyn Walk>>,
     counters: Counters,
     timer: Timer,
 }
 
-// SAFETY: `pool` outlives its members, and is `Sync`; `own.walk` is used by
-// the worker's own thread only; all else is `Sync`.
-unsafe impl<S: Protocol> Sync for Member<S> {}
-// SAFETY: `pool` outlives its members. Nothing is tied to a thread before the worker starts,
-// and members do not move after that.
-unsafe impl<S: Protocol> Send for Member<S> {}
+// SAFETY: the pool outlives its workers, and is `Sync`; only the worker's own thread uses
+// `own.walk`; all else is `Sync`.
+unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
+// SAFETY: the pool outlives its workers. Nothing is tied to a thread before the worker starts,
+// and workers do not move after that.
+unsafe impl<S: Scheduler> Send for WorkerThread<S> {}
 
-impl<S: Protocol> Member<S> {
+/// What a scheduler may ask of a worker, and what it tells it.
+impl<S: Scheduler> WorkerThread<S> {
+    /// The worker's number, from 0. Spare workers come after the others.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The worker's tasks.
+    pub fn task_pool(&self) -> &S::TaskPool {
+        &self.local.tasks
+    }
+
+    /// All workers of the pool by their numbers, this one included.
+    pub fn peers(&self) -> &[WorkerThread<S>] {
+        &self.pool().members
+    }
+
+    /// Returns whether the worker runs anything; only then can it have tasks.
+    pub fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many workers of the pool are idle, awake or asleep.
+    pub fn idle_workers(&self) -> usize {
+        self.pool().sleep.idle()
+    }
+
+    /// Wakes this worker, wherever it sleeps, or ends its next sleep at once.
+    pub fn unpark(&self) {
+        self.pool().sleep.unpark(self.index);
+    }
+
+    /// Begins a search on the worker's own thread, and returns the first active victim in the
+    /// order of the pool's [victim selection](crate::VictimSelection).
+    pub fn first_victim(&self) -> Option<&WorkerThread<S>> {
+        let mut walk = self.walk();
+        walk.start();
+        loop {
+            let victim = &self.peers()[walk.next()?];
+            if victim.is_active() {
+                return Some(victim);
+            }
+            walk.met_thief();
+        }
+    }
+
+    /// Returns whether work from outside the pool waits for an idle worker.
+    pub fn has_outside_work(&self) -> bool {
+        self.pool().has_injected()
+    }
+
+    /// Returns the number of the newest call of [`Pool::wait`](crate::Pool::wait), if one
+    /// stands. For a scheduler that [detects quiescence](Scheduler::DETECTS_QUIESCENCE).
+    pub fn standing_wait(&self) -> Option<u64> {
+        self.pool().quiescence.awaited()
+    }
+
+    /// Returns whether a call of [`Pool::wait`](crate::Pool::wait) stands, after a full fence:
+    /// for a worker that has just changed what the scheduler looks at, in case no other worker
+    /// has it look.
+    pub fn is_wait_standing_by_now(&self) -> bool {
+        self.pool().quiescence.is_awaited_by_now()
+    }
+
+    /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number: every task is
+    /// done that was spawned before them.
+    pub fn end_waits(&self, number: u64) {
+        self.pool().quiescence.end(number);
+    }
+
+    /// Counts an event, on the worker's own thread.
+    pub fn count(&self, count: Count) {
+        self.own.counters.add(count);
+    }
+
+    /// Returns when an attempt to steal begins, for [`Self::time_steal`].
+    pub fn attempt_began(&self) -> u64 {
+        self.own.timer.attempt()
+    }
+
+    /// Notes that the attempt that began then was a steal.
+    pub fn time_steal(&self, began: u64) {
+        self.own.timer.stolen(began);
+    }
+
+    /// Notes that the worker has answered thieves since then.
+    pub fn time_service(&self, began: u64) {
+        self.own.timer.served(began);
+    }
+
+    /// Returns whether an idle worker of the pool is awake and looks for work.
+    pub fn is_anyone_searching(&self) -> bool {
+        self.pool().sleep.is_anyone_searching()
+    }
+
+    /// Marks the free slot at the top of the worker's own stack as untouched.
+    pub fn mark_top(&self) {
+        self.local.mark_top();
+    }
+
+    /// Returns whether the worker has pushed nothing to the slot at its top since
+    /// [`Self::mark_top`].
+    pub fn is_top_marked(&self) -> bool {
+        self.local.is_top_marked()
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
     pub(super) fn new(
         index: usize,
         pool: *const Shared<S>,
-        tasks: S::Tasks,
+        local: Local<S>,
         walk: Box<dyn Walk>,
         timed: bool,
     ) -> Self {
-        Member {
-            tasks,
+        WorkerThread {
+            local,
             index,
             pool,
             active: CachePadded::new(AtomicBool::new(false)),
@@ -63,24 +175,24 @@ impl<S: Protocol> Member<S> {
     }
 
     pub(crate) fn pool(&self) -> &Shared<S> {
-        // SAFETY: members lie in their pool's shared part, which each worker's
-        // thread and each caller from outside keeps alive.
+        // SAFETY: workers lie in their pool's shared part, which each worker's thread and each
+        // caller from outside keeps alive.
         unsafe { &*self.pool }
     }
 
-    /// The others, from which a thief may steal: those that are active.
-    pub(crate) fn active_others(&self) -> impl Iterator<Item = &Member<S>> + Clone {
-        let others = self.pool().members.iter();
+    /// The active workers other than this one, from which a thief may steal.
+    pub(crate) fn active_others(&self) -> impl Iterator<Item = &WorkerThread<S>> + Clone {
+        let others = self.peers().iter();
         others.filter(|other| other.index != self.index && other.is_active())
     }
 
-    /// This worker's way through its victims, on its own thread.
+    /// The worker's walk through its victims, on its own thread.
     pub(crate) fn walk(&self) -> RefMut<'_, Box<dyn Walk>> {
         self.own.walk.borrow_mut()
     }
 
-    /// Runs what this worker has stolen.
-    pub(crate) fn run_stolen(&self, stolen: S::Stolen) {
+    /// Runs a task that this worker has stolen.
+    pub(crate) fn run_stolen(&self, stolen: Stolen<S>) {
         let delay = self.pool().steal_delay;
         if !delay.is_zero() {
             let running = self.timer().turn_to_stealing();
@@ -90,22 +202,19 @@ impl<S: Protocol> Member<S> {
             }
             self.timer().turn(running);
         }
-        S::run(self, stolen);
+        steal::run(self, stolen);
     }
 
-    /// Whether it is there for the time when another is blocked.
+    /// Returns whether it is a spare worker, which runs while another one is blocked.
     pub(crate) fn is_spare(&self) -> bool {
         self.index >= self.pool().workers
     }
 
-    pub(crate) fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
-    }
-
     /// Runs `work` as an active worker: one that thieves look at.
     pub(super) fn active(&self, work: impl FnOnce()) {
+        debug_assert!(self.local.is_outermost(), "it was idle");
         self.active.store(true, Ordering::Relaxed);
-        S::became_active(self);
+        S::TaskPool::became_active(self);
         self.timer().turn(Activity::Application);
         work();
         self.timer().turn(Activity::Searching);
@@ -116,10 +225,6 @@ impl<S: Protocol> Member<S> {
         &self.lineage
     }
 
-    pub(crate) fn count(&self, count: Count) {
-        self.own.counters.add(count);
-    }
-
     pub(crate) fn timer(&self) -> &Timer {
         &self.own.timer
     }
@@ -127,4 +232,74 @@ impl<S: Protocol> Member<S> {
     pub(super) fn counters(&self) -> &Counters {
         &self.own.counters
     }
+}
+
+/// The worker that a thread is, if it is one.
+struct Current {
+    /// The number of its pool.
+    pool: Cell<u64>,
+    index: Cell<usize>,
+    /// The worker, if its pool has the default scheduler: for token-free calls.
+    of_default: Cell<*const WorkerThread<ReturnBarrier>>,
+    /// The worker as another pool sees it.
+    host: Cell<Option<&'static dyn Host>>,
+}
+
+thread_local! {
+    static CURRENT: Current = const { Current {
+        pool: Cell::new(NO_POOL),
+        index: Cell::new(0),
+        of_default: Cell::new(null()),
+        host: Cell::new(None),
+    } };
+}
+
+/// Makes this thread `worker`, until the guard is dropped.
+pub(super) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S> {
+    struct Guard;
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            CURRENT.with(|current| {
+                current.pool.set(NO_POOL);
+                current.of_default.set(null());
+                current.host.set(None);
+            });
+        }
+    }
+    let host: &dyn Host = worker;
+    // SAFETY: only the lifetime changes. The worker's own thread drops the guard, and keeps the
+    // worker alive until then; the reference does not leave this thread.
+    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
+    CURRENT.with(|current| {
+        current.pool.set(worker.pool().id);
+        current.index.set(worker.index);
+        if TypeId::of::<S>() == TypeId::of::<ReturnBarrier>() {
+            current.of_default.set((&raw const *worker).cast());
+        }
+        current.host.set(Some(host));
+    });
+    Guard
+}
+
+/// The worker that this thread is, if its pool has the default scheduler.
+#[inline(always)]
+pub(crate) fn current_of_default<'w>() -> Option<&'w WorkerThread<ReturnBarrier>> {
+    let worker = CURRENT.with(|current| current.of_default.get());
+    // SAFETY: `enter` set it on this thread, which keeps the pool alive until it drops the
+    // guard; the reference does not leave this thread, because a worker's thread is no `Send`
+    // token.
+    unsafe { worker.as_ref() }
+}
+
+/// The pool's number and the worker's, if this thread is a worker.
+pub(super) fn current() -> Option<(u64, usize)> {
+    CURRENT.with(|current| {
+        let pool = current.pool.get();
+        (pool != NO_POOL).then(|| (pool, current.index.get()))
+    })
+}
+
+/// The worker that this thread is, of whichever pool.
+pub(super) fn host() -> Option<&'static dyn Host> {
+    CURRENT.with(|current| current.host.get())
 }

@@ -1,174 +1,197 @@
-//! What a worker keeps: its stack, and who may spawn there.
+//! What a worker keeps beside its task pool: frames, tickets, and counts of nesting.
+//!
+//! A **frame** is a piece of the worker's task stack: what the body of a finish, or one task,
+//! has pushed. Frames nest. A spawn may go to the stack only where its finish has the
+//! innermost frame, because the tasks of an inner frame end before those of an outer one.
+//!
+//! A **ticket** is the task of a future, see [`super::future`].
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::io;
 
-use super::recycle::Blocks;
+use super::oneshot::Blocks;
+use super::slot::Slot;
 use super::spawn::Finish;
-use super::tickets::Tickets;
-use super::{Direct, STACK_BYTES_PER_SLOT, Slot, Stack};
+use super::stack::TaskStack;
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// So many tasks are run where they were to be spawned, one within the other.
-const MOST_NESTED: u32 = 64;
+/// Bytes of thread stack for each slot of the task stack. A join that waits for its first
+/// closure keeps at least a return address and a saved register in its frame; several that
+/// are inlined into one function share them.
+const STACK_BYTES_PER_SLOT: usize = 8;
 
-/// For so many bytes of the thread's stack, one task may be buried: stolen, and waiting for what it
-/// has spawned, within another that does. A wait takes two hundred bytes, and several thousand where a
-/// compiler does not optimise; the rest is for the program.
-const STACK_BYTES_PER_BURIED: usize = 32 << 10;
+/// Maximum nesting of spawns that run inline.
+const MAX_INLINE_SPAWNS: u32 = 64;
 
-/// What a worker keeps under such a scheduler.
-pub struct Tasks<S: Direct> {
-    pub(crate) stack: S::Stack,
-    /// The innermost finish whose body or task this worker runs.
+/// Bytes of thread stack for each suspended task, see [`Local::suspended`]. A wait takes two
+/// hundred bytes, and several thousand without optimisation; the rest is for the program.
+const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
+
+/// What one worker keeps. All but `tasks` and `depth` are used on its own thread only.
+pub(crate) struct Local<S: Scheduler> {
+    pub(crate) tasks: S::TaskPool,
+    /// The innermost frame.
     pub(super) frame: Cell<Frame<S>>,
     /// The futures whose tickets lie on the stack.
     pub(super) tickets: Tickets<S>,
-    /// Memory for more of them.
+    /// Free memory for futures.
     pub(super) blocks: Blocks,
-    /// How many tasks are run where they were to be spawned, one within the other.
-    nested: Cell<u32>,
-    /// How many stolen tasks have returned here, and wait for what they have spawned. Each but the
+    /// The number of spawns that run inline, one within the other.
+    inline_spawns: Cell<u32>,
+    /// The number of stolen tasks that have returned and wait for their spawns. Each but the
     /// first was taken while the one before waited.
-    buried: Cell<usize>,
-    /// How many a finish may bury before what it spawns escapes.
-    most_buried: usize,
-    /// The depth of a task that lies at the very bottom of the stack, were the
-    /// branch that this worker runs to begin there. Modulo 2⁶⁴.
+    suspended: Cell<usize>,
+    /// The number of suspended tasks that one finish may cause before its spawns go to its
+    /// queue.
+    max_suspended: usize,
+    /// The depth in the program's tree of a task at the very bottom of the stack, if the
+    /// branch that this worker runs began there. Modulo 2⁶⁴.
     pub(super) depth: AtomicUsize,
 }
 
-// SAFETY: `frame`, `tickets`, `blocks`, `nested` and `buried` are used on the worker's own thread only.
-unsafe impl<S: Direct> Sync for Tasks<S> {}
+// SAFETY: other threads use `tasks` and `depth` alone. The rest is used on the worker's own
+// thread, which `WorkerThread` upholds.
+unsafe impl<S: Scheduler> Sync for Local<S> {}
 // SAFETY: nothing is tied to a thread before the worker starts.
-unsafe impl<S: Direct> Send for Tasks<S> {}
+unsafe impl<S: Scheduler> Send for Local<S> {}
 
-/// Where spawns may go directly to the task stack.
-pub(super) struct Frame<S: Direct> {
+/// A piece of the task stack that ends before what lies below it goes on.
+pub(super) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
-    /// Whether it is the body of the finish. There, no token is newer than it
-    /// while it is innermost; in a task, that of the second closure of a join is.
+    /// Whether it is the body of the finish. In a body no token is newer than the frame while
+    /// the frame is innermost; in a task, the token of a join's second closure is.
     pub(super) is_body: bool,
-    /// The top and the live end when the frame began.
+    /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
-    pub(super) live: *mut Slot<S>,
+    /// [`TaskStack::spawn_top`] when the frame began.
+    pub(super) spawn_top: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: *mut Slot<S>,
-    /// How many were buried when the body of the finish began.
-    buried: usize,
+    /// The number of suspended tasks when the body of the finish began.
+    suspended: usize,
 }
 
-// Derived, these would ask the same of `S`.
-impl<S: Direct> Clone for Frame<S> {
+// Derived, these would demand the same of `S`.
+impl<S: Scheduler> Clone for Frame<S> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<S: Direct> Copy for Frame<S> {}
+impl<S: Scheduler> Copy for Frame<S> {}
 
-impl<S: Direct> Tasks<S> {
-    /// For one of so many workers, whose stack has `stack_size` bytes.
-    pub(super) fn new(scheduler: &S, stack_size: usize, workers: usize) -> io::Result<Self> {
-        Ok(Tasks {
-            stack: scheduler.stack(stack_size / STACK_BYTES_PER_SLOT, workers)?,
+impl<S: Scheduler> Local<S> {
+    /// For one of this many workers, whose thread has a stack of `stack_size` bytes.
+    pub(crate) fn new(scheduler: &S, stack_size: usize, workers: usize) -> io::Result<Self> {
+        let stack = TaskStack::new(stack_size / STACK_BYTES_PER_SLOT)?;
+        Ok(Local {
+            tasks: scheduler.task_pool(stack, workers),
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
                 is_body: false,
                 base: std::ptr::null_mut(),
-                live: std::ptr::null_mut(),
+                spawn_top: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
-                buried: 0,
+                suspended: 0,
             }),
-            tickets: Tickets::new(),
+            tickets: Tickets::default(),
             blocks: Blocks::default(),
-            nested: Cell::new(0),
-            buried: Cell::new(0),
-            most_buried: (stack_size / STACK_BYTES_PER_BURIED).max(1),
+            inline_spawns: Cell::new(0),
+            suspended: Cell::new(0),
+            max_suspended: (stack_size / STACK_BYTES_PER_SUSPENDED).max(1),
             depth: AtomicUsize::new(0),
         })
     }
 
-    /// Whether another task may be run where it was to be spawned.
-    pub(super) fn may_nest(&self) -> bool {
-        self.nested.get() < MOST_NESTED
+    /// The slots of this worker's tasks.
+    #[inline(always)]
+    pub(super) fn stack(&self) -> &TaskStack<S> {
+        self.tasks.stack()
     }
 
-    /// Runs a task where it was to be spawned. That must not panic.
-    pub(super) fn nest<R>(&self, run: impl FnOnce() -> R) -> R {
-        let outer = self.nested.get();
-        self.nested.set(outer + 1);
+    /// Returns whether one more spawn may run inline.
+    pub(super) fn may_run_inline(&self) -> bool {
+        self.inline_spawns.get() < MAX_INLINE_SPAWNS
+    }
+
+    /// Runs a spawn inline. `run` must not panic.
+    pub(super) fn run_inline<R>(&self, run: impl FnOnce() -> R) -> R {
+        let outer = self.inline_spawns.get();
+        self.inline_spawns.set(outer + 1);
         let result = run();
-        self.nested.set(outer);
+        self.inline_spawns.set(outer);
         result
     }
 
-    /// Whether what the innermost finish spawns may stay on the stack. If not, those who wait for
-    /// it would bury more and more.
-    pub(super) fn may_bury(&self) -> bool {
-        self.buried.get() - self.frame.get().buried < self.most_buried
+    /// Returns whether spawns of the innermost finish may go to the stack. If not, the workers
+    /// that wait for them would suspend more and more tasks.
+    pub(super) fn may_suspend(&self) -> bool {
+        self.suspended.get() - self.frame.get().suspended < self.max_suspended
     }
 
-    /// Whether a worker that waits may run what it can take. What is not in a finish, or in one within
-    /// another, may have buried many.
-    pub(super) fn may_help(&self) -> bool {
-        self.buried.get() < 2 * self.most_buried
+    /// Returns whether this worker may leapfrog while it waits. Tasks that belong to no
+    /// finish, or to nested ones, may have been suspended in any number.
+    pub(super) fn may_leapfrog(&self) -> bool {
+        self.suspended.get() < 2 * self.max_suspended
     }
 
-    /// Ends what a stolen task has spawned. That must not panic.
-    pub(super) fn bury(&self, end: impl FnOnce()) {
-        let outer = self.buried.get();
-        self.buried.set(outer + 1);
+    /// Ends what a stolen task has spawned. `end` must not panic.
+    pub(super) fn suspend(&self, end: impl FnOnce()) {
+        let outer = self.suspended.get();
+        self.suspended.set(outer + 1);
         end();
-        self.buried.set(outer);
+        self.suspended.set(outer);
     }
 
-    /// Whether nothing that this worker runs is within something else.
-    pub(super) fn is_at_the_surface(&self) -> bool {
-        self.buried.get() == 0 && self.nested.get() == 0
+    /// Returns whether nothing that this worker runs is nested in something else.
+    pub(crate) fn is_outermost(&self) -> bool {
+        self.suspended.get() == 0 && self.inline_spawns.get() == 0
     }
 
-    /// Starts a frame, of a finish or of none, until the guard is dropped.
+    /// Begins the frame of a task, which lasts until the guard is dropped.
     pub(super) fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
         self.enter_frame(finish, false)
     }
 
-    pub(super) fn enter_frame(
-        &self,
-        finish: Option<&Finish<S>>,
-        is_body: bool,
-    ) -> FrameGuard<'_, S> {
-        let stack = self.stack.base();
+    /// Begins the frame of a finish's body, which lasts until the guard is dropped.
+    pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
+        self.enter_frame(Some(finish), true)
+    }
+
+    fn enter_frame(&self, finish: Option<&Finish<S>>, is_body: bool) -> FrameGuard<'_, S> {
+        let stack = self.stack();
         let frame = Frame {
             finish: finish.map_or(std::ptr::null(), |finish| finish),
             is_body,
             base: stack.top(),
-            live: stack.live(),
+            spawn_top: stack.spawn_top(),
             top: stack.top(),
-            buried: match is_body {
-                true => self.buried.get(),
-                false => self.frame.get().buried,
+            suspended: match is_body {
+                true => self.suspended.get(),
+                false => self.frame.get().suspended,
             },
         };
         FrameGuard {
-            tasks: self,
+            local: self,
             outer: self.frame.replace(frame),
         }
     }
 
-    /// Whether this frame is of `finish`, with no join's first closure open in it.
+    /// Returns whether the innermost frame belongs to `finish`, with no join's first closure
+    /// open in it.
     pub(super) fn is_innermost(&self, finish: &Finish<S>) -> bool {
         let frame = self.frame.get();
-        std::ptr::eq(frame.finish, finish) && frame.top == self.stack.base().top()
+        std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
     }
 
-    /// Notes that the frame has pushed a spawn.
+    /// Notes that the innermost frame has pushed a spawn.
     pub(super) fn extend_frame(&self) {
         let mut frame = self.frame.get();
-        frame.top = self.stack.base().top();
+        frame.top = self.stack().top();
         self.frame.set(frame);
     }
 
-    /// The frame goes on with the top at `to`, if that was at `from` for it.
+    /// Moves the top of the innermost frame from `from` to `to`, if it was at `from`.
     pub(super) fn resize_frame(&self, from: *mut Slot<S>, to: *mut Slot<S>) {
         let mut frame = self.frame.get();
         if frame.top == from {
@@ -177,40 +200,123 @@ impl<S: Direct> Tasks<S> {
         }
     }
 
-    /// The oldest ticket that a token with this top may pop. One below the base of the
-    /// innermost frame belongs to a frame around it, which a stale token may know;
-    /// without it the innermost frame would take what is pushed next for another's.
+    /// Returns the oldest ticket that a token with this top may pop.
+    ///
+    /// A ticket below the base of the innermost frame belongs to an outer frame. A stale
+    /// token may know such a ticket. If it popped the ticket, the innermost frame would begin
+    /// below its own base, and its end would not wait for what it pushes there.
     pub(super) fn oldest_poppable(&self, top: *const Slot<S>) -> *const Slot<S> {
         top.max(self.frame.get().base)
     }
 
-    /// Marks the slot at the top, which is free, until something is pushed there.
+    /// Marks the free slot at the top as untouched, until the owner pushes there.
     pub(crate) fn mark_top(&self) {
-        // SAFETY: there is one more slot than are ever used, and nobody else
-        // touches a free one.
-        unsafe { (*self.stack.base().top()).mark() };
+        // SAFETY: there is one more slot than are ever used, and only the owner touches a
+        // free one.
+        unsafe { (*self.stack().top()).mark() };
     }
 
+    /// Returns whether the slot at the top is untouched since [`Self::mark_top`].
     pub(crate) fn is_top_marked(&self) -> bool {
-        // SAFETY: there is one more slot than are ever used, and nobody else touches a free
-        // one.
-        unsafe { (*self.stack.base().top()).is_marked() }
+        // SAFETY: there is one more slot than are ever used, and only the owner touches a
+        // free one.
+        unsafe { (*self.stack().top()).is_marked() }
     }
 
-    /// How deep in the program's tree the task in `slot` is.
-    pub(crate) fn depth_of(&self, slot: *const Slot<S>) -> usize {
-        let position = self.stack.base().position(slot);
+    /// Returns how deep in the program's tree the task in `slot` is.
+    pub(super) fn depth_of(&self, slot: *const Slot<S>) -> usize {
+        let position = self.stack().position(slot);
         self.depth.load(Ordering::Relaxed).wrapping_add(position)
     }
 }
 
-pub(super) struct FrameGuard<'t, S: Direct> {
-    tasks: &'t Tasks<S>,
+/// Restores the outer frame when it is dropped.
+pub(super) struct FrameGuard<'l, S: Scheduler> {
+    local: &'l Local<S>,
     outer: Frame<S>,
 }
 
-impl<S: Direct> Drop for FrameGuard<'_, S> {
+impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     fn drop(&mut self) {
-        self.tasks.frame.set(self.outer);
+        self.local.frame.set(self.outer);
+    }
+}
+
+/// What a worker knows of a ticket on its stack.
+pub(super) struct Ticket<S: Scheduler> {
+    pub(super) slot: *mut Slot<S>,
+    /// [`TaskStack::spawn_top`] before the ticket was pushed.
+    pub(super) spawn_top: *mut Slot<S>,
+    /// Whether the owner knows that the ticket's closure is claimed.
+    pub(super) is_claimed: bool,
+}
+
+/// The tickets on a worker's stack, oldest first. Used on its own thread only.
+pub(super) struct Tickets<S: Scheduler>(UnsafeCell<Vec<Ticket<S>>>);
+
+impl<S: Scheduler> Default for Tickets<S> {
+    fn default() -> Self {
+        Tickets(UnsafeCell::new(Vec::new()))
+    }
+}
+
+impl<S: Scheduler> Tickets<S> {
+    fn with<R>(&self, f: impl FnOnce(&mut Vec<Ticket<S>>) -> R) -> R {
+        // SAFETY: only the worker's own thread comes here, and no `f` in this file calls
+        // anything that could come back.
+        f(unsafe { &mut *self.0.get() })
+    }
+
+    /// Adds the ticket that is about to be pushed to `slot`.
+    pub(super) fn add(&self, slot: *mut Slot<S>, spawn_top: *mut Slot<S>) {
+        self.with(|tickets| {
+            tickets.push(Ticket {
+                slot,
+                spawn_top,
+                is_claimed: false,
+            });
+        });
+    }
+
+    /// Removes and returns the newest ticket.
+    pub(super) fn pop(&self) -> Option<Ticket<S>> {
+        self.with(Vec::pop)
+    }
+
+    /// Removes the newest ticket if it lies in `slot`, which is being popped.
+    pub(super) fn remove(&self, slot: *mut Slot<S>) {
+        self.with(|tickets| {
+            if tickets.last().is_some_and(|last| last.slot == slot) {
+                tickets.pop();
+            }
+        });
+    }
+
+    /// Notes that the closure of the ticket in `slot` is claimed, if it is here.
+    pub(super) fn set_claimed(&self, slot: *mut Slot<S>) {
+        self.with(|tickets| {
+            let place = tickets.partition_point(|ticket| ticket.slot < slot);
+            if let Some(ticket) = tickets.get_mut(place)
+                && ticket.slot == slot
+            {
+                ticket.is_claimed = true;
+            }
+        });
+    }
+
+    /// Returns the slot of the newest ticket, if its closure is claimed.
+    pub(super) fn newest_claimed(&self) -> Option<*mut Slot<S>> {
+        self.with(|tickets| {
+            let last = tickets.last()?;
+            last.is_claimed.then_some(last.slot)
+        })
+    }
+
+    /// Returns the stack's `spawn_top` as it was before the oldest ticket at or above `base`.
+    pub(super) fn spawn_top_below(&self, base: *mut Slot<S>) -> Option<*mut Slot<S>> {
+        self.with(|tickets| {
+            let first = tickets.partition_point(|ticket| ticket.slot < base);
+            tickets.get(first).map(|ticket| ticket.spawn_top)
+        })
     }
 }

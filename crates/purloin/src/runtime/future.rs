@@ -1,39 +1,39 @@
-//! Futures on the task stack.
+//! Futures.
 //!
-//! A future is a **channel** for one message, in memory of its own, with the
-//! closure that is to send it; and a **ticket**, a task in a slot like any other,
-//! which says: run that closure, unless somebody has. Whoever **claims** the
-//! closure, by moving the channel's state from TASK, runs it. That may be
+//! A future is a [oneshot channel](super::oneshot) with the closure that sends, in memory of
+//! its own, and a **ticket**: a task in a slot like any other, which says *run that closure,
+//! unless another thread has*. The thread that **claims** the closure, by moving the channel's
+//! state from TASK, runs it. That may be
 //!
 //! - the thief of the ticket;
-//! - the owner of the ticket, when the frame above which it lies ends: so a
-//!   future ends before its scope does, whether it is got or not;
-//! - whoever gets the result, on the spot. Then the ticket stays behind, as it
-//!   may lie anywhere in anybody's stack. There is nothing to run for it, but who
-//!   comes to it waits until the closure has ended: the scope must not end
-//!   before, and the closure may borrow from that.
+//! - the owner of the ticket, when the frame above which it lies ends: so a future's task ends
+//!   before its scope does, got or not;
+//! - the worker that gets the result, on the spot. Then the ticket stays behind, because it may
+//!   lie anywhere in any worker's stack. A worker that comes to it has nothing to run, but it
+//!   waits until the closure has ended: the scope must not end before, because the closure may
+//!   borrow from it.
 //!
-//! Mostly a future is got where it was made, though, with the ticket still at
-//! the top. Then it is popped like the task of a join, and needs no claim.
-//! That is possible only by a token that was made before the ticket was pushed,
-//! which a comparison tells: a token made later believes that the ticket lies
-//! below its top, and would go on from there.
+//! Most futures are got where they were made, though, with the ticket still at the top of the
+//! stack. Then the owner pops the ticket like the task of a join, without a claim. That is
+//! possible only by a token that is older than the ticket, which a comparison tells: a newer
+//! token believes that the ticket lies below its top, and would go on from there.
 //!
-//! A ticket is a task that stays when the code around it goes on, as a spawn
-//! is, so it closes the slots up to itself, see [`super::spawn`].
+//! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
+//! the slots up to itself, see [`super::spawn`].
 //!
 //! # Waiting
 //!
-//! A worker that gets what another runs leapfrogs with that, as in a join: it
-//! runs what descends from the awaited task and nothing else (and not even that
-//! while it has tasks of its own to offer, see [`super`]). The frames that it
-//! buries under that wait for the task, and so for all its descendants; no
-//! descendant waits for them, or the program waits for itself.
+//! A worker that gets a result which another worker is computing leapfrogs, as in a join: it
+//! runs descendants of the awaited task and nothing else (and not even those while it has tasks
+//! of its own to offer, see [`super`]). The frames that it suspends wait for the task, and so
+//! for all its descendants. No descendant waits for these frames, or the program waits for
+//! itself.
 //!
-//! # Who frees the channel
+//! # The end of the channel
 //!
-//! It has two holders, the future and the ticket; the last to let go frees it. A third is
-//! the job by which a thread outside the pool calls an idle worker for the task.
+//! Each holder lets go once, and the last one frees the channel.
+//!
+//! Source: Channel (channel-based futures).
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -42,226 +42,230 @@ use std::ptr::NonNull;
 use std::thread;
 
 use super::join::Token;
-use super::oneshot::Channel;
+use super::oneshot::{self, Oneshot};
 use super::slot::Slot;
-use super::spawn::{Finish, drain, has_room};
-use super::{Direct, Member, Stack, recycle};
-use crate::handle::{Functions, Future, Place, Promise};
-use crate::pool::{Injected, Job, Lineage, Shared, outside};
+use super::spawn::{Finish, end_above, has_room};
+use crate::handle::{Functions, Handle, Place, Promise};
+use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, keep_orphan};
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::unwind::{Panic, discard};
 
 /// A channel with the closure that sends.
-struct Sender<S: Direct, F, T> {
-    channel: Channel<T>,
+struct Sender<S: Scheduler, F, T> {
+    channel: Oneshot<T>,
     pool: *const Shared<S>,
-    /// The number of the pool, as another may come to be at that address.
+    /// The number of the pool, because another pool may come to be at that address.
     pool_id: u64,
-    /// The finish of the scope that it was made in, or none.
+    /// The finish in whose scope the future was made, or null.
     finish: *const Finish<S>,
-    /// Where the ticket is, in the stack of worker `owner`; none if elsewhere.
+    /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
     slot: *mut Slot<S>,
     owner: usize,
     closure: UnsafeCell<MaybeUninit<F>>,
 }
 
-/// Makes a future of `closure`, whose ticket goes to the top of the stack. In a
-/// full stack it is run at once.
+/// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack has no
+/// room, the closure runs at once.
+///
+/// `token_top` is the top of the newest token.
 pub(super) fn future<S, F, T>(
-    member: &Member<S>,
-    top: *mut Slot<S>,
+    thread: &WorkerThread<S>,
+    token_top: *mut Slot<S>,
     finish: *const Finish<S>,
     closure: F,
-) -> Future<T>
+) -> Handle<T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    let base = member.tasks.stack.base();
-    member.drop_claimed(top);
-    if !has_room::<S>(member) {
-        member.answer();
-        let run = || run_all(closure, finish, member);
+    let local = &thread.local;
+    thread.pop_claimed_tickets(token_top);
+    if !has_room(thread) {
+        thread.serve();
+        let run = || run_all(thread, finish, closure);
         let run = || catch_unwind(AssertUnwindSafe(run));
-        return Future::ready(member.tasks.nest(run));
+        return Handle::ready(local.run_inline(run));
     }
-    let slot = base.top();
-    // SAFETY: this is the worker's thread.
-    let memory = unsafe { member.tasks.blocks.take() };
-    let sender = Sender::new(memory, member.pool(), finish, slot, member.index, closure);
+    let slot = local.stack().top();
+    // SAFETY: this is the worker's own thread.
+    let memory = unsafe { local.blocks.take() };
+    let sender = Sender::new(memory, thread.pool(), finish, slot, thread.index(), closure);
     // SAFETY: the slot is the free one at the top.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
-    let live = base.live();
-    member.tasks.tickets.note(slot, live);
-    member.tasks.stack.push(slot);
-    member.tasks.resize_frame(slot, base.top());
-    member.keep();
+    local.tickets.add(slot, local.stack().spawn_top());
+    local.tasks.push(slot);
+    local.resize_frame(slot, local.stack().top());
+    thread.offer_spawn();
     Sender::promise(sender)
 }
 
 /// Makes a future of `closure` whose ticket goes to the queue of the finish.
-pub(super) fn escaping_future<'scope, S, F, T>(finish: &'scope Finish<S>, closure: F) -> Future<T>
+pub(super) fn queued_future<'scope, S, F, T>(finish: &'scope Finish<S>, closure: F) -> Handle<T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
     let nowhere = std::ptr::null_mut();
-    let memory = recycle::allocate_for();
+    let memory = oneshot::allocate();
     let sender = Sender::new(memory, finish.pool(), finish, nowhere, usize::MAX, closure);
-    let ticket = SentTicket(sender);
-    finish.escape(move |w: Token<'_, S>| {
-        let SentTicket(sender) = { ticket };
+    let ticket = QueuedTicket(sender);
+    finish.enqueue(move |w: Token<'_, S>| {
+        let QueuedTicket(sender) = { ticket };
         // SAFETY: this is the ticket, used once.
-        unsafe { Sender::run_unless_claimed(sender, w.member()) };
+        unsafe { Sender::use_ticket(sender, w.thread()) };
     });
     Sender::promise(sender)
 }
 
-/// Makes a future of `closure` that belongs to no scope. An idle worker runs it.
-pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, closure: F) -> Future<T>
+/// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it.
+pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, closure: F) -> Handle<T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
     T: Send + 'static,
 {
     let (no_finish, nowhere) = (std::ptr::null(), std::ptr::null_mut());
-    let memory = recycle::allocate_for();
+    let memory = oneshot::allocate();
     let sender = Sender::new(memory, pool, no_finish, nowhere, usize::MAX, closure);
-    leave_to(pool, sender);
+    inject(pool, sender);
     Sender::promise(sender)
 }
 
-/// Has an idle worker run the closure of `sender`, unless another claims it before. The job
-/// is one of its holders.
-fn leave_to<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
+struct QueuedTicket<S: Scheduler, F, T>(NonNull<Sender<S, F, T>>);
+
+// SAFETY: a ticket may be used on any thread, because closure and result are `Send`.
+unsafe impl<S: Scheduler, F: Send, T: Send> Send for QueuedTicket<S, F, T> {}
+
+/// A job by which an idle worker runs the closure of a sender. It is one of the holders, and
+/// lets go also if it is dropped unrun, with its pool.
+struct RemoteJob<S, F, T>(NonNull<Sender<S, F, T>>)
 where
-    S: Direct,
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send;
+
+impl<S, F, T> Drop for RemoteJob<S, F, T>
+where
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    /// Lets go of the channel also if it is dropped unrun, with its pool.
-    struct Errand<S, F, T>(NonNull<Sender<S, F, T>>)
-    where
-        S: Direct,
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-        T: Send;
-    impl<S, F, T> Drop for Errand<S, F, T>
-    where
-        S: Direct,
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-        T: Send,
-    {
-        fn drop(&mut self) {
-            // SAFETY: the job is a holder, and this is its end.
-            unsafe { Sender::let_go(self.0) };
-        }
+    fn drop(&mut self) {
+        // SAFETY: the job is a holder, and this is its end.
+        unsafe { Sender::let_go(self.0) };
     }
-    // SAFETY: it is made to be taken elsewhere: closure and result are `Send`.
-    unsafe impl<S, F, T> Send for Errand<S, F, T>
-    where
-        S: Direct,
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-        T: Send,
-    {
-    }
-    let errand = Errand(sender);
-    let job: Job<'_, S> = Box::new(move |member| {
-        let errand = errand;
-        // SAFETY: the job is a holder. Who claims the closure runs it, and what it spawns,
-        // before the end; the scope of the future waits for that.
+}
+
+// SAFETY: it may run on any thread, because closure and result are `Send`.
+unsafe impl<S, F, T> Send for RemoteJob<S, F, T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+}
+
+/// Has an idle worker run the closure of `sender`, unless another thread claims it before. The
+/// caller has added the job as a holder.
+fn inject<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    let job = RemoteJob(sender);
+    let job: Job<'_, S> = Box::new(move |thread| {
+        let job = job;
+        // SAFETY: the job is a holder. The worker that claims the closure runs it, and its
+        // spawns, before the end; the scope of the future waits for that.
         unsafe {
-            let this = errand.0.as_ref();
-            if this.channel.claim(member.index) {
-                let claimed = Claimed::new(errand.0, member);
-                std::mem::forget(errand);
-                let run = || run_all(this.take_closure(), this.finish, member);
+            let this = job.0.as_ref();
+            if this.channel.claim(thread.index()) {
+                let claimed = Claimed::new(job.0, thread);
+                std::mem::forget(job);
+                let run = || run_all(thread, this.finish, this.take_closure());
                 let caught = || catch_unwind(AssertUnwindSafe(run));
                 this.channel
-                    .send(member.with_lineage(this.lineage(member.pool()), caught));
+                    .send(thread.with_lineage(this.lineage(thread.pool()), caught));
                 drop(claimed);
             }
         }
     });
-    // SAFETY: only the lifetime changes. The job touches the closure and the result only
-    // if it claims, and then they are valid: the scope of the future has not ended, as it
-    // waits for the closure; a future without a scope is `'static`.
+    // SAFETY: only the lifetime changes. The job touches closure and result only if it claims,
+    // and then they are valid: the scope of the future has not ended, because it waits for the
+    // closure; a future without a scope is `'static`.
     pool.inject(unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) });
 }
 
-struct SentTicket<S: Direct, F, T>(NonNull<Sender<S, F, T>>);
-
-// SAFETY: a ticket is made to be taken elsewhere: closure and result are `Send`.
-unsafe impl<S: Direct, F: Send, T: Send> Send for SentTicket<S, F, T> {}
-
-/// Runs the closure, and what it leaves on the stack.
-fn run_all<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
+/// Runs the closure, and what it leaves on the stack, even if it panics.
+fn run_all<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    /// Also if the closure panics.
-    struct Drain<'m, S: Direct> {
-        member: &'m Member<S>,
-        bottom: *mut Slot<S>,
-        live: *mut Slot<S>,
+    struct EndAbove<'m, S: Scheduler> {
+        thread: &'m WorkerThread<S>,
+        base: *mut Slot<S>,
+        spawn_top: *mut Slot<S>,
     }
-    impl<S: Direct> Drop for Drain<'_, S> {
+    impl<S: Scheduler> Drop for EndAbove<'_, S> {
         fn drop(&mut self) {
-            drain(self.member, self.bottom, self.live);
+            end_above(self.thread, self.base, self.spawn_top);
         }
     }
-    let base = member.tasks.stack.base();
-    let _drain = Drain {
-        member,
-        bottom: base.top(),
-        live: base.live(),
+    let stack = thread.local.stack();
+    let _end = EndAbove {
+        thread,
+        base: stack.top(),
+        spawn_top: stack.spawn_top(),
     };
-    run(closure, finish, member)
+    run(thread, finish, closure)
 }
 
-/// Runs the closure. What it spawns is left on the stack.
-fn run<S, F, T>(closure: F, finish: *const Finish<S>, member: &Member<S>) -> T
+/// Runs the closure, and leaves its spawns on the stack.
+fn run<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    // SAFETY: the finish, if there is one, waits for its futures.
-    let _frame = member.tasks.enter(unsafe { finish.as_ref() });
-    closure(Token::at_top(member))
+    // SAFETY: null, or the finish waits for its futures.
+    let _frame = thread.local.enter(unsafe { finish.as_ref() });
+    closure(Token::at_top(thread))
 }
 
 /// # Safety
 ///
-/// As for [`Slot::run`], of a slot with a pointer to such a sender in it.
-unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, member: &Member<S>)
+/// As for [`Slot::run`], of a slot that holds a pointer to such a sender.
+unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, thread: &WorkerThread<S>)
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
     // SAFETY: the caller has taken the ticket, once, and the ticket is a holder.
     unsafe {
         let sender = slot.read::<NonNull<Sender<S, F, T>>>();
-        Sender::run_unless_claimed(sender, member);
+        Sender::use_ticket(sender, thread);
     }
 }
 
 impl<S, F, T> Sender<S, F, T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
     const FUNCTIONS: *const Functions<T> = &Functions {
-        // SAFETY: `promise` made the promise of a sender of this type. The promise is its
-        // holder, and calls this or `drop`, once.
+        // SAFETY: `promise` made the promise of a sender of this type. The promise is a holder,
+        // and calls this or `drop`, once.
         get: |channel, place| unsafe { Self::get(channel.cast(), place) },
-        // SAFETY: `promise` made the promise of a sender of this type. The promise is its
-        // holder, and calls this or `get`, once.
+        // SAFETY: `promise` made the promise of a sender of this type. The promise is a holder,
+        // and calls this or `get`, once.
         drop: |channel| unsafe { Self::let_go(channel.cast()) },
-        // SAFETY: `promise` made the promise of a sender of this type, which is there as
-        // long as the promise is its holder.
+        // SAFETY: `promise` made the promise of a sender of this type, which lives as long as
+        // the promise is a holder.
         is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
     };
 
@@ -278,10 +282,10 @@ where
         owner: usize,
         closure: F,
     ) -> NonNull<Self> {
-        // SAFETY: it is memory for this.
+        // SAFETY: the memory is for a sender, and uninitialised.
         unsafe {
             memory.write(Sender {
-                channel: Channel::new(),
+                channel: Oneshot::new(),
                 pool_id: pool.id,
                 pool,
                 finish,
@@ -293,63 +297,63 @@ where
         memory
     }
 
-    fn promise(sender: NonNull<Self>) -> Future<T> {
+    fn promise(sender: NonNull<Self>) -> Handle<T> {
         // SAFETY: the future is one of the two holders.
-        Future::promised(unsafe { Promise::new(sender.cast(), Self::FUNCTIONS) })
+        Handle::promised(unsafe { Promise::new(sender.cast(), Self::FUNCTIONS) })
     }
 
-    /// Whether the ticket is at the top of its owner's stack, and belongs to the
-    /// innermost frame, and a token with this top is older.
-    fn is_at_top(&self, owner: &Member<S>, top: *const Slot<S>) -> bool {
-        // A ticket that nobody has used is where it was, unless a thief is about
-        // to use it, which the pop will tell.
+    /// Returns whether the ticket is at the top of its owner's stack, belongs to the innermost
+    /// frame, and is newer than a token with this top.
+    fn is_at_top(&self, owner: &WorkerThread<S>, token_top: *const Slot<S>) -> bool {
+        // A ticket that no thread has used is where it was, unless a thief is about to use it.
+        // The pop tells that.
         self.channel.is_unclaimed()
-            && owner.tasks.oldest_poppable(top) <= self.slot.cast_const()
-            && self.slot.wrapping_add(1) == owner.tasks.stack.base().top()
+            && owner.local.oldest_poppable(token_top) <= self.slot.cast_const()
+            && self.slot.wrapping_add(1) == owner.local.stack().top()
     }
 
     /// Moves the closure out.
     ///
     /// # Safety
     ///
-    /// The caller has claimed it, or holds both ends; and calls this once.
+    /// The caller has claimed it, or is both holders; and calls this once.
     unsafe fn take_closure(&self) -> F {
         // SAFETY: the caller's promise.
         unsafe { (*self.closure.get()).assume_init_read() }
     }
 
-    /// Does what the ticket says, and uses it up: when this returns, the closure has ended,
-    /// whichever worker runs it. What it spawns here stays on the stack, as with any task;
-    /// so a chain of futures that nobody gets does not nest.
+    /// Does what the ticket says, and uses it up. When this returns, the closure has ended,
+    /// whichever worker runs it. If it runs here, its spawns stay on the stack, as with any
+    /// task; so a chain of futures that nobody gets does not nest.
     ///
     /// # Safety
     ///
-    /// The caller has the ticket, which is a holder, and does not use it again. `member`
-    /// runs on this thread.
-    unsafe fn run_unless_claimed(sender: NonNull<Self>, member: &Member<S>) {
-        // SAFETY: the ticket is a holder, and the claim makes us the one who
-        // runs the closure and writes the result.
+    /// The caller has the ticket, which is a holder, and does not use it again. `thread` runs
+    /// on this thread.
+    unsafe fn use_ticket(sender: NonNull<Self>, thread: &WorkerThread<S>) {
+        // SAFETY: the ticket is a holder. By the claim, this thread alone runs the closure and
+        // writes the result.
         unsafe {
             let this = sender.as_ref();
-            if this.channel.claim(member.index) {
-                let claimed = Claimed::new(sender, member);
+            if this.channel.claim(thread.index()) {
+                let claimed = Claimed::new(sender, thread);
                 let closure = this.take_closure();
-                let run = || run(closure, this.finish, member);
+                let run = || run(thread, this.finish, closure);
                 let result = catch_unwind(AssertUnwindSafe(run));
                 this.channel.send(result);
                 drop(claimed);
             } else {
-                this.wait(member);
-                Self::let_go_in_scope(sender, member);
+                this.wait(thread);
+                Self::let_go_in_scope(sender, thread);
             }
         }
     }
 
-    /// Waits until another has run the closure.
-    fn wait(&self, member: &Member<S>) {
+    /// Waits until another worker has run the closure.
+    fn wait(&self, thread: &WorkerThread<S>) {
         let channel = &self.channel;
-        channel.expect(member.index);
-        member.await_stolen(channel.outcome(), || channel.may_be_helped());
+        channel.set_waiter(thread.index());
+        thread.await_stolen(channel.outcome(), || channel.may_leapfrog());
     }
 
     /// The lineage of the worker that made the future.
@@ -367,41 +371,43 @@ where
         }
     }
 
-    /// One of the holders lets go. A panic that nobody has got goes to the call whose
+    /// A holder lets go. The panic of a task whose result nobody gets goes to the call whose
     /// task this thread runs.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
     unsafe fn let_go(sender: NonNull<Self>) {
-        // SAFETY: the caller's promise. The scope may have ended.
-        unsafe { Self::leave(sender, |_, panic| outside::keep_orphan(panic)) }
+        // SAFETY: the caller's promise. The scope may have ended, and is not touched.
+        unsafe { Self::leave(sender, |_, panic| keep_orphan(panic)) }
     }
 
-    /// The same, for a holder that the scope waits for. The panic goes to the scope.
+    /// A holder that the scope waits for lets go. The panic of a task whose result nobody gets
+    /// goes to the scope.
     ///
     /// # Safety
     ///
     /// As for [`Self::let_go`]. The scope does not end before this returns.
-    unsafe fn let_go_in_scope(sender: NonNull<Self>, member: &Member<S>) {
+    unsafe fn let_go_in_scope(sender: NonNull<Self>, thread: &WorkerThread<S>) {
         let keep = |this: &Self, panic| {
             // SAFETY: the caller's promise.
             match unsafe { this.finish.as_ref() } {
-                Some(finish) => finish.keep(panic),
-                None => member.keep_orphan(panic),
+                Some(finish) => finish.keep_panic(panic),
+                None => thread.keep_orphan(panic),
             }
         };
         // SAFETY: the caller's promise.
         unsafe { Self::leave(sender, keep) }
     }
 
-    /// Lets go, and if it is the last, frees the channel. A panic that is left goes to `keep`.
+    /// A holder lets go, and frees the channel if it is the last. `keep` gets the panic that
+    /// nobody has got.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
     unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(&Self, Panic)) {
-        // SAFETY: the caller is a holder, and does not use it again.
+        // SAFETY: the caller is a holder, and does not use the channel again.
         unsafe {
             let this = sender.as_ref();
             if !this.channel.let_go() {
@@ -413,8 +419,8 @@ where
                 left => discard(left),
             }
             match Shared::worker_of(this.pool, this.pool_id) {
-                Some(member) => member.tasks.blocks.give(sender),
-                None => recycle::free(sender),
+                Some(thread) => thread.local.blocks.give(sender),
+                None => oneshot::free(sender),
             }
         }
     }
@@ -431,40 +437,89 @@ where
             Self::let_go(sender);
             result
         };
-        // Whoever claims, but for the future itself, sends.
+        // Every claimant but the future itself sends.
         let result = result.expect("a message was sent");
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Does what [`Future::get`] says.
+    /// Does what [`Handle::get`] says.
     ///
     /// # Safety
     ///
     /// The caller is the future, and does not use it again. `place` is this thread's.
     unsafe fn get(sender: NonNull<Self>, place: Option<Place>) -> T {
-        // SAFETY: the future is a holder. The pool is only compared, unless this thread is
-        // one of its workers, and keeps it alive.
+        // SAFETY: the future is a holder. The pool is only compared, unless this thread is one
+        // of its workers, which keeps it alive.
         unsafe {
             let this = sender.as_ref();
             if let Some(place) = place
                 && place.pool == this.pool_id
             {
-                let member = &(*this.pool).members[place.worker];
-                if this.owner == place.worker && this.is_at_top(member, place.top.cast()) {
-                    return Self::pop(sender, member);
+                let thread = &(*this.pool).members[place.worker];
+                if this.owner == place.worker && this.is_at_top(thread, place.top.cast()) {
+                    return Self::pop(sender, thread);
                 }
-                return Self::get_on(sender, member);
+                return Self::get_on(sender, thread);
             }
-            if let Some(member) = Shared::worker_of(this.pool, this.pool_id) {
-                return Self::get_on(sender, member);
+            if let Some(thread) = Shared::worker_of(this.pool, this.pool_id) {
+                return Self::get_on(sender, thread);
             }
             Self::await_outside(sender);
             Self::take_result(sender)
         }
     }
 
+    /// Gets the result with the ticket at the top of the stack, by a token that is older.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and does not use it again. Its ticket is at the top of
+    /// `thread`'s stack.
+    unsafe fn pop(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
+        // SAFETY: the future is a holder, and so is the ticket. If the pop has the ticket back,
+        // no thread can have claimed: only this future could get the result.
+        unsafe {
+            let slot = sender.as_ref().slot;
+            if thread.pop_ticket(slot) {
+                let closure = sender.as_ref().take_closure();
+                let finish = sender.as_ref().finish;
+                thread.local.blocks.give(sender);
+                return run_all(thread, finish, closure);
+            }
+            thread.local.tasks.release(slot);
+            // The ticket is done, so the result is there.
+            debug_assert!(sender.as_ref().is_done());
+            Self::take_result(sender)
+        }
+    }
+
+    /// Gets the result on a worker of the task's pool, without looking at its stack.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the future, and does not use it again. `thread` runs on this thread.
+    unsafe fn get_on(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
+        // SAFETY: the future is a holder; a claimed closure is the claimant's.
+        unsafe {
+            let this = sender.as_ref();
+            if this.channel.claim(thread.index()) {
+                if this.owner == thread.index() {
+                    thread.local.tickets.set_claimed(this.slot);
+                }
+                // The ticket stays behind, and waits for this.
+                let _claimed = Claimed::new(sender, thread);
+                let run = || run_all(thread, this.finish, this.take_closure());
+                let caught = || catch_unwind(AssertUnwindSafe(run));
+                let result = thread.with_lineage(this.lineage(thread.pool()), caught);
+                return result.unwrap_or_else(|panic| resume_unwind(panic));
+            }
+            this.wait(thread);
+            Self::take_result(sender)
+        }
+    }
+
     /// Sleeps until the result is there, on a thread that is no worker of the pool. If no
-    /// worker has begun the task, an idle one is called for it.
+    /// worker has begun the task, this calls an idle one for it.
     ///
     /// # Safety
     ///
@@ -479,111 +534,91 @@ where
         };
         if !this.channel.is_begun() {
             this.channel.add_holder();
-            leave_to(&pool, sender);
+            inject(&pool, sender);
         }
         // SAFETY: this is the future's only wait.
         if unsafe { this.channel.wait_outside(thread::current()) } {
             pool.wait_outside(|| this.channel.is_begun(), || this.is_done());
         }
     }
-
-    /// Gets the result on a worker of the task's pool, without looking at its stack.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the future, and does not use it again. `member` runs on this thread.
-    unsafe fn get_on(sender: NonNull<Self>, member: &Member<S>) -> T {
-        // SAFETY: the future is a holder; what is claimed is ours.
-        unsafe {
-            let this = sender.as_ref();
-            if this.channel.claim(member.index) {
-                if this.owner == member.index {
-                    member.note_claimed(this.slot);
-                }
-                // The ticket is left, and waits for this.
-                let _claimed = Claimed::new(sender, member);
-                let run = || run_all(this.take_closure(), this.finish, member);
-                let caught = || catch_unwind(AssertUnwindSafe(run));
-                let result = member.with_lineage(this.lineage(member.pool()), caught);
-                return result.unwrap_or_else(|panic| resume_unwind(panic));
-            }
-            this.wait(member);
-            Self::take_result(sender)
-        }
-    }
-
-    /// Gets the result with the ticket at the top of the stack, which a token
-    /// knows of whose own top is below.
-    ///
-    /// # Safety
-    ///
-    /// The future is used up, and its ticket is at the top of `member`'s stack.
-    unsafe fn pop(sender: NonNull<Self>, member: &Member<S>) -> T {
-        let stack = &member.tasks.stack;
-        // SAFETY: the future is a holder, and so is the ticket. If that is ours
-        // again, nobody can have claimed: only we could get the result.
-        unsafe {
-            let slot = sender.as_ref().slot;
-            if member.pop_ticket(slot) {
-                let closure = sender.as_ref().take_closure();
-                let finish = sender.as_ref().finish;
-                member.tasks.blocks.give(sender);
-                return run_all(closure, finish, member);
-            }
-            stack.release(slot);
-            // The ticket is done, so the result is there.
-            debug_assert!(sender.as_ref().is_done());
-            Self::take_result(sender)
-        }
-    }
 }
 
-/// While a closure that one holder has claimed runs; then that holder says that
-/// it is done, and lets go. Also if the closure panics.
+/// The time while a closure runs that one holder has claimed. At its end, also by a panic, the
+/// holder says that the task is done, and lets go.
 struct Claimed<'m, S, F, T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
     sender: NonNull<Sender<S, F, T>>,
-    member: &'m Member<S>,
+    thread: &'m WorkerThread<S>,
 }
 
 impl<'m, S, F, T> Claimed<'m, S, F, T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
     /// The caller has claimed.
-    fn new(sender: NonNull<Sender<S, F, T>>, member: &'m Member<S>) -> Self {
-        if member.tasks.stack.offers_nothing() {
-            // SAFETY: whoever claims is a holder.
-            unsafe { sender.as_ref() }.channel.allow_help();
+    fn new(sender: NonNull<Sender<S, F, T>>, thread: &'m WorkerThread<S>) -> Self {
+        if thread.local.tasks.offers_nothing() {
+            // SAFETY: the claimant is a holder.
+            unsafe { sender.as_ref() }.channel.allow_leapfrogging();
         }
-        Claimed { sender, member }
+        Claimed { sender, thread }
     }
 }
 
 impl<S, F, T> Drop for Claimed<'_, S, F, T>
 where
-    S: Direct,
+    S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
     fn drop(&mut self) {
-        // SAFETY: whoever made this is a holder, and lets go by it.
+        // SAFETY: the claimant is a holder, and lets go here.
         unsafe {
-            let channel = &self.sender.as_ref().channel;
-            let waiters = channel.end();
-            if let Some(waiter) = waiters.worker {
-                self.member.pool().sleep.unpark(waiter);
+            let waiters = self.sender.as_ref().channel.end();
+            if let Some(worker) = waiters.worker {
+                self.thread.pool().sleep.unpark(worker);
             }
-            if let Some(thread) = waiters.outside {
-                thread.unpark();
+            if let Some(outside) = waiters.outside {
+                outside.unpark();
             }
-            Sender::let_go_in_scope(self.sender, self.member);
+            Sender::let_go_in_scope(self.sender, self.thread);
+        }
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has it. If not,
+    /// a thief had it, and it is done.
+    fn pop_ticket(&self, slot: *mut Slot<S>) -> bool {
+        let local = &self.local;
+        let ticket = local.tickets.pop();
+        let ticket = ticket.expect("the ticket at the top is known");
+        debug_assert_eq!(ticket.slot, slot);
+        local.stack().set_spawn_top(ticket.spawn_top);
+        local.resize_frame(slot.wrapping_add(1), slot);
+        local.tasks.pop_spawn(slot) || self.reclaim_or_wait(slot)
+    }
+
+    /// Owner: pops tickets whose closure is claimed from the top, down to the top of a token.
+    fn pop_claimed_tickets(&self, token_top: *mut Slot<S>) {
+        let local = &self.local;
+        let oldest = local.oldest_poppable(token_top);
+        while let Some(slot) = local.tickets.newest_claimed()
+            && slot.wrapping_add(1) == local.stack().top()
+            && slot.cast_const() >= oldest
+        {
+            if self.pop_ticket(slot) {
+                // SAFETY: the owner has the ticket, which finds that its closure is claimed.
+                unsafe { (*slot).run(self) };
+            } else {
+                local.tasks.release(slot);
+            }
         }
     }
 }

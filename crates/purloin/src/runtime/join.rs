@@ -1,101 +1,97 @@
-//! The fast path: a join by token.
+//! Join: the fast path, and what happens when a thief was there.
+//!
+//! [`Token::join_at_top`] is all that a join costs as long as no thief asks. The second
+//! closure goes to the slot at the top, the first one runs, the slot is popped, and the
+//! second closure runs by a plain call. The rest of this file is cold.
 
 use std::hint::black_box;
-use std::mem::MaybeUninit;
+use std::marker::PhantomData;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use super::ReturnBarrier;
-use super::job::{Job, end_second};
-use super::slot::Slot;
-use super::spawn::Finish;
-use super::{Direct, Member, Stack, future, spawn};
-use crate::handle::{Future, Place};
+use super::future;
+use super::return_barrier::ReturnBarrier;
+use super::slot::{Slot, fits};
+use super::spawn::{self, Finish};
+use crate::handle::{Handle, Place};
+use crate::pool::WorkerThread;
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
-use crate::unwind::Panic;
+use crate::unwind::{Panic, discard};
 use crate::worker::{Scope, Spawner, Worker};
 
-/// The [`Worker`] of the default scheduler: a worker, and the top of its task
-/// stack in a register.
+/// The [`Worker`] of a pool: a worker's thread, and the top of its task stack in a register.
 ///
 /// # What a join costs
 ///
-/// Beyond the two calls: two loads and compares at the push (the top in memory,
-/// the barrier), a test of the slot's address (the end of the stack), the stores of
-/// the closure's captures, of the code pointer and of the top; at the pop a store of
-/// the top, a load and compare of the barrier. No atomic read-modify-write, no fence.
-/// Everything it touches is in two cache lines of the worker and the slot's own, all
-/// of them in the first-level cache.
-pub struct Token<'t, S: Direct = ReturnBarrier> {
-    member: &'t Member<S>,
+/// Beyond the two calls: two loads and compares at the push (the top in memory, the barrier),
+/// a test of the slot's address (the end of the stack), the stores of the closure's captures,
+/// of the code pointer and of the top; at the pop a store of the top, and a load and compare
+/// of the barrier. No atomic read-modify-write, no fence. Everything it touches is in two
+/// cache lines of the worker and the slot's own, all of them in the first-level cache.
+pub struct Token<'t, S: Scheduler = ReturnBarrier> {
+    thread: &'t WorkerThread<S>,
     /// The top of the stack when the token was made. The token may be stale: see
     /// [the page](super).
     top: *mut Slot<S>,
 }
 
-impl<'t, S: Direct> Token<'t, S> {
-    /// A token for what runs on `member` now, called on its thread.
+impl<'t, S: Scheduler> Token<'t, S> {
+    /// Returns a token for the code that `thread` runs now. Called on that thread.
     #[inline(always)]
-    pub(crate) fn at_top(member: &'t Member<S>) -> Self {
+    pub(crate) fn at_top(thread: &'t WorkerThread<S>) -> Self {
         Token {
-            member,
-            top: member.tasks.stack.base().top(),
+            thread,
+            top: thread.local.stack().top(),
         }
     }
-}
 
-impl<'t, S: Direct> Token<'t, S> {
-    pub(super) fn member(&self) -> &'t Member<S> {
-        self.member
+    pub(super) fn thread(&self) -> &'t WorkerThread<S> {
+        self.thread
     }
 
-    /// The join. A token that was just made by [`Self::at_top`] is not `OLD`: its top
-    /// needs no check.
+    /// Joins. A token that [`Self::at_top`] has just made is not `OLD`: its top needs no check.
     #[inline(always)]
     pub(crate) fn join_at_top<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
         A: for<'u> FnOnce(Token<'u, S>) -> RA,
         B: for<'u> FnOnce(Token<'u, S>) -> RB,
     {
-        let (member, slot) = (self.member, self.top);
-        let stack = &member.tasks.stack;
-        let is_open = (!OLD || stack.base().is_top(slot))
-            && stack.base().has_room_at(slot)
-            && stack.is_open(slot);
+        let (thread, slot) = (self.thread, self.top);
+        let tasks = &thread.local.tasks;
+        let is_open = (!OLD || tasks.stack().is_top(slot))
+            && tasks.stack().has_room_at(slot)
+            && tasks.is_open(slot);
         if const { in_registers::<A>() && in_registers::<B>() } {
             if is_open {
-                join_at::<false, _, _, _, _, _>(member, slot, a, b)
+                join_at::<false, _, _, _, _, _>(thread, slot, a, b)
             } else {
-                join_protected(member, a, b)
+                join_slowly(thread, a, b)
             }
         } else {
-            let slot = if is_open {
-                slot
-            } else {
-                protected_slot(member)
-            };
-            join_at::<true, _, _, _, _, _>(member, slot, a, b)
+            let slot = if is_open { slot } else { slot_to_push(thread) };
+            join_at::<true, _, _, _, _, _>(thread, slot, a, b)
         }
     }
 }
 
 /// Whether a closure is passed to a function in registers.
 ///
-/// A larger one is passed in memory, and if any path does that, then every path
-/// has it in memory: the copy from there to the slot, in words of 16 bytes just
-/// after the captures were stored in words of 8, has to wait for those stores.
-/// It tripled the time of the kernel `skynet`. So a join of large closures makes
-/// no call with them, and instead looks at the barrier twice, for three
-/// instructions more.
+/// A larger one is passed in memory, and if any path does that, then every path has it in
+/// memory: the copy from there to the slot, in words of 16 bytes just after the captures were
+/// stored in words of 8, has to wait for those stores. It tripled the time of the kernel
+/// `skynet`. So a join of large closures makes no call with them, and instead looks at the
+/// barrier twice, for three instructions more.
 pub(crate) const fn in_registers<T>() -> bool {
     size_of::<T>() <= 2 * size_of::<usize>()
 }
 
-/// The join, with its task in `slot`, which is free. `ASK` where a thief may
-/// be waiting for tasks: then this one is offered at once.
+/// Joins with the second closure in `slot`, which is free. If `SERVE`, a thief may be waiting
+/// for tasks, and the owner offers this one at once.
 #[inline(always)]
-fn join_at<const ASK: bool, S: Direct, A, B, RA, RB>(
-    member: &Member<S>,
+fn join_at<const SERVE: bool, S: Scheduler, A, B, RA, RB>(
+    thread: &WorkerThread<S>,
     slot: *mut Slot<S>,
     a: A,
     b: B,
@@ -104,113 +100,112 @@ where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    let stack = &member.tasks.stack;
-    let mut job = Job::<S, B, RB>::new(b);
-    // SAFETY: the slot is in the stack, free, and ours until it is pushed.
-    // The job stays in this frame until the task is back or done: by the
-    // code below, or by `first_panicked`.
-    unsafe { job.write_to(&*slot) };
-    stack.push(slot);
+    let tasks = &thread.local.tasks;
+    let mut second = Second::<S, B, RB>::new(b);
+    // SAFETY: the slot is in the stack, free, and the owner's until it is pushed. `second`
+    // stays in this frame until the task is back or done: by the code below, or by
+    // `first_panicked`.
+    unsafe { second.write_to(&*slot) };
+    tasks.push(slot);
     if UNTIMED {
-        // With the heavy side of a thief that is falling asleep.
+        // Pairs with the heavy side in `steal::finds_anything`.
         asymmetric::light();
     }
-    if (ASK || UNTIMED) && stack.is_awaited(slot) {
-        member.answer();
+    if (SERVE || UNTIMED) && !tasks.is_open(slot) {
+        thread.serve();
     }
     let first = || {
         a(Token {
-            member,
+            thread,
             top: slot.wrapping_add(1),
         })
     };
     let ra = match catch_unwind(AssertUnwindSafe(first)) {
         Ok(ra) => ra,
         Err(panic) => {
-            let never = first_panicked::<S, B, RA, RB>(member, slot, panic);
-            // SAFETY: nothing comes back from there.
+            let never = first_panicked::<S, B, RA, RB>(thread, slot, panic);
+            // SAFETY: `first_panicked` does not return.
             return unsafe { never.assume_init() };
         }
     };
-    if !stack.pop(slot)
-        && let Some(rb) = stolen_result::<S, B, RB>(member, slot)
+    if !tasks.pop(slot)
+        && let Some(rb) = stolen_result::<S, B, RB>(thread, slot)
     {
         return (ra, rb);
     }
-    // SAFETY: the task is ours again, by `pop` or by `stolen_result`, and
-    // nothing has been pushed to its slot since.
-    let b = unsafe { Job::<S, B, RB>::closure(&*slot) };
-    let rb = b(Token { member, top: slot });
+    // SAFETY: the task is the owner's again, by `pop` or by `stolen_result`, and nothing has
+    // been pushed to its slot since.
+    let b = unsafe { Second::<S, B, RB>::closure(&*slot) };
+    let rb = b(Token { thread, top: slot });
     (ra, rb)
 }
 
-/// A join where a thief has asked for tasks, or the token is stale, or the slot lies
-/// where the stack may end.
+/// Joins where a thief has asked for tasks, or the token is stale, or the stack may end at
+/// the slot.
 #[cold]
 #[inline(never)]
-fn join_protected<S: Direct, A, B, RA, RB>(member: &Member<S>, a: A, b: B) -> (RA, RB)
+fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: &WorkerThread<S>, a: A, b: B) -> (RA, RB)
 where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    join_at::<true, _, _, _, _, _>(member, protected_slot(member), a, b)
+    join_at::<true, _, _, _, _, _>(thread, slot_to_push(thread), a, b)
 }
 
-/// Where to push if the token's own top will not do, for one of the reasons of
-/// [`join_protected`].
+/// Returns the slot to push to if the token's own top will not do, for one of the reasons of
+/// [`join_slowly`].
 #[cold]
 #[inline(never)]
-fn protected_slot<S: Direct>(member: &Member<S>) -> *mut Slot<S> {
-    let stack = &member.tasks.stack;
-    if stack.base().is_full() {
-        full(member);
+fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
+    let tasks = &thread.local.tasks;
+    if tasks.stack().is_full() {
+        stack_is_full(thread);
     }
-    let slot = stack.base().top();
-    stack.reopen(slot);
+    let slot = tasks.stack().top();
+    tasks.reopen(slot);
     slot
 }
 
-/// The end of a join whose task may be stolen: its result, or nothing if the
-/// owner got it back.
+/// Ends a join whose task a thief may have. Returns the task's result, or nothing if the owner
+/// has the task back.
 #[cold]
 #[inline(never)]
-fn stolen_result<S: Direct, B, RB>(member: &Member<S>, slot: *mut Slot<S>) -> Option<RB>
+fn stolen_result<S: Scheduler, B, RB>(thread: &WorkerThread<S>, slot: *mut Slot<S>) -> Option<RB>
 where
     B: for<'s> FnOnce(Token<'s, S>) -> RB,
 {
-    if member.take_back(slot) {
+    if thread.reclaim_or_wait(slot) {
         return None;
     }
-    // SAFETY: `take_back` returned only when the thief was done, and this is
-    // the one place that reads the result of a join that did not panic.
-    let result = unsafe { Job::<S, B, RB>::result(&*slot) };
-    member.tasks.stack.release(slot);
+    // SAFETY: the thief is done, as `reclaim_or_wait` has returned false, and nothing else
+    // reads the result of a join that did not panic.
+    let result = unsafe { Second::<S, B, RB>::result(&*slot) };
+    thread.local.tasks.release(slot);
     match result {
         Ok(rb) => Some(rb),
         Err(panic) => resume_unwind(panic),
     }
 }
 
-/// Ends a join whose first closure panicked: the second runs to its end before the
-/// panic goes on.
+/// Ends a join whose first closure panicked: the second runs to its end before the panic goes
+/// on.
 ///
-/// It never returns, but the compiler must not know. If a path through the join
-/// did not lead to the end of the caller's function, as a landing pad does not
-/// that resumes the panic, LLVM could not wrap the saving of registers around
-/// the join alone: every call of a recursive function would save them, even
-/// where it ends in the base case. `fib` in its plain form takes a tenth longer
-/// so, and a fifth without tokens.
+/// It never returns, but the compiler must not know. If a path through the join did not lead
+/// to the end of the caller's function, as a landing pad does not that resumes the panic, LLVM
+/// could not wrap the saving of registers around the join alone: every call of a recursive
+/// function would save them, even where it ends in the base case. `fib` in its plain form
+/// takes a tenth longer so, and a fifth without tokens.
 #[cold]
 #[inline(never)]
-fn first_panicked<S: Direct, B, RA, RB>(
-    member: &Member<S>,
+fn first_panicked<S: Scheduler, B, RA, RB>(
+    thread: &WorkerThread<S>,
     slot: *mut Slot<S>,
     panic: Panic,
 ) -> MaybeUninit<(RA, RB)>
 where
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    end_second::<S, B, RB>(member, slot, !is_full_stack(&panic));
+    end_second::<S, B, RB>(thread, slot, !is_full_stack(&panic));
     if black_box(true) {
         resume_unwind(panic);
     }
@@ -218,27 +213,187 @@ where
     MaybeUninit::uninit()
 }
 
-/// How the message begins of a panic for want of slots.
+/// Ends the second closure of a join whose first has panicked, and drops its result. Runs it,
+/// or waits for its thief; if not `begin`, drops a closure that no thief has. Never unwinds.
+fn end_second<S: Scheduler, B, R>(thread: &WorkerThread<S>, slot: *mut Slot<S>, begin: bool)
+where
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
+{
+    let tasks = &thread.local.tasks;
+    // SAFETY: the join whose first closure panics has pushed the slot, and not popped it. If
+    // the owner has the task back, it runs once, in the copy.
+    let result = unsafe {
+        if tasks.pop(slot) || thread.reclaim_or_wait(slot) {
+            // A copy, because the task itself may push to `slot`. And by the code pointer, so
+            // that the closure is not compiled once more for this.
+            let own = Slot::<S>::empty();
+            own.copy_contents(&*slot);
+            if !begin {
+                return discard(Second::<S, B, R>::closure(&own));
+            }
+            own.run(thread);
+            Second::<S, B, R>::result(&own)
+        } else {
+            let result = Second::<S, B, R>::result(&*slot);
+            tasks.release(slot);
+            result
+        }
+    };
+    // The caller sees the first panic; dropping the result may cause a third.
+    discard(result);
+}
+
+/// The first words of the panic for want of slots.
 const FULL_STACK: &str = "the task stack";
 
-/// Whether it is such a panic. A recursion without end must not begin again in the
-/// second closure of each join that the panic passes.
+/// Whether it is such a panic. A recursion without end must not begin again in the second
+/// closure of each join that the panic passes.
 fn is_full_stack(panic: &Panic) -> bool {
     let message = panic.downcast_ref::<String>();
     message.is_some_and(|message| message.starts_with(FULL_STACK))
 }
 
 #[cold]
-fn full<S: Direct>(member: &Member<S>) -> ! {
+fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
     panic!(
         "{FULL_STACK} of worker {} is full: {} joins are nested; \
          raise it with Pool::builder().stack_size(bytes)",
-        member.index,
-        member.tasks.stack.base().capacity(),
+        thread.index(),
+        thread.local.stack().capacity(),
     )
 }
 
-impl<'w, S: Direct> Worker for Token<'w, S> {
+/// The second closure of a join, in the frame of the join.
+///
+/// If closure and result both fit a slot, the slot holds a bitwise copy of the closure, and
+/// only that copy is used: this one never has its address taken, and nothing of it needs a
+/// register while the first closure runs. If not, the slot holds a pointer to this.
+struct Second<S, B, R> {
+    scheduler: PhantomData<S>,
+    closure: ManuallyDrop<B>,
+    result: MaybeUninit<Result<R, Panic>>,
+}
+
+impl<S: Scheduler, B, R> Second<S, B, R>
+where
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
+{
+    const IN_SLOT: bool = fits::<B>() && fits::<Result<R, Panic>>();
+
+    #[inline(always)]
+    fn new(closure: B) -> Self {
+        Second {
+            scheduler: PhantomData,
+            closure: ManuallyDrop::new(closure),
+            result: MaybeUninit::uninit(),
+        }
+    }
+
+    /// Writes the task to a slot.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Slot::write`]; and `self` stays where it is, and is not used, until the owner
+    /// has the task back or the task is done.
+    #[inline(always)]
+    unsafe fn write_to(&mut self, slot: &Slot<S>) {
+        // SAFETY: the caller's promise. Of the two copies of the closure, the thread that
+        // takes the task uses the slot's, and no thread uses the other.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.write::<B>(Self::run_in_slot, std::ptr::read(&*self.closure));
+            } else {
+                slot.write::<*mut Self>(Self::run_in_frame, self);
+            }
+        }
+    }
+
+    /// Moves the closure out.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and calls this once.
+    #[inline(always)]
+    unsafe fn closure(slot: &Slot<S>) -> B {
+        // SAFETY: what `write_to` wrote is still there, and the caller may take it.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.read::<B>()
+            } else {
+                let second = slot.read::<*mut Self>();
+                ManuallyDrop::take(&mut (*second).closure)
+            }
+        }
+    }
+
+    /// Moves the result out.
+    ///
+    /// # Safety
+    ///
+    /// The slot's task is done, and this is called once.
+    unsafe fn result(slot: &Slot<S>) -> Result<R, Panic> {
+        // SAFETY: one of the two functions below wrote the result there before the state
+        // became DONE, which the caller has acquired.
+        unsafe {
+            if const { Self::IN_SLOT } {
+                slot.read()
+            } else {
+                let second = slot.read::<*mut Self>();
+                (*second).result.assume_init_read()
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Slot::run`], of a slot to which [`Self::write_to`] has written the closure.
+    unsafe fn run_in_slot(slot: &Slot<S>, thread: &WorkerThread<S>) {
+        // SAFETY: the caller has taken the task, and with it closure and result.
+        unsafe { slot.write_result(run_caught(Self::closure(slot), thread)) };
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Slot::run`], of a slot to which [`Self::write_to`] has written a pointer.
+    unsafe fn run_in_frame(slot: &Slot<S>, thread: &WorkerThread<S>) {
+        // SAFETY: the caller has taken the task, and with it closure and result. They lie in
+        // the frame of the join, which waits until the task is done.
+        unsafe {
+            let second = slot.read::<*mut Self>();
+            (*second)
+                .result
+                .write(run_caught(Self::closure(slot), thread));
+        }
+    }
+}
+
+fn run_caught<S: Scheduler, B, R>(closure: B, thread: &WorkerThread<S>) -> Result<R, Panic>
+where
+    B: for<'t> FnOnce(Token<'t, S>) -> R,
+{
+    let _frame = thread.local.enter(None);
+    catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread))))
+}
+
+/// Calls `f` with a token, on the worker's own thread, and ends the futures that it leaves
+/// behind.
+pub(crate) fn call<S: Scheduler, R>(
+    thread: &WorkerThread<S>,
+    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
+) -> R {
+    let stack = thread.local.stack();
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let frame = thread.local.enter(None);
+    let result = catch_unwind(AssertUnwindSafe(|| f(Token::at_top(thread))));
+    spawn::end_above(thread, base, spawn_top);
+    drop(frame);
+    match result {
+        Ok(result) => result,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+impl<'w, S: Scheduler> Worker for Token<'w, S> {
     type Token<'t> = Token<'t, S>;
     type Spawner = S;
 
@@ -257,47 +412,47 @@ impl<'w, S: Direct> Worker for Token<'w, S> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
-        spawn::finish(self.member, body)
+        spawn::finish(self.thread, body)
     }
 
     #[inline(always)]
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Token<'t, S>) -> R) -> R {
         f(Token {
-            member: self.member,
+            thread: self.thread,
             top: self.top,
         })
     }
 
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        future::future(self.member, self.top, std::ptr::null(), f)
+        future::future(self.thread, self.top, std::ptr::null(), f)
     }
 
-    fn get<T: Send>(&mut self, future: Future<T>) -> T {
+    fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         future.get_at(Some(Place {
-            pool: self.member.pool().id,
-            worker: self.member.index,
+            pool: self.thread.pool().id,
+            worker: self.thread.index(),
             top: self.top.cast_const().cast(),
         }))
     }
 
     #[inline(always)]
-    fn share_of(&mut self, rest: usize) -> usize {
-        match self.member.tasks.stack.is_open(self.top) {
+    fn split_hint(&mut self, rest: usize) -> usize {
+        match self.thread.local.tasks.is_open(self.top) {
             true => 0,
-            false => self.member.share_of(rest),
+            false => self.thread.split_hint(rest),
         }
     }
 }
 
-impl<S: Direct> Spawner for S {
+impl<S: Scheduler> Spawner for S {
     type Token<'t> = Token<'t, S>;
     type Finish = Finish<S>;
 
-    unsafe fn future<'scope, F, T>(finish: &'scope Finish<S>, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish<S>, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
@@ -319,7 +474,7 @@ impl<S: Direct> Spawner for S {
         RA: Send,
         RB: Send,
     {
-        finish.join(a, b)
+        finish.pool().run(move |mut w| w.join(a, b))
     }
 }
 
@@ -334,13 +489,13 @@ mod tests {
         let pool = Pool::builder().workers(1).build().unwrap();
         let (panic, seconds) = pool.run(|w| {
             let mut seconds = Vec::new();
-            let base = w.member().tasks.stack.base();
-            let top = base.top();
-            base.set_top(base.end().wrapping_sub(1), Ordering::Relaxed);
-            let mut last = Token::at_top(w.member());
+            let stack = w.thread().local.stack();
+            let top = stack.top();
+            stack.set_top(stack.end().wrapping_sub(1), Ordering::Relaxed);
+            let mut last = Token::at_top(w.thread());
             let join = || last.join(|mut full| full.join(|_| (), |_| ()), |_| seconds.push(1));
             let panic = catch_unwind(AssertUnwindSafe(join)).unwrap_err();
-            base.set_top(top, Ordering::Relaxed);
+            stack.set_top(top, Ordering::Relaxed);
             (panic, seconds)
         });
         let message = panic.downcast::<String>().unwrap();

@@ -1,71 +1,79 @@
-//! The channel of a future: for one message, with two holders.
+//! A oneshot channel: the way of a future's result from the worker that runs its task to the
+//! thread that gets it. And the memory that it lies in.
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, a thread outside WAITED_FOR_OUTSIDE | all |
-//! | `waiter` | a worker that waits, before it sets its bit | the holder that has claimed, after DONE, if the bit was set |
-//! | `outside` | the future, on a thread outside, before it sets its bit | the same; it takes the thread out |
-//! | `message` | the holder that has claimed, before DONE; whoever takes it, after | |
-//! | `holders` | each once | the last frees the channel |
-//! | `may_be_helped` | the holder that has claimed | the other |
+//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, a thread outside the pool WAITED_FOR_OUTSIDE | all |
+//! | `waiter` | a worker that waits, before it sets its bit | the claimant, after DONE, if the bit was set |
+//! | `outside` | the future, on a thread outside the pool, before it sets its bit | the claimant, likewise; it takes the thread out |
+//! | `message` | the claimant, before DONE; the thread that takes it, after | |
+//! | `holders` | each holder, once | the last one frees the channel |
+//! | `may_leapfrog` | the claimant | the other holder |
 //!
-//! A future that a thread outside gets may have a third holder, a job that has the closure
-//! run by an idle worker. It claims, or lets go; it never waits.
+//! The holders are the future and its ticket. A future that a thread outside the pool gets may
+//! have a third: a job by which an idle worker runs the closure. The job claims, or lets go; it
+//! never waits.
 
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
 use std::thread::{self, Thread};
 
-use super::{State, StateWord};
+use super::slot::{State, StateWord};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
-/// What sleeps until a message is there.
+/// The threads that sleep until the message is there.
 #[derive(Default)]
 pub(super) struct Waiters {
     pub(super) worker: Option<usize>,
     pub(super) outside: Option<Thread>,
 }
 
-/// One message on its way.
-pub(super) struct Channel<T> {
+/// A channel for one message.
+pub(super) struct Oneshot<T> {
     state: StateWord,
     holders: AtomicU32,
     waiter: AtomicUsize,
     outside: UnsafeCell<Option<Thread>>,
     message: UnsafeCell<Option<thread::Result<T>>>,
-    /// 1 if who has claimed had no tasks of his own that were not stolen.
-    may_be_helped: AtomicU32,
+    /// 1 if a worker that waits may leapfrog with the claimant: at its claim, the claimant
+    /// had no tasks that were not stolen.
+    may_leapfrog: AtomicU32,
 }
 
-impl<T> Channel<T> {
+impl<T> Oneshot<T> {
+    /// Returns a channel with two holders, unclaimed.
     pub(super) fn new() -> Self {
-        Channel {
+        Oneshot {
             state: StateWord::new(State::TASK),
             holders: AtomicU32::new(2),
             waiter: AtomicUsize::new(usize::MAX),
             outside: UnsafeCell::new(None),
             message: UnsafeCell::new(None),
-            may_be_helped: AtomicU32::new(0),
+            may_leapfrog: AtomicU32::new(0),
         }
     }
 
-    /// Whether nobody has claimed, as far as this thread knows.
+    /// Returns whether no holder has claimed, as far as this thread knows.
     pub(super) fn is_unclaimed(&self) -> bool {
         self.state.get(Ordering::Relaxed) == State::TASK
     }
 
-    /// Whether some worker has claimed, at a glance.
+    /// Returns, at a glance, whether a worker has claimed.
     pub(super) fn is_begun(&self) -> bool {
         let state = self.state.get(Ordering::Relaxed);
         state.thief().is_some() || state == State::DONE
     }
 
-    /// Whether it is now `worker` that is to send.
+    /// Claims on behalf of `worker`, which will send. Returns false if another holder has
+    /// claimed.
     pub(super) fn claim(&self, worker: usize) -> bool {
         let (unclaimed, claimed) = (State::TASK, State::stolen(worker));
-        // Relaxed: what there is to do came with the ticket or with the future.
+        // Relaxed: the closure came with the ticket or with the future.
         let order = Ordering::Relaxed;
         match self.state.exchange(unclaimed, claimed, order) {
             Ok(()) => true,
-            // A thread outside waits already. Nothing follows on this state but a claim.
+            // A thread outside the pool waits already. Nothing follows on this state but a
+            // claim.
             Err(state) if state == unclaimed.waited_for_outside() => {
                 let claimed = claimed.waited_for_outside();
                 self.state.exchange(state, claimed, order).is_ok()
@@ -74,14 +82,14 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Notes that who has claimed offers nothing but what descends from that.
-    pub(super) fn allow_help(&self) {
-        // Relaxed: who does not see it does not help.
-        self.may_be_helped.store(1, Ordering::Relaxed);
+    /// Claimant: says that it offers nothing but descendants of the claimed task.
+    pub(super) fn allow_leapfrogging(&self) {
+        // Relaxed: a worker that does not see it does not leapfrog.
+        self.may_leapfrog.store(1, Ordering::Relaxed);
     }
 
-    pub(super) fn may_be_helped(&self) -> bool {
-        self.may_be_helped.load(Ordering::Relaxed) == 1
+    pub(super) fn may_leapfrog(&self) -> bool {
+        self.may_leapfrog.load(Ordering::Relaxed) == 1
     }
 
     /// Leaves the message.
@@ -91,41 +99,38 @@ impl<T> Channel<T> {
     /// The caller has claimed, and has not called [`Self::end`].
     pub(super) unsafe fn send(&self, message: thread::Result<T>) {
         self.message.with_mut(|place| {
-            // SAFETY: until the end, it is the caller's alone.
+            // SAFETY: until the end, only the claimant touches it.
             unsafe { *place = Some(message) }
         });
     }
 
-    /// Says that what was claimed is done. Returns what to wake.
-    ///
-    /// The caller has claimed, and calls this once.
+    /// Claimant, once: says that the claimed task is done. Returns the threads to wake.
     pub(super) fn end(&self) -> Waiters {
-        // Releases the message, and acquires who waits.
+        // Releases the message, and acquires the identity of the waiters.
         let last = self.state.finish();
         let mut waiters = Waiters::default();
         if last.is_waited_for() {
             waiters.worker = Some(self.waiter.load(Ordering::Relaxed));
         }
         if last.is_waited_for_outside() {
-            // SAFETY: the bit was set, so the future has left its thread here, and does
-            // not touch it again.
+            // SAFETY: the bit was set, so the future has left its thread here, and does not
+            // touch it again.
             waiters.outside = self.outside.with_mut(|place| unsafe { (*place).take() });
         }
         waiters
     }
 
-    /// Says who may come to wait, on behalf of the holder that has not claimed.
-    pub(super) fn expect(&self, waiter: usize) {
-        // Relaxed: released by the bit that says that it waits.
-        self.waiter.store(waiter, Ordering::Relaxed);
+    /// The holder that has not claimed: says which worker may come to wait.
+    pub(super) fn set_waiter(&self, worker: usize) {
+        // Relaxed: the bit that says that the worker waits releases it.
+        self.waiter.store(worker, Ordering::Relaxed);
     }
 
-    /// Asks for `thread` to be woken at the end, on behalf of the future. False if the end
-    /// is past.
+    /// The future: asks for `thread` to be woken at the end. Returns false if the end is past.
     ///
     /// # Safety
     ///
-    /// The caller is the future, and nothing else waits for this channel on its behalf.
+    /// The caller is the future, and does not wait for this channel in any other way.
     pub(super) unsafe fn wait_outside(&self, thread: Thread) -> bool {
         // SAFETY: until the bit is set, only the future touches it.
         self.outside
@@ -135,18 +140,18 @@ impl<T> Channel<T> {
                 return true;
             }
         }
-        // SAFETY: the bit was not set before the end, so nobody else will touch it.
+        // SAFETY: the bit was not set before the end, so the claimant does not touch it.
         self.outside.with_mut(|place| unsafe { *place = None });
         false
     }
 
-    /// One more holder, on behalf of a present one.
+    /// A holder: adds one more.
     pub(super) fn add_holder(&self) {
-        // Relaxed: the present holder keeps the channel.
+        // Relaxed: the calling holder keeps the channel alive.
         self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What to wait for.
+    /// The word to wait on.
     pub(super) fn outcome(&self) -> &StateWord {
         &self.state
     }
@@ -155,196 +160,140 @@ impl<T> Channel<T> {
         self.state.is_done()
     }
 
-    /// Takes the message, if there was one and it is still there.
+    /// Takes the message, if the claimant has sent one and it is still there.
     ///
     /// # Safety
     ///
-    /// The caller is the future and has seen the end, or is the last holder.
+    /// The caller is the future and has seen the end, or it is the last holder.
     pub(super) unsafe fn take(&self) -> Option<thread::Result<T>> {
-        // SAFETY: the ticket's holder does not touch it after the end.
+        // SAFETY: the other holders do not touch it after the end.
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// One of the holders lets go. True if it was the last.
+    /// A holder lets go. Returns true if it was the last.
     #[must_use]
     pub(super) fn let_go(&self) -> bool {
-        // AcqRel: the last sees what the other has done, and that one's
-        // accesses come before the memory is used for something else.
+        // AcqRel: the last holder sees what the others have done, and their accesses come
+        // before the memory is used for something else.
         self.holders.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 
-#[cfg(all(loom, test))]
-mod models {
-    use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
+/// The sizes of blocks that a worker keeps, in bytes: two cache lines and four.
+const SIZES: [usize; 2] = [128, 256];
+const ALIGN: usize = 16;
 
-    use loom::sync::Arc;
-    use loom::thread;
+/// Maximum number of blocks of each size that a worker keeps.
+const MAX_BLOCKS: usize = 256;
 
-    use super::*;
-    use crate::sleep::Sleep;
-    use crate::sync::yield_now;
+/// Returns the smallest size class that is large enough, if one is.
+const fn class(layout: Layout) -> Option<usize> {
+    if layout.align() > ALIGN || layout.size() > SIZES[1] {
+        None
+    } else {
+        Some((layout.size() > SIZES[0]) as usize)
+    }
+}
 
-    /// A channel for a number, and what has become of it.
-    struct Model {
-        channel: Channel<u32>,
-        sleep: Sleep,
-        runs: Count,
-        frees: Count,
-        /// How often a thread outside was woken.
-        told: Count,
+fn layout_of_class(class: usize) -> Layout {
+    Layout::from_size_align(SIZES[class], ALIGN).expect("a power of two")
+}
+
+fn layout_of<T>() -> Layout {
+    match const { class(Layout::new::<T>()) } {
+        Some(class) => layout_of_class(class),
+        None => Layout::new::<T>(),
+    }
+}
+
+/// Free memory for futures. Used on its worker's own thread only.
+///
+/// To allocate and free a few words takes longer than all the rest of a future that nobody
+/// steals. So each worker keeps some blocks that it has freed.
+#[derive(Default)]
+pub(super) struct Blocks([std::cell::UnsafeCell<Vec<NonNull<u8>>>; SIZES.len()]);
+
+impl Blocks {
+    /// # Safety
+    ///
+    /// Called on the worker's own thread, and `f` does not come back here.
+    unsafe fn with<R>(&self, class: usize, f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
+        // SAFETY: the caller's promise.
+        f(unsafe { &mut *self.0[class].get() })
     }
 
-    const FUTURE: usize = 0;
-    const TICKET: usize = 1;
-
-    impl Model {
-        fn check(future: fn(&Model)) {
-            loom::model(move || {
-                let model = Arc::new(Model {
-                    channel: Channel::new(),
-                    sleep: Sleep::for_model(2, 0),
-                    runs: Count::new(0),
-                    frees: Count::new(0),
-                    told: Count::new(0),
-                });
-                let ticket = {
-                    let model = model.clone();
-                    thread::spawn(move || model.use_ticket())
-                };
-                future(&model);
-                ticket.join().unwrap();
-                assert_eq!(model.runs.load(Relaxed), 1);
-                assert_eq!(model.frees.load(Relaxed), 1);
-            });
+    /// Returns uninitialised memory for a `T`.
+    ///
+    /// # Safety
+    ///
+    /// Called on the worker's own thread.
+    #[inline]
+    pub(super) unsafe fn take<T>(&self) -> NonNull<T> {
+        if let Some(class) = const { class(Layout::new::<T>()) }
+            // SAFETY: the caller's promise.
+            && let Some(block) = unsafe { self.with(class, Vec::pop) }
+        {
+            return block.cast();
         }
+        allocate()
+    }
 
-        fn run(&self) {
-            self.runs.fetch_add(1, Relaxed);
-        }
-
-        fn end(&self) {
-            let waiters = self.channel.end();
-            if let Some(waiter) = waiters.worker {
-                self.sleep.unpark(waiter);
+    /// Takes back memory that some worker has [taken](Self::take).
+    ///
+    /// # Safety
+    ///
+    /// Called on the worker's own thread. The memory holds nothing, and no thread uses it
+    /// again.
+    #[inline]
+    pub(super) unsafe fn give<T>(&self, memory: NonNull<T>) {
+        if let Some(class) = const { class(Layout::new::<T>()) } {
+            // SAFETY: the caller's promise.
+            let is_kept = unsafe {
+                self.with(class, |blocks| {
+                    let has_room = blocks.len() < MAX_BLOCKS;
+                    if has_room {
+                        blocks.push(memory.cast());
+                    }
+                    has_room
+                })
+            };
+            if is_kept {
+                return;
             }
-            if waiters.outside.is_some() {
-                self.told.fetch_add(1, Relaxed);
-            }
         }
+        // SAFETY: the caller's promise.
+        unsafe { free(memory) };
+    }
+}
 
-        fn let_go(&self) {
-            if self.channel.let_go() {
-                // As the memory is used for something else.
-                // SAFETY: the last holder.
-                drop(unsafe { self.channel.take() });
-                self.frees.fetch_add(1, Relaxed);
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        for (class, blocks) in self.0.iter_mut().enumerate() {
+            for block in blocks.get_mut().drain(..) {
+                // SAFETY: `allocate` made it with this layout, and it is free.
+                unsafe { dealloc(block.as_ptr(), layout_of_class(class)) };
             }
-        }
-
-        fn use_ticket(&self) {
-            if self.channel.claim(TICKET) {
-                self.run();
-                // SAFETY: claimed.
-                unsafe { self.channel.send(Ok(7)) };
-                self.end();
-            } else {
-                while !self.channel.is_done() {
-                    yield_now();
-                }
-                assert_eq!(self.runs.load(Relaxed), 1, "the scope ends too early");
-            }
-            self.let_go();
-        }
-
-        fn take(&self) {
-            // SAFETY: the future, after the end.
-            let message = unsafe { self.channel.take() };
-            assert!(matches!(message, Some(Ok(7))));
         }
     }
+}
 
-    #[test]
-    fn a_future_that_is_got_is_run_once() {
-        Model::check(|model| {
-            if model.channel.claim(FUTURE) {
-                model.run();
-                model.end();
-            } else {
-                while !model.channel.is_done() {
-                    yield_now();
-                }
-                model.take();
-            }
-            model.let_go();
-        });
-    }
+/// Returns memory as [`Blocks::take`] does, on any thread.
+#[cold]
+pub(super) fn allocate<T>() -> NonNull<T> {
+    const { assert!(size_of::<T>() > 0) };
+    let layout = layout_of::<T>();
+    // SAFETY: the layout's size is not 0.
+    let memory = NonNull::new(unsafe { alloc(layout) });
+    memory.unwrap_or_else(|| handle_alloc_error(layout)).cast()
+}
 
-    #[test]
-    fn a_future_that_is_dropped_is_run_by_its_ticket() {
-        Model::check(Model::let_go);
-    }
-
-    #[test]
-    fn a_future_that_waits_is_woken() {
-        Model::check(|model| {
-            if model.channel.claim(FUTURE) {
-                model.run();
-                model.end();
-            } else {
-                model.channel.expect(FUTURE);
-                let channel = &model.channel;
-                model
-                    .sleep
-                    .park_until(FUTURE, || !channel.outcome().wait_for());
-                while !channel.is_done() {
-                    yield_now();
-                }
-                model.take();
-            }
-            model.let_go();
-        });
-    }
-
-    #[test]
-    fn a_thread_outside_is_woken_once_if_it_waits() {
-        Model::check(|model| {
-            // SAFETY: the future, once.
-            let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
-            while !model.channel.is_done() {
-                yield_now();
-            }
-            model.take();
-            model.let_go();
-            while model.told.load(Relaxed) != usize::from(waits) {
-                yield_now();
-            }
-        });
-    }
-
-    /// An idle worker has the closure run on behalf of the thread that waits.
-    #[test]
-    fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
-        Model::check(|model| {
-            model.channel.add_holder();
-            // SAFETY: the future, once.
-            let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
-            // The job, on a third thread in truth: it does not touch what the future does.
-            if model.channel.claim(FUTURE) {
-                model.run();
-                // SAFETY: claimed.
-                unsafe { model.channel.send(Ok(7)) };
-                model.end();
-            }
-            model.let_go();
-            while !model.channel.is_done() {
-                yield_now();
-            }
-            model.take();
-            model.let_go();
-            while model.told.load(Relaxed) != usize::from(waits) {
-                yield_now();
-            }
-        });
-    }
+/// Frees memory that some worker has [taken](Blocks::take), on any thread.
+///
+/// # Safety
+///
+/// The memory holds nothing, and no thread uses it again.
+#[cold]
+pub(super) unsafe fn free<T>(memory: NonNull<T>) {
+    // SAFETY: `allocate` made it with this layout.
+    unsafe { dealloc(memory.cast().as_ptr(), layout_of::<T>()) };
 }

@@ -1,89 +1,360 @@
-//! A slot of the direct task stack: one task in place, and its state.
+//! A slot of the task stack: one task in place, and its state.
+//!
+//! A slot is one cache line: the state, a code pointer, and 48 bytes for a closure and
+//! later for its result. Owner and thieves synchronise on the state alone. Each scheduler's
+//! page says which state follows which, and which thread moves it.
 
 use std::mem::MaybeUninit;
 
-use super::state::StateWord;
-use super::{Direct, Member};
-use crate::sync::UnsafeCell;
+use crate::pool::WorkerThread;
+use crate::scheduler::Scheduler;
+use crate::sync::{AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 
-/// Runs the task in a slot that the caller has taken.
+/// Runs the task in a slot.
 ///
-/// A thief calls it with the victim's slot and itself as the member, an owner
-/// with its own. It never unwinds: a panic becomes part of the result.
-pub(crate) type Run<S> = unsafe fn(&Slot<S>, &Member<S>);
+/// A thief calls it with the victim's slot and its own thread, an owner with its own slot.
+/// It never unwinds: a panic becomes part of the result.
+pub(super) type Run<S> = unsafe fn(&Slot<S>, &WorkerThread<S>);
 
-/// Words of a slot in which a closure or a result lives in place.
-pub(crate) const PAYLOAD_WORDS: usize = 6;
+/// Words of a slot that hold a closure or a result.
+const PAYLOAD_WORDS: usize = 6;
 
-/// What a slot stores besides its state: how to run the task, and the task.
+/// How to run a task, and the task.
 #[repr(C)]
-pub(crate) struct Contents<S: Direct> {
-    pub(crate) run: MaybeUninit<Run<S>>,
-    pub(crate) payload: [MaybeUninit<u64>; PAYLOAD_WORDS],
+struct Contents<S: Scheduler> {
+    run: MaybeUninit<Run<S>>,
+    payload: [MaybeUninit<u64>; PAYLOAD_WORDS],
 }
 
-/// The state of a slot as its stack's protocol needs it: at most eight bytes,
-/// of which zeros are a free slot.
-pub trait Header: Send + Sync {
-    /// That of a free slot.
-    fn empty() -> Self;
-
-    /// Where a thief says that it has stolen the task, and when it is done.
-    fn outcome(&self) -> &StateWord;
-}
-
-/// One cache line: state, code pointer, and 48 bytes for a closure and later
-/// for its result.
+/// A place for one task in a [`TaskStack`](super::TaskStack).
 #[repr(C, align(64))]
-pub struct Slot<S: Direct> {
-    pub(crate) header: S::Header,
-    pub(crate) contents: UnsafeCell<Contents<S>>,
+pub struct Slot<S: Scheduler> {
+    header: S::Header,
+    contents: UnsafeCell<Contents<S>>,
 }
 
-impl<S: Direct> Slot<S> {
-    /// Copies the task in another slot to this one, bit by bit.
-    ///
-    /// # Safety
-    ///
-    /// Both are the caller's, and of the two copies only one is used.
-    pub(super) unsafe fn copy_contents(&self, from: &Slot<S>) {
-        from.contents.with(|from| {
-            self.contents
-                // SAFETY: two slots do not overlap, and nobody else touches either.
-                .with_mut(|to| unsafe { to.copy_from_nonoverlapping(from, 1) });
-        });
-    }
+/// Whether a value of type `T` fits a slot's payload.
+pub(super) const fn fits<T>() -> bool {
+    size_of::<T>() <= size_of::<[u64; PAYLOAD_WORDS]>() && align_of::<T>() <= align_of::<u64>()
+}
 
-    /// Marks a free slot, until something is written to it.
-    ///
-    /// # Safety
-    ///
-    /// It is the caller's.
-    pub(super) unsafe fn mark(&self) {
-        // SAFETY: the caller's promise.
-        self.contents
-            .with_mut(|contents| unsafe { (&raw mut (*contents).run).cast::<usize>().write(0) });
-    }
-
-    /// Whether nothing was written to it since it was marked.
-    ///
-    /// # Safety
-    ///
-    /// It is the caller's, and has been marked.
-    pub(super) unsafe fn is_marked(&self) -> bool {
-        // SAFETY: the caller's promise. No function is at address 0.
-        self.contents
-            .with(|contents| unsafe { (&raw const (*contents).run).cast::<usize>().read() == 0 })
-    }
-
-    /// A free slot.
-    pub(crate) fn empty() -> Slot<S> {
+impl<S: Scheduler> Slot<S> {
+    /// Returns a free slot.
+    pub(super) fn empty() -> Slot<S> {
         Slot {
             header: S::Header::empty(),
             contents: UnsafeCell::new(Contents {
                 run: MaybeUninit::uninit(),
                 payload: [MaybeUninit::uninit(); PAYLOAD_WORDS],
             }),
+        }
+    }
+
+    /// The state, as the scheduler keeps it.
+    #[inline(always)]
+    pub fn header(&self) -> &S::Header {
+        &self.header
+    }
+
+    /// Writes a task and the function that runs it.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the slot, the slot is free or private, and `T` [`fits`].
+    #[inline(always)]
+    pub(super) unsafe fn write<T>(&self, run: Run<S>, task: T) {
+        debug_assert!(fits::<T>());
+        self.contents.with_mut(|contents| {
+            // SAFETY: no other thread touches the contents of a free or private slot, and a
+            // `T` fits the payload in size and alignment.
+            unsafe {
+                (*contents).run.write(run);
+                (&raw mut (*contents).payload).cast::<T>().write(task);
+            }
+        });
+    }
+
+    /// Replaces the payload, where a task has left its result.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the slot's task and moved it out, and `T` [`fits`].
+    pub(super) unsafe fn write_result<T>(&self, result: T) {
+        debug_assert!(fits::<T>());
+        self.contents.with_mut(|contents| {
+            // SAFETY: the caller has the contents to itself, and a `T` fits the payload.
+            unsafe { (&raw mut (*contents).payload).cast::<T>().write(result) }
+        });
+    }
+
+    /// Moves a value out of the payload.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the slot's task or result, and the last value written to the
+    /// payload is a `T`.
+    #[inline(always)]
+    pub(super) unsafe fn read<T>(&self) -> T {
+        self.contents.with(|contents| {
+            // SAFETY: the caller promises that a `T` is there, and that it may take it.
+            unsafe { (&raw const (*contents).payload).cast::<T>().read() }
+        })
+    }
+
+    /// Runs the task.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and calls this once. `thread` runs on this thread.
+    pub(super) unsafe fn run(&self, thread: &WorkerThread<S>) {
+        // SAFETY: `write` stored `run` together with the task.
+        unsafe {
+            let run = self.contents.with(|contents| (*contents).run.assume_init());
+            run(self, thread);
+        }
+    }
+
+    /// Copies the task in another slot to this one, bit by bit.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns both slots, and uses only one of the two copies.
+    pub(super) unsafe fn copy_contents(&self, from: &Slot<S>) {
+        from.contents.with(|from| {
+            self.contents
+                // SAFETY: two slots do not overlap, and no other thread touches either.
+                .with_mut(|to| unsafe { to.copy_from_nonoverlapping(from, 1) });
+        });
+    }
+
+    /// Marks a free slot as untouched. The next [`write`](Self::write) clears the mark.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the slot, and the slot is free.
+    pub(super) unsafe fn mark(&self) {
+        // SAFETY: the caller has the contents to itself.
+        self.contents
+            .with_mut(|contents| unsafe { (&raw mut (*contents).run).cast::<usize>().write(0) });
+    }
+
+    /// Returns whether the slot is untouched since [`mark`](Self::mark).
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the slot, and has marked it.
+    pub(super) unsafe fn is_marked(&self) -> bool {
+        // SAFETY: the caller has the contents to itself. No function lies at address 0.
+        self.contents
+            .with(|contents| unsafe { (&raw const (*contents).run).cast::<usize>().read() == 0 })
+    }
+}
+
+/// The state of a slot, in the form that a scheduler needs.
+///
+/// # Safety
+///
+/// It is at most eight bytes large, and its value for a free slot is all zeros: fresh
+/// stacks are zeroed memory.
+pub unsafe trait Header: Send + Sync + 'static {
+    /// Returns the state of a free slot.
+    fn empty() -> Self;
+
+    /// The word in which a thief says that it has stolen the task, and later that the task
+    /// is done.
+    fn outcome(&self) -> &StateWord;
+}
+
+// SAFETY: it is four bytes large, and `State::EMPTY` is zero.
+unsafe impl Header for StateWord {
+    fn empty() -> StateWord {
+        StateWord::new(State::EMPTY)
+    }
+
+    fn outcome(&self) -> &StateWord {
+        self
+    }
+}
+
+/// One state of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct State(u32);
+
+impl State {
+    /// The slot is free, or its task is private to the owner. Zeroed memory has this state.
+    pub const EMPTY: State = State(0);
+    /// The task is public: the thread that swaps this state away has the task.
+    pub const TASK: State = State(1);
+    /// A thief holds the task, and may still give it back.
+    pub const BUSY: State = State(2);
+    /// A thief has run the task, and the result is in the payload.
+    pub const DONE: State = State(3);
+
+    /// A worker sleeps until the task is done.
+    const WAITED_FOR: u32 = 1 << 2;
+    /// A thread outside the pool sleeps until the task is done.
+    const WAITED_FOR_OUTSIDE: u32 = 1 << 3;
+    const FIRST_THIEF: u32 = 1 << 4;
+
+    /// Returns the state of a task that this worker has stolen.
+    pub fn stolen(thief: usize) -> State {
+        // Worker indices are small: see `MAX_WORKERS`.
+        State((thief as u32 + 1) * Self::FIRST_THIEF)
+    }
+
+    /// Returns the worker that runs the task, if a thief has it and it is not done.
+    pub fn thief(self) -> Option<usize> {
+        (self.0 / Self::FIRST_THIEF)
+            .checked_sub(1)
+            .map(|thief| thief as usize)
+    }
+
+    fn with(self, bit: u32) -> State {
+        State(self.0 | bit)
+    }
+
+    fn has(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
+    /// Returns this state with the bit of a thread outside the pool that waits.
+    pub(super) fn waited_for_outside(self) -> State {
+        self.with(Self::WAITED_FOR_OUTSIDE)
+    }
+
+    /// Returns whether a worker waits for the task.
+    pub(super) fn is_waited_for(self) -> bool {
+        self.has(Self::WAITED_FOR)
+    }
+
+    /// Returns whether a thread outside the pool waits for the task.
+    pub(super) fn is_waited_for_outside(self) -> bool {
+        self.has(Self::WAITED_FOR_OUTSIDE)
+    }
+}
+
+/// A [`State`] that several threads move.
+#[derive(Debug)]
+pub struct StateWord(AtomicU32);
+
+impl StateWord {
+    /// Returns a word in this state.
+    pub fn new(state: State) -> StateWord {
+        StateWord(AtomicU32::new(state.0))
+    }
+
+    /// Loads the state.
+    pub fn get(&self, order: Ordering) -> State {
+        State(self.0.load(order))
+    }
+
+    /// Stores a state. Only for a thread that has the slot to itself.
+    pub fn set(&self, state: State, order: Ordering) {
+        self.0.store(state.0, order);
+    }
+
+    /// Stores a state while other threads may swap it.
+    ///
+    /// A swap that has read an older value precedes this store in the modification order,
+    /// because nothing comes between a read-modify-write and the value that it has read.
+    #[inline(always)]
+    pub fn set_among_swaps(&self, state: State, order: Ordering) {
+        #[cfg(not(loom))]
+        self.set(state, order);
+        // Loom does not know that rule, and would let such a swap overtake the store. It
+        // knows the rule for two swaps.
+        #[cfg(loom)]
+        self.swap(state, order);
+    }
+
+    /// Tries once to move the state from `from` to `to`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the present state if it is not `from`, with what its writer released.
+    pub fn exchange(&self, from: State, to: State, order: Ordering) -> Result<(), State> {
+        self.0
+            .compare_exchange(from.0, to.0, order, Ordering::Acquire)
+            .map(drop)
+            .map_err(State)
+    }
+
+    /// Stores a state and returns the one before.
+    pub fn swap(&self, to: State, order: Ordering) -> State {
+        State(self.0.swap(to.0, order))
+    }
+
+    /// Waits until no thief holds the task without having decided whether to keep it.
+    pub fn settled(&self) -> State {
+        let mut spin = ShortSpin::default();
+        loop {
+            let state = self.get(Ordering::Acquire);
+            if state != State::BUSY {
+                return state;
+            }
+            spin.pause();
+        }
+    }
+
+    /// Returns whether the task is done. If so, its result is visible.
+    pub fn is_done(&self) -> bool {
+        // Acquire: with DONE comes the result.
+        self.get(Ordering::Acquire) == State::DONE
+    }
+
+    /// Owner: asks the thief for a wake-up at the end of the stolen task. Returns false if
+    /// the task is done, or if the state has just moved.
+    pub(crate) fn wait_for(&self) -> bool {
+        self.wait_with(State::WAITED_FOR)
+    }
+
+    /// A thread outside the pool: asks for a wake-up, as [`wait_for`](Self::wait_for) does.
+    pub(super) fn wait_for_outside(&self) -> bool {
+        self.wait_with(State::WAITED_FOR_OUTSIDE)
+    }
+
+    fn wait_with(&self, bit: u32) -> bool {
+        let state = self.get(Ordering::Acquire);
+        if state == State::DONE {
+            return false;
+        }
+        if state.has(bit) {
+            return true;
+        }
+        // Release: with the bit goes the identity of the waiting thread, where the thief
+        // does not know it from elsewhere.
+        self.exchange(state, state.with(bit), Ordering::Release)
+            .is_ok()
+    }
+
+    /// Thief: the task is done. Returns whether its owner sleeps until then.
+    pub fn finish_stolen(&self) -> bool {
+        self.finish().is_waited_for()
+    }
+
+    /// Thief: the task is done. Returns the state before, which says which threads wait.
+    pub(super) fn finish(&self) -> State {
+        // Release: the owner sees the result. The thief must not touch the slot after this,
+        // because the owner may reuse it at once. Acquire: the identity of a waiting thread.
+        self.swap(State::DONE, Ordering::AcqRel)
+    }
+}
+
+/// A wait for a thief that needs a handful of instructions to decide, unless the system has
+/// taken its processor away.
+#[derive(Default)]
+pub struct ShortSpin {
+    tries: u32,
+}
+
+impl ShortSpin {
+    /// Lets a moment pass.
+    pub fn pause(&mut self) {
+        self.tries += 1;
+        if self.tries < 64 {
+            spin_loop();
+        } else {
+            yield_now();
         }
     }
 }

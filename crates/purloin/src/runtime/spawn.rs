@@ -1,201 +1,93 @@
-//! Async and finish on the task stack.
+//! Spawn and finish.
 //!
-//! A spawned task lies in a slot like the second closure of a join. The frame
-//! that opened the finish takes all spawns above it back from the top when it
-//! ends, newest first: each is run there, or, if it is stolen, waited for by
-//! leapfrogging. What a task spawns in turn lies above the frame, too, and is
-//! taken back in the same loop; so a chain of spawns, however long, does not
-//! nest. (Where thousands of tasks wait to be run, one that is to be spawned is run
-//! at once, within 64 others of that kind at most.) A thief does the same before it
-//! says that its task is done. So everything is properly nested and needs no
-//! counter.
+//! A spawned task lies in a slot like the second closure of a join. The frame that opened the
+//! finish takes all spawns above it back from the top when it ends, newest first. It runs each
+//! task, or, if a thief has it, waits by leapfrogging. A task's own spawns lie above the frame,
+//! too, and the same loop takes them back; so a chain of spawns, however long, does not nest.
+//! A thief does the same before it says that its task is done. So everything is properly
+//! nested and needs no counter.
 //!
-//! Two workers that leapfrog with each other could bury the tasks of a chain, though: each waits for
-//! the task that its last one has spawned, which the other has, and takes from that one the next.
-//! When one has buried some hundred of a finish ([`Tasks`](super::frame::Tasks) has the number), what
-//! the next of these spawns is not left on the stack, but *escapes*, as below: then nothing is waited for,
-//! and both come up again. A worker that has buried twice as many, by finishes within finishes or by
-//! futures that belong to none, helps nobody until it has come up.
+//! # What a spawn has that a join has not
 //!
-//! Two things distinguish a spawn from the task of a join:
+//! - It stays on the stack when the code around it goes on. A token that was made before it is
+//!   stale then, see [`super`]. And it closes the slots up to itself: it lies below the
+//!   barrier, so the pop of an older join takes its slow path, which ends the tasks above.
+//! - The code that spawns may run where another frame is innermost: in the first closure of a
+//!   join, in a nested finish, in a stolen task of a join, or on a thread that is no worker at
+//!   all. On the stack the task would have to end before a frame that it does not belong to,
+//!   and a join would run a task that it does not wait for. Such a task goes to the **queue**
+//!   of its finish. Idle workers take it from there, and at last the finish's owner.
 //!
-//! - It stays when the code around it goes on. A token that was made before is stale
-//!   then, see [`super`]. And a spawn closes the slots up to itself: it lies below the
-//!   barrier (or floor), so the pop of an older join takes its slow path, which ends what
-//!   lies above.
-//! - It may be made where another frame is innermost on this worker: in the
-//!   first closure of a join, in a finish within, in a stolen task of a join,
-//!   or on a thread that is no worker at all. In the stack it would then have
-//!   to end before a frame that it does not belong to, and a join would run
-//!   what it does not wait for. Such tasks escape to a queue of the finish,
-//!   from which idle workers take them, and in the end its owner.
+//! # Limits
+//!
+//! - A worker that has [`MAX_UNSTOLEN`] tasks runs the next spawn inline instead, within 63
+//!   other inline spawns at most.
+//! - Two workers that leapfrog with each other could suspend the tasks of a chain without end:
+//!   each waits for the task that its last one has spawned, which the other has, and takes the
+//!   next from there. So after some hundreds of suspended tasks in one finish (see
+//!   [`Local`](super::frame::Local)) its spawns go to the queue. No task waits for them, and
+//!   the suspended tasks end. A worker that has suspended twice as many, by nested finishes or
+//!   by futures that belong to none, stops leapfrogging until some of them end.
+//!
+//! Source: X10's finish and async, as in Return barrier, section 2.3.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use super::future;
-use super::job::fits;
 use super::join::Token;
-use super::slot::Slot;
-use super::{Direct, Member, Stack, Thieves};
-use crate::handle::Future;
-use crate::pool::{Injected, Job, Lineage, Shared};
-use crate::sleep::{Patience, unhelpful_nap};
+use super::slot::{Slot, fits};
+use crate::handle::Handle;
+use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, unhelpful_nap};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
-use crate::worker::{Scope, Worker};
+use crate::worker::Scope;
 
-/// With so many tasks of its own unstolen, a spawner runs the next at once:
-/// enough for thieves to live on, and the memory stays bounded.
-const MOST_UNSTOLEN: usize = 4096;
-
-/// Whether half of the stack is used. The other half is for joins.
-fn is_half_full<S: Direct>(stack: &S::Stack) -> bool {
-    let base = stack.base();
-    base.position(base.top()) >= base.capacity() / 2
-}
-
-/// Whether another task should go to the stack, that stays there.
-pub(super) fn has_room<S: Direct>(member: &Member<S>) -> bool {
-    let stack = &member.tasks.stack;
-    !is_half_full::<S>(stack) && (stack.unstolen() < MOST_UNSTOLEN || !member.tasks.may_nest())
-}
+/// Maximum number of unstolen tasks beside which a spawn goes to the stack: enough for
+/// thieves, and the memory stays bounded.
+const MAX_UNSTOLEN: usize = 4096;
 
 /// What a finish keeps in its [`Scope`].
-pub struct Finish<S: Direct> {
+pub struct Finish<S: Scheduler> {
     pool: *const Shared<S>,
+    /// The worker that opened the finish.
     owner: usize,
-    /// That of the worker that opened the finish.
     lineage: Lineage,
     /// The first panic of a task, or of a future that nobody gets.
-    panic: std::sync::Mutex<Option<Panic>>,
-    /// Tasks that could not go to a task stack; made when the first comes.
-    escaped: OnceLock<Arc<Escaped<S>>>,
+    panic: Mutex<Option<Panic>>,
+    /// Tasks that could not go to a task stack; made when the first one comes.
+    queue: OnceLock<Arc<Queue<S>>>,
 }
 
-// SAFETY: the pool outlives the finish, which runs on one of its workers, and
-// is itself shared between threads; the other fields are `Sync`.
-unsafe impl<S: Direct> Sync for Finish<S> {}
+// SAFETY: the pool outlives the finish, which runs on one of its workers, and threads share the
+// pool; the other fields are `Sync`.
+unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
-type EscapedTask<S> = Injected<S>;
-
-struct Escaped<S: Direct> {
-    lineage: Lineage,
-    queue: std::sync::Mutex<Queue<S>>,
-    /// Escaped tasks that have not ended, in the queue or running.
-    pending: std::sync::atomic::AtomicUsize,
-}
-
-struct Queue<S: Direct> {
-    tasks: VecDeque<EscapedTask<S>>,
-    /// How many idle workers are called for who have not come yet: no more than
-    /// there are workers, and one at least while there are tasks.
-    calls: usize,
-    /// Threads outside of the pool that wait until the queue is shorter.
-    spawners: Vec<Thread>,
-    /// Such a thread has waited in vain. Until a task is taken, none waits.
-    is_stalled: bool,
-}
-
-impl<S: Direct> Queue<S> {
-    /// Takes the oldest task, and the threads that have waited for room.
-    fn pop(&mut self) -> (Option<EscapedTask<S>>, Vec<Thread>) {
-        let task = self.tasks.pop_front();
-        self.is_stalled = false;
-        let has_room = self.tasks.len() <= MOST_UNSTOLEN / 2;
-        let spawners = if has_room {
-            &mut self.spawners
-        } else {
-            &mut Vec::new()
-        };
-        (task, std::mem::take(spawners))
-    }
-}
-
-impl<S: Direct> Escaped<S> {
-    fn new(lineage: Lineage) -> Self {
-        let queue = Queue {
-            tasks: VecDeque::new(),
-            calls: 0,
-            spawners: Vec::new(),
-            is_stalled: false,
-        };
-        Escaped {
-            lineage,
-            queue: std::sync::Mutex::new(queue),
-            pending: Default::default(),
-        }
-    }
-
-    fn pop(&self) -> Option<EscapedTask<S>> {
-        let (task, spawners) = lock_std(&self.queue).pop();
-        spawners.iter().for_each(Thread::unpark);
-        task
-    }
-
-    /// The same for a worker that was called, and whether another is to be called in its
-    /// place.
-    fn come(&self) -> Option<(EscapedTask<S>, bool)> {
-        let mut queue = lock_std(&self.queue);
-        let (task, spawners) = queue.pop();
-        let has_more = !queue.tasks.is_empty();
-        queue.calls -= usize::from(!has_more);
-        drop(queue);
-        spawners.iter().for_each(Thread::unpark);
-        task.map(|task| (task, has_more))
-    }
-
-    fn is_long(&self) -> bool {
-        lock_std(&self.queue).tasks.len() >= MOST_UNSTOLEN
-    }
-
-    /// A thread outside of `pool` waits until the queue is shorter, or the pool stalled.
-    fn wait_for_room(&self, pool: &Shared<S>) {
-        if !self.is_long() || lock_std(&self.queue).is_stalled {
-            return;
-        }
-        let this = thread::current();
-        pool.wait_unless_stalled(|| {
-            let mut queue = lock_std(&self.queue);
-            let is_long = queue.tasks.len() >= MOST_UNSTOLEN;
-            if is_long && !queue.spawners.iter().any(|other| other.id() == this.id()) {
-                queue.spawners.push(this.clone());
-            }
-            !is_long
-        });
-        let mut queue = lock_std(&self.queue);
-        queue.is_stalled = queue.tasks.len() >= MOST_UNSTOLEN;
-    }
-}
-
-fn lock_std<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-/// Runs `body` and then everything that it spawned.
-pub(super) fn finish<'env, S: Direct, F, R>(member: &Member<S>, body: F) -> R
+/// Does what [`Worker::finish`](crate::Worker::finish) says.
+pub(super) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
     let scope = Scope::new(Finish {
-        pool: member.pool(),
-        owner: member.index,
-        lineage: member.lineage(),
-        panic: std::sync::Mutex::new(None),
-        escaped: OnceLock::new(),
+        pool: thread.pool(),
+        owner: thread.index(),
+        lineage: thread.lineage(),
+        panic: Mutex::new(None),
+        queue: OnceLock::new(),
     });
-    let stack = member.tasks.stack.base();
-    let (base, live) = (stack.top(), stack.live());
-    let frame = member.tasks.enter_frame(Some(scope.finish()), true);
+    let stack = thread.local.stack();
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let frame = thread.local.enter_body(scope.finish());
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    drain(member, base, live);
-    scope.finish().await_escaped(member);
+    end_above(thread, base, spawn_top);
+    scope.finish().await_queue(thread);
     drop(frame);
-    let panic = lock_std(&scope.finish().panic).take();
+    let panic = lock(&scope.finish().panic).take();
     match (result, panic) {
         (Ok(result), None) => result,
         (Ok(_), Some(panic)) => resume_unwind(panic),
@@ -208,71 +100,90 @@ where
     }
 }
 
-/// Takes back every spawn above `base`, and what they spawn, running what is not
-/// stolen. Below, the stack was live up to `live`.
-pub(super) fn drain<S: Direct>(member: &Member<S>, base: *mut Slot<S>, live: *mut Slot<S>) {
-    let stack = &member.tasks.stack;
-    while stack.base().top() > base {
-        let slot = stack.base().top().wrapping_sub(1);
-        // Before the pop, which opens what is not live.
-        stack.base().set_live(if slot > base { slot } else { live });
-        member.tasks.tickets.forget(slot);
-        if stack.pop_kept(slot) || member.take_back(slot) {
-            // SAFETY: the task is ours, and it reads itself out of the slot
-            // before anything else is pushed there.
-            unsafe { (*slot).run(member) };
+/// Takes back every spawn and future above `base`, and their own spawns, and runs those that
+/// no thief has. Below `base`, the stack's `spawn_top` was the given one.
+pub(super) fn end_above<S: Scheduler>(
+    thread: &WorkerThread<S>,
+    base: *mut Slot<S>,
+    spawn_top: *mut Slot<S>,
+) {
+    let tasks = &thread.local.tasks;
+    let stack = tasks.stack();
+    while stack.top() > base {
+        let slot = stack.top().wrapping_sub(1);
+        // Before the pop, which opens the slots above `spawn_top`.
+        stack.set_spawn_top(if slot > base { slot } else { spawn_top });
+        thread.local.tickets.remove(slot);
+        if tasks.pop_spawn(slot) || thread.reclaim_or_wait(slot) {
+            // SAFETY: the owner has the task, and the task moves itself out of the slot before
+            // anything else is pushed there.
+            unsafe { (*slot).run(thread) };
         } else {
-            stack.release(slot);
+            tasks.release(slot);
         }
     }
-    debug_assert!(stack.base().live() <= base);
+    debug_assert!(stack.spawn_top() <= base);
+}
+
+/// Returns whether half of the stack is in use. The other half is for joins.
+fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
+    let stack = thread.local.stack();
+    stack.position(stack.top()) >= stack.capacity() / 2
+}
+
+/// Returns whether one more spawn or future should go to the stack.
+pub(super) fn has_room<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
+    let local = &thread.local;
+    !is_half_full(thread) && (local.tasks.unstolen() < MAX_UNSTOLEN || !local.may_run_inline())
 }
 
 /// A spawned task as it lies in a slot.
-struct Spawned<S: Direct, F> {
+struct Spawned<S: Scheduler, F> {
     finish: *const Finish<S>,
     task: F,
 }
 
-impl<S: Direct> Finish<S> {
+impl<S: Scheduler> Finish<S> {
+    /// Does what [`Scope::spawn`] says.
     pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        // SAFETY: the pool outlives the finish.
-        match unsafe { &*self.pool }.current() {
-            Some(member) if self.may_keep(member) => self.spawn_on(member, task),
-            _ => self.escape(task),
+        match self.pool().current() {
+            Some(thread) if self.may_push(thread) => self.push(thread, task),
+            _ => self.enqueue(task),
         }
     }
 
-    /// Whether what this worker spawns may stay with it, on its stack or run at once.
-    fn may_keep(&self, member: &Member<S>) -> bool {
-        let tasks = &member.tasks;
-        tasks.is_innermost(self) && tasks.may_bury() && (tasks.may_nest() || has_room(member))
+    /// Returns whether a spawn on this worker stays with it: on its stack, or inline.
+    fn may_push(&self, thread: &WorkerThread<S>) -> bool {
+        let local = &thread.local;
+        local.is_innermost(self)
+            && local.may_suspend()
+            && (local.may_run_inline() || has_room(thread))
     }
 
-    fn spawn_on<F>(&self, member: &Member<S>, task: F)
+    fn push<F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
-        let stack = &member.tasks.stack;
-        // Stolen spawns keep their slots until they are taken back. In the body
-        // of a finish no token knows of them, so that may be now.
-        let frame = member.tasks.frame.get();
-        if is_half_full::<S>(stack) && frame.is_body {
-            drain(member, frame.base, frame.live);
-            member.tasks.extend_frame();
+        let local = &thread.local;
+        // Stolen spawns keep their slots until their owner reclaims them. In the body of a
+        // finish no token knows of them, so that may be now.
+        let frame = local.frame.get();
+        if is_half_full(thread) && frame.is_body {
+            end_above(thread, frame.base, frame.spawn_top);
+            local.extend_frame();
         }
-        if !has_room::<S>(member) {
-            // There is plenty for others.
-            member.answer();
-            return self.run_at_once(task, member);
+        if !has_room(thread) {
+            // There is plenty for thieves.
+            thread.serve();
+            return self.run_inline(thread, task);
         }
-        let slot = stack.base().top();
+        let slot = local.stack().top();
         let finish: *const Finish<S> = self;
-        // SAFETY: the slot is the free one at the top. The task stays valid
-        // until it is run, which is before the finish ends.
+        // SAFETY: the slot is the free one at the top. The task stays valid until it is run,
+        // which is before the finish ends.
         unsafe {
             if const { fits::<Spawned<S, F>>() } {
                 (*slot).write(run_in_slot::<S, F>, Spawned { finish, task });
@@ -281,48 +192,48 @@ impl<S: Direct> Finish<S> {
                 (*slot).write(run_boxed::<S, F>, Spawned { finish, task });
             }
         }
-        stack.push(slot);
-        member.tasks.extend_frame();
-        member.keep();
+        local.tasks.push(slot);
+        local.extend_frame();
+        thread.offer_spawn();
     }
 
-    /// Runs a task instead of spawning it. That of a chain would run the next, and so
-    /// on; so it is not done within too many others.
-    fn run_at_once<F>(&self, task: F, member: &Member<S>)
+    /// Runs a task instead of pushing it. That of a chain would run the next, and so on; so the
+    /// nesting is limited.
+    fn run_inline<F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        // The panic of a task is kept.
-        member.tasks.nest(|| self.run_all(task, member));
+        // `run_all` does not panic: the finish keeps the panic of a task.
+        thread.local.run_inline(|| self.run_all(thread, task));
     }
 
-    /// Runs a task of this finish and then everything that it has spawned.
-    fn run_all<F>(&self, task: F, member: &Member<S>)
+    /// Runs a task of this finish, and then all of its spawns.
+    fn run_all<F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let stack = member.tasks.stack.base();
-        let (base, live) = (stack.top(), stack.live());
-        self.run(task, member);
-        drain(member, base, live);
+        let stack = thread.local.stack();
+        let (base, spawn_top) = (stack.top(), stack.spawn_top());
+        self.run(thread, task);
+        end_above(thread, base, spawn_top);
     }
 
-    /// Runs a task of this finish. What it spawns is left on the stack.
-    fn run<F>(&self, task: F, member: &Member<S>)
+    /// Runs a task of this finish, and leaves its spawns on the stack.
+    fn run<F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let frame = member.tasks.enter(Some(self));
-        let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(member))));
+        let frame = thread.local.enter(Some(self));
+        let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(thread))));
         drop(frame);
         if let Err(panic) = result {
-            self.keep(panic);
+            self.keep_panic(panic);
         }
     }
 
-    /// Keeps the first panic, of a task or of a future that nobody gets.
-    pub(super) fn keep(&self, panic: Panic) {
-        let mut first = lock_std(&self.panic);
+    /// Keeps the first panic, of a task or of a future that nobody gets. Drops later ones.
+    pub(super) fn keep_panic(&self, panic: Panic) {
+        let mut first = lock(&self.panic);
         if first.is_none() {
             *first = Some(panic);
         } else {
@@ -331,184 +242,260 @@ impl<S: Direct> Finish<S> {
         }
     }
 
+    /// The lineage of the worker that opened the finish.
     pub(super) fn lineage(&self) -> Lineage {
         self.lineage
     }
 
-    /// See [`Scope::future`].
-    pub(super) fn future<'scope, F, T>(&'scope self, closure: F) -> Future<T>
+    pub(super) fn pool(&self) -> &Shared<S> {
+        // SAFETY: the finish runs on a worker of the pool, whose thread keeps the pool alive.
+        unsafe { &*self.pool }
+    }
+
+    /// Does what [`Scope::future`] says.
+    pub(super) fn future<'scope, F, T>(&'scope self, closure: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: the pool outlives the finish.
-        match unsafe { &*self.pool }.current() {
-            Some(member) if self.may_keep(member) => {
-                let frame = member.tasks.frame.get();
+        match self.pool().current() {
+            Some(thread) if self.may_push(thread) => {
+                let frame = thread.local.frame.get();
                 let newest = match frame.is_body {
                     true => frame.base,
-                    false => member.tasks.stack.base().top(),
+                    false => thread.local.stack().top(),
                 };
-                future::future(member, newest, self, closure)
+                future::future(thread, newest, self, closure)
             }
-            _ => future::escaping_future(self, closure),
+            _ => future::queued_future(self, closure),
         }
     }
 
-    pub(super) fn pool(&self) -> &Shared<S> {
-        // SAFETY: the pool outlives the finish.
-        unsafe { &*self.pool }
-    }
-
-    /// Leaves a task to a queue, from which idle workers take it, and in the end the
-    /// owner. If that is long, a worker runs the task at once, and any other thread waits.
+    /// Adds a task to the finish's queue. If the queue is long, a worker runs the task inline,
+    /// and any other thread waits.
     #[cold]
-    pub(super) fn escape<'scope, F>(&'scope self, task: F)
+    pub(super) fn enqueue<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         let pool = self.pool();
-        let escaped = self
-            .escaped
-            .get_or_init(|| Arc::new(Escaped::new(self.lineage)));
+        let queue = self
+            .queue
+            .get_or_init(|| Arc::new(Queue::new(self.lineage)));
         match pool.current() {
-            None => escaped.wait_for_room(pool),
-            Some(member) if escaped.is_long() && member.tasks.may_nest() => {
-                return self.run_at_once(task, member);
+            None => queue.wait_for_room(pool),
+            Some(thread) if queue.is_long() && thread.local.may_run_inline() => {
+                return self.run_inline(thread, task);
             }
             Some(_) => (),
         }
-        let task: Job<'scope, S> = Box::new(move |member| self.run_all(task, member));
-        // SAFETY: only the lifetime changes. The task is run before the finish
-        // ends, which waits for every pending one.
-        let task: EscapedTask<S> = unsafe { std::mem::transmute(task) };
-        // Relaxed: whoever spawns here is itself waited for, by the finish or
-        // by one of its tasks, so the owner sees this before it looks.
-        escaped
-            .pending
-            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let mut queue = lock_std(&escaped.queue);
-        queue.tasks.push_back(task);
-        let is_called_for = queue.calls < pool.workers();
-        queue.calls += usize::from(is_called_for);
-        drop(queue);
+        let task: Job<'scope, S> = Box::new(move |thread| self.run_all(thread, task));
+        // SAFETY: only the lifetime changes. The task runs before the finish ends, because the
+        // finish waits for every pending one.
+        let task: Injected<S> = unsafe { std::mem::transmute(task) };
+        // Relaxed: the finish, or one of its tasks, waits for the code that spawns here. So the
+        // owner sees this before it looks.
+        queue.pending.fetch_add(1, Ordering::Relaxed);
+        let mut waiting = lock(&queue.waiting);
+        waiting.tasks.push_back(task);
+        let should_call = waiting.calls < pool.workers();
+        waiting.calls += usize::from(should_call);
+        drop(waiting);
         pool.sleep.unpark(self.owner);
-        if is_called_for {
-            call_for(pool, Arc::clone(escaped), self.owner);
+        if should_call {
+            call_worker(pool, Arc::clone(queue), self.owner);
         }
     }
 
-    fn await_escaped(&self, member: &Member<S>) {
-        let Some(escaped) = self.escaped.get() else {
+    /// Owner: runs what is in the queue, and waits until every task of it has ended.
+    fn await_queue(&self, owner: &WorkerThread<S>) {
+        let Some(queue) = self.queue.get() else {
             return;
         };
-        let outer = member.timer().turn(Activity::SearchingInJoin);
-        let pool = member.pool();
-        let mut patience = Patience::new();
-        let mut lent = None;
+        let outer = owner.timer().turn(Activity::SearchingInJoin);
+        let pool = owner.pool();
+        let mut backoff = Backoff::new();
+        let mut handed_off = None;
         loop {
-            // After each, as what it runs may use up the wake-up that comes with a
-            // request.
+            // After each task, because it may use up the wake-up that comes with a request.
             loop {
-                S::Thieves::attend(member, None);
-                let Some(task) = escaped.pop() else { break };
-                drop(lent.take());
-                run_escaped(escaped, task, self.owner, member);
-                patience = Patience::new();
+                S::TaskPool::serve_while_blocked(owner, None);
+                let Some(task) = queue.pop() else { break };
+                drop(handed_off.take());
+                queue.run(task, self.owner, owner);
+                backoff = Backoff::new();
             }
             // Acquire: what the tasks did happened before the finish ends.
-            if escaped.pending.load(std::sync::atomic::Ordering::Acquire) == 0 {
+            if queue.pending.load(Ordering::Acquire) == 0 {
                 break;
             }
-            lent = lent.or_else(|| pool.lend(member));
+            handed_off = handed_off.or_else(|| pool.hand_off(owner));
             pool.look_for_others(|_| false);
-            let time = match member.tasks.stack.offers_nothing() {
-                true => patience.doze(true),
+            let time = match owner.local.tasks.offers_nothing() {
+                true => backoff.doze(true),
                 false => {
-                    S::Thieves::leave_tasks(member);
+                    S::TaskPool::offer_all(owner);
                     unhelpful_nap()
                 }
             };
-            pool.sleep.nap_blocked(member.index, time);
+            pool.sleep.nap_blocked(owner.index(), time);
         }
-        drop(lent);
-        member.timer().turn(outer);
+        drop(handed_off);
+        owner.timer().turn(outer);
     }
 }
 
-/// Calls an idle worker, who runs one of the tasks, and before that leaves the next to
-/// whoever is idle then, after what others have called for. He may find that the
-/// owner has been faster, even that the finish is over.
-fn call_for<S: Direct>(pool: &Shared<S>, escaped: Arc<Escaped<S>>, owner: usize) {
-    pool.inject(Box::new(move |member| {
-        if let Some((task, has_more)) = escaped.come() {
-            if has_more {
-                call_for(member.pool(), Arc::clone(&escaped), owner);
+/// # Safety
+///
+/// As for [`Slot::run`], of a slot that holds a [`Spawned`] of type `F`.
+unsafe fn run_in_slot<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
+where
+    F: for<'t> FnOnce(Token<'t, S>),
+{
+    // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
+    // for the task.
+    unsafe {
+        let spawned = slot.read::<Spawned<S, F>>();
+        (*spawned.finish).run(thread, spawned.task);
+    }
+}
+
+/// # Safety
+///
+/// As for [`Slot::run`], of a slot that holds a [`Spawned`] of type `Box<F>`.
+unsafe fn run_boxed<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
+where
+    F: for<'t> FnOnce(Token<'t, S>),
+{
+    // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
+    // for the task.
+    unsafe {
+        let spawned = slot.read::<Spawned<S, Box<F>>>();
+        (*spawned.finish).run(thread, *spawned.task);
+    }
+}
+
+/// The tasks of a finish that could not go to a task stack.
+struct Queue<S: Scheduler> {
+    lineage: Lineage,
+    waiting: Mutex<Waiting<S>>,
+    /// Tasks that have not ended, waiting or running.
+    pending: AtomicUsize,
+}
+
+struct Waiting<S: Scheduler> {
+    tasks: VecDeque<Injected<S>>,
+    /// The number of idle workers that were called and have not come yet: at most the number
+    /// of workers, and at least one while there are tasks.
+    calls: usize,
+    /// Threads outside the pool that wait until the queue is shorter.
+    spawners: Vec<Thread>,
+    /// Whether a thread has waited in vain. Until a worker takes a task, none waits.
+    is_stalled: bool,
+}
+
+impl<S: Scheduler> Waiting<S> {
+    /// Takes the oldest task, and the threads that may go on now.
+    fn pop(&mut self) -> (Option<Injected<S>>, Vec<Thread>) {
+        let task = self.tasks.pop_front();
+        self.is_stalled = false;
+        let spawners = match self.tasks.len() <= MAX_UNSTOLEN / 2 {
+            true => std::mem::take(&mut self.spawners),
+            false => Vec::new(),
+        };
+        (task, spawners)
+    }
+
+    fn is_long(&self) -> bool {
+        self.tasks.len() >= MAX_UNSTOLEN
+    }
+}
+
+impl<S: Scheduler> Queue<S> {
+    fn new(lineage: Lineage) -> Self {
+        let waiting = Waiting {
+            tasks: VecDeque::new(),
+            calls: 0,
+            spawners: Vec::new(),
+            is_stalled: false,
+        };
+        Queue {
+            lineage,
+            waiting: Mutex::new(waiting),
+            pending: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes the oldest task.
+    fn pop(&self) -> Option<Injected<S>> {
+        let (task, spawners) = lock(&self.waiting).pop();
+        spawners.iter().for_each(Thread::unpark);
+        task
+    }
+
+    /// Takes the oldest task for a worker that was called. Returns with it whether another
+    /// worker must be called in this one's place.
+    fn answer_call(&self) -> Option<(Injected<S>, bool)> {
+        let mut waiting = lock(&self.waiting);
+        let (task, spawners) = waiting.pop();
+        let has_more = !waiting.tasks.is_empty();
+        waiting.calls -= usize::from(!has_more);
+        drop(waiting);
+        spawners.iter().for_each(Thread::unpark);
+        task.map(|task| (task, has_more))
+    }
+
+    fn is_long(&self) -> bool {
+        lock(&self.waiting).is_long()
+    }
+
+    /// Waits on a thread outside the pool until the queue is shorter, or the pool is stalled.
+    fn wait_for_room(&self, pool: &Shared<S>) {
+        let waiting = lock(&self.waiting);
+        if !waiting.is_long() || waiting.is_stalled {
+            return;
+        }
+        drop(waiting);
+        let this = thread::current();
+        pool.wait_unless_stalled(|| {
+            let mut waiting = lock(&self.waiting);
+            let is_long = waiting.is_long();
+            if is_long && !waiting.spawners.iter().any(|other| other.id() == this.id()) {
+                waiting.spawners.push(this.clone());
             }
-            run_escaped(&escaped, task, owner, member);
+            !is_long
+        });
+        let mut waiting = lock(&self.waiting);
+        waiting.is_stalled = waiting.is_long();
+    }
+
+    /// Runs a task that was in this queue. `owner` is the worker that waits for the queue.
+    fn run(&self, task: Injected<S>, owner: usize, thread: &WorkerThread<S>) {
+        let outer = thread.timer().turn_to_application();
+        // The owner of the finish waits for the task, and so does the finish's root.
+        thread.with_lineage(self.lineage, || task(thread));
+        thread.timer().turn(outer);
+        // Release: the task ends before the finish does.
+        if self.pending.fetch_sub(1, Ordering::Release) == 1 {
+            thread.pool().sleep.unpark(owner);
+        }
+    }
+}
+
+/// Calls an idle worker, which runs one task of the queue. Before that it calls the next
+/// worker in turn, behind what others have injected. It may find that the owner was faster, or
+/// that the finish has ended.
+fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>, owner: usize) {
+    pool.inject(Box::new(move |thread| {
+        if let Some((task, has_more)) = queue.answer_call() {
+            if has_more {
+                call_worker(thread.pool(), Arc::clone(&queue), owner);
+            }
+            queue.run(task, owner, thread);
         }
     }));
 }
 
-fn run_escaped<S: Direct>(
-    escaped: &Escaped<S>,
-    task: EscapedTask<S>,
-    owner: usize,
-    member: &Member<S>,
-) {
-    let outer = member.timer().turn_to_application();
-    // The owner of the finish waits for it, and so does its root.
-    member.with_lineage(escaped.lineage, || task(member));
-    member.timer().turn(outer);
-    // Release: its end is before that of the finish.
-    let before = escaped
-        .pending
-        .fetch_sub(1, std::sync::atomic::Ordering::Release);
-    if before == 1 {
-        member.pool().sleep.unpark(owner);
-    }
-}
-
-/// # Safety
-///
-/// As for [`Slot::run`], of a slot with a [`Spawned`] of type `F` in it.
-unsafe fn run_in_slot<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
-where
-    F: for<'t> FnOnce(Token<'t, S>),
-{
-    // SAFETY: the caller has taken the task, once. The finish has not ended, as it waits
-    // for the task.
-    unsafe {
-        let spawned = slot.read::<Spawned<S, F>>();
-        (*spawned.finish).run(spawned.task, member);
-    }
-}
-
-/// # Safety
-///
-/// As for [`Slot::run`], of a slot with a [`Spawned`] of type `Box<F>` in it.
-unsafe fn run_boxed<S: Direct, F>(slot: &Slot<S>, member: &Member<S>)
-where
-    F: for<'t> FnOnce(Token<'t, S>),
-{
-    // SAFETY: the caller has taken the task, once. The finish has not ended, as it waits
-    // for the task.
-    unsafe {
-        let spawned = slot.read::<Spawned<S, Box<F>>>();
-        (*spawned.finish).run(*spawned.task, member);
-    }
-}
-
-impl<S: Direct> Finish<S> {
-    /// Joins on the worker that runs on this thread, or else on any of the pool.
-    pub(super) fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        // SAFETY: the pool outlives the finish.
-        unsafe { &*self.pool }.run(move |mut w| w.join(a, b))
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,138 +1,291 @@
-//! What every direct task stack consists of: slots, a top and a bottom.
+//! The task stack: the memory of a worker's tasks, and its ends.
+//!
+//! Slots never move, because thieves hold pointers to them. So the stack grows as a thread's
+//! stack does: its address range is reserved at the start, and the system supplies zeroed
+//! pages where slots are first used.
 
 use std::io;
 
 use crossbeam_utils::CachePadded;
 
-use super::Direct;
-use super::memory::{Slots, is_at_boundary};
 use super::slot::Slot;
+use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, Ordering};
 
-/// The ends of a worker's stack of tasks in place, and its memory.
-pub struct Base<S: Direct> {
-    /// The first free slot, written through by the owner at each push and pop.
-    /// Alone on its lines: few but the owner touch it.
+/// The end of the slots lies at a multiple of this many bytes. A push to any other slot
+/// needs no comparison with the end, which would be a load. A push to one of these takes the
+/// slow path. The number is large, so that only one slot in a thousand is one of these.
+const BOUNDARY: usize = match cfg!(any(loom, miri)) {
+    false => 64 << 10,
+    true => 4 * SLOT,
+};
+
+const SLOT: usize = 64;
+
+/// A worker's tasks in place: an array of slots, a top, and a bottom.
+pub struct TaskStack<S: Scheduler> {
+    /// The first free slot. The owner writes it at each push and pop. It has cache lines of
+    /// its own, because hardly any other thread touches it.
     top: CachePadded<AtomicPtr<Slot<S>>>,
-    /// The oldest task that is not stolen. Thieves poll this line and that of
-    /// the slot, neither of which the owner writes on its fast path.
-    bot: CachePadded<AtomicPtr<Slot<S>>>,
-    /// See [`Base::live`]. Touched by the owner only.
-    live: CachePadded<AtomicPtr<Slot<S>>>,
+    /// The oldest slot that is not stolen. Thieves poll this line and that of the slot. The
+    /// owner writes neither on its fast path.
+    bottom: CachePadded<AtomicPtr<Slot<S>>>,
+    /// See [`TaskStack::spawn_top`]. Only the owner touches it.
+    spawn_top: CachePadded<AtomicPtr<Slot<S>>>,
     slots: Slots<S>,
 }
 
-impl<S: Direct> Base<S> {
-    /// A stack of `capacity` slots, all free.
-    pub(crate) fn new(capacity: usize) -> io::Result<Base<S>> {
+impl<S: Scheduler> TaskStack<S> {
+    /// Reserves a stack of `capacity` free slots.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error if it has too little address space or memory.
+    pub fn new(capacity: usize) -> io::Result<TaskStack<S>> {
         let slots = Slots::reserve(capacity)?;
-        Ok(Base {
-            top: CachePadded::new(AtomicPtr::new(slots.base())),
-            bot: CachePadded::new(AtomicPtr::new(slots.base())),
-            live: CachePadded::new(AtomicPtr::new(slots.base())),
+        Ok(TaskStack {
+            top: CachePadded::new(AtomicPtr::new(slots.first)),
+            bottom: CachePadded::new(AtomicPtr::new(slots.first)),
+            spawn_top: CachePadded::new(AtomicPtr::new(slots.first)),
             slots,
         })
     }
 
     /// The oldest slot.
-    pub(crate) fn first(&self) -> *mut Slot<S> {
-        self.slots.base()
+    pub fn first(&self) -> *mut Slot<S> {
+        self.slots.first
     }
 
-    /// One past the last slot that may be used. There is one more, so that
-    /// `bot` always points at a slot that may be read.
+    /// One past the last slot that may be used. At least one more follows, so `bottom` always
+    /// points at a slot that may be read.
     #[inline(always)]
-    pub(crate) fn end(&self) -> *mut Slot<S> {
-        self.slots.end()
+    pub(super) fn end(&self) -> *mut Slot<S> {
+        self.slots.end
     }
 
-    /// The first slot above every live one.
+    /// The first slot above every task. To other threads than the owner's, a hint.
     #[inline(always)]
-    pub(crate) fn top(&self) -> *mut Slot<S> {
-        // Relaxed: written by the owner's thread only. To others, a hint.
+    pub fn top(&self) -> *mut Slot<S> {
+        // Relaxed: only the owner writes it.
         self.top.load(Ordering::Relaxed)
     }
 
-    /// Owner: whether `slot` is the top, so that a task may be pushed there. It is not
-    /// where the token that names it is stale: live slots lie above its own top then,
-    /// or it names a slot above the top.
-    #[inline(always)]
-    pub(crate) fn is_top(&self, slot: *mut Slot<S>) -> bool {
-        slot == self.top()
-    }
-
-    /// Whether `slot`, which is at or below the top, is not the end. False for some
-    /// others, too: ask [`Self::is_full`] then. Pushes go from slot to slot, so none
-    /// jumps over the end.
-    #[inline(always)]
-    pub(crate) fn has_room_at(&self, slot: *mut Slot<S>) -> bool {
-        !is_at_boundary(slot)
-    }
-
-    /// The same for a thief, with the contents of what lies below.
-    pub(crate) fn acquire_top(&self) -> *mut Slot<S> {
+    /// Thief: the top, with the contents of the slots below it.
+    pub fn acquire_top(&self) -> *mut Slot<S> {
         self.top.load(Ordering::Acquire)
     }
 
-    /// Owner: moves the top.
+    /// Owner only: sets the top.
     #[inline(always)]
-    pub(crate) fn set_top(&self, slot: *mut Slot<S>, order: Ordering) {
+    pub fn set_top(&self, slot: *mut Slot<S>, order: Ordering) {
         self.top.store(slot, order);
     }
 
-    /// The oldest slot that is not stolen; stale, unless that slot is held.
-    pub(crate) fn bot(&self) -> *mut Slot<S> {
-        // Relaxed: validated by whoever claims the slot.
-        self.bot.load(Ordering::Relaxed)
+    /// Owner only: returns whether a task may be pushed to `slot` because it is the top. A
+    /// stale token names another slot: one below the top, with live slots above it, or one
+    /// above the top.
+    #[inline(always)]
+    pub(super) fn is_top(&self, slot: *mut Slot<S>) -> bool {
+        slot == self.top()
     }
 
-    /// Moves the bottom; only for who holds the slot there.
-    pub(crate) fn set_bot(&self, slot: *mut Slot<S>) {
-        // Relaxed: it carries no data. Who claims a task acquires, from that
-        // task's state, every move of the bottom before its publication.
-        self.bot.store(slot, Ordering::Relaxed);
+    /// Returns whether `slot`, which is at or below the top, is certainly not the end. It is
+    /// false for one other slot in a thousand; then [`Self::is_full`] decides. Pushes go from
+    /// slot to slot, so none skips the end.
+    #[inline(always)]
+    pub(super) fn has_room_at(&self, slot: *mut Slot<S>) -> bool {
+        // Loom's slots are larger than a cache line.
+        const { assert!(size_of::<Slot<S>>() == SLOT || cfg!(loom)) };
+        !cfg!(loom) && !slot.addr().is_multiple_of(BOUNDARY)
     }
 
-    /// Owner: one past the highest task on the stack that stays when the code
-    /// around it goes on, a spawn. Slots below are closed.
-    pub(crate) fn live(&self) -> *mut Slot<S> {
-        self.live.load(Ordering::Relaxed)
+    /// The oldest slot that is not stolen. The value may be stale, unless the caller holds
+    /// that slot.
+    pub fn bottom(&self) -> *mut Slot<S> {
+        // Relaxed: the thread that claims the slot validates it.
+        self.bottom.load(Ordering::Relaxed)
     }
 
-    /// Owner: moves that.
-    pub(crate) fn set_live(&self, slot: *mut Slot<S>) {
-        self.live.store(slot, Ordering::Relaxed);
+    /// Sets the bottom. Only for the thread that holds the slot there.
+    pub fn set_bottom(&self, slot: *mut Slot<S>) {
+        // Relaxed: it carries no data. A thread that claims a task acquires, from that task's
+        // state, every move of the bottom before its publication.
+        self.bottom.store(slot, Ordering::Relaxed);
+    }
+
+    /// Owner only: one past the highest spawn or future on the stack. Such a task stays on
+    /// the stack when the code around it goes on. The slots below are closed.
+    pub fn spawn_top(&self) -> *mut Slot<S> {
+        self.spawn_top.load(Ordering::Relaxed)
+    }
+
+    /// Owner only: sets `spawn_top`.
+    pub(crate) fn set_spawn_top(&self, slot: *mut Slot<S>) {
+        self.spawn_top.store(slot, Ordering::Relaxed);
     }
 
     /// The slot at the bottom.
-    pub(crate) fn oldest(&self) -> &Slot<S> {
-        // SAFETY: `bot` always points into the slots, of which there is one
-        // more than are ever used, and they live as long as `self`.
-        unsafe { &*self.bot() }
+    pub fn oldest(&self) -> &Slot<S> {
+        // SAFETY: `bottom` always points into the slots, of which there is one more than are
+        // ever used, and they live as long as `self`.
+        unsafe { &*self.bottom() }
     }
 
-    /// Slots in the stack, one of which may be live for each worker's join.
-    pub(crate) fn capacity(&self) -> usize {
+    /// The number of slots, each of which holds one task.
+    pub(super) fn capacity(&self) -> usize {
         self.position(self.end())
     }
 
-    /// How many slots lie below this one.
-    pub(crate) fn position(&self, slot: *const Slot<S>) -> usize {
+    /// The number of slots below this one.
+    pub fn position(&self, slot: *const Slot<S>) -> usize {
         (slot.addr() - self.first().addr()) / size_of::<Slot<S>>()
     }
 
-    /// Whether there is no room for another slot.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Returns whether no slot is free.
+    pub(super) fn is_full(&self) -> bool {
         self.top() >= self.end()
     }
 
-    /// How many tasks lie between the oldest that is not stolen and the top.
-    pub(crate) fn unstolen(&self) -> usize {
-        self.top().addr().saturating_sub(self.bot().addr()) / size_of::<Slot<S>>()
+    /// The number of tasks between the oldest that is not stolen and the top.
+    pub fn unstolen(&self) -> usize {
+        self.top().addr().saturating_sub(self.bottom().addr()) / size_of::<Slot<S>>()
     }
 
-    /// Whether there seems to be a task that is not stolen.
-    pub(crate) fn has_any(&self) -> bool {
-        self.bot() < self.top()
+    /// Returns whether a task seems to be there that is not stolen.
+    pub fn has_unstolen(&self) -> bool {
+        self.bottom() < self.top()
+    }
+}
+
+/// A fixed array of slots, all empty at first.
+struct Slots<S: Scheduler> {
+    first: *mut Slot<S>,
+    /// The number of slots in memory, including those beyond the end.
+    len: usize,
+    end: *mut Slot<S>,
+}
+
+// SAFETY: `Slots` owns its memory as a boxed slice would. Threads share slots only through
+// their atomic state.
+unsafe impl<S: Scheduler> Send for Slots<S> {}
+// SAFETY: nothing in it changes. Threads share slots only through their atomic state.
+unsafe impl<S: Scheduler> Sync for Slots<S> {}
+
+impl<S: Scheduler> Slots<S> {
+    /// Reserves `capacity` slots, or up to a [`BOUNDARY`] more, and one beyond the end.
+    fn reserve(capacity: usize) -> io::Result<Slots<S>> {
+        let len = capacity
+            .checked_add(BOUNDARY / SLOT + 1)
+            .filter(|&len| len <= isize::MAX as usize / SLOT)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        let first = Self::allocate(len)?;
+        let last = first.wrapping_add(len - 1);
+        let end = match cfg!(loom) {
+            false => last.map_addr(|last| last - last % BOUNDARY),
+            true => last,
+        };
+        Ok(Slots { first, len, end })
+    }
+}
+
+#[cfg(all(unix, not(loom), not(miri)))]
+mod memory {
+    use std::io;
+
+    use super::{Scheduler, Slot, Slots};
+
+    /// FreeBSD has no such flag, and reserves nothing anyway.
+    #[cfg(not(target_os = "freebsd"))]
+    const NO_RESERVE: libc::c_int = libc::MAP_NORESERVE;
+    #[cfg(target_os = "freebsd")]
+    const NO_RESERVE: libc::c_int = 0;
+
+    impl<S: Scheduler> Slots<S> {
+        /// Pages are zeroed, and a header of zeros is that of a free slot.
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
+            // SAFETY: a fresh anonymous mapping touches no memory in use.
+            let first = unsafe {
+                libc::mmap(
+                    std::ptr::null_mut(),
+                    len * size_of::<Slot<S>>(),
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | NO_RESERVE,
+                    -1,
+                    0,
+                )
+            };
+            if first == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(first.cast())
+        }
+    }
+
+    impl<S: Scheduler> Drop for Slots<S> {
+        fn drop(&mut self) {
+            // SAFETY: `allocate` made the mapping with this address and length, and the pool
+            // drops its stacks after its threads have ended.
+            unsafe { libc::munmap(self.first.cast(), self.len * size_of::<Slot<S>>()) };
+        }
+    }
+}
+
+#[cfg(all(not(loom), any(miri, not(unix))))]
+mod memory {
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+    use std::io;
+
+    use super::{Scheduler, Slot, Slots};
+
+    fn layout<S: Scheduler>(len: usize) -> io::Result<Layout> {
+        Layout::array::<Slot<S>>(len).map_err(|_| io::ErrorKind::OutOfMemory.into())
+    }
+
+    impl<S: Scheduler> Slots<S> {
+        /// The memory is zeroed, and a header of zeros is that of a free slot.
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
+            let layout = layout::<S>(len)?;
+            // SAFETY: `reserve` asks for at least one slot, so the size is not zero.
+            let first = unsafe { alloc_zeroed(layout) };
+            match first.is_null() {
+                true => Err(io::ErrorKind::OutOfMemory.into()),
+                false => Ok(first.cast()),
+            }
+        }
+    }
+
+    impl<S: Scheduler> Drop for Slots<S> {
+        fn drop(&mut self) {
+            let layout = layout::<S>(self.len).expect("`allocate` has made the same layout");
+            // SAFETY: `allocate` made the memory with this layout, and the pool drops its
+            // stacks after its threads have ended.
+            unsafe { dealloc(self.first.cast(), layout) };
+        }
+    }
+}
+
+#[cfg(loom)]
+mod memory {
+    use std::io;
+
+    use super::{Scheduler, Slot, Slots};
+
+    impl<S: Scheduler> Slots<S> {
+        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
+            let mut slots = Vec::new();
+            slots
+                .try_reserve_exact(len)
+                .map_err(|_| io::ErrorKind::OutOfMemory)?;
+            slots.resize_with(len, Slot::<S>::empty);
+            Ok(Box::into_raw(slots.into_boxed_slice()).cast())
+        }
+    }
+
+    impl<S: Scheduler> Drop for Slots<S> {
+        fn drop(&mut self) {
+            let slots = std::ptr::slice_from_raw_parts_mut(self.first, self.len);
+            // SAFETY: `allocate` made it from a box of this length.
+            drop(unsafe { Box::from_raw(slots) });
+        }
     }
 }

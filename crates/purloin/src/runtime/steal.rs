@@ -1,194 +1,109 @@
-//! Thieves who reach into the stacks of others, as far as these are public.
+//! Stealing: what thieves do to a victim's task pool, and what the victim does for them.
+//!
+//! In this order: an idle thief, a blocked thief, a thief that runs what it has stolen, and
+//! the owner. The defaults of [`TaskPool`] lead here; a scheduler whose thieves send messages
+//! has its own. How an idle or blocked worker waits between two looks is told in
+//! [`crate::sleep`].
 
-use super::thieves::{Stolen, Thieves};
-use super::{Direct, Member, Slot, Stack, StateWord};
-use crate::pool::Search;
-use crate::sleep::{Patience, Slept, UNTIMED};
+use super::slot::{Header, Slot, StateWord};
+use super::spawn;
+use crate::pool::{Search, WorkerThread};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, Slept, UNTIMED};
 use crate::stats::Count;
-use crate::sync::asymmetric;
+use crate::sync::{Ordering, asymmetric};
 use crate::victim::Walk;
 
-/// What a thief found.
-pub enum Claim<S: Direct> {
-    /// This slot's task is the thief's, who must run it and say when it is
-    /// done, see [`StateWord::finish_stolen`].
+/// The outcome of a thief's [claim](TaskPool::claim).
+pub enum Claim<S: Scheduler> {
+    /// The thief has the task in this slot. It must run the task.
     Stolen(*const Slot<S>),
-    /// The same, without the owner's consent.
+    /// The thief has the task in this slot, without the owner's consent. It must run the task.
     Forced(*const Slot<S>),
-    /// Nothing public.
+    /// No task is public.
     Nothing,
-    /// Another was faster, or what was there is not for this thief.
+    /// Another thread was faster, or this thief may not have the task.
     Lost,
-    /// The bottom was stale, and the thief has given back what it found there.
+    /// The bottom was stale, and the thief has given back the task that it found there.
     Stale,
 }
 
-/// A stack whose tasks thieves take themselves.
-pub trait Reachable<S: Direct>: Stack<S> {
-    // The owner's slow paths.
-
-    /// Answers a standing request. Returns how many tasks became public by it.
-    fn answer(&self) -> usize;
-
-    /// Closes the slots below [`Base::live`](super::Base::live), which has just
-    /// moved up, and answers a standing request. Returns how many tasks became
-    /// public by that.
-    fn close(&self) -> usize;
-
-    /// Makes every task public, as a number of requests would. Returns how many became
-    /// public by it.
-    fn publish_all(&self) -> usize;
-
-    // What thieves do, on any thread.
-
-    /// Whether the oldest task is public, or about to be, at a glance.
-    fn offers(&self) -> bool;
-
-    /// Whether there seems to be a task that could be had by force.
-    fn hides(&self) -> bool;
-
-    /// Asks the owner to offer tasks at its next push or pop. True if nobody
-    /// had asked since it last answered.
-    fn request(&self) -> bool;
-
-    /// Takes the oldest public task for `thief`, if `may_take` allows it.
-    ///
-    /// `may_take` is asked while the task is held fast, so that what it finds
-    /// true stays true as long as the task is not done. If the owner
-    /// `is_silent`, the claim may be by force.
-    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S>;
+/// The outcome of an owner's attempt to [reclaim](TaskPool::reclaim) its newest task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reclaimed {
+    /// The owner has the task back, and runs it.
+    Owned,
+    /// A thief has the task, or has finished it.
+    Stolen,
 }
 
-/// The thieves of such stacks.
-pub struct Reaching(());
+/// A task that a thief has taken and not yet run.
+pub struct Stolen<S: Scheduler> {
+    slot: *const Slot<S>,
+    victim: usize,
+    depth: usize,
+}
 
-impl<S: Direct<Stack: Reachable<S>>> Thieves<S> for Reaching {
-    fn answer(member: &Member<S>) {
-        serve(member, S::Stack::answer);
+impl<S: Scheduler> Stolen<S> {
+    /// Returns the task in `slot` of `victim`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and has said so in the slot's
+    /// [outcome](Header::outcome).
+    pub unsafe fn new(slot: *const Slot<S>, victim: &WorkerThread<S>) -> Self {
+        Stolen {
+            slot,
+            victim: victim.index(),
+            depth: victim.local.depth_of(slot),
+        }
     }
+}
 
-    fn close(member: &Member<S>) {
-        serve(member, S::Stack::close);
+// An idle thief.
+
+/// Does what [`TaskPool::look`] says: looks at victims until one has a task.
+pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
+    let me = search.me;
+    let mut walk = me.walk();
+    if std::mem::replace(&mut search.is_fresh, false)
+        && walk.samples() > 1
+        && let Some(victim) = sample(me, &mut **walk)
+        && let Some(stolen) = attempt(me, victim, &mut search.backoff)
+    {
+        return Some(stolen);
     }
-
-    fn askers(member: &Member<S>) -> usize {
-        member.pool().sleep.idle()
-    }
-
-    fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
-        let me = search.me;
-        let mut walk = me.walk();
-        if std::mem::replace(&mut search.is_fresh, false)
-            && walk.samples() > 1
-            && let Some(victim) = sample(me, &mut **walk)
-            && let Some(stolen) = attempt(me, victim, &mut search.patience)
-        {
+    while let Some(victim) = walk.next() {
+        let victim = &me.peers()[victim];
+        if !victim.is_active() {
+            walk.met_thief();
+        } else if let Some(stolen) = attempt(me, victim, &mut search.backoff) {
             return Some(stolen);
         }
-        while let Some(victim) = walk.next() {
-            let victim = &me.pool().members[victim];
-            if !victim.is_active() {
-                walk.met_thief();
-            } else if let Some(stolen) = attempt(me, victim, &mut search.patience) {
-                return Some(stolen);
-            }
-        }
-        let spares = me.pool().spares();
-        let mut spares = spares.filter(|spare| spare.is_active() && spare.index != me.index);
-        spares.find_map(|victim| attempt(me, victim, &mut search.patience))
     }
-
-    fn sleep(search: &mut Search<'_, S>) -> Slept {
-        let me = search.me;
-        let sleep = &me.pool().sleep;
-        if let Some(time) = search.patience.nap()
-            && sleep.is_only_searcher()
-        {
-            sleep.nap(me.index, time);
-            return Slept::Woken;
-        }
-        let time = search.doze();
-        search.sleep(time, || finds_anything(me.active_others()))
-    }
-
-    fn attend(me: &Member<S>, _holder: Option<&Member<S>>) {
-        if !me.tasks.stack.offers_nothing() {
-            Self::answer(me);
-        }
-    }
-
-    fn leave_tasks(me: &Member<S>) -> bool {
-        if !me.tasks.stack.offers_nothing() {
-            serve(me, S::Stack::publish_all);
-        }
-        true
-    }
-
-    fn help(
-        me: &Member<S>,
-        holder: &Member<S>,
-        outcome: &StateWord,
-        patience: &mut Patience,
-    ) -> Option<Stolen<S>> {
-        me.count(Count::StealAttempts);
-        let stolen = steal_if(me, holder, patience.is_silent(), || !outcome.is_done());
-        if stolen.is_none() && holder.tasks.stack.request() {
-            patience.requested_anew();
-        }
-        stolen
-    }
-
-    fn last_look_at(_me: &Member<S>, holder: &Member<S>) -> bool {
-        finds_anything(std::iter::once(holder))
-    }
-
-    fn pass_on(member: &Member<S>) {
-        let sleep = &member.pool().sleep;
-        let stack = &member.tasks.stack;
-        if sleep.has_sleepers(member.index) {
-            stack.request();
-            if stack.offers() || stack.hides() {
-                sleep.published(member.index);
-            }
-        }
-    }
-
-    fn became_active(member: &Member<S>) {
-        if member.pool().sleep.is_needed_by_sleepers(member.index) {
-            // Whoever sleeps has asked those that were active then.
-            member.tasks.stack.request();
-        }
-    }
+    let spares = me.pool().spares();
+    let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
+    spares.find_map(|victim| attempt(me, victim, &mut search.backoff))
 }
 
-/// Makes tasks public where thieves have asked, and wakes one for them.
-fn serve<S: Direct>(member: &Member<S>, publish: fn(&S::Stack) -> usize) {
-    let begin = member.timer().attempt();
-    if publish(&member.tasks.stack) > 0 {
-        member.count(Count::Publications);
-        member.pool().sleep.published(member.index);
-    }
-    member.timer().served(begin);
-}
-
-/// The victim with the task nearest to the root, of several.
-fn sample<'m, S: Direct<Stack: Reachable<S>>>(
-    me: &'m Member<S>,
+/// Returns the victim whose oldest task is nearest to the root, among several.
+fn sample<'m, S: Scheduler>(
+    me: &'m WorkerThread<S>,
     walk: &mut dyn Walk,
-) -> Option<&'m Member<S>> {
-    let mut best: Option<(usize, &Member<S>)> = None;
+) -> Option<&'m WorkerThread<S>> {
+    let mut best: Option<(usize, &WorkerThread<S>)> = None;
     for _ in 0..walk.samples() {
         let Some(victim) = walk.next() else { break };
-        let victim = &me.pool().members[victim];
+        let victim = &me.peers()[victim];
         if !victim.is_active() {
             walk.met_thief();
             break;
         }
-        let tasks = &victim.tasks;
-        if !tasks.stack.offers() {
+        let local = &victim.local;
+        if !local.tasks.has_public_tasks() {
             break;
         }
-        let depth = tasks.depth_of(tasks.stack.base().bot());
+        let depth = local.depth_of(local.stack().bottom());
         if best.is_none_or(|(least, _)| depth < least) {
             best = Some((depth, victim));
         }
@@ -196,54 +111,35 @@ fn sample<'m, S: Direct<Stack: Reachable<S>>>(
     best.map(|(_, victim)| victim)
 }
 
-fn attempt<S: Direct<Stack: Reachable<S>>>(
-    me: &Member<S>,
-    victim: &Member<S>,
-    patience: &mut Patience,
+/// Tries to steal from `victim`, and asks it for tasks if that fails.
+fn attempt<S: Scheduler>(
+    me: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
+    backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
     let begin = me.timer().attempt();
-    let stolen = steal_if(me, victim, patience.is_silent(), || true);
+    let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {
         me.timer().stolen(begin);
         me.count(Count::Steals);
-        if !patience.has_asked() {
+        if !backoff.has_asked() {
             me.count(Count::FreeSteals);
         }
-    } else if victim.tasks.stack.request() {
-        patience.requested_anew();
+    } else if victim.local.tasks.request() {
+        backoff.requested_anew();
     }
     stolen
 }
 
-/// The last look of a worker that goes to sleep, which leaves a request with each victim.
-/// Private tasks count if a request stood already, and so might be forced; if it was
-/// answered a moment ago, its victim is not silent.
-///
-/// A victim may push a task just now, having looked for requests before this one came. A
-/// doze covers that; where no sleep is timed, a fence on every processor does.
-fn finds_anything<'m, S: Direct<Stack: Reachable<S>>>(
-    victims: impl Iterator<Item = &'m Member<S>> + Clone,
-) -> bool {
-    // Each is asked, also after something has been found.
-    let mut found = false;
-    for victim in victims.clone() {
-        let stack = &victim.tasks.stack;
-        let stood = !stack.request();
-        found |= stack.offers() || stood && stack.hides();
-    }
-    let has_tasks = |victim: &Member<S>| victim.tasks.stack.offers() || victim.tasks.stack.hides();
-    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
-}
-
-fn steal_if<S: Direct<Stack: Reachable<S>>>(
-    thief: &Member<S>,
-    victim: &Member<S>,
+fn steal_if<S: Scheduler>(
+    thief: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
     is_silent: bool,
     may_take: impl Fn() -> bool,
 ) -> Option<Stolen<S>> {
-    let tasks = &victim.tasks;
-    let slot = match tasks.stack.claim(thief.index, is_silent, may_take) {
+    let claim = victim.local.tasks.claim(thief.index(), is_silent, may_take);
+    let slot = match claim {
         Claim::Stolen(slot) => slot,
         Claim::Forced(slot) => {
             thief.count(Count::ForcedSteals);
@@ -255,5 +151,228 @@ fn steal_if<S: Direct<Stack: Reachable<S>>>(
         }
         Claim::Nothing | Claim::Lost => return None,
     };
-    Some(Stolen::new(slot, victim))
+    // SAFETY: the claim has taken the task; that it says so in the slot is a rule for
+    // schedulers.
+    Some(unsafe { Stolen::new(slot, victim) })
+}
+
+/// Does what [`TaskPool::sleep`] says.
+pub(crate) fn sleep<S: Scheduler>(search: &mut Search<'_, S>) -> Slept {
+    let me = search.me;
+    let sleep = &me.pool().sleep;
+    if let Some(time) = search.backoff.nap()
+        && sleep.is_only_searcher()
+    {
+        sleep.nap(me.index(), time);
+        return Slept::Woken;
+    }
+    let time = search.doze();
+    search.sleep(time, || finds_anything(me.active_others()))
+}
+
+/// Looks for tasks once more before a worker falls asleep, and leaves a request with each
+/// victim. Private tasks count if a request stood already, because a thief may be able to
+/// force them; a victim that answered a moment ago is not silent.
+///
+/// A victim may push a task just now, having looked for requests before this one came. A
+/// timed sleep covers that; in a build without timed sleeps, a fence on every processor does.
+pub(crate) fn finds_anything<'m, S: Scheduler>(
+    victims: impl Iterator<Item = &'m WorkerThread<S>> + Clone,
+) -> bool {
+    // The worker asks each victim, even after it has found something.
+    let mut found = false;
+    for victim in victims.clone() {
+        let tasks = &victim.local.tasks;
+        let stood = !tasks.request();
+        found |= tasks.has_public_tasks() || stood && tasks.has_private_tasks();
+    }
+    let has_tasks = |victim: &WorkerThread<S>| {
+        let tasks = &victim.local.tasks;
+        tasks.has_public_tasks() || tasks.has_private_tasks()
+    };
+    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
+}
+
+/// Does what [`TaskPool::pass_on`] says.
+pub(crate) fn pass_on<S: Scheduler>(victim: &WorkerThread<S>) {
+    let sleep = &victim.pool().sleep;
+    let tasks = &victim.local.tasks;
+    if sleep.has_sleepers(victim.index()) {
+        tasks.request();
+        if tasks.has_public_tasks() || tasks.has_private_tasks() {
+            sleep.published(victim.index());
+        }
+    }
+}
+
+// A blocked thief.
+
+/// Does what [`TaskPool::leapfrog`] says.
+pub(crate) fn leapfrog<S: Scheduler>(
+    me: &WorkerThread<S>,
+    holder: &WorkerThread<S>,
+    outcome: &StateWord,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.count(Count::StealAttempts);
+    let stolen = steal_if(me, holder, backoff.is_silent(), || !outcome.is_done());
+    if stolen.is_none() && holder.local.tasks.request() {
+        backoff.requested_anew();
+    }
+    stolen
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Blocks until the stolen task with this outcome is done. Meanwhile this worker
+    /// leapfrogs, if the thief has nothing but descendants of that task to offer
+    /// (`may_leapfrog`).
+    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: impl Fn() -> bool) {
+        let holder = match outcome.get(Ordering::Acquire).thief() {
+            Some(thief) => &self.pool().members[thief],
+            None => return,
+        };
+        self.pool().await_done(
+            self,
+            holder,
+            || outcome.is_done(),
+            || {
+                S::TaskPool::serve_while_blocked(self, Some(holder));
+                self.local.tasks.offers_nothing() && self.local.may_leapfrog() && may_leapfrog()
+            },
+            |backoff| {
+                let stolen = S::TaskPool::leapfrog(self, holder, outcome, backoff)?;
+                self.count(Count::Leapfrogs);
+                Some(stolen)
+            },
+            || outcome.wait_for(),
+        );
+        S::TaskPool::stop_leapfrogging(self);
+    }
+}
+
+// A thief that has a task.
+
+/// Runs a stolen task on the thread of its thief.
+pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
+    let local = &thief.local;
+    debug_assert!(
+        local.tasks.unstolen() == 0,
+        "what a thief holds when it starts a task is all stolen"
+    );
+    let outer = local.depth.load(Ordering::Relaxed);
+    let base = local.stack().top();
+    let spawn_top = local.stack().spawn_top();
+    // The first task that it pushes is one level deeper.
+    let depth = stolen
+        .depth
+        .wrapping_add(1)
+        .wrapping_sub(local.stack().position(base));
+    local.depth.store(depth, Ordering::Relaxed);
+    S::TaskPool::begin_stolen(thief);
+    let victim = &thief.pool().members[stolen.victim];
+    // SAFETY: whoever made `stolen` has taken the task, it runs once, and its owner keeps the
+    // slot until the task is done.
+    let is_owner_asleep = unsafe {
+        thief.with_lineage(victim.lineage(), || {
+            (*stolen.slot).run(thief);
+            local.suspend(|| spawn::end_above(thief, base, spawn_top));
+        });
+        let outcome = (*stolen.slot).header().outcome();
+        S::TaskPool::end_stolen(thief, outcome);
+        outcome.finish_stolen()
+    };
+    if is_owner_asleep {
+        thief.pool().sleep.unpark(stolen.victim);
+    }
+    local.depth.store(outer, Ordering::Relaxed);
+}
+
+// The owner.
+
+/// Makes tasks public by `publish`, where thieves have asked, and wakes one for them.
+pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskPool) -> usize) {
+    let begin = owner.timer().attempt();
+    if publish(&owner.local.tasks) > 0 {
+        owner.count(Count::Publications);
+        owner.pool().sleep.published(owner.index());
+    }
+    owner.timer().served(begin);
+}
+
+/// Does what [`TaskPool::became_active`] says.
+pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
+    if owner.pool().sleep.is_needed_by_sleepers(owner.index()) {
+        // A worker that sleeps has asked those that were active when it fell asleep.
+        owner.local.tasks.request();
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Owner: answers standing requests.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve(&self) {
+        S::TaskPool::serve(self);
+    }
+
+    /// Owner: returns how many of a loop's `rest` iterations to make a task of. None, if no
+    /// thief asks or if the owner has older tasks for it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn split_hint(&self, rest: usize) -> usize {
+        let tasks = &self.local.tasks;
+        self.serve();
+        if rest < 2 || !tasks.is_requested() || tasks.stack().is_full() {
+            return 0;
+        }
+        self.pool().split_hint(rest, S::TaskPool::requesters(self))
+    }
+
+    /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it
+    /// where a thief has asked.
+    pub(super) fn offer_spawn(&self) {
+        let stack = self.local.stack();
+        stack.set_spawn_top(stack.top());
+        // Pairs with the heavy side in `finds_anything`.
+        asymmetric::light();
+        S::TaskPool::spawned(self);
+    }
+
+    /// Owner: after a pop that failed, returns true if the task in `slot` is its own again. If
+    /// not, a thief had it, and the task is done when this returns.
+    pub(super) fn reclaim_or_wait(&self, slot: *mut Slot<S>) -> bool {
+        let tasks = &self.local.tasks;
+        if tasks.stack().spawn_top() > slot.wrapping_add(1) {
+            self.end_futures_above(slot);
+            if tasks.pop(slot) {
+                return true;
+            }
+        }
+        let begin = self.timer().attempt();
+        let reclaimed = tasks.reclaim(slot);
+        self.timer().crossed(begin);
+        match reclaimed {
+            Reclaimed::Owned => {
+                self.serve();
+                true
+            }
+            Reclaimed::Stolen => {
+                // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
+                self.await_stolen(unsafe { &*slot }.header().outcome(), || true);
+                false
+            }
+        }
+    }
+
+    /// Owner: ends the futures that the first closure of the join in `slot` has left behind.
+    /// The pop of that slot has gone below their tickets.
+    #[cold]
+    fn end_futures_above(&self, slot: *mut Slot<S>) {
+        let (stack, bottom) = (self.local.stack(), slot.wrapping_add(1));
+        let spawn_top = self.local.tickets.spawn_top_below(bottom);
+        let spawn_top = spawn_top.expect("a join leaves nothing on the stack but futures");
+        // Release: as the push has.
+        stack.set_top(stack.spawn_top(), Ordering::Release);
+        spawn::end_above(self, bottom, spawn_top);
+    }
 }

@@ -35,13 +35,13 @@ const SHORTEST_DOZE: Duration = Duration::from_millis(1);
 const LONGEST_DOZE: Duration = Duration::from_millis(128);
 
 /// How many answers may come too late before a worker naps.
-const MOST_IN_VAIN: u32 = 8;
+const MAX_IN_VAIN: u32 = 8;
 
 const SHORTEST_NAP: Duration = Duration::from_micros(100);
 const LONGEST_NAP: Duration = Duration::from_millis(2);
 
-/// One worker's patience while it finds nothing.
-pub struct Patience {
+/// One worker's backoff while it finds nothing.
+pub struct Backoff {
     since: Instant,
     /// How long to spin.
     spin: Duration,
@@ -61,9 +61,9 @@ pub struct Patience {
     dozes: u32,
 }
 
-impl Patience {
+impl Backoff {
     pub(crate) fn new() -> Self {
-        Patience {
+        Backoff {
             since: Instant::now(),
             spin: SPIN,
             elapsed: Duration::ZERO,
@@ -81,13 +81,13 @@ impl Patience {
     /// Another spell of spinning, after sleep or nap. After a doze that nobody
     /// has ended it is a short one: the victims have had all that time to answer.
     pub(crate) fn again(&mut self, slept: Slept) {
-        let fresh = Patience::new();
-        *self = Patience {
+        let fresh = Backoff::new();
+        *self = Backoff {
             in_vain: self.in_vain,
             naps: self.naps,
             dozes: self.dozes,
             ..match slept {
-                Slept::TimedOut => Patience {
+                Slept::TimedOut => Backoff {
                     spin: Duration::ZERO,
                     elapsed: SILENT,
                     ..fresh
@@ -98,27 +98,27 @@ impl Patience {
     }
 
     /// Notes that a request was posted anew: somebody had answered the last.
-    pub(crate) fn requested_anew(&mut self) {
+    pub fn requested_anew(&mut self) {
         self.asked = true;
         self.answered |= self.is_silent();
     }
 
     /// Notes that a request was answered with what was gone when we came. After
     /// some of these it is time for a nap.
-    pub(crate) fn asked_in_vain(&mut self) {
+    pub fn asked_in_vain(&mut self) {
         self.in_vain += 1;
-        self.answered |= self.in_vain >= MOST_IN_VAIN;
+        self.answered |= self.in_vain >= MAX_IN_VAIN;
         self.is_over |= self.answered;
     }
 
     /// Whether this worker has asked somebody for tasks since it last got any;
     /// if not, what it gets now is a free steal.
-    pub(crate) fn has_asked(&self) -> bool {
+    pub fn has_asked(&self) -> bool {
         self.asked
     }
 
     /// Whether a victim whose request still stands is in a leaf.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub fn is_silent(&self) -> bool {
         self.elapsed >= SILENT
     }
 
@@ -159,7 +159,7 @@ impl Patience {
     }
 
     /// How long to nap instead of sleeping, if that is better.
-    pub(crate) fn nap(&mut self) -> Option<Duration> {
+    pub fn nap(&mut self) -> Option<Duration> {
         if UNTIMED || !self.answered {
             self.naps = 0;
             return None;

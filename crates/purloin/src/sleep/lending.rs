@@ -24,7 +24,7 @@
 //!
 //! # No wake-up is lost
 //!
-//! Who is lent a processor is registered as a sleeper, and its lender looks on its
+//! Who is handed_off a processor is registered as a sleeper, and its lender looks on its
 //! behalf, after a fence, for tasks, and asks the others for some: see the page
 //! on [waiting](super). The same again whenever it has dozed, as the borrower itself
 //! sleeps until it is woken. The lender leaves out what it would take itself. A
@@ -102,19 +102,19 @@ impl Processors {
 impl Sleep {
     /// A blocked worker leaves its processor to another. It must look for work
     /// now, on behalf of that one, which is asleep.
-    pub(crate) fn lend(&self) {
+    pub(crate) fn hand_off(&self) {
         self.add_to_balance(-1);
         // Between the registration of the borrower and the look.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a processor is lent that no worker is left to take.
+    /// Whether a processor is handed_off that no worker is left to take.
     pub(crate) fn lacks_workers(&self) -> bool {
         self.lock().processors.balance < 0
     }
 
     /// It goes on.
-    pub(crate) fn take_back(&self) {
+    pub(crate) fn take_back_processor(&self) {
         self.add_to_balance(1);
     }
 
@@ -220,10 +220,10 @@ mod tests {
     #[test]
     fn who_falls_asleep_beside_a_surplus_rests() {
         let sleep = Sleep::new(2, 1, Box::new(|_| Ok(())));
-        sleep.lend();
+        sleep.hand_off();
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
-        sleep.take_back();
+        sleep.take_back_processor();
         assert!(sleep.retire_would_succeed());
         sleep.start_searching();
         sleep.sleep_idle(1, None, || {
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn who_sleeps_rests_without_noticing() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
-        sleep.lend();
+        sleep.hand_off();
         assert_eq!(sleep.idle(), 1);
         assert!(sleep.lock().processors.is_resting(2));
-        sleep.take_back();
+        sleep.take_back_processor();
         assert_eq!(sleep.idle(), 0);
         assert!(sleep.lock().processors.is_resting(1));
         // It never had anything to do.
@@ -254,7 +254,7 @@ mod tests {
             _ => Err(io::ErrorKind::OutOfMemory.into()),
         };
         let sleep = Sleep::new(1, 3, Box::new(start));
-        sleep.lend();
+        sleep.hand_off();
         for expected in [(0, 1), (0, 2), (1, 2)] {
             assert!(!sleep.is_anyone_searching());
             sleep.injected();
@@ -266,12 +266,12 @@ mod tests {
     #[test]
     fn a_processor_stays_idle_where_none_can_be_started() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
-        sleep.lend();
+        sleep.hand_off();
         sleep.injected();
         sleep.injected();
         assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
         assert_eq!(sleep.idle(), 0);
-        sleep.take_back();
+        sleep.take_back_processor();
         // Nobody is one too many.
         assert!(!sleep.retire_would_succeed());
     }

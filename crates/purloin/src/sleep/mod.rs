@@ -9,7 +9,7 @@
 //! standing. Sleeping costs nothing: after the first millisecond no timer runs
 //! in a pool that has nothing to do. Beside an active worker a sleeper looks up
 //! now and then, after two milliseconds, four, and so on up to an eighth of a
-//! second. The processor of a blocked worker that sleeps is lent to another
+//! second. The processor of a blocked worker that sleeps is handed_off to another
 //! ([`lending`]).
 //!
 //! # No wake-up is lost
@@ -67,5 +67,6 @@ mod models;
 mod parker;
 mod sleepers;
 
-pub(crate) use backoff::{Patience, UNTIMED, unhelpful_nap};
-pub(crate) use sleepers::{Sleep, Slept};
+pub use backoff::Backoff;
+pub(crate) use backoff::{UNTIMED, unhelpful_nap};
+pub use sleepers::{Sleep, Slept};

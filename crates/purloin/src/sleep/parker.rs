@@ -5,16 +5,16 @@ use std::time::Duration;
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
 /// Where one worker sleeps.
-pub(super) struct Bed {
+pub(super) struct Parker {
     woken: Mutex<bool>,
     wake: Condvar,
     /// Blocked workers registered as sleepers until this one publishes.
     pub(super) awaited: AtomicUsize,
 }
 
-impl Bed {
-    pub(super) fn new() -> Bed {
-        Bed {
+impl Parker {
+    pub(super) fn new() -> Parker {
+        Parker {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),

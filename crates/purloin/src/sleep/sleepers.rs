@@ -6,11 +6,11 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use super::lending::Processors;
-use super::parker::Bed;
+use super::parker::Parker;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and those that might wake them.
-pub(crate) struct Sleep {
+pub struct Sleep {
     /// Idle workers that are awake, or napping, and look for work.
     pub(super) searching: CachePadded<AtomicUsize>,
     /// Idle workers registered as sleepers.
@@ -21,13 +21,13 @@ pub(crate) struct Sleep {
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// The worker that naps, plus one.
     napper: AtomicUsize,
-    beds: Box<[CachePadded<Bed>]>,
+    parkers: Box<[CachePadded<Parker>]>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
 }
 
 /// Starts the thread of this worker.
-pub(crate) type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
+type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
 
 /// Instead of a worker, for what is on nobody's stack.
 const OUTSIDE: usize = usize::MAX;
@@ -79,8 +79,8 @@ impl Sleepers {
 impl Sleep {
     /// For so many workers with a thread, and so many spare ones that may be
     /// started.
-    pub(crate) fn new(workers: usize, spares: usize, start: Start) -> Sleep {
-        let bed = |_| CachePadded::new(Bed::new());
+    pub fn new(workers: usize, spares: usize, start: Start) -> Sleep {
+        let parker = |_| CachePadded::new(Parker::new());
         Sleep {
             searching: CachePadded::new(AtomicUsize::new(0)),
             asleep: CachePadded::new(AtomicUsize::new(0)),
@@ -90,14 +90,14 @@ impl Sleep {
             }),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
-            beds: (0..workers + spares).map(bed).collect(),
+            parkers: (0..workers + spares).map(parker).collect(),
             start,
         }
     }
 
     /// The same where all threads are started beforehand.
-    #[cfg(all(loom, test))]
-    pub(crate) fn for_model(workers: usize, spares: usize) -> Sleep {
+    #[cfg(loom)]
+    pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
         sleep.lock().processors.begin(workers + spares - 1);
         sleep
@@ -109,7 +109,7 @@ impl Sleep {
 
     /// The worker `by` has made tasks public: wakes one that may take them,
     /// unless somebody is looking anyway.
-    pub(crate) fn published(&self, by: usize) {
+    pub fn published(&self, by: usize) {
         // Between the publication and our look for sleepers.
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 && self.has_sleepers(by) {
@@ -118,7 +118,7 @@ impl Sleep {
     }
 
     /// There is work from outside: wakes an idle worker for it.
-    pub(crate) fn injected(&self) {
+    pub fn injected(&self) {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 {
             self.wake_one(OUTSIDE);
@@ -128,25 +128,26 @@ impl Sleep {
     }
 
     /// Whether anyone sleeps who could use a task of worker `of`.
-    pub(crate) fn has_sleepers(&self, of: usize) -> bool {
-        self.asleep.load(Ordering::Relaxed) > 0 || self.beds[of].awaited.load(Ordering::Relaxed) > 0
+    pub fn has_sleepers(&self, of: usize) -> bool {
+        self.asleep.load(Ordering::Relaxed) > 0
+            || self.parkers[of].awaited.load(Ordering::Relaxed) > 0
     }
 
     /// How many workers are idle, awake or asleep.
-    pub(crate) fn idle(&self) -> usize {
+    pub fn idle(&self) -> usize {
         self.searching.load(Ordering::Relaxed) + self.asleep.load(Ordering::Relaxed)
     }
 
     /// A worker says that it is about to offer tasks, and learns whether it
     /// should ask itself for them.
-    pub(crate) fn is_needed_by_sleepers(&self, of: usize) -> bool {
+    pub fn is_needed_by_sleepers(&self, of: usize) -> bool {
         fence(Ordering::SeqCst);
         self.has_sleepers(of)
     }
 
     /// Wakes one sleeper for the tasks of worker `of`: one that is blocked on
     /// it, as nothing else can help that, or else an idle one.
-    pub(crate) fn wake_one(&self, of: usize) {
+    pub fn wake_one(&self, of: usize) {
         let mut may_start = true;
         loop {
             let mut sleepers = self.lock();
@@ -158,7 +159,7 @@ impl Sleep {
             let has_thread = sleepers.processors.begin(sleeper.worker);
             drop(sleepers);
             if has_thread {
-                return self.beds[sleeper.worker].unpark();
+                return self.parkers[sleeper.worker].unpark();
             }
             match (self.start)(sleeper.worker) {
                 Ok(()) => return,
@@ -173,14 +174,14 @@ impl Sleep {
     }
 
     /// Wakes a worker, wherever it sleeps.
-    pub(crate) fn unpark(&self, worker: usize) {
-        self.beds[worker].unpark();
+    pub fn unpark(&self, worker: usize) {
+        self.parkers[worker].unpark();
     }
 
     /// Wakes every worker, for good.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.lock().processors.end();
-        self.beds.iter().for_each(|bed| bed.unpark());
+        self.parkers.iter().for_each(|parker| parker.unpark());
     }
 
     fn register(&self, sleeper: Sleeper) {
@@ -192,7 +193,7 @@ impl Sleep {
                 self.searching.fetch_sub(1, Ordering::Relaxed);
             }
             Some(of) => {
-                self.beds[of].awaited.fetch_add(1, Ordering::Relaxed);
+                self.parkers[of].awaited.fetch_add(1, Ordering::Relaxed);
             }
         }
         self.settle(&mut sleepers);
@@ -210,7 +211,7 @@ impl Sleep {
                 self.asleep.fetch_sub(1, Ordering::Relaxed);
             }
             Some(of) => {
-                self.beds[of].awaited.fetch_sub(1, Ordering::Relaxed);
+                self.parkers[of].awaited.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
@@ -226,11 +227,11 @@ impl Sleep {
         let mut slept = Slept::Woken;
         let found = found_something();
         if !found {
-            let bed = &self.beds[sleeper.worker];
+            let parker = &self.parkers[sleeper.worker];
             match time {
-                Some(time) if !bed.park_for(time) => slept = Slept::TimedOut,
+                Some(time) if !parker.park_for(time) => slept = Slept::TimedOut,
                 Some(_) => (),
-                None => bed.park(),
+                None => parker.park(),
             }
         }
         self.rise(sleeper, slept, found)
@@ -262,13 +263,13 @@ impl Sleep {
                 return Slept::Woken;
             }
             drop(sleepers);
-            self.beds[sleeper.worker].park();
+            self.parkers[sleeper.worker].park();
             slept = Slept::Woken;
         }
     }
 
     /// An idle worker sleeps until there is something for it, or the time is over.
-    pub(crate) fn sleep_idle(
+    pub fn sleep_idle(
         &self,
         worker: usize,
         time: Option<Duration>,
@@ -281,7 +282,7 @@ impl Sleep {
     /// A blocked worker sleeps until worker `until` publishes, until it is
     /// unparked, or until the time is over. In the first case it must take what
     /// there is, or see that another does.
-    pub(crate) fn sleep_blocked(
+    pub fn sleep_blocked(
         &self,
         worker: usize,
         until: usize,
@@ -293,47 +294,49 @@ impl Sleep {
     }
 
     /// A blocked worker naps; only the end of what it waits for wakes it.
-    pub(crate) fn nap_blocked(&self, worker: usize, time: Option<Duration>) {
+    pub fn nap_blocked(&self, worker: usize, time: Option<Duration>) {
         match time {
             Some(time) => {
-                self.beds[worker].park_for(time);
+                self.parkers[worker].park_for(time);
             }
-            None => self.beds[worker].park(),
+            None => self.parkers[worker].park(),
         }
     }
 
     /// The only searcher naps; work from outside wakes it.
-    pub(crate) fn nap(&self, worker: usize, time: Duration) {
+    pub fn nap(&self, worker: usize, time: Duration) {
         self.napper.store(worker + 1, Ordering::Relaxed);
-        self.beds[worker].park_for(time);
+        self.parkers[worker].park_for(time);
         self.napper.store(0, Ordering::Relaxed);
     }
 
     /// Sleeps, unregistered, as often as it takes until `is_over`.
-    #[cfg(all(loom, test))]
-    pub(crate) fn park_until(&self, worker: usize, mut is_over: impl FnMut() -> bool) {
+    #[cfg(loom)]
+    pub fn park_until(&self, worker: usize, mut is_over: impl FnMut() -> bool) {
         while !is_over() {
-            self.beds[worker].park();
+            self.parkers[worker].park();
         }
     }
 
-    pub(crate) fn start_searching(&self) {
+    /// An idle worker begins to search.
+    pub fn start_searching(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Ends a search. Whoever published or pushed before counted on it, so the
     /// worker must look now whether anything is left for those that sleep.
-    pub(crate) fn stop_searching(&self) {
+    pub fn stop_searching(&self) {
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
     /// Whether an idle worker is awake and looks for work.
-    pub(crate) fn is_anyone_searching(&self) -> bool {
+    pub fn is_anyone_searching(&self) -> bool {
         self.searching.load(Ordering::Relaxed) > 0
     }
 
-    pub(crate) fn is_only_searcher(&self) -> bool {
+    /// Returns whether one idle worker is awake and looks for work.
+    pub fn is_only_searcher(&self) -> bool {
         self.searching.load(Ordering::Relaxed) == 1
     }
 }

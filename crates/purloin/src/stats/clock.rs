@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// Reads the clock. The unit is the processor's own; see [`to_time`].
 #[inline(always)]
-pub(crate) fn ticks() -> u64 {
+pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has a time-stamp counter.
     return unsafe { std::arch::x86_64::_rdtsc() };
@@ -13,10 +13,10 @@ pub(crate) fn ticks() -> u64 {
     return start().elapsed().as_nanos() as u64;
 }
 
-/// The same, after everything before has been done and before anything after
-/// begins; or else the processor runs both into one another.
+/// Reads the clock between the instructions before and after. Without order the processor
+/// overlaps them.
 #[inline(always)]
-pub(crate) fn ordered_ticks() -> u64 {
+pub fn ordered_ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: every x86-64 processor has these instructions.
     unsafe {
@@ -35,9 +35,9 @@ fn start() -> Instant {
     *START.get_or_init(Instant::now)
 }
 
-/// How long one tick is, in nanoseconds: measured at the first call, which
-/// takes some milliseconds.
-pub(crate) fn nanoseconds_per_tick() -> f64 {
+/// Returns the length of one tick, in nanoseconds. The first call measures it, for ten
+/// milliseconds.
+pub fn nanoseconds_per_tick() -> f64 {
     static SCALE: OnceLock<f64> = OnceLock::new();
     *SCALE.get_or_init(|| {
         let (start, first) = (Instant::now(), ticks());
@@ -49,7 +49,7 @@ pub(crate) fn nanoseconds_per_tick() -> f64 {
     })
 }
 
-/// The time that so many ticks take.
-pub(crate) fn to_time(ticks: f64) -> Duration {
+/// Converts ticks to time.
+pub fn to_time(ticks: f64) -> Duration {
     Duration::from_nanos((ticks * nanoseconds_per_tick()).max(0.0) as u64)
 }

@@ -183,38 +183,63 @@ impl Timer {
     }
 }
 
-/// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
-///
-/// Each kind of time is told apart by whether the worker was blocked in a join
-/// (or at the end of a finish) meanwhile, waiting for a stolen task.
-///
-/// Source: Wool, section 5.3 (Figure 6).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Times {
+/// Defines [`Times`] from one list of fields.
+macro_rules! times {
+    ($($(#[$doc:meta])* $field:ident,)*) => {
+        /// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
+        ///
+        /// Each kind of time is divided by whether the worker was blocked meanwhile, in a join or
+        /// at the end of a finish, waiting for a stolen task.
+        ///
+        /// Source: Wool, section 5.3 (Figure 6).
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Times {
+            $($(#[$doc])* pub $field: Duration,)*
+        }
+
+        impl AddAssign for Times {
+            fn add_assign(&mut self, other: Times) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl Sub for Times {
+            type Output = Times;
+
+            /// Returns what happened between `earlier` and this.
+            fn sub(self, earlier: Times) -> Times {
+                Times {
+                    $($field: self.$field.saturating_sub(earlier.$field),)*
+                }
+            }
+        }
+    };
+}
+
+times! {
     /// Running the program.
-    pub application: Duration,
+    application,
     /// Steals that succeeded.
-    pub stealing: Duration,
+    stealing,
     /// Looking for work in vain, and sleeping.
-    pub searching: Duration,
+    searching,
     /// Running descendants of the awaited task: leapfrogging.
-    pub application_in_join: Duration,
-    /// Steals of such.
-    pub stealing_in_join: Duration,
+    application_in_join,
+    /// Steals of such descendants.
+    stealing_in_join,
     /// Waiting.
-    pub searching_in_join: Duration,
-    /// Of the times above, that in which it answered thieves, or waited for one to
-    /// take what it was offered (Return barrier, section 4.2).
-    pub serving: Duration,
-    /// Of the times above, that in which it came back to tasks that were public, and
-    /// had to find out whose they were (Return barrier, section 6: the barrier's
-    /// own cost).
-    pub crossing: Duration,
+    searching_in_join,
+    /// Part of the times above: answering thieves, or waiting for one to take the offered task
+    /// (Return barrier, section 4.2).
+    serving,
+    /// Part of the times above: coming back to public tasks, and finding out which thread has
+    /// them (Return barrier, section 6: the barrier's own cost).
+    crossing,
 }
 
 impl Times {
-    /// All of it: how long the worker has lived.
+    /// How long the worker has lived: the sum of the first six.
     pub fn total(&self) -> Duration {
         self.application
             + self.stealing
@@ -222,42 +247,5 @@ impl Times {
             + self.application_in_join
             + self.stealing_in_join
             + self.searching_in_join
-    }
-}
-
-impl AddAssign for Times {
-    fn add_assign(&mut self, other: Times) {
-        self.application += other.application;
-        self.stealing += other.stealing;
-        self.searching += other.searching;
-        self.application_in_join += other.application_in_join;
-        self.stealing_in_join += other.stealing_in_join;
-        self.searching_in_join += other.searching_in_join;
-        self.serving += other.serving;
-        self.crossing += other.crossing;
-    }
-}
-
-impl Sub for Times {
-    type Output = Times;
-
-    /// What happened between `earlier` and this.
-    fn sub(self, earlier: Times) -> Times {
-        Times {
-            application: self.application.saturating_sub(earlier.application),
-            stealing: self.stealing.saturating_sub(earlier.stealing),
-            searching: self.searching.saturating_sub(earlier.searching),
-            application_in_join: self
-                .application_in_join
-                .saturating_sub(earlier.application_in_join),
-            stealing_in_join: self
-                .stealing_in_join
-                .saturating_sub(earlier.stealing_in_join),
-            searching_in_join: self
-                .searching_in_join
-                .saturating_sub(earlier.searching_in_join),
-            serving: self.serving.saturating_sub(earlier.serving),
-            crossing: self.crossing.saturating_sub(earlier.crossing),
-        }
     }
 }

@@ -38,7 +38,7 @@ std::thread_local! {
     /// Set by a model of what happens where the light side orders nothing, so
     /// that its fence does not stand in for another. (All threads of a model
     /// run on one thread of the system.)
-    pub(crate) static WITHOUT_LIGHT_SIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+    pub static WITHOUT_LIGHT_SIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 /// The thief's side: a full fence here and on every other thread of the process.

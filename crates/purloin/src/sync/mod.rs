@@ -1,8 +1,7 @@
-//! The one door to atomics, cells and locks.
+//! Atomics, cells and locks: the only place from which the crate takes them.
 //!
-//! Everything that synchronises goes through here, so that a build with
-//! `--cfg loom` puts [loom]'s model-checked types in the place of the real
-//! ones and explores every interleaving of a protocol.
+//! A build with `--cfg loom` puts [loom]'s model-checked types in the place of the real ones, and
+//! explores every interleaving of a protocol.
 //!
 //! [loom]: https://docs.rs/loom
 
@@ -10,64 +9,70 @@ pub(crate) mod asymmetric;
 
 #[cfg(not(loom))]
 mod real {
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
-    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+    pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
 
-    pub(crate) fn spin_loop() {
+    /// Tells the processor that this thread spins.
+    pub fn spin_loop() {
         std::hint::spin_loop();
     }
 
-    pub(crate) fn yield_now() {
+    /// Lets another thread have the processor.
+    pub fn yield_now() {
         std::thread::yield_now();
     }
 
     /// [`std::cell::UnsafeCell`] with loom's interface.
     #[repr(transparent)]
-    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
+        /// Returns a cell with this value.
         #[inline(always)]
-        pub(crate) fn new(value: T) -> Self {
+        pub fn new(value: T) -> Self {
             UnsafeCell(std::cell::UnsafeCell::new(value))
         }
 
+        /// Calls `f` with a pointer to read from.
         #[inline(always)]
-        pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
             f(self.0.get())
         }
 
+        /// Calls `f` with a pointer to write to.
         #[inline(always)]
-        pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             f(self.0.get())
         }
     }
 }
 
 #[cfg(not(loom))]
-pub(crate) use real::*;
+pub use real::*;
 
 #[cfg(loom)]
 mod model {
-    pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
-    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
-    pub(crate) use loom::thread::yield_now;
+    pub use loom::cell::UnsafeCell;
+    pub use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+    pub use loom::thread::yield_now;
 
-    pub(crate) fn spin_loop() {
+    /// Lets another thread of the model run.
+    pub fn spin_loop() {
         loom::thread::yield_now();
     }
 }
 
 #[cfg(loom)]
-pub(crate) use model::*;
+pub use model::*;
 
-pub(crate) use std::sync::atomic::Ordering;
+pub use std::sync::atomic::Ordering;
 
-/// Locks a mutex whether or not a holder panicked.
+/// Locks a mutex, whether or not a holder has panicked.
 ///
-/// No closure of a user ever runs under one of our locks, so what it guards is
+/// No closure of a program runs under one of the crate's locks, so the guarded data is
 /// consistent even then.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
         Ok(guard) => guard,
         Err(poisoned) => poisoned.into_inner(),

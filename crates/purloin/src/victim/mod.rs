@@ -17,7 +17,7 @@ pub use random::Random;
 pub use sampling::Sampling;
 pub use sets::Sets;
 
-use crate::pool::Error;
+use crate::pool::BuildError;
 
 /// A way for thieves to choose their victims, for
 /// [`Builder::victims`](crate::Builder::victims). Not to be implemented outside
@@ -29,7 +29,7 @@ impl<V: Selection> VictimSelection for V {}
 /// What a pool asks of a selection.
 pub trait Selection: Send + Sync + 'static {
     /// Whether the options are in range.
-    fn check(&self) -> Result<(), Error>;
+    fn check(&self) -> Result<(), BuildError>;
 
     /// The way of worker `me` among as many.
     fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk>;
@@ -57,9 +57,9 @@ pub trait Walk: Send {
 /// The most that any option of a selection may be.
 const MOST: usize = crate::pool::Builder::MAX_WORKERS;
 
-fn in_range(option: &'static str, value: usize) -> Result<(), Error> {
+fn in_range(option: &'static str, value: usize) -> Result<(), BuildError> {
     match value {
         1..=MOST => Ok(()),
-        _ => Err(Error::Victims { option, value }),
+        _ => Err(BuildError::Victims { option, value }),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::{Selection, Walk};
-use crate::pool::Error;
+use crate::pool::BuildError;
 
 /// All victims, one after the other, in an order of each thief's own from a
 /// random start. The default.
@@ -12,7 +12,7 @@ use crate::pool::Error;
 pub struct Random;
 
 impl Selection for Random {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), BuildError> {
         Ok(())
     }
 

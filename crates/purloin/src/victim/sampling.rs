@@ -1,7 +1,7 @@
 //! Sampling victim selection.
 
 use super::{Random, Selection, VictimSelection, Walk, in_range};
-use crate::pool::Error;
+use crate::pool::BuildError;
 
 /// Looks at several victims before the first steal of a search, and steals from
 /// the one whose task is the least deep in the program's tree, as that is
@@ -16,7 +16,7 @@ use crate::pool::Error;
 /// use purloin::{Pool, Sampling, Sets};
 ///
 /// let pool = Pool::builder().victims(Sampling::new(Sets::default())).build()?;
-/// # Ok::<(), purloin::Error>(())
+/// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
 /// Source: Wool, sections 2.1 and 5.2 (SAMP, SAMP+SET).
@@ -45,7 +45,7 @@ impl<O: VictimSelection> Sampling<O> {
 }
 
 impl<O: VictimSelection> Selection for Sampling<O> {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), BuildError> {
         self.order.check()?;
         match self.samples {
             Some(samples) => in_range("samples", samples),

@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::{Selection, Walk, in_range};
-use crate::pool::Error;
+use crate::pool::BuildError;
 
 /// Looks again and again at the same few victims as long as there are many
 /// thieves, and at more of them the fewer thieves there are; so what it looks at
@@ -19,7 +19,7 @@ use crate::pool::Error;
 ///
 /// let sets = Sets::default().least(6).multiplicity(2);
 /// let pool = Pool::builder().workers(2).victims(sets).build()?;
-/// # Ok::<(), purloin::Error>(())
+/// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
 /// Source: Wool, section 2.2.
@@ -56,7 +56,7 @@ impl Sets {
 }
 
 impl Selection for Sets {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), BuildError> {
         in_range("least", self.least)?;
         in_range("multiplicity", self.multiplicity)
     }

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use purloin::{Future, Program, Worker, record};
+use purloin::{Handle, Worker};
+
+use purloin_analysis::{Program, record};
 
 use super::*;
 use crate::{Machine, Random, simulate};
@@ -165,7 +167,7 @@ fn futures_are_waited_for_where_they_are_got() {
 /// have got hold of them. So it is only run where tasks are run as soon as they are made.
 struct Anything {
     seed: u64,
-    run: Mutex<(Random, Vec<Future<()>>)>,
+    run: Mutex<(Random, Vec<Handle<()>>)>,
 }
 
 impl Anything {

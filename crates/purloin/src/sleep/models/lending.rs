@@ -34,7 +34,7 @@ impl Model {
     }
 
     fn lend(&self) {
-        self.sleep.lend();
+        self.sleep.hand_off();
         self.pass_on();
     }
 }
@@ -59,7 +59,7 @@ fn a_publication_finds_the_borrower() {
             model.lend();
             let is_done = || model.done.load(Ordering::Relaxed) == 1;
             model.sleep.park_until(LENDER, is_done);
-            model.sleep.take_back();
+            model.sleep.take_back_processor();
         });
         model.publish(1);
         lender.join().unwrap();
@@ -73,7 +73,7 @@ fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
         let spare = spare(&model, 1, 1);
         let lender = spawn(&model, move |model| {
             model.lend();
-            model.sleep.take_back();
+            model.sleep.take_back_processor();
             model.sleep.start_searching();
             model.serve(LENDER, 1);
         });
@@ -93,7 +93,7 @@ fn one_processor_is_enough_for_two_tasks() {
             while !was_helped() {
                 thread::yield_now();
             }
-            model.sleep.take_back();
+            model.sleep.take_back_processor();
             // Idle at once, beside the borrower: one of them rests.
             model.sleep.start_searching();
             model.serve(LENDER, 2);
@@ -110,9 +110,9 @@ fn one_processor_is_enough_for_two_tasks() {
 fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
     Model::check_with(2, 1, 3, |model| {
         // One that was called, and is not needed any more.
-        model.sleep.lend();
+        model.sleep.hand_off();
         model.sleep.wake_one(0);
-        model.sleep.take_back();
+        model.sleep.take_back_processor();
         let spare = spawn(&model, move |model| {
             assert!(model.sleep.retire(2));
             model.pass_on();
@@ -133,12 +133,12 @@ fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
 #[test]
 fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
     Model::check_with(3, 1, 2, |model| {
-        // Worker 2 has lent its processor to the spare one, 3, which was called.
-        model.sleep.lend();
+        // Worker 2 has handed_off its processor to the spare one, 3, which was called.
+        model.sleep.hand_off();
         model.sleep.wake_one(0);
         model.sleep.start_searching();
         let idle = [1, 3].map(|me| spawn(&model, move |model| model.serve(me, 1)));
-        let lender = spawn(&model, |model| model.sleep.take_back());
+        let lender = spawn(&model, |model| model.sleep.take_back_processor());
         model.publish(1);
         lender.join().unwrap();
         for idle in idle {
@@ -154,8 +154,8 @@ fn what_was_lent_is_all_given_back() {
             let model = model.clone();
             thread::spawn(move || {
                 // The second finds no borrower.
-                model.sleep.lend();
-                model.sleep.take_back();
+                model.sleep.hand_off();
+                model.sleep.take_back_processor();
             })
         });
         for lender in lenders {

@@ -1,0 +1,154 @@
+//! Profiles: what they say of programs that are known.
+#![allow(missing_docs)]
+
+#[path = "../../purloin/tests/common/mod.rs"]
+mod common;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use common::{busy, fib};
+use purloin::{Pool, Worker};
+use purloin_analysis::{Profile, Profiler, Program};
+
+/// One at a time, as the others would be in the way.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn profile(workers: usize, program: &mut impl Program) -> Profile {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let pool = Pool::builder().workers(workers);
+    Profiler::new(pool).profile(program).unwrap()
+}
+
+struct Fib(u32);
+
+impl Program for Fib {
+    fn run<W: Worker>(&mut self, w: W) {
+        assert!(fib(w, std::hint::black_box(self.0)) > 0);
+    }
+}
+
+/// A balanced tree with leaves of twenty microseconds.
+struct Tree(u32);
+
+const LEAF: Duration = Duration::from_micros(20);
+
+fn tree<W: Worker>(mut w: W, height: u32) {
+    match height {
+        0 => busy(LEAF),
+        _ => {
+            w.join(|w| tree(w, height - 1), |w| tree(w, height - 1));
+        }
+    }
+}
+
+impl Program for Tree {
+    fn run<W: Worker>(&mut self, w: W) {
+        tree(w, self.0);
+    }
+}
+
+/// Two tasks beside a body, of 1, 2 and 3 ms.
+struct Spawning;
+
+impl Program for Spawning {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        w.finish(|scope| {
+            scope.spawn(|_| busy(Duration::from_millis(1)));
+            scope.spawn(|_| busy(Duration::from_millis(2)));
+            busy(Duration::from_millis(3));
+        });
+    }
+}
+
+fn assert_near(measured: f64, expected: f64, tolerance: f64) {
+    assert!(
+        (measured / expected - 1.0).abs() < tolerance,
+        "{measured} is not near {expected}"
+    );
+}
+
+#[test]
+fn work_and_span_of_a_balanced_tree_have_closed_forms() {
+    let profile = profile(2, &mut Tree(8));
+    assert_eq!(profile.tasks, 255);
+    assert!(profile.is_filtered);
+    let leaf = LEAF.as_secs_f64();
+    assert_near(profile.work, 256.0 * leaf, 0.1);
+    assert_near(profile.ideal.span, leaf, 0.1);
+    assert_near(profile.burdened.span, leaf + 8.0 * 1e-6, 0.1);
+    assert_near(profile.ideal.parallelism, 256.0, 0.1);
+}
+
+#[test]
+fn spawned_tasks_run_beside_the_body() {
+    let profile = profile(1, &mut Spawning);
+    assert_eq!(profile.tasks, 2);
+    assert_near(profile.work, 6e-3, 0.1);
+    assert_near(profile.ideal.span, 3e-3, 0.1);
+}
+
+#[test]
+fn the_breakdown_sums_to_the_wall_time() {
+    for workers in [1, 2, 4] {
+        let profile = profile(workers, &mut Tree(9));
+        // Spare workers come last.
+        assert!((workers..=2 * workers).contains(&profile.times.len()));
+        for times in &profile.times[..workers] {
+            assert_near(
+                times.total().as_secs_f64(),
+                profile.wall.as_secs_f64(),
+                0.03,
+            );
+        }
+        let application: Duration = profile
+            .times
+            .iter()
+            .map(|times| times.application + times.application_in_join)
+            .sum();
+        let per_run = application.as_secs_f64() / profile.runs as f64;
+        // Fewer cores than workers: what is not running is running, too.
+        assert!(per_run > 0.9 * profile.work);
+    }
+}
+
+#[test]
+#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
+fn the_parallelism_of_the_finest_tasks_shows_through_the_noise() {
+    let parallelism = || profile(1, &mut Fib(25)).ideal.parallelism;
+    let seen = [parallelism(), parallelism(), parallelism()];
+    // All strands count alike, and about two for each level are on the span. What
+    // disturbs the program makes the span longer, never shorter.
+    let ideal = 3.0 * 242_785.0 / (2.0 * 25.0);
+    let most = seen.into_iter().fold(0.0, f64::max);
+    assert!((ideal / 10.0..ideal).contains(&most), "{seen:?}, {ideal}");
+}
+
+#[test]
+fn what_is_to_be_expected_lies_between_the_bounds() {
+    let profile = profile(2, &mut Tree(6));
+    let (low, high) = profile.expected_speed_up(2);
+    assert!((1.8..=2.0).contains(&low) && high == 2.0, "{low} {high}");
+    let (low, high) = profile.expected_speed_up(1_000_000);
+    assert!(low < high && high == profile.ideal.parallelism);
+}
+
+/// A program too short for any clock.
+struct Nothing;
+
+impl Program for Nothing {
+    fn run<W: Worker>(&mut self, _: W) {}
+}
+
+#[test]
+fn a_program_without_tasks_has_no_parallelism() {
+    let profile = profile(2, &mut Nothing);
+    assert_eq!(profile.tasks, 0);
+    assert_eq!(profile.ideal.parallelism, 1.0);
+    assert_eq!(profile.burdened.parallelism, 1.0);
+    let (low, high) = profile.expected_speed_up(2);
+    assert!(0.6 < low && high == 1.0, "from {low} to {high}");
+    assert!(profile.speed_up().is_finite());
+    assert_eq!(profile.steals(), 0.0);
+    assert_eq!(profile.steal_interval(), None);
+}

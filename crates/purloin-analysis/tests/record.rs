@@ -1,0 +1,163 @@
+//! Recordings, in memory and in files.
+#![allow(missing_docs)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use purloin::Worker;
+
+use purloin_analysis::{Mark, Program, Recording, RecordingError, record};
+
+struct Fib(u32);
+
+impl Program for Fib {
+    fn run<W: Worker>(&mut self, w: W) {
+        std::hint::black_box(fib(w, self.0));
+    }
+}
+
+fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
+    let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+    a + b
+}
+
+/// One of each kind.
+struct Kinds;
+
+impl Program for Kinds {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        w.finish(|scope| scope.spawn(|_| ()));
+        let first = w.future(|_| 1);
+        let second = w.future(|_| 2);
+        w.join(|_| (), |_| ());
+        let sum = w.get(second) + w.get(first);
+        std::hint::black_box(sum);
+    }
+}
+
+/// It panics wherever it can, and catches that.
+struct Panics;
+
+fn panics() {
+    resume_unwind(Box::new("on purpose"));
+}
+
+impl Program for Panics {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let mut caught = 0;
+        let mut catch = |part: &mut dyn FnMut(&mut W)| {
+            let result = catch_unwind(AssertUnwindSafe(|| part(&mut w)));
+            caught += u32::from(result.is_err());
+        };
+        catch(&mut |w| _ = w.join(|_| panics(), |_| ()));
+        catch(&mut |w| _ = w.join(|_| (), |_| panics()));
+        catch(&mut |w| w.finish(|_| panics()));
+        catch(&mut |w| w.finish(|scope| scope.spawn(|_| panics())));
+        catch(&mut |w| drop(w.future(|_| ())));
+        catch(&mut |w| {
+            let future = w.future(|_| panics());
+            w.get(future);
+        });
+        assert_eq!(caught, 5);
+    }
+}
+
+fn bytes(recording: &Recording) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    recording.write(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn strands_are_in_the_order_of_the_elision() {
+    let recording = record("kinds", &mut Kinds).unwrap();
+    let marks: Vec<_> = recording.strands().map(|strand| strand.mark).collect();
+    let expected = [
+        Mark::Finish,
+        Mark::Spawn,
+        Mark::Spawned,
+        Mark::Finished,
+        Mark::Future,
+        Mark::FutureDone,
+        Mark::Future,
+        Mark::FutureDone,
+        Mark::Join,
+        Mark::Second,
+        Mark::Joined,
+        Mark::Got(1),
+        Mark::Got(0),
+        Mark::End,
+    ];
+    assert_eq!(marks, expected);
+    assert_eq!(recording.tasks(), 4);
+}
+
+#[test]
+fn recordings_of_panics_are_whole() {
+    use Mark::*;
+    let recording = record("panics", &mut Panics).unwrap();
+    let marks: Vec<_> = recording.strands().map(|strand| strand.mark).collect();
+    let joins = [Join, Second, Joined, Join, Second, Joined];
+    let finishes = [Finish, Finished, Finish, Spawn, Spawned, Finished];
+    let futures = [Future, FutureDone, Future, FutureDone, Got(1), End];
+    assert_eq!(marks, [joins, finishes, futures].concat());
+    assert!(recording.span() <= recording.work());
+    let again = Recording::from_bytes(&bytes(&recording)).unwrap();
+    assert_eq!(again, recording);
+}
+
+#[test]
+fn strands_take_as_long_as_the_elision_together() {
+    let recording = record("fib", &mut Fib(22)).unwrap();
+    let sum: f64 = recording.strands().map(|strand| strand.nanoseconds).sum();
+    let work = recording.work().as_nanos() as f64;
+    assert!((sum / work - 1.0).abs() < 1e-3, "{sum} of {work}");
+    assert!(recording.span() < recording.work() / 10);
+    assert_eq!(recording.tasks(), 28656);
+    let cost = recording.task_nanoseconds();
+    assert!((0.0..=1000.0).contains(&cost), "{cost}");
+    // Few bytes for each task: the three strands of a join.
+    assert!(bytes(&recording).len() < 28656 * 3 * 3);
+}
+
+#[test]
+fn a_recording_comes_back_as_it_was_written() {
+    let recording = record("kinds, with an ä", &mut Kinds).unwrap();
+    let again = Recording::from_bytes(&bytes(&recording)).unwrap();
+    assert_eq!(again.name(), recording.name());
+    assert_eq!(again.work(), recording.work());
+    assert_eq!(again.task_nanoseconds(), recording.task_nanoseconds());
+    assert_eq!(again.tasks(), recording.tasks());
+    assert!(again.strands().eq(recording.strands()));
+    assert_eq!(bytes(&again), bytes(&recording));
+}
+
+#[test]
+fn what_is_no_whole_recording_is_refused() {
+    let bytes = bytes(&record("kinds", &mut Kinds).unwrap());
+    for len in 0..bytes.len() {
+        let error = Recording::from_bytes(&bytes[..len]).unwrap_err();
+        match error {
+            RecordingError::NoRecording => assert!(len < 8),
+            RecordingError::Truncated => {}
+            error => panic!("{len}: {error}"),
+        }
+    }
+    for place in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 1 << (place % 8);
+        assert!(Recording::from_bytes(&damaged).is_err(), "{place}");
+    }
+    let mut longer = bytes.clone();
+    longer.push(0);
+    assert!(matches!(
+        Recording::from_bytes(&longer),
+        Err(RecordingError::Damaged)
+    ));
+    let mut newer = bytes;
+    newer[8] = 3;
+    let error = Recording::from_bytes(&newer).unwrap_err();
+    assert!(error.to_string().contains("version 3"), "{error}");
+}

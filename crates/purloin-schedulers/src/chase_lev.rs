@@ -1,0 +1,263 @@
+//! Work stealing over concurrent deques: the baseline that others compare with, and the shortest
+//! example of a scheduler of one's own.
+//!
+//! Tasks lie in place in the slots of a task stack, as under every scheduler here. A deque of
+//! Chase and Lev's, of `crossbeam-deque`, holds their addresses and decides which thread runs
+//! them. The owner pushes and pops at one end, thieves steal at the other. There is nothing for
+//! the owner to ask or answer: each push is a store and a release, each pop a full fence.
+//!
+//! # States of a slot
+//!
+//! EMPTY, then TASK from its push on, then STOLEN by the thief that took its address, then DONE.
+//! An owner that finds its deque empty waits until the task's thief has said who it is.
+//!
+//! # Leapfrogging
+//!
+//! A deque does not let a thief hold a task and give it back. A blocked worker may take a task
+//! too late, when the task that it waits for is done and its victim runs something else. Then it
+//! puts the task on a list of **returned** tasks, where thieves look first, and at last the
+//! owner. That is rare. As long as a thief may return a task, the owner does not count as one
+//! that has nothing to offer, see [`TaskPool::offers_nothing`].
+//!
+//! Sources: Channel (Chase-Lev WS in its comparisons); Chase and Lev, *Dynamic circular
+//! work-stealing deque*; Lê and others, *Correct and efficient work-stealing for weak memory
+//! models*.
+
+use crossbeam_deque::{Steal, Stealer, Worker as Deque};
+use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, lock};
+use purloin::scheduler::{
+    Claim, Reclaimed, Scheduler, ShortSpin, Slot, State, StateWord, TaskPool, TaskStack,
+};
+
+use crate::floor::Floor;
+
+/// Work stealing over `crossbeam-deque`'s concurrent deques: the classic, to compare with.
+///
+/// ```
+/// use purloin::{Pool, Worker};
+/// use purloin_schedulers::ChaseLev;
+///
+/// let pool = Pool::builder().scheduler(ChaseLev::default()).build()?;
+/// assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+///
+/// Source: Channel (its comparisons).
+#[derive(Clone, Debug, Default)]
+pub struct ChaseLev(());
+
+// SAFETY: the deque hands out each address once, and so does the list of returned tasks.
+unsafe impl Scheduler for ChaseLev {
+    type Header = StateWord;
+    type TaskPool = ChaseLevTasks;
+
+    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> ChaseLevTasks {
+        let deque = Deque::new_lifo();
+        ChaseLevTasks {
+            stealer: deque.stealer(),
+            deque: OwnersDeque(deque),
+            returned: Mutex::new(Vec::new()),
+            returns: AtomicUsize::new(0),
+            undecided: AtomicUsize::new(0),
+            floor: Floor::new(&stack),
+            stack,
+        }
+    }
+}
+
+type ChaseLevSlot = Slot<ChaseLev>;
+
+/// The address of a task.
+struct Address(*mut ChaseLevSlot);
+
+// SAFETY: the thread that gets the address may run the task.
+unsafe impl Send for Address {}
+
+/// The owner's end.
+struct OwnersDeque(Deque<Address>);
+
+// SAFETY: only the owner's thread uses it: the methods of `TaskPool` that touch it say so.
+unsafe impl Sync for OwnersDeque {}
+
+/// A worker's tasks, whose addresses lie in a deque.
+pub struct ChaseLevTasks {
+    stack: TaskStack<ChaseLev>,
+    deque: OwnersDeque,
+    stealer: Stealer<Address>,
+    /// Tasks that thieves have given back.
+    returned: Mutex<Vec<Address>>,
+    /// The number of returned tasks.
+    returns: AtomicUsize,
+    /// The number of thieves that are about to steal a task, or to return one.
+    undecided: AtomicUsize,
+    floor: Floor,
+}
+
+impl ChaseLevTasks {
+    /// Takes one of the returned tasks, or the wanted one.
+    fn take_returned(&self, wanted: Option<*mut ChaseLevSlot>) -> Option<*mut ChaseLevSlot> {
+        // Relaxed: the lock orders, and a thread that misses one finds it later.
+        if self.returns.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut returned = lock(&self.returned);
+        let is_wanted = |address: &Address| wanted.is_none_or(|wanted| wanted == address.0);
+        let place = returned.iter().position(is_wanted)?;
+        let Address(slot) = returned.swap_remove(place);
+        self.returns.store(returned.len(), Ordering::Relaxed);
+        Some(slot)
+    }
+
+    fn give_back(&self, slot: *mut ChaseLevSlot) {
+        let mut returned = lock(&self.returned);
+        returned.push(Address(slot));
+        // Relaxed: before the release by which the thief has decided.
+        self.returns.store(returned.len(), Ordering::Relaxed);
+    }
+
+    fn steal(&self) -> Result<*mut ChaseLevSlot, Claim<ChaseLev>> {
+        if let Some(slot) = self.take_returned(None) {
+            return Ok(slot);
+        }
+        match self.stealer.steal() {
+            Steal::Success(Address(slot)) => Ok(slot),
+            Steal::Empty => Err(Claim::Nothing),
+            Steal::Retry => Err(Claim::Lost),
+        }
+    }
+}
+
+// SAFETY: as for `Scheduler`.
+unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
+    #[inline(always)]
+    fn stack(&self) -> &TaskStack<ChaseLev> {
+        &self.stack
+    }
+
+    #[inline(always)]
+    fn is_open(&self, slot: *mut ChaseLevSlot) -> bool {
+        self.floor.is_open(slot)
+    }
+
+    #[inline(always)]
+    fn push(&self, slot: *mut ChaseLevSlot) {
+        self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
+        // Relaxed: the deque's release comes after.
+        // SAFETY: `slot` lies in the stack.
+        unsafe { &*slot }
+            .header()
+            .set(State::TASK, Ordering::Relaxed);
+        self.deque.0.push(Address(slot));
+    }
+
+    #[inline(always)]
+    fn pop(&self, slot: *mut ChaseLevSlot) -> bool {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        self.floor.is_open(slot) && self.deque.0.pop().is_some()
+    }
+
+    fn pop_spawn(&self, slot: *mut ChaseLevSlot) -> bool {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        self.deque.0.pop().is_some()
+    }
+
+    fn reopen(&self, _slot: *mut ChaseLevSlot) {
+        self.floor.lower(self.stack.spawn_top());
+    }
+
+    #[cold]
+    fn reclaim(&self, slot: *mut ChaseLevSlot) -> Reclaimed {
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        let state = unsafe { &*slot }.header();
+        let mut spin = ShortSpin::default();
+        loop {
+            // The task is the newest, so it is the one that comes out.
+            if self.deque.0.pop().is_some() || self.take_returned(Some(slot)).is_some() {
+                return Reclaimed::Owned;
+            }
+            // Acquire: with STOLEN comes the thief's number, with DONE the result.
+            if state.get(Ordering::Acquire) != State::TASK {
+                // Tasks that the owner runs meanwhile start above it.
+                self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
+                return Reclaimed::Stolen;
+            }
+            spin.pause();
+        }
+    }
+
+    #[cold]
+    fn release(&self, slot: *mut ChaseLevSlot) {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        // Only for the depth of tasks, a heuristic.
+        self.stack.set_bottom(slot);
+    }
+
+    fn is_requested(&self) -> bool {
+        self.floor.is_requested()
+    }
+
+    fn unstolen(&self) -> usize {
+        self.deque.0.len() + self.returns.load(Ordering::Relaxed)
+    }
+
+    /// In this order: a thief that has emptied the deque said before that it is undecided (the
+    /// deque's steal orders the two), and a thief that has decided has given back before.
+    fn offers_nothing(&self) -> bool {
+        self.deque.0.is_empty()
+            && self.undecided.load(Ordering::Acquire) == 0
+            && self.returns.load(Ordering::Relaxed) == 0
+    }
+
+    #[cold]
+    fn publish_on_request(&self) -> usize {
+        match self.is_requested() && self.has_public_tasks() {
+            true => self.publish_spawn(),
+            false => 0,
+        }
+    }
+
+    fn publish_spawn(&self) -> usize {
+        usize::from(self.floor.acknowledge(self.stack.spawn_top()))
+    }
+
+    fn has_public_tasks(&self) -> bool {
+        !self.stealer.is_empty() || self.returns.load(Ordering::Relaxed) > 0
+    }
+
+    fn request(&self) -> bool {
+        self.floor.request()
+    }
+
+    fn claim(
+        &self,
+        thief: usize,
+        _is_silent: bool,
+        may_take: impl Fn() -> bool,
+    ) -> Claim<ChaseLev> {
+        // A look first, so that thieves that find nothing do not write. And a first question, so
+        // that returned tasks are rare.
+        if !self.has_public_tasks() || !may_take() {
+            return Claim::Nothing;
+        }
+        // Relaxed: the deque's steal comes after, with a full fence.
+        self.undecided.fetch_add(1, Ordering::Relaxed);
+        let claim = match self.steal() {
+            Err(claim) => claim,
+            Ok(slot) if !may_take() => {
+                self.give_back(slot);
+                Claim::Lost
+            }
+            Ok(slot) => {
+                // Relaxed: it carries no data.
+                // SAFETY: the thief has the task, so the slot lies in the stack.
+                unsafe { &*slot }
+                    .header()
+                    .set(State::stolen(thief), Ordering::Relaxed);
+                self.stack.set_bottom(slot.wrapping_add(1));
+                Claim::Stolen(slot)
+            }
+        };
+        self.undecided.fetch_sub(1, Ordering::Release);
+        claim
+    }
+}

@@ -1,0 +1,465 @@
+//! The direct task stack of Wool, with all tasks public.
+//!
+//! # The idea
+//!
+//! Thieves can steal every task from the moment its owner pushes it. Owner and thieves exclude
+//! each other by the state of the slot alone: the thread that moves it away from TASK has the
+//! task. So each join pays for one atomic read-modify-write, and a thief needs two cache lines:
+//! that of `bottom` and that of the slot.
+//!
+//! Both published forms are here, as types: [`OneField`] with compare-and-swap and
+//! [`TwoFields`], which needs a test-and-set only.
+//!
+//! # Words, and the threads that write them
+//!
+//! | word | written by | read by |
+//! |---|---|---|
+//! | `top`: the first free slot | owner | owner; other threads as a hint |
+//! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
+//! | `floor`: slots at or above are open | thieves raise it to `REQUESTED`; the owner sets it to an address | owner at each push and pop |
+//! | each slot's state | see below | all |
+//! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
+//!
+//! # States of a slot, in one field
+//!
+//! ```text
+//!           push (owner)           claim (thief)          commit (thief)
+//!   EMPTY ────────────────► TASK ───────────────► BUSY ─────────────────► STOLEN
+//!     ▲                      │ ▲                   │                        │ run
+//!     └──────────────────────┘ └───────────────────┘                        ▼
+//!     ▲     pop (owner)            give back (thief)                      DONE
+//!     └──────────────────────────── release (owner) ────────────────────────┘
+//! ```
+//!
+//! # States of a slot, in two fields
+//!
+//! `taken` is TASK or EMPTY, and taking is a swap with EMPTY: the thread that gets TASK back has
+//! the task. EMPTY also stands for BUSY there. `alarm` is EMPTY when the owner pushes the task;
+//! the thief that commits makes it STOLEN, and later DONE. An owner whose swap has failed waits
+//! until the task is back in `taken` or `alarm` has gone off.
+//!
+//! # Why each race is harmless
+//!
+//! **The last task.** Owner and thieves move its state away from TASK by one atomic operation
+//! each; one succeeds.
+//!
+//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the tasks
+//! below are joined and new ones pushed. The thief's claim may then hit a task that is not the
+//! oldest. The thief holds the slot, reads `bottom` again, and gives the task back if `bottom`
+//! has moved. While a thief holds the slot at `bottom`, `bottom` cannot move: up only by stealing
+//! that slot, down only by the owner, which must reclaim that slot first. The value that the
+//! thief reads is current, because the owner moved `bottom` before it pushed the task that the
+//! thief has just acquired.
+//!
+//! **A swap that comes too late** (two fields). It writes EMPTY over EMPTY. If the slot was freed
+//! and pushed anew in between, the swap has that new task, and `bottom` tells whether it is the
+//! oldest.
+//!
+//! **Sleeping thieves.** Wool's thieves never sleep. Ours do, and ask first: `floor` goes up to
+//! `REQUESTED`, the owner's next push takes its slow path, wakes one thief, and lowers the floor.
+//! The price is one compare with a word that only requests and spawns change. A push that was
+//! already past that compare is found by the thief's second look, a millisecond later.
+//!
+//! **A spawn above a token's top.** The join of a stale token starts at the top in memory, above
+//! which there is nothing: so far the floor may always come down. The floor is above the spawn,
+//! so the pop of a join below it takes the slow path.
+//!
+//! Source: Wool, section 3 (Figure 3); its one-field form in Faxén, Efficient work stealing for
+//! fine grained parallelism, ICPP 2010.
+
+use std::marker::PhantomData;
+
+use purloin::scheduler::sync::Ordering;
+use purloin::scheduler::{
+    Claim, Header, Reclaimed, Scheduler, ShortSpin, Slot, State, StateWord, TaskPool, TaskStack,
+};
+
+use crate::floor::Floor;
+
+/// Wool's direct task stack: all tasks are public, and the thread that gets one, owner or thief,
+/// takes it from its slot by one atomic operation.
+///
+/// The baseline for [`ReturnBarrier`](purloin::ReturnBarrier), whose tasks are private until a
+/// thief asks.
+///
+/// ```
+/// use purloin::{Pool, Worker};
+/// use purloin_schedulers::{DirectStack, OneField, TwoFields};
+///
+/// let one = Pool::builder().scheduler(DirectStack::<OneField>::new()).build()?;
+/// let two = Pool::builder().scheduler(DirectStack::<TwoFields>::new()).build()?;
+/// assert_eq!(one.run(|mut w| w.join(|_| 1, |_| 2)), two.run(|mut w| w.join(|_| 1, |_| 2)));
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+///
+/// Source: Wool, section 3.
+pub struct DirectStack<F: Fields = OneField>(PhantomData<fn() -> F>);
+
+impl<F: Fields> DirectStack<F> {
+    /// Returns the scheduler. Its type is its only option.
+    pub fn new() -> Self {
+        DirectStack(PhantomData)
+    }
+}
+
+// Derived, these would demand the same of `F`.
+impl<F: Fields> Default for DirectStack<F> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<F: Fields> Clone for DirectStack<F> {
+    fn clone(&self) -> Self {
+        Self::new()
+    }
+}
+
+impl<F: Fields> std::fmt::Debug for DirectStack<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("DirectStack").finish()
+    }
+}
+
+// SAFETY: the page above argues that each task is run once, and every race in it has a model.
+unsafe impl<F: Fields> Scheduler for DirectStack<F> {
+    type Header = F::Header;
+    type TaskPool = DirectTasks<F>;
+
+    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> DirectTasks<F> {
+        DirectTasks {
+            floor: Floor::new(&stack),
+            stack,
+        }
+    }
+}
+
+/// How a slot says which thread has its task: [`OneField`] or [`TwoFields`].
+///
+/// # Safety
+///
+/// Of an owner that takes a task and the thieves that hold it, one succeeds.
+pub unsafe trait Fields: Sized + 'static {
+    /// The state of a slot.
+    type Header: Header;
+
+    /// Owner: offers the task that was written to the slot.
+    fn offer(header: &Self::Header);
+
+    /// Returns, at a glance, whether thieves may take a task.
+    fn is_offered(header: &Self::Header) -> bool;
+
+    /// Owner: tries to take the task back, at once.
+    fn take(header: &Self::Header) -> bool;
+
+    /// Owner, after `take` has failed: waits until thieves have decided.
+    fn settle(header: &Self::Header) -> Reclaimed;
+
+    /// Owner: frees the slot of a task that is done.
+    fn free(header: &Self::Header);
+
+    /// Thief: tries to hold the task, at once.
+    fn hold(header: &Self::Header) -> Hold;
+
+    /// Thief: gives back the task that it holds.
+    fn give_back(header: &Self::Header);
+
+    /// Thief: keeps the task that it holds.
+    fn commit(header: &Self::Header, thief: usize);
+}
+
+/// The outcome of a thief's attempt to hold a task.
+pub enum Hold {
+    /// The thief holds the task, and must keep it or give it back.
+    Held,
+    /// No task was there.
+    Nothing,
+    /// Another thread was faster.
+    Lost,
+}
+
+/// A worker's public tasks.
+pub struct DirectTasks<F: Fields> {
+    stack: TaskStack<DirectStack<F>>,
+    floor: Floor,
+}
+
+type DirectSlot<F> = Slot<DirectStack<F>>;
+
+// SAFETY: as for `Scheduler`.
+unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
+    #[inline(always)]
+    fn stack(&self) -> &TaskStack<DirectStack<F>> {
+        &self.stack
+    }
+
+    #[inline(always)]
+    fn is_open(&self, slot: *mut DirectSlot<F>) -> bool {
+        self.floor.is_open(slot)
+    }
+
+    #[inline(always)]
+    fn push(&self, slot: *mut DirectSlot<F>) {
+        // Relaxed: to thieves the top is a hint.
+        self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
+        // SAFETY: `slot` lies in the stack.
+        F::offer(unsafe { &*slot }.header());
+    }
+
+    /// Two stores, one of them an atomic read-modify-write, and two compares: below the floor,
+    /// spawns may lie above the slot.
+    #[inline(always)]
+    fn pop(&self, slot: *mut DirectSlot<F>) -> bool {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        self.floor.is_open(slot) && F::take(unsafe { &*slot }.header())
+    }
+
+    #[inline(always)]
+    fn pop_spawn(&self, slot: *mut DirectSlot<F>) -> bool {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        F::take(unsafe { &*slot }.header())
+    }
+
+    fn reopen(&self, slot: *mut DirectSlot<F>) {
+        debug_assert!(self.stack.spawn_top() <= slot);
+        self.floor.lower(self.stack.spawn_top());
+    }
+
+    #[cold]
+    fn reclaim(&self, slot: *mut DirectSlot<F>) -> Reclaimed {
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        let reclaimed = F::settle(unsafe { &*slot }.header());
+        if reclaimed == Reclaimed::Stolen {
+            // Tasks that the owner runs meanwhile start above it.
+            self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
+        }
+        reclaimed
+    }
+
+    #[cold]
+    fn release(&self, slot: *mut DirectSlot<F>) {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        F::free(unsafe { &*slot }.header());
+        // Everything older is stolen, because thieves take the oldest first, and everything
+        // newer is gone: this is the bottom now. A thread that takes a task pushed from now on
+        // acquires that push, and this with it.
+        self.stack.set_bottom(slot);
+    }
+
+    fn is_requested(&self) -> bool {
+        self.floor.is_requested()
+    }
+
+    /// Lowers the floor, if a thief has asked and there is a task for it.
+    #[cold]
+    fn publish_on_request(&self) -> usize {
+        match self.is_requested() && self.stack.has_unstolen() {
+            true => self.publish_spawn(),
+            false => 0,
+        }
+    }
+
+    /// All tasks are public; so if a thief has asked, closing the slots is the answer.
+    fn publish_spawn(&self) -> usize {
+        usize::from(self.floor.acknowledge(self.stack.spawn_top()))
+    }
+
+    /// Looks at the slot at the bottom, not at the top, which is the owner's.
+    fn has_public_tasks(&self) -> bool {
+        F::is_offered(self.stack.oldest().header())
+    }
+
+    fn request(&self) -> bool {
+        self.floor.request()
+    }
+
+    fn claim(
+        &self,
+        thief: usize,
+        _is_silent: bool,
+        may_take: impl Fn() -> bool,
+    ) -> Claim<DirectStack<F>> {
+        let bottom = self.stack.bottom();
+        // SAFETY: `bottom` always points into the slots.
+        let header = unsafe { &*bottom }.header();
+        match F::hold(header) {
+            Hold::Held => (),
+            Hold::Nothing => return Claim::Nothing,
+            Hold::Lost => return Claim::Lost,
+        }
+        let is_oldest = self.stack.bottom() == bottom;
+        if !is_oldest || !may_take() {
+            F::give_back(header);
+            return if is_oldest { Claim::Lost } else { Claim::Stale };
+        }
+        F::commit(header, thief);
+        // Before the owner can join with it, because the owner waits for DONE.
+        self.stack.set_bottom(bottom.wrapping_add(1));
+        Claim::Stolen(bottom)
+    }
+}
+
+/// A slot has one state, which owner and thieves move by compare-and-swap.
+pub struct OneField;
+
+// SAFETY: one compare-and-swap from TASK succeeds.
+unsafe impl Fields for OneField {
+    type Header = StateWord;
+
+    #[inline(always)]
+    fn offer(state: &StateWord) {
+        // Release: a thief that takes the task sees its contents, and every earlier move of
+        // `bottom`.
+        state.set(State::TASK, Ordering::Release);
+    }
+
+    fn is_offered(state: &StateWord) -> bool {
+        state.get(Ordering::Relaxed) == State::TASK
+    }
+
+    #[inline(always)]
+    fn take(state: &StateWord) -> bool {
+        // Relaxed: the contents are the owner's own, and a thief that has given the task back
+        // has written nothing.
+        state
+            .exchange(State::TASK, State::EMPTY, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn settle(state: &StateWord) -> Reclaimed {
+        while state.settled() == State::TASK {
+            // A thief has given the task back; another may come.
+            if Self::take(state) {
+                return Reclaimed::Owned;
+            }
+        }
+        Reclaimed::Stolen
+    }
+
+    fn free(state: &StateWord) {
+        // Relaxed: the thief has gone, and others only take a TASK.
+        state.set(State::EMPTY, Ordering::Relaxed);
+    }
+
+    fn hold(state: &StateWord) -> Hold {
+        // Relaxed: the exchange acquires.
+        if state.get(Ordering::Relaxed) != State::TASK {
+            return Hold::Nothing;
+        }
+        // Acquire: the contents, and the moves of `bottom`.
+        match state.exchange(State::TASK, State::BUSY, Ordering::Acquire) {
+            Ok(()) => Hold::Held,
+            Err(_) => Hold::Lost,
+        }
+    }
+
+    fn give_back(state: &StateWord) {
+        // Release: the next thief acquires from here what this one has acquired from the owner.
+        state.set(State::TASK, Ordering::Release);
+    }
+
+    fn commit(state: &StateWord, thief: usize) {
+        // Relaxed: it carries no data.
+        state.set(State::stolen(thief), Ordering::Relaxed);
+    }
+}
+
+/// A slot has two fields: `taken`, on which owner and thieves exclude each other by a mere
+/// test-and-set, and `alarm`, by which a thief tells the owner that it has stolen the task, and
+/// when the task is done.
+pub struct TwoFields;
+
+/// The two fields of [`TwoFields`].
+#[repr(C)]
+pub struct Both {
+    /// TASK or EMPTY.
+    taken: StateWord,
+    /// EMPTY (not stolen), STOLEN or DONE.
+    alarm: StateWord,
+}
+
+// SAFETY: it is eight bytes large, and two empty words are zeros.
+unsafe impl Header for Both {
+    fn empty() -> Both {
+        Both {
+            taken: StateWord::empty(),
+            alarm: StateWord::empty(),
+        }
+    }
+
+    fn outcome(&self) -> &StateWord {
+        &self.alarm
+    }
+}
+
+// SAFETY: one swap gets TASK.
+unsafe impl Fields for TwoFields {
+    type Header = Both;
+
+    #[inline(always)]
+    fn offer(both: &Both) {
+        // Relaxed: a thread that writes the alarm has acquired the task below.
+        both.alarm.set(State::EMPTY, Ordering::Relaxed);
+        // Release: a thief that takes the task sees its contents, the alarm, and every earlier
+        // move of `bottom`.
+        both.taken.set_among_swaps(State::TASK, Ordering::Release);
+    }
+
+    fn is_offered(both: &Both) -> bool {
+        both.taken.get(Ordering::Relaxed) == State::TASK
+    }
+
+    #[inline(always)]
+    fn take(both: &Both) -> bool {
+        // Relaxed: the contents are the owner's own, and a thief that has given the task back
+        // has written nothing.
+        both.taken.swap(State::EMPTY, Ordering::Relaxed) == State::TASK
+    }
+
+    fn settle(both: &Both) -> Reclaimed {
+        let mut spin = ShortSpin::default();
+        loop {
+            // Relaxed: the owner reads the alarm again before it takes the result.
+            if both.alarm.get(Ordering::Relaxed) != State::EMPTY {
+                return Reclaimed::Stolen;
+            }
+            if both.taken.get(Ordering::Relaxed) == State::TASK && Self::take(both) {
+                return Reclaimed::Owned;
+            }
+            spin.pause();
+        }
+    }
+
+    fn free(_: &Both) {
+        // `taken` is EMPTY since the steal; the next push sets the alarm.
+    }
+
+    fn hold(both: &Both) -> Hold {
+        // A look first, so that thieves that find nothing do not write.
+        if both.taken.get(Ordering::Relaxed) != State::TASK {
+            return Hold::Nothing;
+        }
+        // Acquire: the contents, and the moves of `bottom`.
+        match both.taken.swap(State::EMPTY, Ordering::Acquire) {
+            State::TASK => Hold::Held,
+            _ => Hold::Lost,
+        }
+    }
+
+    fn give_back(both: &Both) {
+        // Release: the next thief acquires from here what this one has acquired from the owner.
+        // (Under loom that is a swap, which goes on with the owner's release.)
+        both.taken.set_among_swaps(State::TASK, Ordering::Release);
+    }
+
+    fn commit(both: &Both, thief: usize) {
+        // Relaxed: it carries no data.
+        both.alarm.set(State::stolen(thief), Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models;

@@ -1,0 +1,78 @@
+//! The floor: how thieves ask to be told of the next push, where all tasks are public.
+
+use crossbeam_utils::CachePadded;
+use purloin::scheduler::sync::{AtomicUsize, Ordering};
+use purloin::scheduler::{Scheduler, Slot, TaskStack};
+
+/// A word that the owner reads at each push and pop, and that a thief writes when it asks. Slots
+/// at or above the floor are open.
+///
+/// It is an address, or [`REQUESTED`].
+pub(crate) struct Floor(CachePadded<AtomicUsize>);
+
+/// The floor while a thief asks to be told of the next push: above all slots.
+const REQUESTED: usize = usize::MAX;
+
+impl Floor {
+    /// Returns a floor at the first slot of this stack.
+    pub(crate) fn new<S: Scheduler>(stack: &TaskStack<S>) -> Self {
+        Floor(CachePadded::new(AtomicUsize::new(stack.first().addr())))
+    }
+
+    /// Returns whether `slot` is at or above the floor.
+    #[inline(always)]
+    pub(crate) fn is_open<S: Scheduler>(&self, slot: *mut Slot<S>) -> bool {
+        // Relaxed: the owner sees a request at a later push.
+        slot.addr() >= self.0.load(Ordering::Relaxed)
+    }
+
+    /// Owner: opens the slots from `slot` on, unless a request stands.
+    #[cold]
+    pub(crate) fn lower<S: Scheduler>(&self, slot: *mut Slot<S>) {
+        let floor = self.0.load(Ordering::Relaxed);
+        if floor != REQUESTED && floor > slot.addr() {
+            // If a thief asks at this moment, its request stands instead.
+            let (relaxed, to) = (Ordering::Relaxed, slot.addr());
+            let _ = self.0.compare_exchange(floor, to, relaxed, relaxed);
+        }
+    }
+
+    /// Owner: closes the slots below `slot`, unless a request stands.
+    pub(crate) fn raise<S: Scheduler>(&self, slot: *mut Slot<S>) {
+        let floor = self.0.load(Ordering::Relaxed);
+        if floor < slot.addr() {
+            let (relaxed, to) = (Ordering::Relaxed, slot.addr());
+            let _ = self.0.compare_exchange(floor, to, relaxed, relaxed);
+        }
+    }
+
+    /// Owner: closes exactly the slots below `slot`, which answers a request. Returns whether
+    /// one stood.
+    pub(crate) fn acknowledge<S: Scheduler>(&self, slot: *mut Slot<S>) -> bool {
+        let floor = self.0.load(Ordering::Relaxed);
+        if floor >= slot.addr() && floor != REQUESTED {
+            return false;
+        }
+        // AcqRel: the owner sees what a thief left before its request; and it answers a request
+        // that comes between the load and this exchange, too.
+        self.0.swap(slot.addr(), Ordering::AcqRel) == REQUESTED
+    }
+
+    /// Returns whether a request stands.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == REQUESTED
+    }
+
+    /// Thief: asks. Returns true if no other request stood.
+    pub(crate) fn request(&self) -> bool {
+        // Relaxed: a thief that falls asleep after this looks for tasks after a full fence, and
+        // once more after a millisecond.
+        !self.is_requested() && self.0.swap(REQUESTED, Ordering::Relaxed) != REQUESTED
+    }
+
+    /// Any thread: asks the owner to look at what this thread has left for it.
+    pub(crate) fn notify(&self) {
+        // Release: with what was left.
+        self.0.swap(REQUESTED, Ordering::Release);
+    }
+}

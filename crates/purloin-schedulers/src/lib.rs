@@ -1,0 +1,30 @@
+//! Published work-stealing schedulers for [Purloin](purloin), to compare with its default.
+//!
+//! | scheduler | protocol | source |
+//! |---|---|---|
+//! | [`DirectStack`] | all tasks are public; owner and thieves synchronise on each task | Wool, section 3 |
+//! | [`Channel`] | nobody reaches into another's pool; thieves send requests, victims answer | Channel |
+//! | [`ChaseLev`] | concurrent deques, those of `crossbeam-deque` | Channel (its comparisons) |
+//!
+//! A program runs under each of them unchanged:
+//!
+//! ```
+//! use purloin::{Pool, Worker};
+//! use purloin_schedulers::Channel;
+//!
+//! let pool = Pool::builder().scheduler(Channel::default()).build()?;
+//! assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
+//! # Ok::<(), purloin::BuildError>(())
+//! ```
+//!
+//! To write a scheduler of your own, read [`purloin::scheduler`] and take `chase_lev.rs` in this
+//! crate as an example.
+
+mod channel;
+mod chase_lev;
+mod direct_stack;
+mod floor;
+
+pub use channel::{Channel, Stealing};
+pub use chase_lev::ChaseLev;
+pub use direct_stack::{DirectStack, OneField, TwoFields};

@@ -1,0 +1,38 @@
+//! For implementors of [`Worker`](crate::Worker): measuring instruments, and adapters to other
+//! runtimes.
+//!
+//! Programs do not need this module. A program is generic over its `Worker`, and each
+//! implementation is a type that it is instantiated with; the crate `purloin-analysis` has
+//! three, which measure, count and record a program.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub use crate::loops::in_pieces;
+pub use crate::stats::clock;
+
+use crate::handle::Handle;
+use crate::worker::{Scope, Spawner};
+
+/// Returns a scope around what a scheduler keeps in it.
+///
+/// [`Worker::finish`](crate::Worker::finish) must wait for all spawned tasks before it drops
+/// the scope.
+pub fn scope<'scope, 'env, S: Spawner>(finish: S::Finish) -> Scope<'scope, 'env, S> {
+    Scope::new(finish)
+}
+
+/// Returns what the scheduler keeps in a scope.
+pub fn finish_of<'s, S: Spawner>(scope: &'s Scope<'_, '_, S>) -> &'s S::Finish {
+    scope.finish()
+}
+
+/// Runs `f` at once, and returns a handle to its result. A panic surfaces at
+/// [`Handle::get`].
+pub fn ready<T>(f: impl FnOnce() -> T) -> Handle<T> {
+    Handle::ready(catch_unwind(AssertUnwindSafe(f)))
+}
+
+/// Runs `f` at once, and returns a handle to its result. [`Handle::get`] calls `got` first.
+pub fn watched<T>(f: impl FnOnce() -> T, got: impl FnOnce() + Send + 'static) -> Handle<T> {
+    Handle::watched(catch_unwind(AssertUnwindSafe(f)), Box::new(got))
+}

@@ -1,0 +1,316 @@
+//! Loom models of a task pool: the races that every protocol has.
+//!
+//! Each scheduler runs them on its own pool, beside models of its own:
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p purloin --lib`.
+
+#[cfg(test)]
+mod oneshot;
+#[cfg(test)]
+mod return_barrier;
+
+use std::sync::atomic::AtomicUsize;
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::slot::{Header, Slot, State, StateWord};
+use super::stack::TaskStack;
+use super::steal::{Claim, Reclaimed};
+use crate::pool::WorkerThread;
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::{Ordering, yield_now};
+
+/// A stack whose tasks are numbers, and how often each was run.
+pub struct Model<S: Scheduler> {
+    pub tasks: S::TaskPool,
+    runs: [AtomicUsize; 4],
+}
+
+/// Writes a number instead of a task.
+///
+/// # Safety
+///
+/// The slot is free, and the caller's.
+pub unsafe fn write_number<S: Scheduler>(slot: *mut Slot<S>, number: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { (*slot).write(never, number) };
+}
+
+/// Reads what [`write_number`] has written.
+///
+/// # Safety
+///
+/// The caller has taken the task.
+pub unsafe fn read_number<S: Scheduler>(slot: *const Slot<S>) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe { (*slot).read() }
+}
+
+/// Sets the stack's `spawn_top`, as the runtime does around spawns.
+pub fn set_spawn_top<S: Scheduler>(stack: &TaskStack<S>, slot: *mut Slot<S>) {
+    stack.set_spawn_top(slot);
+}
+
+unsafe fn never<S: Scheduler>(_: &Slot<S>, _: &WorkerThread<S>) {
+    unreachable!("the models run tasks themselves");
+}
+
+impl<S: Scheduler> Model<S> {
+    pub fn check(
+        preemptions: usize,
+        scheduler: S,
+        model: impl Fn(Arc<Model<S>>) + Sync + Send + 'static,
+    ) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        builder.check(move || {
+            model(Arc::new(Model {
+                tasks: scheduler.task_pool(TaskStack::new(4).unwrap(), 3),
+                runs: Default::default(),
+            }));
+        });
+    }
+
+    pub fn run(&self, task: u64) {
+        // Not a modelled atomic: it only counts.
+        self.runs[task as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn assert_each_ran_once(&self, tasks: usize) {
+        for (task, runs) in self.runs.iter().enumerate() {
+            assert_eq!(
+                runs.load(Ordering::Relaxed),
+                usize::from(task < tasks),
+                "task {task}"
+            );
+        }
+    }
+
+    /// Owner: the first half of a join.
+    pub fn push(&self, task: u64) -> *mut Slot<S> {
+        let slot = self.tasks.stack().top();
+        let open = self.tasks.is_open(slot);
+        if !open {
+            self.tasks.reopen(slot);
+        }
+        // SAFETY: the slot at the top is free.
+        unsafe { (*slot).write(never, task) };
+        self.tasks.push(slot);
+        if !open && !self.tasks.is_open(slot) {
+            self.tasks.publish_on_request();
+        }
+        slot
+    }
+
+    /// Owner: the second half, leapfrogging left out.
+    pub fn join(&self, slot: *mut Slot<S>, task: u64) {
+        // SAFETY: live until it is released.
+        let place = unsafe { &*slot };
+        if self.tasks.pop(slot) {
+            assert_eq!(self.tasks.stack().top(), slot);
+            return self.run(task);
+        }
+        match self.tasks.reclaim(slot) {
+            Reclaimed::Owned => {
+                self.tasks.publish_on_request();
+                self.run(task);
+            }
+            Reclaimed::Stolen => {
+                while !place.header().outcome().is_done() {
+                    yield_now();
+                }
+                // SAFETY: the thief has written what he has run.
+                assert_eq!(unsafe { place.read::<u64>() }, task);
+                self.tasks.release(slot);
+            }
+        }
+        assert_eq!(self.tasks.stack().top(), slot);
+    }
+
+    /// Thief: runs what it has got.
+    pub fn run_stolen(&self, claim: Claim<S>) -> bool {
+        let (Claim::Stolen(slot) | Claim::Forced(slot)) = claim else {
+            return false;
+        };
+        // SAFETY: the thief has the slot until it is done.
+        let place = unsafe { &*slot };
+        // Everything older is stolen, too: thieves take the oldest first.
+        let mut older = slot.wrapping_sub(1);
+        while older >= self.tasks.stack().first().cast_const() {
+            // An exchange that always fails, as it reads the latest value, and
+            // nothing has told this thief of the other's steal.
+            // SAFETY: in the stack, as it is at or above the base.
+            let outcome = unsafe { (*older).header().outcome() };
+            let state = outcome
+                .exchange(State::BUSY, State::BUSY, Ordering::AcqRel)
+                .unwrap_err();
+            assert!(
+                state.thief().is_some() || state == State::DONE,
+                "{state:?} below a stolen task"
+            );
+            older = older.wrapping_sub(1);
+        }
+        // SAFETY: as above; a race with the owner would be found by loom.
+        unsafe {
+            let task = place.read::<u64>();
+            self.run(task);
+            place.write(never, task);
+        }
+        place.header().outcome().finish_stolen();
+        true
+    }
+
+    pub fn claim(&self, thief: usize) -> bool {
+        self.run_stolen(self.tasks.claim(thief, false, || true))
+    }
+}
+
+pub fn the_bottom_moves_up<S: Scheduler>(scheduler: S) {
+    Model::check(1, scheduler, |model| {
+        let first = model.push(0);
+        let second = model.push(1);
+        model.tasks.publish_all();
+        assert!(model.claim(1) && model.claim(2) && !model.claim(1));
+        model.join(second, 1);
+        model.join(first, 0);
+        model.assert_each_ran_once(2);
+    });
+}
+
+/// A leapfrogging worker that comes too late: the task that it waits for is
+/// done, and the thief is on to something else.
+pub fn a_late_leapfrog_takes_nothing_unrelated<S: Scheduler>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let outcome = Arc::new(StateWord::empty());
+        let blocked = {
+            let (model, outcome) = (model.clone(), outcome.clone());
+            thread::spawn(move || {
+                let claim = model.tasks.claim(1, false, || !outcome.is_done());
+                if let Claim::Stolen(slot) = claim {
+                    // SAFETY: we have it.
+                    assert_eq!(unsafe { (*slot).read::<u64>() }, 0, "unrelated");
+                }
+                model.run_stolen(claim);
+            })
+        };
+        let descendant = model.push(0);
+        model.tasks.publish_all();
+        model.join(descendant, 0);
+        outcome.finish_stolen();
+        let unrelated = model.push(1);
+        model.tasks.publish_all();
+        model.join(unrelated, 1);
+        blocked.join().unwrap();
+        model.assert_each_ran_once(2);
+    });
+}
+
+pub fn the_last_public_task_is_run_once<S: Scheduler>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let slot = model.push(0);
+        model.tasks.publish_all();
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || model.claim(thief))
+        });
+        model.join(slot, 0);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        model.assert_each_ran_once(1);
+    });
+}
+
+pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: Scheduler>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let first = model.push(0);
+        let second = model.push(1);
+        model.tasks.publish_all();
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || model.claim(thief))
+        });
+        model.join(second, 1);
+        model.join(first, 0);
+        // The same two places again: a thief that still believes the second
+        // to be the oldest must not get away with it.
+        let first = model.push(2);
+        let second = model.push(3);
+        model.tasks.publish_all();
+        model.join(second, 3);
+        model.join(first, 2);
+        for thief in thieves {
+            thief.join().unwrap();
+        }
+        model.assert_each_ran_once(4);
+    });
+}
+
+pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: S) {
+    use crate::sleep::Sleep;
+    Model::check(3, scheduler, |model| {
+        let sleep = Arc::new(Sleep::for_model(2, 0));
+        let first = model.push(0);
+        model.tasks.publish_all();
+        let Claim::Stolen(stolen) = model.tasks.claim(1, false, || true) else {
+            panic!("nothing else can have it");
+        };
+        assert_eq!(stolen, first.cast_const());
+        let stolen = stolen.addr();
+        let thief = {
+            let (model, sleep) = (model.clone(), sleep.clone());
+            thread::spawn(move || {
+                let slot = model.tasks.stack().first();
+                assert_eq!(slot.addr(), stolen);
+                model.run(0);
+                // SAFETY: live until it is done.
+                if unsafe { &*slot }.header().outcome().finish_stolen() {
+                    sleep.unpark(0);
+                }
+            })
+        };
+        // SAFETY: live until it is released.
+        let outcome = unsafe { (*first).header().outcome() };
+        assert!(!model.tasks.pop(first));
+        assert_eq!(model.tasks.reclaim(first), Reclaimed::Stolen);
+        while !outcome.is_done() {
+            if outcome.wait_for() {
+                sleep.sleep_blocked(0, 1, None, || outcome.is_done());
+            }
+        }
+        model.tasks.release(first);
+        thief.join().unwrap();
+        model.assert_each_ran_once(1);
+    });
+}
+
+pub fn a_thief_that_may_not_take_a_task_leaves_it<S: Scheduler>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let first = model.push(0);
+        model.tasks.publish_all();
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || {
+                let claim = model.tasks.claim(1, false, || false);
+                assert!(!matches!(claim, Claim::Stolen(_)));
+            })
+        };
+        let second = model.push(1);
+        model.join(second, 1);
+        model.join(first, 0);
+        thief.join().unwrap();
+        model.assert_each_ran_once(2);
+    });
+}
+
+pub fn a_standing_request_is_answered_by_the_next_push<S: Scheduler>(scheduler: S) {
+    Model::check(2, scheduler, |model| {
+        assert!(model.tasks.request());
+        assert!(!model.tasks.request(), "the second finds the first");
+        let slot = model.push(0);
+        assert!(model.tasks.has_public_tasks());
+        assert!(model.tasks.request(), "the first was answered");
+        model.join(slot, 0);
+        model.assert_each_ran_once(1);
+    });
+}

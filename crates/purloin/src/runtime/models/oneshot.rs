@@ -1,0 +1,173 @@
+//! Loom models of a future's channel.
+
+use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
+
+use loom::sync::Arc;
+use loom::thread;
+
+use crate::runtime::oneshot::Oneshot;
+use crate::sleep::Sleep;
+use crate::sync::yield_now;
+
+/// A channel for a number, and what has become of it.
+struct Model {
+    channel: Oneshot<u32>,
+    sleep: Sleep,
+    runs: Count,
+    frees: Count,
+    /// How often a thread outside was woken.
+    told: Count,
+}
+
+const FUTURE: usize = 0;
+const TICKET: usize = 1;
+
+impl Model {
+    fn check(future: fn(&Model)) {
+        loom::model(move || {
+            let model = Arc::new(Model {
+                channel: Oneshot::new(),
+                sleep: Sleep::for_model(2, 0),
+                runs: Count::new(0),
+                frees: Count::new(0),
+                told: Count::new(0),
+            });
+            let ticket = {
+                let model = model.clone();
+                thread::spawn(move || model.use_ticket())
+            };
+            future(&model);
+            ticket.join().unwrap();
+            assert_eq!(model.runs.load(Relaxed), 1);
+            assert_eq!(model.frees.load(Relaxed), 1);
+        });
+    }
+
+    fn run(&self) {
+        self.runs.fetch_add(1, Relaxed);
+    }
+
+    fn end(&self) {
+        let waiters = self.channel.end();
+        if let Some(waiter) = waiters.worker {
+            self.sleep.unpark(waiter);
+        }
+        if waiters.outside.is_some() {
+            self.told.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn let_go(&self) {
+        if self.channel.let_go() {
+            // As the memory is used for something else.
+            // SAFETY: the last holder.
+            drop(unsafe { self.channel.take() });
+            self.frees.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn use_ticket(&self) {
+        if self.channel.claim(TICKET) {
+            self.run();
+            // SAFETY: claimed.
+            unsafe { self.channel.send(Ok(7)) };
+            self.end();
+        } else {
+            while !self.channel.is_done() {
+                yield_now();
+            }
+            assert_eq!(self.runs.load(Relaxed), 1, "the scope ends too early");
+        }
+        self.let_go();
+    }
+
+    fn take(&self) {
+        // SAFETY: the future, after the end.
+        let message = unsafe { self.channel.take() };
+        assert!(matches!(message, Some(Ok(7))));
+    }
+}
+
+#[test]
+fn a_future_that_is_got_is_run_once() {
+    Model::check(|model| {
+        if model.channel.claim(FUTURE) {
+            model.run();
+            model.end();
+        } else {
+            while !model.channel.is_done() {
+                yield_now();
+            }
+            model.take();
+        }
+        model.let_go();
+    });
+}
+
+#[test]
+fn a_future_that_is_dropped_is_run_by_its_ticket() {
+    Model::check(Model::let_go);
+}
+
+#[test]
+fn a_future_that_waits_is_woken() {
+    Model::check(|model| {
+        if model.channel.claim(FUTURE) {
+            model.run();
+            model.end();
+        } else {
+            model.channel.set_waiter(FUTURE);
+            let channel = &model.channel;
+            model
+                .sleep
+                .park_until(FUTURE, || !channel.outcome().wait_for());
+            while !channel.is_done() {
+                yield_now();
+            }
+            model.take();
+        }
+        model.let_go();
+    });
+}
+
+#[test]
+fn a_thread_outside_is_woken_once_if_it_waits() {
+    Model::check(|model| {
+        // SAFETY: the future, once.
+        let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+        while !model.channel.is_done() {
+            yield_now();
+        }
+        model.take();
+        model.let_go();
+        while model.told.load(Relaxed) != usize::from(waits) {
+            yield_now();
+        }
+    });
+}
+
+/// An idle worker has the closure run on behalf of the thread that waits.
+#[test]
+fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
+    Model::check(|model| {
+        model.channel.add_holder();
+        // SAFETY: the future, once.
+        let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+        // The job, on a third thread in truth: it does not touch what the future does.
+        if model.channel.claim(FUTURE) {
+            model.run();
+            // SAFETY: claimed.
+            unsafe { model.channel.send(Ok(7)) };
+            model.end();
+        }
+        model.let_go();
+        while !model.channel.is_done() {
+            yield_now();
+        }
+        model.take();
+        model.let_go();
+        while model.told.load(Relaxed) != usize::from(waits) {
+            yield_now();
+        }
+    });
+}

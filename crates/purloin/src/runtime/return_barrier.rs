@@ -1,0 +1,583 @@
+//! Return-barrier stealing, the protocol of the default scheduler.
+//!
+//! # The idea
+//!
+//! A worker's tasks lie in place in a stack of slots (Wool's *direct task stack*). A
+//! **barrier** divides it. Slots at or above are *private*: the owner pushes and pops them
+//! with plain stores and a compare. Slots below are *public*: thieves take them, oldest first,
+//! with one compare-and-swap and without disturbing the owner, a **free steal**. The owner
+//! meets the barrier only when it unwinds to it, as in Kumar's return barrier, and then moves
+//! it down. A thief that finds nothing public **requests**: it sets the barrier above
+//! everything. The owner's next push or pop takes its slow path, makes older tasks public and
+//! lowers the barrier to just above them. If the owner does not answer, because it is in a
+//! long leaf, the thief **forces** its way in.
+//!
+//! # Words, and the threads that write them
+//!
+//! | word | written by | read by |
+//! |---|---|---|
+//! | `top`: the first free slot | owner | owner's slow paths, forcing thieves |
+//! | `barrier`: an address, or `REQUESTED`, or `REQUESTED｜FORCED` | thieves raise it; the owner lowers it from an address or `REQUESTED`; a forcing thief alone moves it from `FORCED` | owner at each push and pop |
+//! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
+//! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
+//! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
+//! | each slot's `state` | see below | all |
+//! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
+//!
+//! # States of a slot
+//!
+//! ```text
+//!            publish (owner)          claim (thief)          commit (thief)
+//!   EMPTY ───────────────────► TASK ───────────────► BUSY ─────────────────► STOLEN
+//!     ▲  ◄─────────────────────  ▲  ◄───────────────  ▲ │                      │
+//!     │      reclaim (owner)     └───── give back ────┘ │                      │ run
+//!     │                                                 │                      ▼
+//!     │ ◄───────────────── force, give back ───────────►┘                     DONE
+//!     └────────────────────────── release (owner) ──────────────────────────────┘
+//! ```
+//!
+//! A private slot is EMPTY whether or not it has a task: the fast path never touches the
+//! state. BUSY lasts for a handful of a thief's instructions, and the owner waits for it to
+//! pass.
+//!
+//! # Why each race is harmless
+//!
+//! **The last public task.** Owner ([`reclaim`]) and thieves ([`claim`]) all move its state
+//! away from TASK by compare-and-swap; one succeeds.
+//!
+//! [`reclaim`]: TaskPool::reclaim
+//! [`claim`]: TaskPool::claim
+//!
+//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the tasks
+//! below are joined and new ones pushed. The thief's claim may then hit a task that is public,
+//! but not the oldest. The thief holds the slot BUSY, reads `bottom` again, and gives the task
+//! back if `bottom` has moved. While a thief holds the slot at `bottom`, `bottom` cannot move:
+//! up only by stealing that slot, down only by the owner, which must reclaim that slot first.
+//!
+//! **A request that the owner does not see yet.** What the owner does meanwhile is private. A
+//! later push or pop sees the request.
+//!
+//! **Two requests, and lowering.** The owner lowers the barrier by compare-and-swap from the
+//! value that it has answered, so a request that came meanwhile stands.
+//!
+//! **Forcing.** The thief moves the barrier from `REQUESTED` to `FORCED`, which only this
+//! thief may undo, and issues the heavy half of an asymmetric fence
+//! ([`crate::sync::asymmetric`]). A pop stores `top`, then loads `barrier`. So either the
+//! thief sees the pop in `top`, or the pop sees the barrier and takes the slow path. There
+//! owner and thief repeat the pattern with ordinary fences: the owner has stored `top` and
+//! reads the slot's state, the thief has stored BUSY there and reads `top`. If only one sees
+//! the other, that one yields. If both do, the thief gives up and the owner waits for that. A
+//! slot that the owner pops and pushes again in between is no exception: the thief then holds
+//! the new task, and the `top` that the thief has acquired released its contents.
+//!
+//! The owner may answer the very request from which a forcing thief starts, and may be half
+//! through when that thief has come, stolen and gone. Then slots are stolen above where the
+//! owner is about to put the barrier, and the owner would pop them as private. So the word
+//! counts forced steals in its lower bits, and the owner's compare-and-swap fails.
+//!
+//! **A spawn above a token's top.** The token is stale, and its join pushes at the top in
+//! memory (see [`super`]). The spawn lies below the barrier, so the pop of a join below it
+//! takes the slow path. The barrier closes the spawn, but does not make it public: its state
+//! stays EMPTY until a thief asks. To reclaim it, its owner looks at the barrier once more,
+//! which by then does not stand at a request. After the last spawn the barrier stays where it
+//! is until a join meets it.
+//!
+//! Sources: Wool, section 3; Return barrier, section 5; Channel (steal requests); the
+//! asymmetric Dekker pattern after Linux's membarrier(2).
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crossbeam_utils::CachePadded;
+
+use super::slot::{Slot, State, StateWord};
+use super::stack::TaskStack;
+use super::steal::{Claim, Reclaimed};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::{AtomicUsize, Ordering, asymmetric, fence, spin_loop};
+
+type BarrierSlot = Slot<ReturnBarrier>;
+
+/// Return-barrier stealing, the default scheduler.
+///
+/// Tasks are private to their worker until a thief asks. Then the older ones become public,
+/// and thieves steal them without disturbing their owner. A thief whose victim does not answer
+/// takes its task by force, through Linux's `membarrier`.
+///
+/// Sources: Wool, section 3 (the direct task stack, leapfrogging); Return barrier, section 5;
+/// Channel (requests that the victim polls for).
+#[derive(Clone, Debug)]
+pub struct ReturnBarrier {
+    forced_steals: bool,
+    barrier: bool,
+}
+
+impl Default for ReturnBarrier {
+    fn default() -> Self {
+        ReturnBarrier {
+            forced_steals: true,
+            barrier: true,
+        }
+    }
+}
+
+impl ReturnBarrier {
+    /// Sets whether thieves may take tasks from a silent victim by force. The default is true.
+    ///
+    /// Where the system has no `membarrier` they never do, and wait for the victim's next push
+    /// or pop.
+    pub fn forced_steals(mut self, allowed: bool) -> Self {
+        self.forced_steals = allowed;
+        self
+    }
+
+    /// Sets whether a victim that has answered leaves tasks below the barrier, which thieves
+    /// take for free. The default is true. For experiments.
+    ///
+    /// If false, each steal interrupts its victim: the victim offers one task, waits until a
+    /// thief has taken it, and goes on.
+    ///
+    /// Source: Return barrier, sections 2.4 and 5.2 (DefaultWS).
+    pub fn barrier(mut self, stays: bool) -> Self {
+        self.barrier = stays;
+        self
+    }
+}
+
+// SAFETY: the page above argues that each task is run once, and every race in it has a model.
+unsafe impl Scheduler for ReturnBarrier {
+    type Header = StateWord;
+    type TaskPool = BarrierTasks;
+
+    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks {
+        BarrierTasks {
+            barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
+            published: CachePadded::new(Cell::new(stack.first())),
+            stack,
+            forced_steals: self.forced_steals && asymmetric::available(),
+            barrier_stays: self.barrier,
+        }
+    }
+}
+
+/// The barrier word while a thief asks for tasks: this bit, and in the lower bits the number
+/// of forced steals so far.
+const REQUESTED: usize = 1 << (usize::BITS - 1);
+/// Together with [`REQUESTED`]: a thief is forcing its way in.
+const FORCED: usize = 1 << (usize::BITS - 2);
+
+/// Maximum number of tasks that one request makes public. More would be free steals to come,
+/// but each costs its owner an atomic operation to reclaim.
+const MAX_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
+
+/// Maximum time that a victim without a barrier waits for its thief.
+const MAX_YIELD: Duration = Duration::from_micros(20);
+
+/// A worker's tasks, divided by the barrier.
+pub struct BarrierTasks {
+    stack: TaskStack<ReturnBarrier>,
+    /// Slots at or above this address are private. `REQUESTED` is above all. The owner reads
+    /// it at each push and pop; a thief that asks writes it.
+    barrier: CachePadded<AtomicUsize>,
+    /// Slots below are public or stolen. So are some above, by force, while a request stands.
+    /// Only the owner touches it, on its slow paths.
+    published: CachePadded<Cell<*mut BarrierSlot>>,
+    /// Whether thieves may take tasks by force.
+    forced_steals: bool,
+    /// Whether tasks are public before a thief asks for one more.
+    barrier_stays: bool,
+}
+
+// SAFETY: only the owning worker's thread uses `published` (every method that touches it says
+// so); all else is atomic or immutable.
+unsafe impl Sync for BarrierTasks {}
+// SAFETY: nothing in it is tied to a thread before the owner starts.
+unsafe impl Send for BarrierTasks {}
+
+impl BarrierTasks {
+    /// Returns whether `slot` is at or above the barrier: one load, from a line that only a
+    /// request invalidates, and one compare.
+    #[inline(always)]
+    fn is_private(&self, slot: *mut BarrierSlot) -> bool {
+        // Relaxed: the owner sees a request at a later push or pop.
+        slot.addr() >= self.barrier.load(Ordering::Relaxed)
+    }
+}
+
+// SAFETY: as for `Scheduler`.
+unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
+    #[inline(always)]
+    fn stack(&self) -> &TaskStack<ReturnBarrier> {
+        &self.stack
+    }
+
+    #[inline(always)]
+    fn is_open(&self, slot: *mut BarrierSlot) -> bool {
+        self.is_private(slot)
+    }
+
+    #[inline(always)]
+    fn push(&self, slot: *mut BarrierSlot) {
+        // Release: a forcing thief that sees the new top sees the contents.
+        self.stack.set_top(slot.wrapping_add(1), Ordering::Release);
+    }
+
+    /// One store, one load, one compare.
+    #[inline(always)]
+    fn pop(&self, slot: *mut BarrierSlot) -> bool {
+        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier
+        // and then reads the top. Relaxed: the fence orders.
+        self.stack.set_top(slot, Ordering::Relaxed);
+        asymmetric::light();
+        self.is_private(slot)
+    }
+
+    /// If no thief has asked, the slot is closed by itself and no more. A task stolen by force
+    /// lies below `published` as soon as its request is answered; and if a thief were forcing
+    /// its way in, the look at the barrier, after the store of the top, would see that. The
+    /// barrier stays, for the next spawn.
+    #[inline(always)]
+    fn pop_spawn(&self, slot: *mut BarrierSlot) -> bool {
+        self.stack.set_top(slot, Ordering::Relaxed);
+        asymmetric::light();
+        slot >= self.published.get() && !self.is_requested()
+    }
+
+    fn reopen(&self, slot: *mut BarrierSlot) {
+        self.lower(slot);
+    }
+
+    #[cold]
+    fn reclaim(&self, slot: *mut BarrierSlot) -> Reclaimed {
+        if slot >= self.published.get() && !self.is_requested() {
+            // A spawn above it has closed it, and no thief was there: see `pop_spawn`.
+            return Reclaimed::Owned;
+        }
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        let state = unsafe { &*slot }.header();
+        // Orders the store of the top before the load of the state, against a forcing thief
+        // that marks the state BUSY and then reads the top.
+        fence(Ordering::SeqCst);
+        loop {
+            let is_owned = match state.settled() {
+                // Never published, and no forcing thief was in time.
+                State::EMPTY => true,
+                // Acquire, so that nothing of the task moves above. A thief that gave the
+                // task back has written nothing else.
+                State::TASK => state
+                    .exchange(State::TASK, State::EMPTY, Ordering::Acquire)
+                    .is_ok(),
+                _ => {
+                    // Tasks that the owner runs meanwhile start above it.
+                    self.push(slot);
+                    return Reclaimed::Stolen;
+                }
+            };
+            if is_owned {
+                self.lower(slot);
+                return Reclaimed::Owned;
+            }
+        }
+    }
+
+    #[cold]
+    fn release(&self, slot: *mut BarrierSlot) {
+        // The top first: a forcing thief that sees the slot EMPTY again must see that it is
+        // not live. The state's release orders the two.
+        self.stack.set_top(slot, Ordering::Relaxed);
+        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
+        unsafe { &*slot }
+            .header()
+            .set(State::EMPTY, Ordering::Release);
+        // Everything older is stolen, because thieves take the oldest first, and everything
+        // newer is gone: this is the bottom now. A thread that takes a task pushed from now on
+        // acquires its publication or a top, and with it this value.
+        self.stack.set_bottom(slot);
+        self.lower(slot);
+    }
+
+    fn is_requested(&self) -> bool {
+        self.barrier.load(Ordering::Relaxed) & REQUESTED != 0
+    }
+
+    /// Answers with the owner's oldest private tasks. If it has none, the request stands, and
+    /// the next push answers it.
+    #[cold]
+    fn publish_on_request(&self) -> usize {
+        match self.barrier_stays {
+            true => self.publish(MAX_PUBLISHED),
+            false => self.yield_to_thief(),
+        }
+    }
+
+    /// A slot below the barrier is closed.
+    fn publish_spawn(&self) -> usize {
+        let spawn_top = self.stack.spawn_top().addr();
+        loop {
+            let barrier = self.barrier.load(Ordering::Relaxed);
+            if barrier & REQUESTED != 0 {
+                return self.publish_on_request();
+            }
+            // If a thief asks at this moment, the owner answers. Relaxed: the owner's own
+            // pushes and pops are ordered by program order, and a forcing thief starts from a
+            // request that it has read.
+            let relaxed = Ordering::Relaxed;
+            if barrier >= spawn_top
+                || self
+                    .barrier
+                    .compare_exchange(barrier, spawn_top, relaxed, relaxed)
+                    .is_ok()
+            {
+                return 0;
+            }
+        }
+    }
+
+    #[cold]
+    fn publish_all(&self) -> usize {
+        if self.published.get() >= self.stack.top() {
+            return 0;
+        }
+        self.request();
+        self.publish(usize::MAX)
+    }
+
+    fn has_public_tasks(&self) -> bool {
+        // Any state but EMPTY: a thief may give back a BUSY task, and where a thief has just
+        // stolen, `bottom` is about to move on.
+        self.stack.oldest().header().get(Ordering::Relaxed) != State::EMPTY
+    }
+
+    fn has_private_tasks(&self) -> bool {
+        self.forced_steals && self.stack.has_unstolen()
+    }
+
+    fn request(&self) -> bool {
+        let barrier = self.barrier.load(Ordering::Relaxed);
+        // AcqRel: a forcing thief starts from here and must see the states that the owner's
+        // last lowering released.
+        barrier & REQUESTED == 0
+            && self
+                .barrier
+                .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    fn claim(
+        &self,
+        thief: usize,
+        is_silent: bool,
+        may_take: impl Fn() -> bool,
+    ) -> Claim<ReturnBarrier> {
+        match self.claim_public(thief, &may_take) {
+            Claim::Nothing if is_silent && self.has_private_tasks() && self.is_requested() => {
+                self.force(thief, may_take)
+            }
+            claim => claim,
+        }
+    }
+}
+
+/// The owner's slow paths, in detail.
+impl BarrierTasks {
+    /// Moves the barrier down: `slot` is the first that is free, and slots that are neither
+    /// published nor below a spawn become private again.
+    fn lower(&self, slot: *mut BarrierSlot) {
+        let published = self.published.get().min(slot);
+        self.published.set(published);
+        let private = published.max(self.stack.spawn_top()).addr();
+        let barrier = self.barrier.load(Ordering::Relaxed);
+        if barrier & REQUESTED == 0 && barrier > private {
+            // If a thief asks at this moment, its request stands instead. Relaxed: the
+            // owner's own pops are ordered by program order, and a forcing thief starts from a
+            // request that it has read.
+            let relaxed = Ordering::Relaxed;
+            let _ = self
+                .barrier
+                .compare_exchange(barrier, private, relaxed, relaxed);
+        }
+    }
+
+    /// Offers the oldest task, and waits until a thief has it: the interruption that the
+    /// barrier is there to avoid. The wait is bounded, because the thief may have lost its
+    /// processor.
+    fn yield_to_thief(&self) -> usize {
+        let count = self.publish(1);
+        if count > 0 {
+            let start = Instant::now();
+            // SAFETY: the slot was just published, so it lies in the stack.
+            let state = unsafe { &*self.published.get().wrapping_sub(1) }.header();
+            // Relaxed: the pop finds out which thread has the task.
+            while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
+                && start.elapsed() < MAX_YIELD
+            {
+                spin_loop();
+            }
+        }
+        count
+    }
+
+    /// Makes up to `max` private tasks public, if a thief has asked, and lowers the barrier to
+    /// above them.
+    fn publish(&self, max: usize) -> usize {
+        let mut count = 0;
+        loop {
+            // Acquire: if a thief has forced its way in, its steal happened before what the
+            // owner decides now.
+            let barrier = self.barrier.load(Ordering::Acquire);
+            if barrier & REQUESTED == 0 {
+                return count;
+            }
+            let top = self.stack.top();
+            let mut slot = self.published.get();
+            while slot < top && count < max {
+                // SAFETY: the slot is below the top, so it lies in the stack.
+                count += usize::from(publish(unsafe { &*slot }.header()));
+                slot = slot.wrapping_add(1);
+            }
+            if slot > self.published.get() {
+                self.published.set(slot);
+            }
+            if count == 0 {
+                return 0;
+            }
+            if barrier & FORCED != 0 {
+                // A forcing thief keeps the barrier up until it is through.
+                return count;
+            }
+            // Fails if a thief asked, or forced a slot, in the meantime: the word counts
+            // forced steals, so the owner notices one that came and went since the load.
+            // Release: pairs with the acquiring exchange of the next request, so that a
+            // forcing thief sees the states of these slots.
+            let lowered = self.barrier.compare_exchange(
+                barrier,
+                slot.max(self.stack.spawn_top()).addr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if lowered.is_ok() {
+                return count;
+            }
+            if count >= max {
+                // The answer is complete; the newer request stands.
+                return count;
+            }
+        }
+    }
+}
+
+/// What thieves do, in detail.
+impl BarrierTasks {
+    /// Takes the oldest task if it is public and `may_take` allows it.
+    fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<ReturnBarrier> {
+        let bottom = self.stack.bottom();
+        // SAFETY: `bottom` always points into the slots.
+        let state = unsafe { &*bottom }.header();
+        // Relaxed: the exchange acquires.
+        if state.get(Ordering::Relaxed) != State::TASK {
+            return Claim::Nothing;
+        }
+        // Acquire: the contents, and every move of `bottom` before publication.
+        if state
+            .exchange(State::TASK, State::BUSY, Ordering::Acquire)
+            .is_err()
+        {
+            return Claim::Lost;
+        }
+        // If `bottom` was stale, this is a task, but not the oldest. The owner set `bottom`
+        // before the publication that this thief has just acquired, and while this thief holds
+        // the slot `bottom` cannot move from it.
+        let is_oldest = self.stack.bottom() == bottom;
+        if !is_oldest || !may_take() {
+            state.set(State::TASK, Ordering::Release);
+            return if is_oldest { Claim::Lost } else { Claim::Stale };
+        }
+        self.commit(bottom, thief);
+        Claim::Stolen(bottom)
+    }
+
+    /// Marks the slot at `bottom`, which the thief holds BUSY, as stolen.
+    fn commit(&self, bottom: *mut BarrierSlot, thief: usize) {
+        // Relaxed, both: they carry no data. DONE orders the owner's later store to `bottom`
+        // after this one, and another thief acquires the next task from that slot's own state.
+        // SAFETY: `bottom` always points into the slots.
+        unsafe { &*bottom }
+            .header()
+            .set(State::stolen(thief), Ordering::Relaxed);
+        self.stack.set_bottom(bottom.wrapping_add(1));
+    }
+
+    /// Takes the oldest task without the owner's help. Only where [`asymmetric::available`] is
+    /// true, and only after a request has stood unanswered.
+    pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
+        let barrier = self.barrier.load(Ordering::Relaxed);
+        if barrier & REQUESTED == 0 || barrier & FORCED != 0 {
+            return Claim::Lost;
+        }
+        // From here until this thief stores REQUESTED again, the barrier is its own: the owner
+        // cannot lower it, and no other thief can force.
+        let installed = self.barrier.compare_exchange(
+            barrier,
+            barrier | FORCED,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+        if installed.is_err() {
+            return Claim::Lost;
+        }
+        let claim = if asymmetric::heavy() {
+            // Now this thief sees every pop of the owner in its top, or the pop sees FORCED.
+            self.claim_private(thief, may_take)
+        } else {
+            Claim::Lost
+        };
+        let forced = usize::from(matches!(claim, Claim::Forced(_)));
+        // Release: an owner that lowers the barrier from this value has seen the stolen slot.
+        self.barrier.store(
+            REQUESTED | (barrier + forced) & (FORCED - 1),
+            Ordering::Release,
+        );
+        claim
+    }
+
+    fn claim_private(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
+        let bottom = self.stack.bottom();
+        if bottom >= self.stack.top() {
+            return Claim::Nothing;
+        }
+        // SAFETY: `bottom` always points into the slots.
+        let state = unsafe { &*bottom }.header();
+        if state
+            .exchange(State::EMPTY, State::BUSY, Ordering::Acquire)
+            .is_err()
+        {
+            return Claim::Lost;
+        }
+        // The other half of the Dekker pattern in `reclaim`.
+        fence(Ordering::SeqCst);
+        // Acquire: the owner wrote a live slot's contents before the top that this thief has
+        // read. If the owner pushed this slot anew since, then this is that new task, whose
+        // pop will meet the raised barrier.
+        let is_live = bottom < self.stack.acquire_top();
+        if !is_live || self.stack.bottom() != bottom || !may_take() {
+            state.set(State::EMPTY, Ordering::Release);
+            return Claim::Lost;
+        }
+        self.commit(bottom, thief);
+        Claim::Forced(bottom)
+    }
+}
+
+/// Owner: offers a private task to thieves. Returns false if a thief that forced its way in
+/// has it already.
+fn publish(state: &StateWord) -> bool {
+    loop {
+        // Release: a thief that takes the task sees its contents.
+        match state.exchange(State::EMPTY, State::TASK, Ordering::Release) {
+            Ok(()) => return true,
+            // A forcing thief decides within a few instructions.
+            Err(State::BUSY) => drop(state.settled()),
+            Err(_) => return false,
+        }
+    }
+}
