@@ -9,25 +9,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{busy, eventually, fib};
+use common::{busy, ends, eventually, fib};
 use purloin::{Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
-
-/// Fails if `f` does not end. Its thread is left behind then.
-fn ends(what: &'static str, f: impl FnOnce() + Send + 'static) {
-    let (end, ended) = mpsc::channel();
-    let thread = thread::spawn(move || {
-        f();
-        let _ = end.send(());
-    });
-    match ended.recv_timeout(Duration::from_secs(60)) {
-        Ok(()) => thread.join().unwrap(),
-        Err(mpsc::RecvTimeoutError::Disconnected) => {
-            std::panic::resume_unwind(thread.join().unwrap_err())
-        }
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
-    }
-}
 
 /// Calls each of two pools from the other.
 fn to_and_fro(one: &Pool<impl Scheduler>, other: &Pool<impl Scheduler>, depth: u64) -> u64 {

@@ -15,6 +15,10 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::victim::{Random, Selection, VictimSelection};
 
+/// The default number of spare workers in a pool with fewer workers. A spare worker without a
+/// thread costs address space only.
+const DEFAULT_SPARES: usize = 32;
+
 /// The environment variable that sets the number of workers where the program
 /// does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -225,7 +229,7 @@ impl<S: Scheduler> Builder<S> {
             _ if !S::HANDS_OFF => 0,
             Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
             Some(spares) => return Err(BuildError::SpareWorkers(spares)),
-            None => workers,
+            None => workers.max(DEFAULT_SPARES),
         };
         match self.start(workers, spares) {
             // Spare workers may take the address space that threads need.

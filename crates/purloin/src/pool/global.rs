@@ -1,5 +1,6 @@
 //! The pool that is there without being made.
 
+use std::io::{Write, stderr};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -41,7 +42,11 @@ pub(crate) fn global_or_default() -> &'static Pool {
     loop {
         match Pool::builder().workers(workers).build() {
             Ok(pool) => {
-                eprintln!("purloin: {error}; going on with {workers} workers");
+                // Nobody may read it.
+                let _ = writeln!(
+                    stderr(),
+                    "purloin: {error}; going on with {workers} workers"
+                );
                 return DEFAULT.keep(pool);
             }
             Err(_) if workers > 1 => workers /= 2,

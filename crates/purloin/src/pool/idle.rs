@@ -84,7 +84,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         let pool = self.me.pool();
         self.me.count(Count::Sleeps);
         pool.sleep.sleep_idle(self.me.index(), time, || {
-            last_look() || pool.has_injected() || pool.is_stopping()
+            last_look() || pool.has_injected() || pool.is_over()
         })
     }
 
@@ -104,7 +104,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
                 return Some(Work::Injected(job));
             }
         }
-        if pool.is_stopping() {
+        if pool.is_over() {
             return Some(Work::Stop);
         }
         S::TaskPool::look(self).map(Work::Stolen)

@@ -1,13 +1,15 @@
-//! Work from outside a pool.
+//! Work from outside a pool: calls, jobs, and the queue in which they wait for an idle worker.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
-use std::sync::Mutex;
+use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use super::lineage::NO_GENERATION;
+use super::lineage::{NO_GENERATION, Root, descends_from};
+use super::outside::current_call;
 use super::{Shared, WorkerThread};
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
@@ -15,17 +17,27 @@ use crate::scheduler::Scheduler;
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
 
-/// The same, if it borrows.
+/// A job that may borrow.
 pub(crate) type Job<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
 
 /// A queue of jobs, first in, first out.
-pub(crate) struct Inbox<S: Scheduler> {
-    jobs: Mutex<VecDeque<Injected<S>>>,
+pub(super) struct Inbox<S: Scheduler> {
+    jobs: Mutex<VecDeque<Entry<S>>>,
     /// The length, for idle workers to look at without the lock.
     len: AtomicUsize,
-    /// How many jobs were taken, modulo 2⁶⁴.
+    /// The number of jobs that workers have taken, modulo 2⁶⁴.
     begun: AtomicUsize,
 }
+
+struct Entry<S: Scheduler> {
+    job: Injected<S>,
+    /// If the job is a call that a worker waits for: the call from within which it was made.
+    caller: *const Root,
+}
+
+// SAFETY: the job is `Send`. A thread that reads `caller` has the inbox locked, so the call is
+// still in it, its caller waits, and the root lives.
+unsafe impl<S: Scheduler> Send for Entry<S> {}
 
 impl<S: Scheduler> Inbox<S> {
     pub(super) fn new() -> Self {
@@ -36,42 +48,68 @@ impl<S: Scheduler> Inbox<S> {
         }
     }
 
-    pub(super) fn push(&self, job: Injected<S>) {
-        let mut jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner());
-        jobs.push_back(job);
+    /// Adds a job. `caller` is null unless the job is a call that the calling worker waits for.
+    pub(super) fn push(&self, job: Injected<S>, caller: *const Root) {
+        let mut jobs = self.lock();
+        jobs.push_back(Entry { job, caller });
         self.len.store(jobs.len(), Ordering::Relaxed);
     }
 
+    /// Takes the oldest job.
     pub(super) fn pop(&self) -> Option<Injected<S>> {
+        self.take(|jobs| jobs.pop_front())
+    }
+
+    /// Takes the oldest call that was made from within `ancestor`.
+    pub(super) fn pop_descendant_of(&self, ancestor: *const Root) -> Option<Injected<S>> {
+        self.take(|jobs| {
+            // SAFETY: a call in the queue has a caller that waits for it, and so on.
+            let is_descendant = |entry: &Entry<S>| unsafe { descends_from(entry.caller, ancestor) };
+            let place = jobs.iter().position(is_descendant)?;
+            jobs.remove(place)
+        })
+    }
+
+    fn take(
+        &self,
+        take: impl FnOnce(&mut VecDeque<Entry<S>>) -> Option<Entry<S>>,
+    ) -> Option<Injected<S>> {
         if self.is_empty() {
             return None;
         }
-        let mut jobs = self.jobs.lock().unwrap_or_else(|e| e.into_inner());
-        let job = jobs.pop_front();
-        // Release: who sees that it is gone, sees that its taker is not idle.
+        let mut jobs = self.lock();
+        let entry = take(&mut jobs);
+        // Release: a thread that sees that the job is gone sees that its taker is not idle.
         self.len.store(jobs.len(), Ordering::Release);
-        if job.is_some() {
+        if entry.is_some() {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
-        job
+        entry.map(|entry| entry.job)
     }
 
-    /// How many jobs workers have taken so far, at a glance.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry<S>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns, at a glance, how many jobs workers have taken so far.
     pub(super) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Whether it seems empty. Who sleeps over it is woken: see
-    /// [`Sleep::injected`](crate::sleep::Sleep::injected).
+    /// Returns whether the queue seems empty. [`Sleep::injected`] wakes a worker that sleeps
+    /// although it is not.
+    ///
+    /// [`Sleep::injected`]: crate::sleep::Sleep::injected
     pub(super) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }
 }
 
-/// A call from outside, in the frame of the caller, who waits for it.
+/// A call from outside, in the frame of the calling thread, which waits for it.
 struct Call<F, R> {
     f: MaybeUninit<F>,
     result: MaybeUninit<thread::Result<R>>,
+    root: Root,
     begun: AtomicBool,
     done: AtomicBool,
     caller: Thread,
@@ -79,69 +117,90 @@ struct Call<F, R> {
 
 struct CallPtr<F, R>(*mut Call<F, R>);
 
-// SAFETY: the call is handed to one worker and back; `F` and `R` are `Send`.
+// SAFETY: one worker gets the call and gives it back; `F` and `R` are `Send`.
 unsafe impl<F: Send, R: Send> Send for CallPtr<F, R> {}
 
 impl<F, R> CallPtr<F, R> {
-    /// Runs the call on `member`.
+    /// Runs the call on `thread`.
     ///
     /// # Safety
     ///
-    /// Called once, while the caller waits.
-    unsafe fn run<S: Scheduler>(self, member: &WorkerThread<S>)
+    /// Called once, while the calling thread waits.
+    unsafe fn run<S: Scheduler>(self, thread: &WorkerThread<S>)
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R,
     {
         let call = self.0;
-        // SAFETY: the caller waits until `done`, and touches nothing before.
+        // SAFETY: the calling thread waits until `done`, and only reads the flags before.
         unsafe {
-            // Relaxed: the caller only decides by it how long to sleep.
+            // Relaxed: the calling thread only decides by it how long to sleep.
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
-            let result = member.with_root(NO_GENERATION, || runtime::call(member, f));
+            let run = || runtime::call(thread, f);
+            let result = thread.with_root(&(*call).root, NO_GENERATION, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
             let caller = (*call).caller.clone();
-            // Release: the caller sees the result.
+            // Release: the calling thread sees the result.
             (*call).done.store(true, Ordering::Release);
             caller.unpark();
         }
     }
 }
 
-/// Has `f` run by a worker, and waits for it.
+/// Has a worker run `f`, and waits for it.
 pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
 where
     F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
     R: Send,
 {
+    let caller = current_call();
     let mut call = Call {
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
+        root: Root::new(caller),
         begun: AtomicBool::new(false),
         done: AtomicBool::new(false),
         caller: thread::current(),
     };
     let call: *mut Call<F, R> = &mut call;
     let pointer = CallPtr(call);
-    // SAFETY: run once, by the worker that takes it; we wait for it below.
-    let job: Job<'_, S> = Box::new(move |member| unsafe { { pointer }.run::<S>(member) });
-    // SAFETY: only the lifetime changes: this function does not return, nor
-    // unwind, before the job has run.
+    // SAFETY: the worker that takes the job runs it once; the wait is below.
+    let job: Job<'_, S> = Box::new(move |thread| unsafe { { pointer }.run::<S>(thread) });
+    // SAFETY: only the lifetime changes: this function does not return, nor unwind, before the
+    // job has run.
     let job: Injected<S> = unsafe { std::mem::transmute(job) };
-    pool.inject(job);
-    pool.wait_outside(
-        // SAFETY: `call` lives in this frame; until it is done, the caller only reads the
-        // two flags.
+    pool.inject_call(job, caller);
+    pool.wait_for_call(
+        // SAFETY: `call` lives in this frame.
+        unsafe { &raw const (*call).root },
+        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
+        // flags.
         || unsafe { (*call).begun.load(Ordering::Relaxed) },
         // SAFETY: as for `begun`. Acquire: pairs with the worker's release.
         || unsafe { (*call).done.load(Ordering::Acquire) },
     );
-    // SAFETY: the call is done, and its worker has left the frame to us.
+    // SAFETY: the call is done, and its worker has left the frame to this thread.
     unsafe {
         match (*call).result.assume_init_read() {
             Ok(result) => result,
             Err(panic) => resume_unwind(panic),
         }
     }
+}
+
+/// Returns a job that runs `f` as a call that nobody waits for, and passes its panic on.
+pub(super) fn detached<S: Scheduler, F>(
+    f: F,
+    generation: u64,
+    end: impl FnOnce(&Shared<S>, thread::Result<()>) + Send + 'static,
+) -> Injected<S>
+where
+    F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+{
+    Box::new(move |thread| {
+        let root = Root::new(null());
+        let result = thread.with_root(&root, generation, || runtime::call(thread, f));
+        end(thread.pool(), result);
+    })
 }

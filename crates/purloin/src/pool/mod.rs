@@ -14,12 +14,12 @@ mod worker_thread;
 
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
 
-pub(crate) use blocked::HandedOff;
 pub use builder::Builder;
 pub use error::BuildError;
 pub use global::global;
@@ -27,7 +27,7 @@ pub(crate) use global::global_or_default;
 pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
-use lineage::NO_GENERATION;
+use lineage::{NO_GENERATION, Root};
 pub(crate) use outside::keep_orphan;
 pub use quiescence::Quiescence;
 pub use worker_thread::WorkerThread;
@@ -226,9 +226,9 @@ impl<S: Scheduler> Drop for Pool<S> {
             return std::mem::forget(Arc::clone(&self.shared));
         }
         self.shared.stop();
-        // One of its own workers cannot wait for itself, nor for another that may be
-        // waiting for what it runs. They all end as soon as they are idle.
-        if self.shared.current().is_none() {
+        // A worker cannot wait for itself, nor for another worker, of whichever pool, that may be
+        // waiting for the task that it runs. The threads all end as soon as they are idle.
+        if worker_thread::host().is_none() {
             self.shared.threads.join_all();
         }
     }
@@ -282,7 +282,11 @@ impl<S: Scheduler> Shared<S> {
         R: Send,
     {
         match self.current() {
-            Some(member) => runtime::call(member, f),
+            Some(worker) => {
+                let root = Root::new(worker.call());
+                let result = worker.with_root(&root, NO_GENERATION, || runtime::call(worker, f));
+                result.unwrap_or_else(|panic| resume_unwind(panic))
+            }
             None => {
                 self.check_process();
                 inbox::run_from_outside(self, f)
@@ -296,7 +300,7 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Panics in a process that was forked from the pool's, which has none of its threads.
-    fn check_process(&self) {
+    pub(crate) fn check_process(&self) {
         assert!(
             self.is_home(),
             "the threads of this pool are in process {}; process {} was forked from it and \
@@ -319,18 +323,17 @@ impl<S: Scheduler> Shared<S> {
                     .spawned(parent.map(|parent| parent.generation))
             }
         };
-        self.inject(Box::new(move |member| {
-            let result = member.with_root(generation, || runtime::call(member, f));
-            let quiescence = &member.pool().quiescence;
+        let end = move |pool: &Shared<S>, result: thread::Result<()>| {
             if let Err(panic) = result
-                && let Err(second) = quiescence.keep(panic)
+                && let Err(second) = pool.quiescence.keep(panic)
             {
                 discard(second);
             }
             if !S::DETECTS_QUIESCENCE {
-                quiescence.done(generation);
+                pool.quiescence.done(generation);
             }
-        }));
+        };
+        self.inject(inbox::detached(f, generation, end));
     }
 
     fn wait(&self) {
@@ -388,8 +391,18 @@ impl<S: Scheduler> Shared<S> {
 
     /// Leaves a job for whichever worker is idle first.
     pub(crate) fn inject(&self, job: Injected<S>) {
-        self.inbox.push(job);
+        self.inject_call(job, std::ptr::null());
+    }
+
+    /// Leaves a call that the calling thread waits for. It is made from within `caller`.
+    fn inject_call(&self, job: Injected<S>, caller: *const Root) {
+        self.inbox.push(job, caller);
         self.sleep.injected();
+    }
+
+    /// Takes the oldest call that was made from within `ancestor`.
+    fn take_descendant_of(&self, ancestor: *const Root) -> Option<Injected<S>> {
+        self.inbox.pop_descendant_of(ancestor)
     }
 
     pub(crate) fn take_injected(&self) -> Option<Injected<S>> {
@@ -400,9 +413,19 @@ impl<S: Scheduler> Shared<S> {
         !self.inbox.is_empty()
     }
 
-    pub(crate) fn is_stopping(&self) -> bool {
-        // Relaxed: whoever misses it now is unparked after it was set.
+    /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
+    /// a task that runs may need them.
+    fn is_over(&self) -> bool {
+        // Relaxed: a worker that misses either is unparked after it has changed.
         self.stopping.load(Ordering::Relaxed)
+            && !self.members.iter().any(|worker| worker.is_active())
+    }
+
+    /// A worker has become idle: if the pool was dropped, this may be its end.
+    fn became_idle(&self) {
+        if self.stopping.load(Ordering::Relaxed) {
+            self.sleep.end();
+        }
     }
 
     fn stop(&self) {

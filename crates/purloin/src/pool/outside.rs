@@ -1,24 +1,27 @@
 //! Threads that wait for a pool of which they are no worker.
 //!
-//! Such a thread sleeps until a worker has done what it waits for. Two things may keep
-//! the workers from it for ever, and both are mended by a spare worker:
+//! Such a thread sleeps until a worker has done what it waits for. Two things may keep the
+//! workers from it for ever, and a spare worker mends both:
 //!
-//! - The thread is a worker of another pool, and the two pools wait for each other. So it
-//!   lends its own processor while it sleeps, as in a join ([`Host`]). When no spare worker
-//!   is left to take it, the thread itself takes what its pool was left from outside.
-//! - Every worker waits, in a way that its pool does not see, for this very thread: in a
-//!   lock, or for the end of a thread. So the thread lends the pool a processor, its own,
-//!   once the pool has not begun anything from outside for [`STALL`].
+//! - The thread is a worker of another pool, and the two pools wait for each other. So it hands
+//!   off its processor while it sleeps, as in a join ([`Host`]). If no spare worker is left to
+//!   take the processor, the thread itself serves its pool, but only **calls that descend from
+//!   the one that it waits for**. Any other call may need a lock that a frame below holds, or a
+//!   task that a frame below is in.
+//! - Every worker waits, in a way that its pool does not see, for this very thread: in a lock, or
+//!   for the end of a thread. So the thread hands a processor to the pool, its own, once the pool
+//!   has not begun anything from outside for [`STALL`].
 //!
-//! A pool without spare workers does not get the second; a worker of a pool of
-//! [`Channel`](crate::Channel) runs its pool's work from outside while it waits.
+//! A pool of the scheduler `Channel` has no spare workers: there a waiting worker always serves.
 
 use std::cell::Cell;
+use std::ptr::null;
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::HandedOff;
+use super::blocked::HandedOff;
+use super::lineage::Root;
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -28,22 +31,30 @@ use crate::unwind::{Panic, discard};
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);
 
-/// How long a waiting worker sleeps that thieves may need awake, or that may have to take
-/// work from outside.
+/// Maximum sleep of a waiting worker that thieves may need awake, or that serves its pool.
 const NAP: Duration = Duration::from_millis(1);
 
 /// A worker as another pool sees it.
 pub(super) trait Host {
-    /// Blocks this worker, on its own thread, until `is_done`, of which the thread is told by
-    /// [`Thread::unpark`](thread::Thread::unpark). `pause` says for how long to sleep at most.
-    fn block(&self, is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>);
+    /// Blocks this worker, on its own thread, until `is_done`, of which
+    /// [`Thread::unpark`](thread::Thread::unpark) tells the thread. `pause` returns how long to
+    /// sleep at most. `awaited` is the call that the worker waits for, or null.
+    fn block(
+        &self,
+        awaited: *const Root,
+        is_done: &dyn Fn() -> bool,
+        pause: &mut dyn FnMut() -> Option<Duration>,
+    );
+
+    /// The innermost call that the worker runs, or null.
+    fn call(&self) -> *const Root;
 
     /// See [`WorkerThread::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 }
 
-/// Keeps the panic of a future that nobody gets for the call whose task this thread runs.
-/// If this thread is no worker, nobody hears of it.
+/// Keeps the panic of a task whose result nobody gets for the call that this thread runs. If this
+/// thread is no worker, drops it.
 pub(crate) fn keep_orphan(panic: Panic) {
     match host() {
         Some(host) => host.keep_orphan(panic),
@@ -51,34 +62,48 @@ pub(crate) fn keep_orphan(panic: Panic) {
     }
 }
 
+/// The innermost call that this thread runs, or null.
+pub(super) fn current_call() -> *const Root {
+    host().map_or(null(), |host| host.call())
+}
+
 impl<S: Scheduler> Host for WorkerThread<S> {
-    fn block(&self, is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>) {
+    fn block(
+        &self,
+        awaited: *const Root,
+        is_done: &dyn Fn() -> bool,
+        pause: &mut dyn FnMut() -> Option<Duration>,
+    ) {
         let pool = self.pool();
         let outer = self.timer().turn(Activity::SearchingInJoin);
         let mut handed_off = None;
         loop {
-            let is_free_to_sleep = S::TaskPool::offer_all(self);
+            let may_sleep = S::TaskPool::offer_all(self);
             if is_done() {
                 break;
             }
             handed_off = handed_off.or_else(|| pool.hand_off(self));
             pool.look_for_others(|_| false);
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
-            if serves && let Some(job) = pool.take_injected() {
+            if serves && let Some(job) = pool.take_descendant_of(awaited) {
                 drop(handed_off.take());
                 self.timer().turn(Activity::ApplicationInJoin);
                 job(self);
                 self.timer().turn(Activity::SearchingInJoin);
                 continue;
             }
-            let nap = (serves || !is_free_to_sleep).then_some(NAP);
-            // Other workers of this pool may block later, in joins, where they take nothing
-            // from outside. So it looks again now and then whether it has to.
+            let nap = (serves || !may_sleep).then_some(NAP);
+            // Other workers of this pool may block later, in joins, where they take nothing from
+            // outside. So this worker looks again now and then whether it must serve.
             let time = pause().into_iter().chain(nap).min();
             thread::park_timeout(time.unwrap_or(STALL));
         }
         drop(handed_off);
         self.timer().turn(outer);
+    }
+
+    fn call(&self) -> *const Root {
+        WorkerThread::call(self)
     }
 
     fn keep_orphan(&self, panic: Panic) {
@@ -87,31 +112,46 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Sleeps until `is_done`, on a thread that is no worker of this pool and is unparked
-    /// then. Once `is_begun`, the pool needs no help.
-    pub(crate) fn wait_outside(&self, is_begun: impl Fn() -> bool, is_done: impl Fn() -> bool) {
+    /// Sleeps until the call `awaited` is done, on a thread that is no worker of this pool and is
+    /// unparked then. Once the call `is_begun`, the pool needs no help.
+    pub(super) fn wait_for_call(
+        &self,
+        awaited: *const Root,
+        is_begun: impl Fn() -> bool,
+        is_done: impl Fn() -> bool,
+    ) {
         let mut rescue = Rescue::new(self);
         let pause = &mut || match S::HANDS_OFF && !is_begun() {
             true => Some(rescue.pause()),
             false => None,
         };
-        block(&is_done, pause);
+        block(awaited, &is_done, pause);
     }
 
-    /// The same, but gives up when the pool is stalled and nothing can be done about it.
+    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, for something that is no call.
+    pub(crate) fn wait_outside(&self, is_begun: impl Fn() -> bool, is_done: impl Fn() -> bool) {
+        self.wait_for_call(null(), is_begun, is_done);
+    }
+
+    /// Sleeps until `is_done`, but gives up when the pool is stalled and nothing can be done
+    /// about it.
     pub(crate) fn wait_unless_stalled(&self, is_done: impl Fn() -> bool) {
         let mut rescue = Rescue::new(self);
         let is_stuck = Rc::clone(&rescue.is_stuck);
-        block(&|| is_done() || is_stuck.get(), &mut || {
+        block(null(), &|| is_done() || is_stuck.get(), &mut || {
             Some(rescue.pause())
         });
     }
 }
 
-/// Blocks this thread, as the worker that it is, if it is one.
-fn block(is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>) {
+/// Blocks this thread until `is_done`, as the worker that it is, if it is one.
+fn block(
+    awaited: *const Root,
+    is_done: &dyn Fn() -> bool,
+    pause: &mut dyn FnMut() -> Option<Duration>,
+) {
     if let Some(host) = host() {
-        return host.block(is_done, pause);
+        return host.block(awaited, is_done, pause);
     }
     while !is_done() {
         match pause() {
@@ -121,7 +161,19 @@ fn block(is_done: &dyn Fn() -> bool, pause: &mut dyn FnMut() -> Option<Duration>
     }
 }
 
-/// Processors that a waiting thread lends to a stalled pool.
+/// Blocks this thread, if it is a worker, until `is_done`, of which
+/// [`Thread::unpark`](thread::Thread::unpark) tells it. Returns false if it is no worker.
+pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
+    match host() {
+        Some(host) => {
+            host.block(null(), &is_done, &mut || None);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Processors that a waiting thread hands to a stalled pool.
 struct Rescue<'p, S: Scheduler> {
     pool: &'p Shared<S>,
     /// What the pool had begun by `since`.
@@ -143,7 +195,7 @@ impl<'p, S: Scheduler> Rescue<'p, S> {
         }
     }
 
-    /// Lends a processor if the pool is stalled. Returns for how long to sleep at most.
+    /// Hands off a processor if the pool is stalled. Returns how long to sleep at most.
     fn pause(&mut self) -> Duration {
         let begun = self.pool.inbox.begun();
         if begun != self.begun {

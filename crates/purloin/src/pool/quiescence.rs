@@ -11,11 +11,13 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
+use std::thread::{self, Thread};
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
 use super::NO_GENERATION;
-use crate::unwind::Panic;
+use super::outside::block_worker;
+use crate::unwind::{Panic, discard};
 
 /// Where threads wait until all that was spawned is done.
 pub struct Quiescence {
@@ -37,6 +39,8 @@ struct Inner {
     answered: u64,
     /// The first panic of a task since the last wait.
     panic: Option<Panic>,
+    /// Workers of other pools that wait.
+    workers: Vec<Thread>,
 }
 
 impl Inner {
@@ -76,7 +80,7 @@ impl Quiescence {
         inner.pending[place].1 -= 1;
         if inner.pending[place].1 == 0 {
             inner.pending.remove(place);
-            self.ended.notify_all();
+            self.notify(&mut inner);
         }
     }
 
@@ -86,14 +90,9 @@ impl Quiescence {
         let mut inner = lock(&self.inner);
         let last = inner.generation;
         inner.generation += 1;
-        while inner
-            .pending
-            .front()
-            .is_some_and(|&(first, _)| first <= last)
-        {
-            inner = self.sleep(inner);
-        }
-        surface(inner);
+        drop(inner);
+        self.wait_until(|inner| inner.pending.front().is_none_or(|&(first, _)| first > last));
+        surface(lock(&self.inner));
     }
 
     /// Whether anyone has asked who waits still, at a glance.
@@ -118,7 +117,7 @@ impl Quiescence {
     pub fn end(&self, asked: u64) {
         let mut inner = lock(&self.inner);
         inner.answered = inner.answered.max(asked);
-        self.ended.notify_all();
+        self.notify(&mut inner);
     }
 
     /// Waits for the end of everything, after `ask` has had the scheduler look.
@@ -132,16 +131,36 @@ impl Quiescence {
         // look at does it, and then looks whether anyone waits.
         fence(Ordering::SeqCst);
         ask();
-        let mut inner = lock(&self.inner);
-        while inner.answered < asked {
-            inner = self.sleep(inner);
-        }
+        self.wait_until(|inner| inner.answered >= asked);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        surface(inner);
+        surface(lock(&self.inner));
     }
 
-    fn sleep<'b>(&self, inner: MutexGuard<'b, Inner>) -> MutexGuard<'b, Inner> {
-        self.ended.wait(inner).unwrap_or_else(|e| e.into_inner())
+    /// Sleeps until `is_over`. A worker of another pool goes on serving that.
+    fn wait_until(&self, is_over: impl Fn(&Inner) -> bool) {
+        let this = thread::current();
+        let is_over_by_now = || {
+            let mut inner = lock(&self.inner);
+            let is_over = is_over(&inner);
+            inner.workers.retain(|worker| worker.id() != this.id());
+            if !is_over {
+                inner.workers.push(this.clone());
+            }
+            is_over
+        };
+        if block_worker(is_over_by_now) {
+            return;
+        }
+        let mut inner = lock(&self.inner);
+        while !is_over(&inner) {
+            inner = self.ended.wait(inner).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+
+    /// Wakes the threads that wait.
+    fn notify(&self, inner: &mut Inner) {
+        self.ended.notify_all();
+        inner.workers.drain(..).for_each(|worker| worker.unpark());
     }
 
     /// Keeps a panic for who waits, or gives it back if there is one already.
@@ -163,5 +182,11 @@ fn surface(mut inner: MutexGuard<'_, Inner>) {
     drop(inner);
     if let Some(panic) = panic {
         resume_unwind(panic);
+    }
+}
+
+impl Drop for Quiescence {
+    fn drop(&mut self) {
+        discard(lock(&self.inner).panic.take());
     }
 }

@@ -219,6 +219,7 @@ impl<S: Scheduler> WorkerThread<S> {
         work();
         self.timer().turn(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
+        self.pool().became_idle();
     }
 
     pub(super) fn own_lineage(&self) -> &OwnLineage {

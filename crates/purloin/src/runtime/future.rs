@@ -186,9 +186,15 @@ where
                 let claimed = Claimed::new(job.0, thread);
                 std::mem::forget(job);
                 let run = || run_all(thread, this.finish, this.take_closure());
-                let caught = || catch_unwind(AssertUnwindSafe(run));
-                this.channel
-                    .send(thread.with_lineage(this.lineage(thread.pool()), caught));
+                let result = match this.lineage(thread.pool()) {
+                    Some(lineage) => {
+                        let caught = || catch_unwind(AssertUnwindSafe(run));
+                        thread.with_lineage(lineage, caught)
+                    }
+                    // It belongs to no call, so it is one.
+                    None => thread.run_as_call(run),
+                };
+                this.channel.send(result);
                 drop(claimed);
             }
         }
@@ -199,29 +205,18 @@ where
     pool.inject(unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) });
 }
 
-/// Runs the closure, and what it leaves on the stack, even if it panics.
+/// Runs the closure, and what it leaves on the stack, even if it panics. Not while it unwinds:
+/// the tasks that it leaves must not find their thread panicking.
 fn run_all<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    struct EndAbove<'m, S: Scheduler> {
-        thread: &'m WorkerThread<S>,
-        base: *mut Slot<S>,
-        spawn_top: *mut Slot<S>,
-    }
-    impl<S: Scheduler> Drop for EndAbove<'_, S> {
-        fn drop(&mut self) {
-            end_above(self.thread, self.base, self.spawn_top);
-        }
-    }
     let stack = thread.local.stack();
-    let _end = EndAbove {
-        thread,
-        base: stack.top(),
-        spawn_top: stack.spawn_top(),
-    };
-    run(thread, finish, closure)
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
+    end_above(thread, base, spawn_top);
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Runs the closure, and leaves its spawns on the stack.
@@ -356,18 +351,18 @@ where
         thread.await_stolen(channel.outcome(), || channel.may_leapfrog());
     }
 
-    /// The lineage of the worker that made the future.
+    /// The lineage of the worker that made the future, if one did.
     ///
     /// # Safety
     ///
     /// The caller has claimed, so that the scope waits, or there is none.
-    unsafe fn lineage(&self, pool: &Shared<S>) -> Lineage {
+    unsafe fn lineage(&self, pool: &Shared<S>) -> Option<Lineage> {
         // SAFETY: the caller's promise.
         match unsafe { self.finish.as_ref() } {
-            Some(finish) => finish.lineage(),
+            Some(finish) => Some(finish.lineage()),
             // The ticket is on that worker's stack.
-            None if !self.slot.is_null() => pool.members[self.owner].lineage(),
-            None => Lineage::NONE,
+            None if !self.slot.is_null() => Some(pool.members[self.owner].lineage()),
+            None => None,
         }
     }
 
@@ -510,7 +505,10 @@ where
                 let _claimed = Claimed::new(sender, thread);
                 let run = || run_all(thread, this.finish, this.take_closure());
                 let caught = || catch_unwind(AssertUnwindSafe(run));
-                let result = thread.with_lineage(this.lineage(thread.pool()), caught);
+                let result = match this.lineage(thread.pool()) {
+                    Some(lineage) => thread.with_lineage(lineage, caught),
+                    None => caught(),
+                };
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             this.wait(thread);
@@ -532,6 +530,7 @@ where
             debug_assert!(this.is_done());
             return;
         };
+        pool.check_process();
         if !this.channel.is_begun() {
             this.channel.add_holder();
             inject(&pool, sender);

@@ -78,3 +78,19 @@ pub fn message(panic: Box<dyn std::any::Any + Send>) -> String {
         Err(panic) => *panic.downcast::<String>().unwrap(),
     }
 }
+
+/// Fails if `f` does not end. Its thread is left behind then.
+pub fn ends(what: &'static str, f: impl FnOnce() + Send + 'static) {
+    let (end, ended) = std::sync::mpsc::channel();
+    let thread = thread::spawn(move || {
+        f();
+        let _ = end.send(());
+    });
+    match ended.recv_timeout(Duration::from_secs(60)) {
+        Ok(()) => thread.join().unwrap(),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
+    }
+}

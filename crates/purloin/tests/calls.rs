@@ -1,0 +1,324 @@
+//! Calls within calls: tasks that move between calls, and pools that call each other.
+#![allow(missing_docs)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use purloin::{Handle, Pool, Worker};
+
+mod common;
+
+use common::ends;
+
+/// Waits until the flag is set.
+fn until(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// The stages of two calls, the first of which gets a future of the second.
+#[derive(Default)]
+struct Stages {
+    future: Mutex<Option<Handle<()>>>,
+    is_made: AtomicBool,
+    is_future_begun: AtomicBool,
+    is_sibling_begun: AtomicBool,
+    is_second_over: AtomicBool,
+}
+
+impl Stages {
+    fn take(&self) -> Handle<()> {
+        until(&self.is_made);
+        self.future.lock().unwrap().take().unwrap()
+    }
+
+    /// The second call: makes the future, and ends when the first call has got it.
+    fn second(self: &Arc<Self>, pool: &Pool) {
+        let this = Arc::clone(self);
+        pool.run(|mut w| {
+            *self.future.lock().unwrap() = Some(w.future(move |_| {
+                this.is_future_begun.store(true, SeqCst);
+                until(&this.is_sibling_begun);
+            }));
+            self.is_made.store(true, SeqCst);
+            until(&self.is_future_begun);
+        });
+        self.is_second_over.store(true, SeqCst);
+    }
+}
+
+/// A thief takes a task of a worker that runs the future of another call on top. The other call
+/// ends first.
+#[test]
+fn a_stolen_task_belongs_to_the_call_of_its_owner() {
+    ends("a call that gets a future of another", || {
+        let pool = common::pool(3);
+        let stages = Arc::new(Stages::default());
+        let result = thread::scope(|threads| {
+            threads.spawn(|| pool.run(|_| until(&stages.is_future_begun)));
+            threads.spawn(|| stages.second(&pool));
+            let first = threads.spawn(|| {
+                catch_unwind(AssertUnwindSafe(|| {
+                    pool.run(|mut w| {
+                        let future = stages.take();
+                        w.join(
+                            |mut w| w.get(future),
+                            |mut w| {
+                                stages.is_sibling_begun.store(true, SeqCst);
+                                until(&stages.is_second_over);
+                                drop(w.future(|_| resume_unwind(Box::new("nobody gets it"))));
+                            },
+                        );
+                    });
+                }))
+            });
+            first.join().unwrap()
+        });
+        assert!(result.is_err(), "its own call hears of the panic");
+    });
+}
+
+#[test]
+fn a_wait_covers_what_a_thief_spawns_while_its_victim_runs_a_future_of_another_call() {
+    ends("a wait for the child of a stolen task", || {
+        let pool: &'static Pool = Box::leak(Box::new(common::pool(3)));
+        let stages = Arc::new(Stages::default());
+        let is_child_over: &'static AtomicBool = Box::leak(Box::default());
+        thread::scope(|threads| {
+            threads.spawn(|| pool.run(|_| until(&stages.is_future_begun)));
+            threads.spawn(|| stages.second(pool));
+            let own = Arc::clone(&stages);
+            pool.spawn(move |mut w| {
+                let future = own.take();
+                w.join(
+                    |mut w| w.get(future),
+                    |_| {
+                        own.is_sibling_begun.store(true, SeqCst);
+                        // Long enough for the wait to begin.
+                        thread::sleep(Duration::from_millis(50));
+                        pool.spawn(|_| {
+                            thread::sleep(Duration::from_millis(100));
+                            is_child_over.store(true, SeqCst);
+                        });
+                    },
+                );
+            });
+            pool.wait();
+            assert!(is_child_over.load(SeqCst));
+        });
+    });
+}
+
+#[test]
+fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
+    ends("a call that gets a future made outside", || {
+        let pool = purloin::global().unwrap();
+        let [is_future_begun, is_sibling_begun] =
+            [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let result = thread::scope(|threads| {
+            let (send, receive) = mpsc::channel::<Handle<()>>();
+            let (begun, sibling) = (&is_future_begun, &is_sibling_begun);
+            // All workers but one are busy until the call has got the future.
+            for _ in 1..pool.workers() {
+                threads.spawn(move || pool.run(|_| until(begun)));
+            }
+            let call = threads.spawn(move || {
+                catch_unwind(AssertUnwindSafe(|| {
+                    pool.run(move |mut w| {
+                        let future = receive.recv().unwrap();
+                        w.join(
+                            |mut w| w.get(future),
+                            |mut w| {
+                                sibling.store(true, SeqCst);
+                                drop(w.future(|_| resume_unwind(Box::new("nobody gets it"))));
+                            },
+                        );
+                    });
+                }))
+            });
+            let (begun, sibling) = (is_future_begun.clone(), is_sibling_begun.clone());
+            let alone = pool.workers() == 1;
+            let future = purloin::future(move || {
+                begun.store(true, SeqCst);
+                if !alone {
+                    until(&sibling);
+                }
+            });
+            send.send(future).unwrap();
+            call.join().unwrap()
+        });
+        assert!(result.is_err(), "its own call hears of the panic");
+    });
+}
+
+#[test]
+fn a_panic_that_nobody_gets_surfaces_in_its_own_call_while_all_workers_wait_for_another_pool() {
+    ends("calls to a pool whose workers wait", || {
+        let (a, b) = (common::pool(1), common::pool(4));
+        let is_over = AtomicBool::new(false);
+        thread::scope(|threads| {
+            let innocent: Vec<_> = (0..2)
+                .map(|_| threads.spawn(|| a.run(|_| b.run(|_| until(&is_over)))))
+                .collect();
+            thread::sleep(Duration::from_millis(20));
+            let guilty = threads.spawn(|| {
+                catch_unwind(AssertUnwindSafe(|| {
+                    a.run(|mut w| drop(w.future(|_| resume_unwind(Box::new(1)))));
+                }))
+            });
+            thread::sleep(Duration::from_millis(20));
+            is_over.store(true, SeqCst);
+            assert!(guilty.join().unwrap().is_err());
+            for call in innocent {
+                call.join().unwrap();
+            }
+        });
+    });
+}
+
+/// Every worker of the one pool waits for the other. None may serve a call that needs the lock.
+#[test]
+fn a_lock_may_be_held_across_a_call_to_another_pool() {
+    for spares in [0, 1, 32] {
+        ends("a call with a lock held", move || {
+            let a = Pool::builder().workers(1).spare_workers(spares);
+            let (a, b) = (a.build().unwrap(), common::pool(4));
+            let lock = Mutex::new(());
+            let is_over = AtomicBool::new(false);
+            let calls: Vec<_> = (0..spares.min(1) + 1)
+                .map(|_| AtomicBool::new(false))
+                .collect();
+            thread::scope(|threads| {
+                for (i, is_begun) in calls.iter().enumerate() {
+                    let (a, b, lock, is_over) = (&a, &b, &lock, &is_over);
+                    threads.spawn(move || {
+                        a.run(|_| {
+                            let _held = (i == 0).then(|| lock.lock().unwrap());
+                            b.run(|_| {
+                                is_begun.store(true, SeqCst);
+                                until(is_over);
+                            });
+                        });
+                    });
+                }
+                calls.iter().for_each(until);
+                threads.spawn(|| a.run(|_| drop(lock.lock().unwrap())));
+                thread::sleep(Duration::from_millis(30));
+                is_over.store(true, SeqCst);
+            });
+        });
+    }
+}
+
+#[test]
+fn pools_may_call_each_other_many_times_over() {
+    /// Two pools without spare workers serve each other's calls.
+    fn fall(pools: [&Pool; 2], depth: u32) -> u32 {
+        match depth {
+            0 => 0,
+            _ => 1 + pools[0].run(|_| fall([pools[1], pools[0]], depth - 1)),
+        }
+    }
+    for spares in [0, 1, 32] {
+        ends("a fall through two pools", move || {
+            let pool = || Pool::builder().workers(1).spare_workers(spares);
+            let (a, b) = (pool().build().unwrap(), pool().build().unwrap());
+            assert_eq!(fall([&a, &b], 50), 50);
+        });
+    }
+}
+
+#[test]
+fn a_worker_may_wait_for_the_jobs_of_another_pool() {
+    ends("waits within waits", || {
+        let [a, b, c]: [&'static Pool; 3] =
+            [(); 3].map(|()| -> &'static Pool { Box::leak(Box::new(common::pool(1))) });
+        a.run(|_| {
+            b.spawn(|_| {
+                a.run(|_| {
+                    c.spawn(|_| a.run(|_| ()));
+                    c.wait();
+                });
+            });
+            b.wait();
+        });
+    });
+}
+
+#[test]
+fn pools_may_be_dropped_by_tasks_of_each_other() {
+    ends("two pools that drop each other", || {
+        let [a, b] = [(); 2].map(|()| Arc::new(common::pool(1)));
+        let meeting = Arc::new(Barrier::new(3));
+        let (send, receive) = mpsc::channel::<()>();
+        for (pool, other) in [(&a, &b), (&b, &a)] {
+            let (meeting, other, send) = (meeting.clone(), other.clone(), send.clone());
+            pool.spawn(move |_| {
+                meeting.wait();
+                meeting.wait();
+                drop(other);
+                drop(send);
+            });
+        }
+        meeting.wait();
+        drop((a, b, send));
+        meeting.wait();
+        // Until both tasks have ended.
+        assert!(receive.recv().is_err());
+    });
+}
+
+#[test]
+fn the_workers_of_a_dropped_pool_stay_until_its_tasks_have_ended() {
+    ends(
+        "a task that has dropped its pool and gets futures outside",
+        || {
+            for spares in [1, 3] {
+                let pool = Pool::builder().workers(1).spare_workers(spares);
+                let pool = Arc::new(pool.build().unwrap());
+                let (send, receive) = mpsc::channel();
+                let own = Arc::clone(&pool);
+                pool.spawn(move |mut w| {
+                    // The last handle, once the test has dropped its own.
+                    while Arc::strong_count(&own) > 1 {
+                        thread::yield_now();
+                    }
+                    drop(own);
+                    for i in 0..4 {
+                        let future = w.future(move |_| i);
+                        let got = thread::spawn(move || future.get()).join().unwrap();
+                        send.send(got).unwrap();
+                    }
+                });
+                drop(pool);
+                assert_eq!(receive.iter().collect::<Vec<_>>(), [0, 1, 2, 3]);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_call_within_a_call_hears_of_the_panics_that_nobody_gets_in_it() {
+    let pool = common::pool(1);
+    pool.run(|_| {
+        let inner = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| drop(w.future(|_| resume_unwind(Box::new("nobody gets it")))));
+        }));
+        assert!(inner.is_err());
+    });
+}
+
+#[test]
+fn a_future_made_outside_hears_of_the_panics_that_nobody_gets_in_it() {
+    let inner = || {
+        drop(purloin::future(|| {
+            resume_unwind(Box::new("nobody gets it"))
+        }))
+    };
+    let outer = purloin::future(inner);
+    assert!(catch_unwind(AssertUnwindSafe(|| outer.get())).is_err());
+}
