@@ -200,6 +200,18 @@ impl<S: Scheduler> Local<S> {
         }
     }
 
+    /// Lowers the top of the innermost frame to `slot`, which has been popped.
+    ///
+    /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
+    /// such a join could equal the frame's old top, and the spawn would seem to belong there.
+    pub(super) fn lower_frame(&self, slot: *mut Slot<S>) {
+        let mut frame = self.frame.get();
+        if frame.top > slot {
+            frame.top = slot;
+            self.frame.set(frame);
+        }
+    }
+
     /// Returns the oldest ticket that a token with this top may pop.
     ///
     /// A ticket below the base of the innermost frame belongs to an outer frame. A stale

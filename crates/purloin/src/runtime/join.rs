@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
 use super::future;
 use super::return_barrier::ReturnBarrier;
@@ -205,7 +205,8 @@ fn first_panicked<S: Scheduler, B, RA, RB>(
 where
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    end_second::<S, B, RB>(thread, slot, !is_full_stack(&panic));
+    let begin = !is_full_stack(&panic);
+    end_second::<S, B, RB>(thread, slot, begin);
     if black_box(true) {
         resume_unwind(panic);
     }
@@ -243,24 +244,30 @@ where
     discard(result);
 }
 
-/// The first words of the panic for want of slots.
+/// The beginning of the message of [`stack_is_full`], and the room for it: by both, a join
+/// recognises the panic, also one that comes from another thread. The program's own panics have
+/// messages that fit their text.
 const FULL_STACK: &str = "the task stack";
+const FULL_STACK_CAPACITY: usize = 4096;
 
-/// Whether it is such a panic. A recursion without end must not begin again in the second
-/// closure of each join that the panic passes.
+/// Returns whether the panic is [`stack_is_full`]'s. A recursion without end must not begin again
+/// in the second closure of each join that the panic passes.
 fn is_full_stack(panic: &Panic) -> bool {
-    let message = panic.downcast_ref::<String>();
-    message.is_some_and(|message| message.starts_with(FULL_STACK))
+    panic.downcast_ref::<String>().is_some_and(|message| {
+        message.starts_with(FULL_STACK) && message.capacity() >= FULL_STACK_CAPACITY
+    })
 }
 
 #[cold]
 fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
-    panic!(
+    let mut message = String::with_capacity(FULL_STACK_CAPACITY);
+    message.push_str(&format!(
         "{FULL_STACK} of worker {} is full: {} joins are nested; \
          raise it with Pool::builder().stack_size(bytes)",
         thread.index(),
         thread.local.stack().capacity(),
-    )
+    ));
+    panic_any(message)
 }
 
 /// The second closure of a join, in the frame of the join.
@@ -474,7 +481,11 @@ impl<S: Scheduler> Spawner for S {
         RA: Send,
         RB: Send,
     {
-        finish.pool().run(move |mut w| w.join(a, b))
+        let join = move |mut w: Token<'_, S>| w.join(a, b);
+        match finish.pool().current() {
+            Some(thread) => call(thread, join),
+            None => finish.pool().run(join),
+        }
     }
 }
 

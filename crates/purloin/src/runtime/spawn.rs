@@ -90,7 +90,11 @@ where
     let panic = lock(&scope.finish().panic).take();
     match (result, panic) {
         (Ok(result), None) => result,
-        (Ok(_), Some(panic)) => resume_unwind(panic),
+        (Ok(result), Some(panic)) => {
+            // It may panic when it is dropped.
+            discard(result);
+            resume_unwind(panic)
+        }
         (Err(panic), of_a_task) => {
             if let Some(other) = of_a_task {
                 discard(other);
@@ -114,6 +118,7 @@ pub(super) fn end_above<S: Scheduler>(
         // Before the pop, which opens the slots above `spawn_top`.
         stack.set_spawn_top(if slot > base { slot } else { spawn_top });
         thread.local.tickets.remove(slot);
+        thread.local.lower_frame(slot);
         if tasks.pop_spawn(slot) || thread.reclaim_or_wait(slot) {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
             // anything else is pushed there.

@@ -12,6 +12,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, UNTIMED};
 use crate::stats::Count;
 use crate::sync::{Ordering, asymmetric};
+use crate::unwind::abort;
 use crate::victim::Walk;
 
 /// The outcome of a thief's [claim](TaskPool::claim).
@@ -370,7 +371,10 @@ impl<S: Scheduler> WorkerThread<S> {
     fn end_futures_above(&self, slot: *mut Slot<S>) {
         let (stack, bottom) = (self.local.stack(), slot.wrapping_add(1));
         let spawn_top = self.local.tickets.spawn_top_below(bottom);
-        let spawn_top = spawn_top.expect("a join leaves nothing on the stack but futures");
+        let Some(spawn_top) = spawn_top else {
+            // A panic would leave the join's frame, in which a thief may be at work.
+            abort("the first closure of a join has left something on the stack that is no future");
+        };
         // Release: as the push has.
         stack.set_top(stack.spawn_top(), Ordering::Release);
         spawn::end_above(self, bottom, spawn_top);

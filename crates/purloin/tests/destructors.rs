@@ -1,0 +1,165 @@
+//! Destructors that spawn, join and panic, wherever the library runs them.
+#![allow(missing_docs)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use purloin::{Pool, ReturnBarrier, Scope, Worker};
+
+mod common;
+
+type DefaultScope<'s, 'e> = Scope<'s, 'e, ReturnBarrier>;
+
+/// Joins when it is dropped, and spawns in the first closure.
+struct JoinsAndSpawns<'s, 'e> {
+    scope: &'s DefaultScope<'s, 'e>,
+    spawns: &'e AtomicUsize,
+    seconds: &'e AtomicUsize,
+}
+
+impl Drop for JoinsAndSpawns<'_, '_> {
+    fn drop(&mut self) {
+        join_and_spawn(self.scope, self.spawns, self.seconds);
+    }
+}
+
+fn join_and_spawn<'s, 'e>(
+    scope: &'s DefaultScope<'s, 'e>,
+    spawns: &'e AtomicUsize,
+    seconds: &'e AtomicUsize,
+) {
+    purloin::join(
+        || {
+            scope.spawn(move |_| {
+                spawns.fetch_add(1, Relaxed);
+            });
+        },
+        || {
+            seconds.fetch_add(1, Relaxed);
+        },
+    );
+}
+
+#[test]
+fn a_result_that_nobody_gets_may_join_and_spawn_when_it_is_dropped() {
+    for workers in [1, 2, 8] {
+        let pool = common::pool(workers);
+        let (spawns, seconds) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let (spawns, seconds) = (&spawns, &seconds);
+                drop(scope.future(move |_| JoinsAndSpawns {
+                    scope,
+                    spawns,
+                    seconds,
+                }));
+            });
+        });
+        assert_eq!((spawns.into_inner(), seconds.into_inner()), (1, 1));
+        assert_eq!(
+            pool.run(|mut w| w.join(|_| 1, |_| 2)),
+            (1, 2),
+            "the pool goes on"
+        );
+    }
+}
+
+/// Spawns when it is dropped.
+struct Spawns<'s, 'e>(&'s DefaultScope<'s, 'e>);
+
+impl Drop for Spawns<'_, '_> {
+    fn drop(&mut self) {
+        self.0.spawn(|_| ());
+    }
+}
+
+#[test]
+fn a_join_after_a_destructor_that_has_spawned_is_a_join() {
+    for workers in [1, 2, 8] {
+        let pool = common::pool(workers);
+        let (spawns, seconds) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope
+                    .future(move |_| drop(scope.future(move |_| Spawns(scope))))
+                    .get();
+                join_and_spawn(scope, &spawns, &seconds);
+            });
+        });
+        assert_eq!((spawns.into_inner(), seconds.into_inner()), (1, 1));
+    }
+}
+
+#[test]
+fn tasks_left_behind_by_a_panic_do_not_find_their_thread_panicking() {
+    let pool = common::pool(1);
+    let is_panicking = Arc::new(AtomicBool::new(false));
+    let lock = Arc::new(Mutex::new(0));
+    let (seen, taken) = (is_panicking.clone(), lock.clone());
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            let outer = w.future(move |mut w| {
+                drop(w.future(move |_| seen.store(thread::panicking(), Relaxed)));
+                drop(w.future(move |_| {
+                    let mut half_way = taken.lock().unwrap();
+                    *half_way = 1;
+                    panic_any("half way");
+                }));
+                if std::hint::black_box(true) {
+                    panic_any("the closure");
+                }
+            });
+            w.get(outer);
+        });
+    }));
+    assert_eq!(result.unwrap_err().downcast_ref(), Some(&"the closure"));
+    assert!(!is_panicking.load(Relaxed));
+    assert!(lock.is_poisoned());
+}
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic_any("dropped");
+    }
+}
+
+#[test]
+fn the_result_of_a_finish_may_panic_when_it_is_dropped_for_a_task_that_panicked() {
+    let pool = common::pool(1);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            let bomb = w.finish(|scope| {
+                scope.spawn(|_| panic_any("the task"));
+                Bomb
+            });
+            std::mem::forget(bomb);
+        });
+    }));
+    assert_eq!(result.unwrap_err().downcast_ref(), Some(&"the task"));
+}
+
+#[test]
+fn a_pool_may_be_dropped_with_the_panic_of_a_job_whose_payload_panics() {
+    let pool = Pool::builder().workers(1).build().unwrap();
+    pool.spawn(|_| resume_unwind(Box::new(Bomb)));
+    drop(pool);
+}
+
+#[test]
+fn a_panic_about_a_task_stack_of_the_program_is_a_panic_like_others() {
+    let pool = common::pool(1);
+    let mut second = 0;
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            let message = String::from("the task stack of my virtual machine overflowed");
+            w.join(|_| panic_any(message), |_| second += 1);
+        });
+    }));
+    assert!(result.is_err());
+    assert_eq!(second, 1);
+}
