@@ -11,10 +11,7 @@
 
 mod crowd;
 mod events;
-mod futures;
-mod offers;
 mod steal;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod victims;
@@ -25,11 +22,9 @@ use std::hint::black_box;
 
 use self::crowd::Crowd;
 use self::events::{Event, Events};
-use self::futures::Futures;
-use self::offers::Offers;
-use self::tasks::{Task, TaskId, Tasks};
-use self::waiting::Spares;
-use self::worker::{Frame, NONE, State, Wait, Worker};
+use self::victims::Offers;
+use self::waiting::{Futures, Spares};
+use self::worker::{Frame, NONE, State, Task, TaskId, Tasks, Wait, Worker};
 use crate::policy::{Waiting, Way};
 use crate::{Machine, Policy, Random, Step, Time, Workload};
 

@@ -1,8 +1,7 @@
 //! Attempts to steal.
 
 use super::events::Event;
-use super::tasks::TaskId;
-use super::worker::{Attempt, NONE, State};
+use super::worker::{Attempt, NONE, State, TaskId};
 use super::{Simulation, Waiting, Way};
 use crate::Workload;
 use crate::policy::Share;
