@@ -4,12 +4,12 @@
 //! from one event to the next without taking time, until it computes, or has nothing to run.
 //! Then an event says when that ends. So there is one event for each stretch of work, and one
 //! or two for each attempt to steal; nothing is done at times at which nothing happens. Thieves
-//! that turn to anyone are simulated together: `crowd.rs`.
+//! that turn to anyone are simulated together: `aggregate.rs`.
 //!
 //! Everything follows from the seed: events at the same time are in the order in which they
 //! were foreseen, times are integers, and random numbers are drawn in the order of events.
 
-mod crowd;
+mod aggregate;
 mod events;
 mod steal;
 #[cfg(test)]
@@ -20,7 +20,7 @@ mod worker;
 
 use std::hint::black_box;
 
-use self::crowd::Crowd;
+use self::aggregate::Crowd;
 use self::events::{Event, Events};
 use self::victims::Offers;
 use self::waiting::{Futures, Spares};
