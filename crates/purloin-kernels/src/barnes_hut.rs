@@ -8,7 +8,7 @@ use std::ops::Range;
 use purloin::{Serial, Worker};
 
 use crate::kernel::{self, Answer, Description, Input, Inputs, Kernel};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 type Vector = [f64; 3];
 
@@ -246,9 +246,9 @@ impl Kernel for BarnesHut {
     /// A ball that is denser towards its centre, at rest.
     fn prepare(input: Input) -> Self {
         let count = input[0] as usize;
-        let mut random = Random::new(count as u64);
+        let mut random = Xorshift::new(count as u64);
         let mut body = |_| {
-            let mut real = || 2.0 * random.real() - 1.0;
+            let mut real = || 2.0 * random.unit() - 1.0;
             let direction = std::iter::repeat_with(|| [real(), real(), real()])
                 .find(|place| (0.01..1.0).contains(&square(*place)))
                 .expect("about every second");

@@ -9,7 +9,7 @@ use std::ops::{Add, Mul, Sub};
 use purloin::{Serial, Worker};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -151,10 +151,10 @@ impl Kernel for Fft {
 
     fn prepare(input: Input) -> Self {
         let len = 1 << input[0];
-        let mut random = Random::new(len as u64);
+        let mut random = Xorshift::new(len as u64);
         let mut point = |_| Complex {
-            re: random.real() - 0.5,
-            im: random.real() - 0.5,
+            re: random.unit() - 0.5,
+            im: random.unit() - 0.5,
         };
         Fft {
             points: (0..len).map(&mut point).collect(),

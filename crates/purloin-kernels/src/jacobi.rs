@@ -7,7 +7,7 @@
 use purloin::{Worker, chunks_mut};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 /// The kernel `jacobi`.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ pub struct Jacobi {
 
 /// A mesh whose inner places are numbers from 0 to 1, in a frame of ones.
 fn mesh(size: usize) -> Vec<f64> {
-    let mut random = Random::new(size as u64);
+    let mut random = Xorshift::new(size as u64);
     let is_inner = |i: usize| (1..size - 1).contains(&i);
     let places = (0..size * size).map(|place| (place / size, place % size));
     places
         .map(|(i, j)| match is_inner(i) && is_inner(j) {
-            true => random.real(),
+            true => random.unit(),
             false => 1.0,
         })
         .collect()

@@ -42,7 +42,7 @@ pub mod loops;
 mod lud;
 pub mod multisort;
 pub mod nqueens;
-mod random;
+pub mod random;
 pub mod skynet;
 pub mod spc;
 pub mod ssf;

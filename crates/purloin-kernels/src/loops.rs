@@ -8,6 +8,7 @@ use std::hint::black_box;
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
+use crate::random::cheap_hash;
 use crate::work::{Results, steps, steps_per_microsecond};
 
 /// The shapes: ten million iterations of 20 ns; 2,000 of 100 µs; 100,000 that
@@ -72,14 +73,8 @@ impl Granularity {
     }
 }
 
-/// A number that looks random.
-fn mix(number: u64) -> u64 {
-    let mixed = (number ^ (number >> 15)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed ^ (mixed >> 32)
-}
-
 fn tiny(i: u64) -> u64 {
-    mix(mix(i)) & 0xff
+    cheap_hash(cheap_hash(i)) & 0xff
 }
 
 fn granularity(shape: &str) -> (Granularity, u64) {
@@ -89,7 +84,7 @@ fn granularity(shape: &str) -> (Granularity, u64) {
         "coarse" => return (Granularity::All(100 * microsecond), 2000),
         "increasing" => |i| i,
         "decreasing" => |i| MANY - i,
-        _ => |i| mix(i) % MANY,
+        _ => |i| cheap_hash(i) % MANY,
     };
     (Granularity::Upto(LONGEST * microsecond, part), MANY)
 }

@@ -6,7 +6,7 @@
 use purloin::{Worker, chunks_mut};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 /// Rows and columns of a block: 2 KiB, so that three lie in the first-level cache.
 const SIDE: usize = 16;
@@ -80,11 +80,11 @@ pub struct Lud {
 /// A random matrix in which each number on the diagonal outweighs its row, so that
 /// no rows need be exchanged.
 fn matrix(side: usize) -> Vec<Block> {
-    let mut random = Random::new(side as u64);
+    let mut random = Xorshift::new(side as u64);
     let mut blocks = vec![Block([[0.0; SIDE]; SIDE]); side * side];
     for (place, block) in blocks.iter_mut().enumerate() {
         for (i, row) in block.0.iter_mut().enumerate() {
-            row.fill_with(|| random.real() - 0.5);
+            row.fill_with(|| random.unit() - 0.5);
             if place % (side + 1) == 0 {
                 row[i] += (side * SIDE) as f64;
             }

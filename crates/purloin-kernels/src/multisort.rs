@@ -6,7 +6,7 @@
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Range};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 /// Below this many elements, sorting and merging are sequential, as in BOTS.
 const SEQUENTIAL: usize = 2048;
@@ -127,8 +127,8 @@ impl Kernel for Multisort {
 
     fn prepare(input: Input) -> Self {
         let len = input[0];
-        let mut random = Random::new(0);
-        let numbers: Vec<u32> = (0..len).map(|_| random.number()).collect();
+        let mut random = Xorshift::new(0);
+        let numbers: Vec<u32> = (0..len).map(|_| random.bits()).collect();
         Multisort {
             fingerprint: Fingerprint::of(&numbers),
             // A copy rather than zeros, so that the system has supplied all of

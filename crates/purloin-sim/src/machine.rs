@@ -268,7 +268,7 @@ impl Machine {
         match self.is_random {
             // As long as from its beginning.
             true => self.draw(mean, random),
-            false => mean.scaled(random.part()),
+            false => mean.scaled(random.unit()),
         }
     }
 }

@@ -1,24 +1,28 @@
 //! Random numbers that are the same on every machine: [`Random`].
 
-/// A generator of random numbers.
+use purloin_kernels::random::{SplitMix, unit};
+
+/// The simulator's random number generator, xoshiro256++.
 ///
-/// Everything that is drawn follows from the seed alone: integers by integer operations,
-/// and the only function of a real number, the logarithm, by a library written in basic
-/// operations, which IEEE 754 rounds alike everywhere. (The platform's own does not.)
+/// Every number follows from the seed alone. Integers come from integer operations. The only
+/// function of a real number is the logarithm; it comes from a library written in basic
+/// operations, which IEEE 754 rounds the same way on every machine. (The platform's own logarithm
+/// differs between machines.)
 ///
-/// Source: Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021):
-/// xoshiro256++.
+/// Published results give their seeds, so this generator cannot be replaced by another.
+///
+/// Source: Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021).
 #[derive(Clone, Debug)]
 pub struct Random([u64; 4]);
 
 impl Random {
-    /// The one with this seed.
+    /// Creates the generator for `seed`.
     pub fn new(seed: u64) -> Random {
-        // As its authors say: by another generator, SplitMix64.
-        Random([1, 2, 3, 4].map(|number| bits_of(seed, number)))
+        // The authors recommend SplitMix64 to fill the state.
+        Random([1, 2, 3, 4].map(|number| SplitMix::nth(seed, number)))
     }
 
-    /// 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.0;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
@@ -32,48 +36,33 @@ impl Random {
         result
     }
 
-    /// A number below `n`, which is not 0.
+    /// Returns a number from 0 to `n` - 1. `n` must not be 0.
     pub fn below(&mut self, n: u32) -> u32 {
-        // Its bias, of less than n / 2⁶⁴, is nothing.
+        // The bias is less than n / 2⁶⁴, which no simulation can notice.
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u32
     }
 
-    /// A number from 0 to 1, but not 1.
-    pub fn part(&mut self) -> f64 {
-        part(self.bits())
+    /// Returns a number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        unit(self.bits())
     }
 
-    /// A number whose mean is 1, exponentially distributed.
+    /// Returns an exponentially distributed number whose mean is 1.
     pub fn exponential(&mut self) -> f64 {
-        exponential(self.part())
+        exponential(self.unit())
     }
 }
 
-/// 64 random bits: the number-th of this seed, counted from 1.
-///
-/// Source: Steele, Lea and Flood, *Fast splittable pseudorandom number generators* (OOPSLA
-/// 2014): SplitMix64.
-fn bits_of(seed: u64, number: u64) -> u64 {
-    let mut z = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Returns the `number`-th of a sequence of numbers in [0, 1), counted from 1. Each seed has its
+/// own sequence, so that a workload can draw numbers in any order.
+pub(crate) fn nth_unit(seed: u64, number: u64) -> f64 {
+    // The inverted seed keeps these numbers apart from those that seed a generator.
+    unit(SplitMix::nth(!seed, number))
 }
 
-/// A number from 0 to 1, but not 1.
-fn part(bits: u64) -> f64 {
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// The number-th of this seed of numbers from 0 to 1, but not 1.
-pub(crate) fn part_of(seed: u64, number: u64) -> f64 {
-    // Others than those from which a generator with this seed starts.
-    part(bits_of(!seed, number))
-}
-
-/// The exponentially distributed number whose mean is 1 that belongs to a number from 0 to 1.
-pub(crate) fn exponential(part: f64) -> f64 {
-    -libm::log(1.0 - part)
+/// Converts a number in [0, 1) to an exponentially distributed one whose mean is 1.
+pub(crate) fn exponential(unit: f64) -> f64 {
+    -libm::log(1.0 - unit)
 }
 
 #[cfg(test)]
@@ -95,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_published_generator() {
+    fn the_generator_gives_the_published_numbers() {
         let mut random = Random([1, 2, 3, 4]);
         let bits = [(); 4].map(|()| random.bits());
         let expected = [41943041, 58720359, 3588806011781223, 3591011842654386];

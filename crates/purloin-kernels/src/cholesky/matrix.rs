@@ -1,7 +1,7 @@
 //! Sparse matrices as trees of quadrants.
 
 use super::block::{Block, SIDE};
-use crate::random::Random;
+use crate::random::Xorshift;
 
 /// A quadrant, or nothing if all of it is zero.
 pub(super) type Quadrant = Option<Box<Node>>;
@@ -86,7 +86,7 @@ impl Matrix {
     /// two are the identity's.
     pub(super) fn random(rows: usize) -> Matrix {
         let side = rows.div_ceil(SIDE).next_power_of_two() * SIDE;
-        let mut random = Random::new(0);
+        let mut random = Xorshift::new(0);
         let mut elements = Vec::new();
         // Larger than the rest of its row together, the diagonal makes the
         // matrix positive definite.
@@ -118,7 +118,7 @@ impl Matrix {
 
     /// Whether this is *l*·*l*ᵀ: both give the same times a random vector.
     pub(super) fn is_square_of(&self, l: &Node) -> bool {
-        let mut random = Random::new(1);
+        let mut random = Xorshift::new(1);
         let vector: Vec<f64> = (0..self.side)
             .map(|_| random.below(2000) as f64 - 1000.0)
             .collect();

@@ -47,7 +47,7 @@ impl<W: Workload> Simulation<'_, W> {
             true => 1.0 / self.reach_of_ring(core, outer, inner).picoseconds() as f64,
             false => 0.0,
         });
-        let mut place = self.random.part() * rates.iter().sum::<f64>();
+        let mut place = self.random.unit() * rates.iter().sum::<f64>();
         let is_at = |rate: &f64| {
             place -= rate;
             place < 0.0 && *rate > 0.0

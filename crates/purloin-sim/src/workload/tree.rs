@@ -2,7 +2,7 @@
 
 use super::{Step, Workload};
 use crate::Time;
-use crate::random::{exponential, part_of};
+use crate::random::{exponential, nth_unit};
 
 /// A balanced binary tree of tasks whose leaves work.
 ///
@@ -64,7 +64,7 @@ impl Workload for Tree {
         node.step += 1;
         match (node.levels, node.step) {
             (0, 1) if self.is_random => {
-                let random = exponential(part_of(seed, this.place.into()));
+                let random = exponential(nth_unit(seed, this.place.into()));
                 Step::Work(self.leaf.scaled(random))
             }
             (0, 1) => Step::Work(self.leaf),
