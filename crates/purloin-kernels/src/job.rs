@@ -5,7 +5,6 @@ use std::fmt;
 use purloin::Worker;
 
 use crate::barnes_hut::BarnesHut;
-use crate::bpc::{Bpc, BpcLoop};
 use crate::cholesky::Cholesky;
 use crate::fft::Fft;
 use crate::fib::Fib;
@@ -16,8 +15,8 @@ use crate::loops::Loops;
 use crate::lud::Lud;
 use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
+use crate::producers::{Bpc, BpcLoop, Spc, SpcLoop};
 use crate::skynet::Skynet;
-use crate::spc::{Spc, SpcLoop};
 use crate::ssf::Ssf;
 use crate::straggler::Straggler;
 use crate::stress::Stress;

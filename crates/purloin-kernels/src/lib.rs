@@ -30,7 +30,6 @@
 #![deny(missing_docs)]
 
 mod barnes_hut;
-pub mod bpc;
 mod cholesky;
 mod fft;
 pub mod fib;
@@ -42,9 +41,9 @@ pub mod loops;
 mod lud;
 pub mod multisort;
 pub mod nqueens;
+mod producers;
 pub mod random;
 pub mod skynet;
-pub mod spc;
 pub mod ssf;
 mod straggler;
 pub mod stress;
