@@ -1,7 +1,7 @@
-//! Barnes and Hut's n-body simulation: what is far away counts as one body.
+//! The n-body simulation of Barnes and Hut, which treats a distant group of bodies as one body.
 //!
-//! Source: Return barrier, section 3.1 (100,000 bodies), after the program of that
-//! name in the Lonestar suite.
+//! Source: Return barrier, section 3.1 (100,000 bodies), after the program of the same name in the
+//! Lonestar suite.
 
 use std::ops::Range;
 
@@ -12,22 +12,22 @@ use crate::random::Xorshift;
 
 type Vector = [f64; 3];
 
-/// A part of space counts as one body where its side is less than this part of its
-/// distance.
+/// A cell counts as one body if its side is less than this fraction of its distance.
 const OPENING: f64 = 0.5;
 
-/// So near, bodies attract each other less: they are no points.
+/// The softening length. Bodies that are closer than this attract each other less than points
+/// would, which keeps the forces finite.
 const SOFTENING: f64 = 1e-3;
 
 const TIME_STEP: f64 = 1e-3;
 
-/// A part of space with so few bodies is not divided.
+/// Maximum number of bodies in a cell that is not divided.
 const LEAF: usize = 8;
 
-/// One with so few is divided without tasks.
+/// Maximum number of bodies in a cell that is divided sequentially.
 const FEW: usize = 256;
 
-/// Smaller parts of space are not divided, as bodies may be in one place.
+/// Maximum depth of the tree. Without it, bodies in the same place would be divided forever.
 const DEPTH: u32 = 48;
 
 fn combine(a: Vector, b: Vector, f: impl Fn(f64, f64) -> f64) -> Vector {
@@ -53,13 +53,13 @@ struct Cell {
 
 #[derive(Debug)]
 enum Inside {
-    /// Where in the array they are.
+    /// The range of the bodies in the array.
     Bodies(Range<usize>),
-    /// Those that are not empty.
+    /// The cells that are not empty.
     Cells(Vec<Cell>),
 }
 
-/// The acceleration by a mass at this distance.
+/// Returns the acceleration that a mass at this distance causes. `square` is the distance squared.
 fn pull(mass: f64, distance: Vector, square: f64) -> Vector {
     let square = square + SOFTENING * SOFTENING;
     let factor = mass / (square * square.sqrt());
@@ -71,8 +71,8 @@ fn square(vector: Vector) -> f64 {
 }
 
 impl Cell {
-    /// The cell at this corner, of this side. It sorts its bodies, which begin at
-    /// `first` in the array, by where they are.
+    /// Builds the cell with this corner and side. Sorts its bodies, which start at `first` in the
+    /// array, by place.
     fn build<W: Worker>(
         w: W,
         bodies: &mut [Body],
@@ -83,7 +83,7 @@ impl Cell {
     ) -> Cell {
         if bodies.len() <= LEAF || depth == 0 {
             let masses = bodies.iter().map(|body| (body.mass, body.place));
-            let (mass, centre) = balance(masses);
+            let (mass, centre) = centre_of_mass(masses);
             let inside = Inside::Bodies(first..first + bodies.len());
             return Cell {
                 side,
@@ -93,7 +93,7 @@ impl Cell {
             };
         }
         let cells = divide(w, bodies, first, corner, side / 2.0, depth - 1, 0);
-        let (mass, centre) = balance(cells.iter().map(|cell| (cell.mass, cell.centre)));
+        let (mass, centre) = centre_of_mass(cells.iter().map(|cell| (cell.mass, cell.centre)));
         let inside = Inside::Cells(cells);
         Cell {
             side,
@@ -103,7 +103,7 @@ impl Cell {
         }
     }
 
-    /// The acceleration of a body at this place.
+    /// Returns the acceleration of a body at this place.
     fn pull_on(&self, place: Vector, all: &[Body]) -> Vector {
         let distance = combine(self.centre, place, |a, b| a - b);
         let square_of_distance = square(distance);
@@ -114,13 +114,13 @@ impl Cell {
             Inside::Cells(cells) => cells.iter().fold([0.0; 3], |sum, cell| {
                 combine(sum, cell.pull_on(place, all), |a, b| a + b)
             }),
-            Inside::Bodies(range) => directly(&all[range.clone()], place),
+            Inside::Bodies(range) => direct_sum(&all[range.clone()], place),
         }
     }
 }
 
-/// The mass of all these, and its centre.
-fn balance(masses: impl Iterator<Item = (f64, Vector)>) -> (f64, Vector) {
+/// Returns the sum of the masses and their centre.
+fn centre_of_mass(masses: impl Iterator<Item = (f64, Vector)>) -> (f64, Vector) {
     let (mass, moment) = masses.fold((0.0, [0.0; 3]), |(all, moment), (mass, place)| {
         let moment = combine(moment, place, |sum, x| sum + mass * x);
         (all + mass, moment)
@@ -128,8 +128,8 @@ fn balance(masses: impl Iterator<Item = (f64, Vector)>) -> (f64, Vector) {
     (mass, moment.map(|x| x / mass))
 }
 
-/// The acceleration by each of these bodies.
-fn directly(bodies: &[Body], place: Vector) -> Vector {
+/// Returns the acceleration at `place`, summed over each of these bodies.
+fn direct_sum(bodies: &[Body], place: Vector) -> Vector {
     bodies.iter().fold([0.0; 3], |sum, body| {
         let distance = combine(body.place, place, |a, b| a - b);
         let pull = pull(body.mass, distance, square(distance));
@@ -137,8 +137,8 @@ fn directly(bodies: &[Body], place: Vector) -> Vector {
     })
 }
 
-/// The eight cells of this side at a corner, or the half or quarter of them that are
-/// left when space has been divided along the first axes.
+/// Builds the cells of this side at a corner: eight cells for axis 0, and four or two after the
+/// space has been divided along the first one or two axes.
 fn divide<W: Worker>(
     mut w: W,
     bodies: &mut [Body],
@@ -175,7 +175,7 @@ fn divide<W: Worker>(
     cells
 }
 
-/// Moves those for which it is true to the front; returns how many there are.
+/// Moves the items for which `is_first` is true to the front and returns their number.
 fn partition<T>(items: &mut [T], is_first: impl Fn(&T) -> bool) -> usize {
     let mut first = 0;
     for i in 0..items.len() {
@@ -192,7 +192,7 @@ fn partition<T>(items: &mut [T], is_first: impl Fn(&T) -> bool) -> usize {
 pub struct BarnesHut {
     bodies: Vec<Body>,
     steps: usize,
-    /// Accelerations at the last step.
+    /// The acceleration of each body at the last step.
     pulls: Vec<Vector>,
 }
 
@@ -208,7 +208,7 @@ impl BarnesHut {
             ends(-f64::INFINITY, f64::max),
         );
         let sides = combine(end, corner, |end, corner| end - corner);
-        // So that the last is inside.
+        // Slightly larger, so that the body with the largest coordinate is inside.
         let side = sides.into_iter().fold(f64::MIN_POSITIVE, f64::max) * (1.0 + f64::EPSILON);
         let root = w.lend(|w| Cell::build(w, bodies, 0, corner, side, DEPTH));
         let (root, all) = (&root, &**bodies);
@@ -225,7 +225,7 @@ impl BarnesHut {
 impl Kernel for BarnesHut {
     const DESCRIPTION: Description = Description {
         name: "barnes-hut",
-        about: "the simulation of bodies that attract each other, distant ones together",
+        about: "n-body simulation that treats a distant group of bodies as one",
         inputs: Inputs::Numbers(&[
             kernel::Range {
                 what: "bodies",
@@ -243,7 +243,7 @@ impl Kernel for BarnesHut {
         default: "100000",
     };
 
-    /// A ball that is denser towards its centre, at rest.
+    /// Makes a ball of bodies at rest that is denser towards its centre.
     fn prepare(input: Input) -> Self {
         let count = input[0] as usize;
         let mut random = Xorshift::new(count as u64);
@@ -251,10 +251,10 @@ impl Kernel for BarnesHut {
             let mut real = || 2.0 * random.unit() - 1.0;
             let direction = std::iter::repeat_with(|| [real(), real(), real()])
                 .find(|place| (0.01..1.0).contains(&square(*place)))
-                .expect("about every second");
+                .expect("about half of all points are inside the ball");
             Body {
                 mass: 1.0 / count as f64,
-                // The distance, so far spread as volumes are, squared.
+                // Multiplies the distance by itself, which moves bodies towards the centre.
                 place: direction.map(|x| x * square(direction).sqrt()),
                 velocity: [0.0; 3],
             }
@@ -273,14 +273,14 @@ impl Kernel for BarnesHut {
         Answer::Number(self.bodies.len() as u64)
     }
 
-    /// By summation over all bodies, for some.
+    /// Compares the acceleration of some bodies with the sum over all bodies.
     fn verify(&self, answer: &Answer) -> bool {
         let mut before = self.bodies.clone();
         for body in &mut before {
             body.place = combine(body.place, body.velocity, |x, v| x - TIME_STEP * v);
         }
         let near = |(body, pull): (&Body, &Vector)| {
-            let expected = directly(&before, body.place);
+            let expected = direct_sum(&before, body.place);
             let error = combine(*pull, expected, |a, b| a - b);
             square(error) <= (0.02 * 0.02) * square(expected) + 1e-18
         };

@@ -1,7 +1,7 @@
-//! The fast Fourier transform of Cooley and Tukey, by halves.
+//! The fast Fourier transform of Cooley and Tukey, divided into halves.
 //!
-//! Source: Return barrier, section 3.1 (1024 × 1024 points), after the program of
-//! that name in the Cilk distribution.
+//! Source: Return barrier, section 3.1 (1024 × 1024 points), after the program of the same name in
+//! the Cilk distribution.
 
 use std::f64::consts::TAU;
 use std::ops::{Add, Mul, Sub};
@@ -21,7 +21,7 @@ struct Complex {
 impl Complex {
     const ZERO: Complex = Complex { re: 0.0, im: 0.0 };
 
-    /// On the unit circle, at this part of a turn.
+    /// Returns the point on the unit circle at this fraction of a turn.
     fn turn(part: f64) -> Complex {
         let (im, re) = (TAU * part).sin_cos();
         Complex { re, im }
@@ -34,7 +34,7 @@ impl Complex {
         }
     }
 
-    /// The larger part of the distance to another.
+    /// Returns the larger of the distances between the real parts and between the imaginary parts.
     fn distance(self, other: Complex) -> f64 {
         let difference = self - other;
         difference.re.abs().max(difference.im.abs())
@@ -74,14 +74,14 @@ impl Mul for Complex {
     }
 }
 
-/// Up to so many points are transformed without tasks.
+/// Maximum number of points that are transformed without tasks.
 const LEAF: usize = 64;
 
-/// From so many points on, their two halves are put together by a parallel loop.
-const MANY: usize = 1 << 13;
+/// Minimum number of points whose two halves are combined by a parallel loop.
+const PARALLEL_COMBINE: usize = 1 << 13;
 
-/// Transforms `from`, of which every `stride`-th point counts, to `to`. The roots
-/// are those of unity for all the points that there are: `stride` times as many.
+/// Transforms every `stride`-th point of `from` into `to`. `roots` are the roots of unity for the
+/// whole transform, which has `stride` times as many points as `to`.
 fn transform<W: Worker>(
     mut w: W,
     from: &[Complex],
@@ -109,7 +109,7 @@ fn transform<W: Worker>(
         *odd = *even - turned;
         *even = *even + turned;
     };
-    if 2 * odd.len() < MANY {
+    if 2 * odd.len() < PARALLEL_COMBINE {
         (0..).zip(even.iter_mut().zip(odd)).for_each(butterfly);
     } else {
         w.for_each((0.., (even, odd)), butterfly);
@@ -125,8 +125,8 @@ pub struct Fft {
 }
 
 impl Fft {
-    /// The transform at one frequency, from its definition.
-    fn directly(&self, frequency: usize) -> Complex {
+    /// Computes the transform at one frequency from its definition.
+    fn by_definition(&self, frequency: usize) -> Complex {
         let len = self.points.len();
         let turns = (0..len).map(|i| (i * frequency % len) as f64 / len as f64);
         let terms = self.points.iter().zip(turns);
@@ -139,7 +139,7 @@ impl Fft {
 impl Kernel for Fft {
     const DESCRIPTION: Description = Description {
         name: "fft",
-        about: "the fast Fourier transform of 2^n complex points, by halves",
+        about: "fast Fourier transform of 2^n complex points, divided into halves",
         inputs: Inputs::Numbers(&[Range {
             what: "logarithms",
             least: 0,
@@ -161,7 +161,7 @@ impl Kernel for Fft {
             roots: (0..len / 2)
                 .map(|k| Complex::turn(-(k as f64) / len as f64))
                 .collect(),
-            // Not zeros, so that the system supplies the memory now.
+            // Not zeros, so that the system supplies the memory now instead of in the timed run.
             transformed: vec![Complex { re: 1.0, im: 1.0 }; len],
         }
     }
@@ -171,10 +171,10 @@ impl Kernel for Fft {
         Answer::Number(self.transformed.len() as u64)
     }
 
-    /// By the inverse transform, and at some frequencies by the definition.
+    /// Applies the inverse transform, and compares some frequencies with the definition.
     fn verify(&self, answer: &Answer) -> bool {
         let len = self.points.len();
-        // The inverse is the transform of the conjugates, conjugated, divided by
+        // The inverse transform is the conjugate of the transform of the conjugates, divided by
         // their number.
         let conjugates: Vec<_> = self.transformed.iter().map(|c| c.conjugate()).collect();
         let mut back = vec![Complex::ZERO; len];
@@ -189,7 +189,7 @@ impl Kernel for Fft {
             .zip(&back)
             .all(|(point, back)| point.distance(back.conjugate() * scale) < 1e-12);
         let is_direct = |frequency: usize| {
-            self.directly(frequency)
+            self.by_definition(frequency)
                 .distance(self.transformed[frequency])
                 < 1e-9 * len as f64
         };

@@ -1,16 +1,16 @@
-//! Fibonacci numbers by the naive recursion: what a task costs.
+//! Fibonacci numbers by the naive recursion. A task does one addition, so that the run time is
+//! the cost of a task.
 //!
-//! The finest grain there is: a task does one addition. Source: Wool, Figure 1
-//! and section 5.1 (there 43, from BOTS).
+//! Source: Wool, Figure 1 and section 5.1 (n = 43, from BOTS).
 
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
-/// The `n`-th Fibonacci number.
+/// Returns the `n`-th Fibonacci number.
 ///
-/// The base case is inlined into the callers. Half of all calls end there, and
-/// so never enter a function that saves registers for the recursive case.
+/// The base case is inlined into the callers. Half of all calls end there, so that they never
+/// enter a function that saves registers for the recursive case.
 #[inline(always)]
 pub fn fib<W: Worker>(w: W, n: u32) -> u64 {
     if n < 2 { n.into() } else { branch(w, n) }
@@ -31,7 +31,7 @@ pub struct Fib {
 impl Kernel for Fib {
     const DESCRIPTION: Description = Description {
         name: "fib",
-        about: "the n-th Fibonacci number by the naive recursion: tasks of one addition",
+        about: "n-th Fibonacci number by the naive recursion; a task does one addition",
         inputs: Inputs::Numbers(&[Range {
             what: "indices",
             least: 0,
@@ -55,7 +55,7 @@ impl Kernel for Fib {
     }
 }
 
-/// The `n`-th Fibonacci number by iteration, modulo 2⁶⁴.
+/// Computes the `n`-th Fibonacci number by iteration, modulo 2⁶⁴.
 pub fn fibonacci(n: u32) -> u64 {
     let step = |(a, b): (u64, u64), _| (b, a.wrapping_add(b));
     (0..n).fold((0, 1), step).0

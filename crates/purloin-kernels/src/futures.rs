@@ -1,14 +1,13 @@
-//! Fibonacci numbers by futures: what a future costs.
+//! Fibonacci numbers by the naive recursion with futures, which shows the cost of a future.
 //!
-//! Source: Channel (channel-based futures), where forks and joins are written
-//! like this.
+//! Source: Channel (channel-based futures), which writes forks and joins this way.
 
 use purloin::Worker;
 
 use crate::fib::fibonacci;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
-/// The `n`-th Fibonacci number.
+/// Returns the `n`-th Fibonacci number.
 pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
     if n < 2 {
         return n.into();
@@ -27,7 +26,7 @@ pub struct Futures {
 impl Kernel for Futures {
     const DESCRIPTION: Description = Description {
         name: "futures",
-        about: "the n-th Fibonacci number by the naive recursion, with futures in the place of joins",
+        about: "n-th Fibonacci number by the naive recursion, with futures instead of joins",
         inputs: Inputs::Numbers(&[Range {
             what: "indices",
             least: 0,

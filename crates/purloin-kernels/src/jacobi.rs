@@ -1,8 +1,8 @@
-//! Jacobi's iteration: each place of a mesh becomes the mean of its neighbours, in
-//! steps with a barrier after each.
+//! Jacobi's iteration: each step replaces each point of a mesh by the mean of its neighbours. A
+//! barrier follows each step.
 //!
-//! Source: Return barrier, section 3.1 (10 steps on 1024 × 1024 doubles), after the
-//! program of that name in Java's Fork/Join framework.
+//! Source: Return barrier, section 3.1 (10 steps on 1024 × 1024 doubles), after the program of the
+//! same name in Java's Fork/Join framework.
 
 use purloin::{Worker, chunks_mut};
 
@@ -18,12 +18,12 @@ pub struct Jacobi {
     next: Vec<f64>,
 }
 
-/// A mesh whose inner places are numbers from 0 to 1, in a frame of ones.
+/// Returns a mesh of random numbers in [0, 1) with a border of ones.
 fn mesh(size: usize) -> Vec<f64> {
     let mut random = Xorshift::new(size as u64);
     let is_inner = |i: usize| (1..size - 1).contains(&i);
-    let places = (0..size * size).map(|place| (place / size, place % size));
-    places
+    let points = (0..size * size).map(|point| (point / size, point % size));
+    points
         .map(|(i, j)| match is_inner(i) && is_inner(j) {
             true => random.unit(),
             false => 1.0,
@@ -31,7 +31,7 @@ fn mesh(size: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The inner places of row `i` after a step.
+/// Computes the inner points of row `i` after a step.
 fn relax(size: usize, mesh: &[f64], i: usize, row: &mut [f64]) {
     let [above, own, below] = [i - 1, i, i + 1].map(|i| &mesh[i * size..(i + 1) * size]);
     for j in 1..size - 1 {
@@ -39,7 +39,8 @@ fn relax(size: usize, mesh: &[f64], i: usize, row: &mut [f64]) {
     }
 }
 
-/// What all numbers come to, each bit for bit: the same in whichever order.
+/// Returns a checksum of the exact bits of all numbers. The answer shows whether two runs, which
+/// compute rows in different orders, agree bit for bit.
 fn digest(numbers: &[f64]) -> Answer {
     let digest = numbers.iter().zip(1_u64..);
     Answer::Number(digest.fold(0, |sum, (number, i)| {
@@ -50,7 +51,7 @@ fn digest(numbers: &[f64]) -> Answer {
 impl Kernel for Jacobi {
     const DESCRIPTION: Description = Description {
         name: "jacobi",
-        about: "a mesh of doubles in which each becomes the mean of its neighbours, step by step",
+        about: "Jacobi iteration on a mesh of doubles; each step replaces points by the mean of their neighbours",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "rows",

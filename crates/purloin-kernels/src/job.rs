@@ -1,4 +1,4 @@
-//! Kernels by name: [`Job`] and [`Instance`].
+//! Kernels chosen by name: [`Job`] and [`Instance`].
 
 use std::fmt;
 
@@ -23,34 +23,34 @@ use crate::stress::Stress;
 use crate::tree::Tree;
 use crate::uts::Uts;
 
-/// Makes the table of kernels and what depends on its length, from their types.
+/// Generates the table of kernels and the dispatch to each kernel type.
 macro_rules! kernels {
     ($($Kernel:ident),*) => {
         /// Every kernel.
         pub const KERNELS: &[Description] = &[$($Kernel::DESCRIPTION),*];
 
-        /// For each of [`KERNELS`], its preparation.
+        /// The function that prepares each kernel, in the order of [`KERNELS`].
         const PREPARE: &[fn(Input) -> Instance] =
             &[$(|input| Instance(Prepared::$Kernel($Kernel::prepare(input)))),*];
 
-        // An enum, not a trait object, because running is generic.
+        // An enum instead of a trait object, because `Kernel::run` is generic.
         #[derive(Debug)]
         enum Prepared {
             $($Kernel($Kernel)),*
         }
 
         impl Instance {
-            /// Does the part of the kernel that is timed, on `w`.
+            /// Runs the part of the kernel that is timed, on `w`.
             ///
-            /// Prepare a new instance for each run: a kernel that works in
-            /// place finds the work of a second run done.
+            /// Prepare a new instance for each run. A kernel that works in place, such as a
+            /// sort, would find its work already done in the second run.
             pub fn run<W: Worker>(&mut self, w: W) -> Answer {
                 match &mut self.0 {
                     $(Prepared::$Kernel(kernel) => kernel.run(w)),*
                 }
             }
 
-            /// Whether `answer`, of this instance's last run, is right.
+            /// Returns whether `answer`, which this instance's last run returned, is correct.
             pub fn verify(&self, answer: &Answer) -> bool {
                 match &self.0 {
                     $(Prepared::$Kernel(kernel) => kernel.verify(answer)),*
@@ -68,13 +68,13 @@ kernels!(
 /// A kernel and an input for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its position in [`KERNELS`].
+    /// The kernel's position in [`KERNELS`].
     kernel: usize,
     input: Input,
 }
 
 impl Job {
-    /// Reads `kernel=input`, or `kernel` for its default input.
+    /// Parses `kernel=input`, or `kernel` for its default input.
     ///
     /// ```
     /// use purloin_kernels::Job;
@@ -90,7 +90,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// If there is no such kernel, or the input is not one of its.
+    /// Returns an error if no kernel has this name, or the kernel does not accept the input.
     pub fn parse(text: &str) -> Result<Job, Error> {
         let (name, input) = match text.split_once('=') {
             Some((name, input)) => (name, Some(input)),
@@ -108,17 +108,17 @@ impl Job {
         }
     }
 
-    /// What the kernel is called, does and takes.
+    /// Returns the kernel's name, purpose and inputs.
     pub fn description(&self) -> &'static Description {
         &KERNELS[self.kernel]
     }
 
-    /// The kernel's name.
+    /// Returns the kernel's name.
     pub fn kernel(&self) -> &'static str {
         self.description().name
     }
 
-    /// The input, as it is given on the command line.
+    /// Returns the input as a user writes it on the command line.
     pub fn input(&self) -> String {
         self.description().inputs.text(self.input)
     }
@@ -129,7 +129,7 @@ impl Job {
     }
 }
 
-/// Displayed so that [`Job::parse`] reads it back: `fib=40`.
+/// Writes the text that [`Job::parse`] reads, such as `fib=40`.
 impl fmt::Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.kernel(), self.input())
@@ -140,14 +140,14 @@ impl fmt::Display for Job {
 #[derive(Debug)]
 pub struct Instance(Prepared);
 
-/// Why a text is no [`Job`]. Its own text is one line, which names the culprit
-/// and lists what is possible.
+/// The error of [`Job::parse`]. `Display` writes one line that names the culprit and lists what is
+/// possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no kernel of this name.
+    /// No kernel has this name.
     Kernel(String),
-    /// The kernel does not take this input.
+    /// The kernel does not accept this input.
     Input(Description, String),
 }
 
@@ -156,7 +156,11 @@ impl fmt::Display for Error {
         match self {
             Error::Kernel(name) => {
                 let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
-                write!(f, "no kernel {name:?}; there are: {}", names.join(", "))
+                write!(
+                    f,
+                    "no kernel {name:?}; the kernels are {}",
+                    names.join(", ")
+                )
             }
             Error::Input(Description { name, inputs, .. }, input) => {
                 write!(f, "{name}: input must be {inputs}, not {input:?}")

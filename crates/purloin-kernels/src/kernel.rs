@@ -1,4 +1,4 @@
-//! What a kernel is: [`Kernel`], its [`Description`] and its [`Answer`].
+//! The trait [`Kernel`], with its [`Description`], [`Input`] and [`Answer`].
 
 use std::fmt;
 
@@ -8,66 +8,65 @@ use crate::uts;
 
 /// A kernel with its input, ready to run.
 pub trait Kernel: Send + Sync + Sized {
-    /// What the kernel is called, does and takes.
+    /// The kernel's name, purpose and inputs.
     const DESCRIPTION: Description;
 
-    /// Does the part that is not timed, such as making the data.
+    /// Does the part of the kernel that is not timed, such as making the data.
     ///
     /// # Panics
     ///
-    /// May panic if `input` is none that [`Inputs::parse`] returns.
+    /// May panic if `input` does not come from [`Inputs::parse`] on this kernel's inputs.
     fn prepare(input: Input) -> Self;
 
-    /// Does the part that is timed, and returns what it has computed.
+    /// Does the part of the kernel that is timed, and returns its answer.
     ///
-    /// A kernel that works in place, as a sort does, is to be prepared anew for
-    /// each run: the second would find its work done.
+    /// Prepare a new kernel for each run. A kernel that works in place, such as a sort, would
+    /// find its work already done in the second run.
     fn run<W: Worker>(&mut self, w: W) -> Answer;
 
-    /// Whether `answer`, of the last run, is right.
+    /// Returns whether `answer`, which the last run returned, is correct.
     fn verify(&self, answer: &Answer) -> bool;
 }
 
-/// What a kernel is called, does and takes.
+/// A kernel's name, purpose and inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Its name, in lower case.
+    /// The kernel's name, in lower case.
     pub name: &'static str,
-    /// What it does and what its input means, in one sentence.
+    /// What the kernel computes, in one phrase.
     pub about: &'static str,
-    /// The inputs that it takes.
+    /// The inputs that the kernel accepts.
     pub inputs: Inputs,
-    /// The input that it has if none is given.
+    /// The default input.
     pub default: &'static str,
 }
 
-/// The inputs that a kernel takes. Displayed as they would be listed: "a number
-/// from 0 to 60".
+/// The inputs that a kernel accepts. `Display` writes them as error messages and lists show them:
+/// "a number from 0 to 60".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Numbers, separated by commas.
+    /// One or more numbers, separated by commas.
     Numbers(&'static [Range]),
-    /// One of some names.
+    /// One of these names.
     Name(&'static [&'static str]),
-    /// One of some names, and numbers that may be left out.
+    /// One of these names, then numbers.
     NameAndNumbers(&'static [&'static str], &'static [Range]),
 }
 
-/// One of the numbers that make up an input.
+/// The range of one of the numbers of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What it means, in the plural.
+    /// What the number counts, in the plural.
     pub what: &'static str,
-    /// The least number.
+    /// The smallest number.
     pub least: u32,
-    /// The greatest number.
+    /// The largest number.
     pub most: u32,
-    /// What it is if it and all that follow are left out; they may not be if
-    /// there is nothing.
+    /// The default, if the user may leave out this number and all numbers after it.
     pub usual: Option<u32>,
 }
 
-/// How often a kernel repeats its work, where the user may say so.
+/// The range of the number that says how often a kernel repeats its work.
 pub(crate) const REPETITIONS: Range = Range {
     what: "repetitions",
     least: 1,
@@ -75,20 +74,20 @@ pub(crate) const REPETITIONS: Range = Range {
     usual: Some(1),
 };
 
-/// An input: the position of the name, or the numbers, or both in this order.
+/// A parsed input: the position of the name in [`Inputs`] if there are names, then the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
-    values: [u32; Input::MOST],
+    values: [u32; Input::MAX_LEN],
     len: usize,
 }
 
 impl Input {
-    /// The most numbers that an input may have.
-    const MOST: usize = 4;
+    /// The maximum number of values.
+    const MAX_LEN: usize = 4;
 
     fn new(values: &[u32]) -> Input {
         let mut input = Input {
-            values: [0; Input::MOST],
+            values: [0; Input::MAX_LEN],
             len: values.len(),
         };
         input.values[..values.len()].copy_from_slice(values);
@@ -105,7 +104,7 @@ impl std::ops::Deref for Input {
 }
 
 impl Inputs {
-    /// Reads an input. `None` if it is not among these.
+    /// Parses an input. Returns `None` if the kernel does not accept it.
     pub fn parse(&self, text: &str) -> Option<Input> {
         let (names, ranges) = self.parts();
         let mut parts = text.split(',').fuse();
@@ -128,7 +127,7 @@ impl Inputs {
         parts.next().is_none().then(|| Input::new(&values))
     }
 
-    /// The names of which there must be one, and the numbers.
+    /// Returns the names to choose from, and the ranges of the numbers.
     fn parts(&self) -> (&'static [&'static str], &'static [Range]) {
         match *self {
             Inputs::Numbers(ranges) => (&[], ranges),
@@ -137,15 +136,15 @@ impl Inputs {
         }
     }
 
-    /// The text of an input, such that [`Inputs::parse`] reads it back.
+    /// Returns the shortest text that [`Inputs::parse`] turns into `input`.
     pub fn text(&self, input: Input) -> String {
         let (names, ranges) = self.parts();
         let name = (!names.is_empty()).then(|| names[input[0] as usize].to_owned());
         let numbers = &input[usize::from(name.is_some())..];
-        // Numbers at the end are left out where they are as usual.
-        let unusual = |(range, value): (&Range, &u32)| range.usual != Some(*value);
-        let told = ranges.iter().zip(numbers).rposition(unusual);
-        let numbers = numbers.iter().take(told.map_or(0, |last| last + 1));
+        // Leave out the numbers after the last one that differs from its default.
+        let differs = |(range, value): (&Range, &u32)| range.usual != Some(*value);
+        let last = ranges.iter().zip(numbers).rposition(differs);
+        let numbers = numbers.iter().take(last.map_or(0, |last| last + 1));
         let parts = name.into_iter().chain(numbers.map(u32::to_string));
         parts.collect::<Vec<_>>().join(",")
     }
@@ -157,19 +156,20 @@ impl fmt::Display for Inputs {
             Inputs::Numbers([Range { least, most, .. }]) => {
                 write!(f, "a number from {least} to {most}")
             }
-            Inputs::Numbers(ranges) => numbers(f, ranges),
+            Inputs::Numbers(ranges) => write_ranges(f, ranges),
             Inputs::Name([]) => Ok(()),
             Inputs::Name([only]) => f.write_str(only),
             Inputs::Name([first @ .., last]) => write!(f, "{} or {last}", first.join(", ")),
             Inputs::NameAndNumbers(names, ranges) => {
                 write!(f, "{},", Inputs::Name(names))?;
-                numbers(f, ranges)
+                write_ranges(f, ranges)
             }
         }
     }
 }
 
-fn numbers(f: &mut fmt::Formatter<'_>, ranges: &[Range]) -> fmt::Result {
+/// Writes each range as `<steps: 1 to 100, default 10>`, separated by commas.
+fn write_ranges(f: &mut fmt::Formatter<'_>, ranges: &[Range]) -> fmt::Result {
     for (place, range) in ranges.iter().enumerate() {
         let Range {
             what, least, most, ..
@@ -177,20 +177,20 @@ fn numbers(f: &mut fmt::Formatter<'_>, ranges: &[Range]) -> fmt::Result {
         f.write_str(if place > 0 { "," } else { "" })?;
         match range.usual {
             None => write!(f, "<{what}: {least} to {most}>")?,
-            Some(usual) => write!(f, "<{what}: {least} to {most}, usually {usual}>")?,
+            Some(usual) => write!(f, "<{what}: {least} to {most}, default {usual}>")?,
         }
     }
     Ok(())
 }
 
-/// What a kernel has computed. Displayed as a report would show it.
+/// The result of a kernel. `Display` writes it as reports show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A number.
     Number(u64),
     /// The size of a tree.
     Tree(uts::Size),
-    /// A sorted array, which stays in the instance.
+    /// A sorted array. The instance keeps the array itself.
     Sorted,
 }
 

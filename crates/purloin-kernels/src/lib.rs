@@ -1,16 +1,15 @@
 //! Benchmark programs for work stealing, from the papers behind Purloin.
 //!
-//! Each kernel is written once, generic over [`Worker`](purloin::Worker), so
-//! that the same source runs as its serial elision, under every scheduler and
-//! under the measuring instruments; and each checks its answer. A [`Job`] is a
-//! kernel chosen by name:
+//! Each kernel is written once, generic over [`Worker`](purloin::Worker). The same source runs as
+//! its serial elision, under every scheduler and under the profiler, and each kernel verifies its
+//! answer. A [`Job`] is a kernel with an input, chosen by name:
 //!
 //! ```
 //! use purloin::{Pool, Serial};
 //! use purloin_kernels::Job;
 //!
 //! let job = Job::parse("nqueens=8")?;
-//! let mut instance = job.prepare(); // what is not to be timed
+//! let mut instance = job.prepare(); // not timed
 //! let answer = Pool::new()?.run(|w| instance.run(w));
 //! assert_eq!(answer.to_string(), "92");
 //! assert!(instance.verify(&answer));
@@ -19,14 +18,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The programs can also be called by themselves, such as [`fib::fib`].
+//! Most programs can also be called directly, such as [`fib::fib`].
 //!
 //! # Stack
 //!
-//! Kernels recurse as deep as their trees are. The deepest, `uts=T3L`, fits
-//! the 16 MiB that the workers of a pool have in a release build, under
-//! [`Serial`](purloin::Serial) too, if that is called on a thread as large.
-//! Builds without optimisation need several times as much.
+//! A kernel recurses as deep as its tree. The deepest tree, `uts=T3L`, fits the 16 MiB stack that
+//! a pool gives its workers in a release build. [`Serial`](purloin::Serial) needs a thread with a
+//! stack of the same size. Builds without optimisation need several times as much.
 #![deny(missing_docs)]
 
 mod barnes_hut;

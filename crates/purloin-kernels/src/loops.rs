@@ -1,7 +1,7 @@
 //! Parallel loops of several shapes.
 //!
-//! Source: Channel (lazy splitting: loops of fine, coarse, random, increasing
-//! and decreasing granularity).
+//! Source: Channel (lazy splitting: loops of fine, coarse, random, increasing and decreasing
+//! granularity).
 
 use std::hint::black_box;
 
@@ -11,10 +11,14 @@ use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::random::cheap_hash;
 use crate::work::{Results, steps, steps_per_microsecond};
 
-/// The shapes: ten million iterations of 20 ns; 2,000 of 100 µs; 100,000 that
-/// take up to 4 µs, at random, more and more, or less and less; and, to see
-/// what a loop costs that does next to nothing, 10⁸ iterations of a nanosecond,
-/// and vectors of which the processor adds several elements at once.
+/// The shapes of loops.
+///
+/// - `fine`: ten million iterations of 20 ns.
+/// - `coarse`: 2,000 iterations of 100 µs.
+/// - `random`, `increasing`, `decreasing`: 100,000 iterations of up to 4 µs.
+/// - `tiny`: 10⁸ iterations of about a nanosecond, which shows the overhead of a loop.
+/// - `vector`: additions of vectors, which the compiler turns into vector instructions unless the
+///   loop prevents it.
 const SHAPES: &[&str] = &[
     "fine",
     "coarse",
@@ -25,72 +29,81 @@ const SHAPES: &[&str] = &[
     "vector",
 ];
 
+/// Duration of the longest iteration of varying granularity, in microseconds.
 const LONGEST: u64 = 4;
+
+/// Number of iterations of the shape `tiny`.
 const TINY: u64 = 100_000_000;
 
-/// Elements of the vectors, and how often they are added.
+/// Number of elements of a vector.
 const VECTOR: usize = 1 << 16;
+
+/// How often the vectors are added.
 const ADDITIONS: u32 = 4000;
 
 /// The kernel `loops`.
 #[derive(Debug)]
 pub struct Loops {
     data: Data,
-    /// Iterations up to which a loop is not split, if someone has chosen that.
+    /// The grain size, if the user has chosen one: a loop of this many iterations is not split.
     grain: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Data {
-    /// How long the iterations take, and what they come to.
+    /// The duration and the results of the iterations.
     Steps(Granularity, Results),
     Tiny,
     Vectors(Vec<f32>, Vec<f32>),
 }
 
-/// The number of iterations of a loop of varying granularity.
-const MANY: u64 = 100_000;
+/// Number of iterations of a loop of varying granularity.
+const VARYING: u64 = 100_000;
 
-/// How many steps an iteration takes.
+/// The number of steps of each iteration.
 #[derive(Clone, Copy, Debug)]
 enum Granularity {
-    All(u64),
-    /// A part of that: as many of [`MANY`] as the function says.
-    Upto(u64, fn(u64) -> u64),
+    /// All iterations have the same number of steps.
+    Fixed(u64),
+    /// An iteration has up to this number of steps. The function returns its part of that number,
+    /// out of [`VARYING`].
+    UpTo(u64, fn(u64) -> u64),
 }
 
 impl Granularity {
     fn steps(self, i: usize) -> u64 {
         match self {
-            Granularity::All(steps) => steps,
-            Granularity::Upto(most, part) => part(i as u64) * most / MANY,
+            Granularity::Fixed(steps) => steps,
+            Granularity::UpTo(most, part) => part(i as u64) * most / VARYING,
         }
     }
 
-    /// Does an iteration.
+    /// Runs iteration `i`.
     fn run(self, i: usize, result: &mut u32) {
         *result = steps(self.steps(i), i as u64);
     }
 }
 
+/// The body of the shape `tiny`.
 fn tiny(i: u64) -> u64 {
     cheap_hash(cheap_hash(i)) & 0xff
 }
 
+/// Returns the granularity and the number of iterations of a shape.
 fn granularity(shape: &str) -> (Granularity, u64) {
     let microsecond = steps_per_microsecond();
     let part: fn(u64) -> u64 = match shape {
-        "fine" => return (Granularity::All(microsecond / 50), 10_000_000),
-        "coarse" => return (Granularity::All(100 * microsecond), 2000),
+        "fine" => return (Granularity::Fixed(microsecond / 50), 10_000_000),
+        "coarse" => return (Granularity::Fixed(100 * microsecond), 2000),
         "increasing" => |i| i,
-        "decreasing" => |i| MANY - i,
-        _ => |i| cheap_hash(i) % MANY,
+        "decreasing" => |i| VARYING - i,
+        _ => |i| cheap_hash(i) % VARYING,
     };
-    (Granularity::Upto(LONGEST * microsecond, part), MANY)
+    (Granularity::UpTo(LONGEST * microsecond, part), VARYING)
 }
 
-/// The loop as people write it who choose a grain size.
-fn by_hand<W: Worker>(
+/// Runs the loop as a program without splittable tasks would: by joins down to a grain size.
+fn by_joins<W: Worker>(
     mut w: W,
     grain: usize,
     granularity: Granularity,
@@ -104,15 +117,15 @@ fn by_hand<W: Worker>(
     let middle = results.len() / 2;
     let (front, back) = results.split_at_mut(middle);
     w.join(
-        move |w| by_hand(w, grain, granularity, first, front),
-        move |w| by_hand(w, grain, granularity, first + middle, back),
+        move |w| by_joins(w, grain, granularity, first, front),
+        move |w| by_joins(w, grain, granularity, first + middle, back),
     );
 }
 
 impl Kernel for Loops {
     const DESCRIPTION: Description = Description {
         name: "loops",
-        about: "a parallel loop of some shape; with a grain size, by joins down to that",
+        about: "a parallel loop of a given shape; with a grain size above 0, by joins down to that size",
         inputs: Inputs::NameAndNumbers(
             SHAPES,
             &[Range {
@@ -149,7 +162,7 @@ impl Kernel for Loops {
                 });
             }
             (Data::Steps(granularity, results), Some(grain)) => {
-                by_hand(w, grain, *granularity, 0, &mut results.0);
+                by_joins(w, grain, *granularity, 0, &mut results.0);
             }
             (Data::Tiny, _) => {
                 let sum = w.map_reduce(0..black_box(TINY), tiny, u64::wrapping_add);
@@ -177,7 +190,7 @@ impl Kernel for Loops {
 }
 
 impl Loops {
-    /// How many iterations have done their work.
+    /// Returns the number of iterations that have done their work.
     fn done(&self) -> Answer {
         match &self.data {
             Data::Tiny => Answer::Number(0),

@@ -1,23 +1,24 @@
-//! LU decomposition of a dense matrix, in blocks.
+//! LU decomposition of a dense matrix, block by block.
 //!
-//! Source: Return barrier, section 3.1 (1024 × 1024 doubles), after the program of
-//! that name in the Cilk distribution.
+//! Source: Return barrier, section 3.1 (1024 × 1024 doubles), after the program of the same name in
+//! the Cilk distribution.
 
 use purloin::{Worker, chunks_mut};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::random::Xorshift;
 
-/// Rows and columns of a block: 2 KiB, so that three lie in the first-level cache.
+/// Number of rows and of columns of a block. A block has 2 KiB, so that three fit the first-level
+/// cache.
 const SIDE: usize = 16;
 
-/// A part of the matrix, by rows.
+/// A block of the matrix, stored by rows.
 #[derive(Clone, Debug)]
 struct Block([[f64; SIDE]; SIDE]);
 
 impl Block {
-    /// Replaces it by its factors: *l* below the diagonal, with ones there that are
-    /// not written down, and *u*.
+    /// Replaces the block by its factors: *l* below the diagonal and *u* on and above it. The
+    /// diagonal of *l* is all ones and is not stored.
     fn factor(&mut self) {
         for k in 0..SIDE {
             let (above, below) = self.0.split_at_mut(k + 1);
@@ -32,7 +33,7 @@ impl Block {
         }
     }
 
-    /// Replaces it by the *x* for which *l*·*x* is this; *l* is that of `factors`.
+    /// Replaces this block *a* by the solution *x* of *l*·*x* = *a*, with the *l* of `factors`.
     fn solve_lower(&mut self, factors: &Block) {
         for k in 0..SIDE {
             let (above, below) = self.0.split_at_mut(k + 1);
@@ -44,7 +45,7 @@ impl Block {
         }
     }
 
-    /// Replaces it by the *x* for which *x*·*u* is this; *u* is that of `factors`.
+    /// Replaces this block *a* by the solution *x* of *x*·*u* = *a*, with the *u* of `factors`.
     fn solve_upper(&mut self, factors: &Block) {
         for row in &mut self.0 {
             for (k, pivot) in factors.0.iter().enumerate() {
@@ -71,14 +72,14 @@ impl Block {
 /// The kernel `lud`.
 #[derive(Debug)]
 pub struct Lud {
-    /// Blocks in a row.
+    /// Number of blocks in a row.
     side: usize,
-    /// The blocks, by rows.
+    /// The blocks, stored by rows.
     blocks: Vec<Block>,
 }
 
-/// A random matrix in which each number on the diagonal outweighs its row, so that
-/// no rows need be exchanged.
+/// Returns a random matrix in which each number on the diagonal is larger than the rest of its row
+/// together, so that no rows have to be exchanged.
 fn matrix(side: usize) -> Vec<Block> {
     let mut random = Xorshift::new(side as u64);
     let mut blocks = vec![Block([[0.0; SIDE]; SIDE]); side * side];
@@ -94,7 +95,7 @@ fn matrix(side: usize) -> Vec<Block> {
 }
 
 impl Lud {
-    /// The number at this place of the matrix.
+    /// Returns the number in row `i` and column `j` of the matrix.
     fn at(&self, blocks: &[Block], i: usize, j: usize) -> f64 {
         blocks[i / SIDE * self.side + j / SIDE].0[i % SIDE][j % SIDE]
     }
@@ -122,7 +123,7 @@ fn decompose<W: Worker>(mut w: W, side: usize, blocks: &mut [Block]) {
 impl Kernel for Lud {
     const DESCRIPTION: Description = Description {
         name: "lud",
-        about: "LU decomposition of a dense matrix of doubles, 16 n by 16 n",
+        about: "LU decomposition of a dense matrix of 16 n by 16 n doubles",
         inputs: Inputs::Numbers(&[Range {
             what: "blocks in a row",
             least: 1,
@@ -143,7 +144,7 @@ impl Kernel for Lud {
         Answer::Number((self.side * SIDE) as u64)
     }
 
-    /// In some rows, whether *l*·*u* is the matrix.
+    /// Compares some rows of *l*·*u* with the matrix.
     fn verify(&self, answer: &Answer) -> bool {
         let (len, before) = (self.side * SIDE, matrix(self.side));
         let is_right = |i: usize, j: usize| {

@@ -1,30 +1,29 @@
 //! Parallel merge sort of integers, with a parallel merge.
 //!
-//! Source: Wool, section 5.1 (to 4 M integers), from BOTS and Cilk; Return
-//! barrier, section 3.1 (10 million).
+//! Source: Wool, section 5.1 (up to 4 M integers), from BOTS and Cilk; Return barrier, section 3.1
+//! (10 million).
 
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Range};
 use crate::random::Xorshift;
 
-/// Below this many elements, sorting and merging are sequential, as in BOTS.
+/// Minimum number of elements that are sorted or merged in parallel, as in BOTS.
 const SEQUENTIAL: usize = 2048;
 
-/// Sorts `numbers`, with the help of `scratch`, which is as long and whose
-/// contents are lost.
+/// Sorts `numbers`. `scratch` must have the same length; its contents are lost.
 ///
-/// Two levels of halves make four quarters: these are sorted in place, merged
-/// in pairs into `scratch`, and back into `numbers`.
+/// Two levels of halving make four quarters. The quarters are sorted in place, then merged in pairs
+/// into `scratch`, and the two pairs are merged back into `numbers`.
 ///
 /// # Panics
 ///
-/// If the lengths differ.
+/// Panics if the lengths differ.
 pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32]) {
     sort_on(&mut w, numbers, scratch);
 }
 
-/// [`sort`] on a borrowed token, which can sort again and again.
+/// Does a [`sort`] on a borrowed token, so that the caller can sort repeatedly.
 #[inline(always)]
 fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32]) {
     assert_eq!(numbers.len(), scratch.len());
@@ -56,16 +55,15 @@ fn sort_into<W: Worker>(mut w: W, numbers: &mut [u32], sorted: &mut [u32]) {
     merge(w, low, high, sorted);
 }
 
-/// Merges two sorted slices into one, which is as long as both.
+/// Merges two sorted slices into `merged`, which is as long as both together.
 ///
-/// Splits the longer at its middle element and the other where that element
-/// belongs. What is below both splits can then be merged independently of what
-/// is above.
+/// Splits the longer slice at its middle element, and the other slice at the place of that element.
+/// The two lower parts can then be merged independently of the two upper parts.
 fn merge<W: Worker>(mut w: W, a: &[u32], b: &[u32], merged: &mut [u32]) {
     merge_on(&mut w, a, b, merged);
 }
 
-/// [`merge`] on a borrowed token.
+/// Does a [`merge`] on a borrowed token.
 #[inline(always)]
 fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32]) {
     if merged.len() < SEQUENTIAL {
@@ -86,7 +84,7 @@ fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32]) {
 fn merge_sequentially(a: &[u32], b: &[u32], merged: &mut [u32]) {
     let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
-        // Without a branch: the processor would mispredict it every other time.
+        // There is no branch, because the processor would mispredict it every other time.
         let from_b = b[j] < a[i];
         merged[i + j] = if from_b { b[j] } else { a[i] };
         i += usize::from(!from_b);
@@ -102,17 +100,17 @@ fn merge_sequentially(a: &[u32], b: &[u32], merged: &mut [u32]) {
 pub struct Multisort {
     numbers: Vec<u32>,
     scratch: Vec<u32>,
-    /// What is to be sorted again and again; empty if it is sorted once.
-    pristine: Vec<u32>,
+    /// The unsorted numbers, for repetitions. Empty if there is only one.
+    unsorted: Vec<u32>,
     repetitions: u32,
-    /// Of the numbers, before they are sorted.
+    /// The fingerprint of the unsorted numbers.
     fingerprint: Fingerprint,
 }
 
 impl Kernel for Multisort {
     const DESCRIPTION: Description = Description {
         name: "multisort",
-        about: "parallel merge sort of random 32-bit integers, perhaps repeated",
+        about: "parallel merge sort of random 32-bit integers",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "integers",
@@ -131,10 +129,10 @@ impl Kernel for Multisort {
         let numbers: Vec<u32> = (0..len).map(|_| random.bits()).collect();
         Multisort {
             fingerprint: Fingerprint::of(&numbers),
-            // A copy rather than zeros, so that the system has supplied all of
-            // its memory before time is measured.
+            // A copy instead of zeros, so that the system supplies all of its memory before the
+            // timed run.
             scratch: numbers.clone(),
-            pristine: match input[1] {
+            unsorted: match input[1] {
                 1 => Vec::new(),
                 _ => numbers.clone(),
             },
@@ -146,7 +144,7 @@ impl Kernel for Multisort {
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         sort_on(&mut w, &mut self.numbers, &mut self.scratch);
         for _ in 1..self.repetitions {
-            self.numbers.copy_from_slice(&self.pristine);
+            self.numbers.copy_from_slice(&self.unsorted);
             sort_on(&mut w, &mut self.numbers, &mut self.scratch);
         }
         Answer::Sorted
@@ -159,8 +157,8 @@ impl Kernel for Multisort {
     }
 }
 
-/// Equal for two arrays, in all likelihood, only if one is a permutation of the
-/// other: the sums of the numbers and of their squares.
+/// The length of an array, and the sums of its numbers and of their squares. Two arrays with equal
+/// fingerprints are almost certainly permutations of each other.
 #[derive(Debug, PartialEq, Eq)]
 struct Fingerprint {
     len: usize,

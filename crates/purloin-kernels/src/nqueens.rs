@@ -1,4 +1,4 @@
-//! All ways to place *n* queens on a board: depth-first search.
+//! Counting all ways to place *n* queens on a board, by depth-first search.
 //!
 //! Source: Wool, section 5.1 (13); AsynchWS, Table I (14); from BOTS and Cilk.
 
@@ -10,28 +10,28 @@ use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 /// The largest board.
 pub const LARGEST: usize = 16;
 
-/// Solutions for boards of 0, 1, 2 … 16 rows.
+/// The numbers of solutions for boards of 0 to 16 rows.
 pub const SOLUTIONS: [u64; LARGEST + 1] = [
     1, 1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200, 73_712, 365_596, 2_279_184, 14_772_512,
 ];
 
-/// A square board with queens on its first rows, none of which attacks another.
+/// A square board with queens on its first rows. No queen attacks another one.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Board {
     size: u8,
-    /// Rows that have their queen.
+    /// Number of rows that have a queen.
     rows: u8,
     /// The column of each row's queen.
     columns: [u8; LARGEST],
 }
 
 impl Board {
-    /// An empty board of `size` rows.
+    /// Creates an empty board of `size` rows.
     ///
     /// # Panics
     ///
-    /// If `size` is more than 16.
+    /// Panics if `size` is more than [`LARGEST`].
     pub fn new(size: u8) -> Self {
         assert!(usize::from(size) <= LARGEST);
         Board {
@@ -41,12 +41,12 @@ impl Board {
         }
     }
 
-    /// Writes the columns of the next row that no queen attacks, and returns
-    /// how many there are.
+    /// Writes the columns of the next row that no queen attacks to `safe`, and returns their
+    /// number.
     ///
-    /// This is most of the work. Kept out of the generic functions, it is the
-    /// same instructions under every worker: copies of it, one in each, differed
-    /// in time by up to a tenth.
+    /// This function does most of the work. It is not inlined into the generic functions, so that
+    /// it runs the same instructions under every scheduler. The inlined copies differed in run time
+    /// by up to 10 %.
     #[inline(never)]
     pub fn safe_columns(&self, safe: &mut [u8; LARGEST]) -> usize {
         let mut count = 0;
@@ -59,7 +59,7 @@ impl Board {
         count
     }
 
-    /// Whether every row has its queen.
+    /// Returns whether every row has a queen.
     pub fn is_full(&self) -> bool {
         self.rows == self.size
     }
@@ -71,7 +71,7 @@ impl Board {
             .all(|(distance, &queen)| queen != column && queen.abs_diff(column) != distance)
     }
 
-    /// This board with a queen on this column of the next row.
+    /// Returns this board with a queen on this column of the next row.
     pub fn with(&self, column: u8) -> Board {
         let mut board = *self;
         board.columns[usize::from(self.rows)] = column;
@@ -80,12 +80,12 @@ impl Board {
     }
 }
 
-/// The number of ways to place queens on the remaining rows of `board`.
+/// Returns the number of ways to place queens on the remaining rows of `board`.
 pub fn solutions<W: Worker>(w: W, board: Board) -> u64 {
     if board.is_full() {
         return 1;
     }
-    // Tested before tasks are made, so that none is spent on a conflict.
+    // Check for attacks before making tasks, so that no task ends at once in a conflict.
     let mut safe = [0; LARGEST];
     match board.safe_columns(&mut safe) {
         0 => 0,
@@ -93,7 +93,7 @@ pub fn solutions<W: Worker>(w: W, board: Board) -> u64 {
     }
 }
 
-/// The solutions with the next row's queen on one of `columns`.
+/// Counts the solutions whose next queen is on one of `columns`.
 #[inline(always)]
 fn divide<W: Worker>(w: W, board: &Board, columns: &[u8]) -> u64 {
     match *columns {
@@ -121,7 +121,7 @@ pub struct Nqueens {
 impl Kernel for Nqueens {
     const DESCRIPTION: Description = Description {
         name: "nqueens",
-        about: "all ways to place n queens on a board of n by n, none attacking another",
+        about: "number of ways to place n queens on an n by n board so that no queen attacks another",
         inputs: Inputs::Numbers(&[Range {
             what: "queens",
             least: 1,

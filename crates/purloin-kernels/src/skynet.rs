@@ -1,7 +1,7 @@
-//! A tree of fan-out ten whose leaves do nothing: the cost of making tasks.
+//! A tree of fan-out ten whose leaves do nothing, which shows the cost of making tasks.
 //!
-//! Source: the skynet benchmark of goroutines and actors, where each node is a
-//! thread of control of its own.
+//! Source: the skynet benchmark of goroutines and actors, in which each node is a separate thread
+//! of control.
 
 use purloin::Worker;
 
@@ -9,10 +9,10 @@ use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 const FAN_OUT: u64 = 10;
 
-/// The sum of the numbers of a node's leaves, which are counted from `first`.
-/// The number of leaves is a power of ten.
+/// Returns the sum of the numbers of a node's leaves, which are numbered from `first` on. `leaves`
+/// is a power of ten.
 ///
-/// A leaf is inlined into its parent: nothing is called for it.
+/// A leaf is inlined into its parent, so that it needs no call.
 #[inline(always)]
 pub fn node<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
     if leaves == 1 {
@@ -22,7 +22,7 @@ pub fn node<W: Worker>(w: W, first: u64, leaves: u64) -> u64 {
     }
 }
 
-/// The sum over `count` siblings of `leaves` leaves each.
+/// Returns the sum over `count` siblings with `leaves` leaves each.
 #[inline(always)]
 fn siblings<W: Worker>(w: W, count: u64, first: u64, leaves: u64) -> u64 {
     if count == 1 {
@@ -50,7 +50,7 @@ pub struct Skynet {
 impl Kernel for Skynet {
     const DESCRIPTION: Description = Description {
         name: "skynet",
-        about: "the sum of 10^n numbered leaves of a tree of fan-out 10, by creating all its nodes",
+        about: "sum over the 10^n numbered leaves of a tree of fan-out 10, with a task for each node",
         inputs: Inputs::Numbers(&[Range {
             what: "digits",
             least: 0,

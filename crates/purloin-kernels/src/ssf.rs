@@ -1,8 +1,9 @@
-//! Sub-string finder: where in a string does the longest copy of each place's
-//! beginning start?
+//! Sub-string finder: for each place in a string, finds the longest copy of the text that starts
+//! there.
 //!
-//! A task is one place, and takes as long as the matches there are. Source:
-//! Wool, section 5.1, after the example of that name in Intel's TBB.
+//! A task handles one place. Its duration depends on the lengths of the matches.
+//!
+//! Source: Wool, section 5.1, after the example of the same name in Intel's TBB.
 
 use purloin::Worker;
 
@@ -13,23 +14,22 @@ use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Ran
 pub struct Match {
     /// Where the copy starts.
     pub start: u32,
-    /// How long it is.
+    /// The length of the copy.
     pub len: u32,
 }
 
-/// Finds for each place in `text` the other place from which the longest
-/// identical sub-string starts; of several, the first.
+/// Finds, for each place in `text`, the other place where the longest copy of the text from there
+/// starts. If several copies have the same length, it takes the first.
 ///
 /// # Panics
 ///
-/// If `text` and `matches` differ in length.
+/// Panics if `text` and `matches` differ in length.
 pub fn find<W: Worker>(mut w: W, text: &[u8], matches: &mut [Match]) {
     assert_eq!(text.len(), matches.len());
     find_from(&mut w, text, 0, matches);
 }
 
-/// The matches from place `first` on. Inlined, so that the token stays in
-/// registers.
+/// Finds the matches of the places from `first` on. Inlined, so that the token stays in registers.
 #[inline(always)]
 fn find_from<W: Worker>(w: &mut W, text: &[u8], first: usize, matches: &mut [Match]) {
     if let [only] = matches {
@@ -63,8 +63,8 @@ fn longest(text: &[u8], place: usize) -> Match {
     best
 }
 
-/// The `n`-th Fibonacci string: "a", "b", and from there on the two before, the
-/// later one first.
+/// Returns the `n`-th Fibonacci string. The first two are "a" and "b". Each of the others is its
+/// predecessor followed by the predecessor of that.
 fn fibonacci_string(n: u32) -> Vec<u8> {
     let (mut before, mut last) = (b"a".to_vec(), b"b".to_vec());
     for _ in 0..n {
@@ -85,7 +85,7 @@ pub struct Ssf {
 impl Kernel for Ssf {
     const DESCRIPTION: Description = Description {
         name: "ssf",
-        about: "for each place in a Fibonacci string, the longest copy of what starts there",
+        about: "for each place in a Fibonacci string, the longest other copy of the text from there on",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "concatenations",
@@ -107,17 +107,18 @@ impl Kernel for Ssf {
         }
     }
 
-    /// Answers with the sum of all lengths.
+    /// Finds all matches. The answer is the sum of their lengths.
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         for _ in 0..self.repetitions {
-            // Not to be taken for what the last repetition found.
+            // Keeps the compiler from reusing the matches of the last repetition.
             let text = std::hint::black_box(&*self.text);
             find_from(&mut w, text, 0, &mut self.matches);
         }
         Answer::Number(self.matches.iter().map(|found| u64::from(found.len)).sum())
     }
 
-    /// By another way: how long two places match follows from the two after.
+    /// Computes all lengths by dynamic programming: the length of the match of two places follows
+    /// from that of the two next places.
     fn verify(&self, answer: &Answer) -> bool {
         let len = self.text.len();
         let mut below = vec![0_u32; len + 1];

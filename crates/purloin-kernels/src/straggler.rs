@@ -1,17 +1,17 @@
-//! A straggler: a long leaf that a worker waits for while other work lies there.
+//! A straggler: a worker waits for a long leaf while other tasks are ready.
 //!
-//! A future is one sequential leaf. Beside it there is a tree of small tasks, but
-//! the program waits for the future first: on two workers, one runs the leaf, and
-//! the other is blocked on it. The tasks lie on its stack, and it may not run them
-//! itself, as one of them might wait for what it waits for. So its processor is
-//! idle for as long as the leaf takes, unless another worker has it meanwhile.
+//! A future is one long sequential leaf. There is also a tree of small tasks, but the program waits
+//! for the future first. With two workers, one runs the leaf and the other is blocked on it. The
+//! small tasks are in the task pool of the blocked worker. The blocked worker must not run them
+//! itself, because one of them might wait for the task that is blocked below it. So its processor
+//! is idle until the leaf ends, unless the blocked worker lends the processor to another worker.
 
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::work::{Results, steps, steps_per_microsecond};
 
-/// Does the work of each of the results, by halves.
+/// Runs a task for each of the results, by joins of halves.
 fn tree<W: Worker>(mut w: W, count: u64, first: usize, results: &mut [u32]) {
     match results {
         [] => (),
@@ -30,18 +30,18 @@ fn tree<W: Worker>(mut w: W, count: u64, first: usize, results: &mut [u32]) {
 /// The kernel `straggler`.
 #[derive(Debug)]
 pub struct Straggler {
-    /// The leaf's, then those of the tree.
+    /// The result of the leaf, then those of the tree.
     results: Results,
-    /// In the leaf.
+    /// Number of steps of the leaf.
     long: u64,
-    /// In each task of the tree.
+    /// Number of steps of each task of the tree.
     short: u64,
 }
 
 impl Kernel for Straggler {
     const DESCRIPTION: Description = Description {
         name: "straggler",
-        about: "a long leaf that is awaited while tasks of a millisecond lie there",
+        about: "a worker waits for a long leaf while tasks of one millisecond are ready",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "milliseconds of the leaf",
@@ -50,7 +50,7 @@ impl Kernel for Straggler {
                 usual: None,
             },
             Range {
-                what: "tasks of a millisecond",
+                what: "tasks of one millisecond",
                 least: 0,
                 most: 100_000,
                 usual: Some(200),
@@ -70,11 +70,11 @@ impl Kernel for Straggler {
 
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         let (long, short) = (self.long, self.short);
-        let (leaf, tasks) = self.results.0.split_first_mut().expect("the leaf's");
+        let (leaf, tasks) = self.results.0.split_first_mut().expect("the leaf's result");
         let future = w.future(move |_| steps(long, 0));
         w.join(
             move |mut w| {
-                // Others are to have the future by then.
+                // Give other workers time to steal the future.
                 std::hint::black_box(steps(short, 0));
                 *leaf = w.get(future);
             },

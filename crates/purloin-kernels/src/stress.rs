@@ -1,28 +1,32 @@
-//! Small balanced trees, one after another: parallelism and grain by the inch.
+//! Small balanced trees, one after another. The height sets the amount of work in each parallel
+//! region.
 //!
-//! Each tree is soon over, so that spreading the work over the workers and
-//! ending it is most of the work. Source: Wool, Figure 2 and section 5.1.
+//! A low tree ends soon, so that most of the run time is the cost of distributing its tasks and
+//! joining them.
+//!
+//! Source: Wool, Figure 2 and section 5.1.
 
 use purloin::Worker;
 
 use crate::fib::fibonacci;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
-/// Iterations of a leaf's loop, of 2 cycles each: Wool's leaf size.
+/// Number of iterations of a leaf's loop. An iteration takes 2 cycles, so that a leaf has the size
+/// of Wool's.
 const ITERATIONS: u32 = 256;
 
-/// The height of a single tree that takes a few tenths of a second.
+/// The maximum height. A single tree of this height takes a few tenths of a second.
 const HIGHEST: u32 = 20;
 
-/// Runs a tree of this height whose root has number `node`, and returns the sum
-/// of its leaves' values, modulo 2⁶⁴.
+/// Runs a tree of this height whose root has the number `node`, and returns the sum of the values
+/// of its leaves, modulo 2⁶⁴.
 ///
-/// The children of node *k* are 2*k* and 2*k* + 1.
+/// The children of node *k* have the numbers 2*k* and 2*k* + 1.
 pub fn tree<W: Worker>(mut w: W, height: u32, node: u64) -> u64 {
     tree_on(&mut w, height, node)
 }
 
-/// [`tree`] on a borrowed token, which can run one tree after another. Inlined,
+/// Runs a [`tree`] on a borrowed token, so that the caller can run one tree after another. Inlined,
 /// so that the token stays in registers.
 #[inline(always)]
 fn tree_on<W: Worker>(w: &mut W, height: u32, node: u64) -> u64 {
@@ -36,12 +40,11 @@ fn tree_on<W: Worker>(w: &mut W, height: u32, node: u64) -> u64 {
     a.wrapping_add(b)
 }
 
-/// The value of a leaf: `number` times the Fibonacci number of twice
-/// [`ITERATIONS`], modulo 2⁶⁴, by as many dependent additions. It makes no
-/// memory references.
+/// Computes the value of a leaf by 2 × [`ITERATIONS`] dependent additions: `number` times the
+/// Fibonacci number with the index 2 × [`ITERATIONS`], modulo 2⁶⁴. Makes no memory references.
 ///
-/// The compiler finds no shorter way, as it does for a chain of shifts: here
-/// each sum is used twice.
+/// Each sum is used twice, which keeps the compiler from shortening the loop. (It does shorten a
+/// chain of shifts.)
 #[inline(never)]
 fn leaf(number: u64) -> u64 {
     let (mut a, mut b) = (0_u64, number);
@@ -59,7 +62,7 @@ pub struct Stress {
 }
 
 impl Stress {
-    /// The number of trees: as many as have the leaves of the highest.
+    /// Returns the number of trees, which together have as many leaves as one tree of maximum height.
     fn trees(&self) -> u64 {
         1 << (HIGHEST - self.height)
     }
@@ -68,7 +71,7 @@ impl Stress {
 impl Kernel for Stress {
     const DESCRIPTION: Description = Description {
         name: "stress",
-        about: "balanced binary trees of a height, one after another, 2^20 leaves of 512 cycles in all",
+        about: "balanced binary trees of a given height, one after another; 2^20 leaves of 512 cycles in total",
         inputs: Inputs::Numbers(&[Range {
             what: "heights",
             least: 0,
@@ -84,8 +87,8 @@ impl Kernel for Stress {
     }
 
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        // Subtrees of the highest tree: no two are equal, or the compiler could
-        // make one do for all.
+        // The trees are subtrees of the highest tree. All are different, because the compiler could
+        // compute equal trees only once.
         let roots = self.trees()..2 * self.trees();
         let sum = roots.fold(0_u64, |sum, root| {
             sum.wrapping_add(tree_on(&mut w, self.height, root))

@@ -1,6 +1,6 @@
-//! A recursion with some work in each call: Fibonacci's, but coarser.
+//! The Fibonacci recursion with additional work in each call.
 //!
-//! Source: Channel (tree recursion, *n* = 34 and 1 µs in each call).
+//! Source: Channel (tree recursion, *n* = 34 and 1 µs per call).
 
 use purloin::Worker;
 
@@ -8,9 +8,9 @@ use crate::fib::fibonacci;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::work::{steps, steps_per_microsecond};
 
-/// The `n`-th Fibonacci number, with so many steps of work in each call.
+/// Returns the `n`-th Fibonacci number, and does `count` steps of work in each call.
 fn tree<W: Worker>(mut w: W, n: u32, count: u64) -> u64 {
-    // Never 0, but the compiler cannot know.
+    // The result of `steps` is never 0, but the compiler does not know that.
     let one = u64::from(steps(count, n.into()) != 0);
     if n < 2 {
         return u64::from(n) * one;
@@ -32,7 +32,7 @@ pub struct Tree {
 impl Kernel for Tree {
     const DESCRIPTION: Description = Description {
         name: "tree",
-        about: "the n-th Fibonacci number by the naive recursion, with some work in each call",
+        about: "n-th Fibonacci number by the naive recursion, with additional work in each call",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "indices",
@@ -41,7 +41,7 @@ impl Kernel for Tree {
                 usual: None,
             },
             Range {
-                what: "microseconds of each call",
+                what: "microseconds per call",
                 least: 0,
                 most: 1_000_000,
                 usual: Some(1),

@@ -1,4 +1,4 @@
-//! Work by the microsecond, that no compiler can shorten.
+//! Artificial work of a given duration, which the compiler cannot shorten.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use crate::kernel::Answer;
 
-/// Does so many steps of dependent arithmetic, from `seed`, and returns where
-/// it has come to; never 0. It makes no memory references.
+/// Does `count` steps of dependent arithmetic, starting with `seed`. Returns a number that depends
+/// on all steps and is never 0. Makes no memory references.
 #[inline(never)]
 pub fn steps(count: u64, seed: u64) -> u32 {
     let mut state = seed;
     for _ in 0..count {
-        // A step of Knuth's linear congruential generator.
+        // This is a step of Knuth's linear congruential generator.
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -20,11 +20,11 @@ pub fn steps(count: u64, seed: u64) -> u32 {
     (state >> 32) as u32 | 1
 }
 
-/// How many [`steps`] this machine does in a microsecond, when nothing disturbs
-/// it; measured at the first call, which takes some milliseconds.
+/// Returns the number of [`steps`] that an undisturbed core of this machine does in a microsecond.
+/// The first call measures it, which takes some milliseconds.
 ///
-/// Work is counted, not timed: what is run while its core is shared or slowed
-/// down takes longer, as in any program.
+/// A kernel runs a fixed number of steps, not a fixed time. On a core that is shared or slowed down
+/// its work takes longer, as the work of any program does.
 pub fn steps_per_microsecond() -> u64 {
     static STEPS: OnceLock<u64> = OnceLock::new();
     *STEPS.get_or_init(|| {
@@ -39,25 +39,26 @@ pub fn steps_per_microsecond() -> u64 {
     })
 }
 
-/// What pieces of work have come to, each a number that is not 0.
+/// The results of pieces of work. The result of a finished piece is not 0.
 #[derive(Debug)]
 pub(crate) struct Results(pub(crate) Vec<u32>);
 
 impl Results {
-    /// So many to come, in memory that the system has already supplied.
+    /// Creates `count` results of pieces to come. The system has supplied their memory when this
+    /// function returns, so that a timed run does not wait for it.
     pub(crate) fn new(count: usize) -> Results {
         let mut results = vec![u32::MAX; count];
         black_box(&mut results).fill(0);
         Results(results)
     }
 
-    /// How many pieces have done their work.
+    /// Returns the number of pieces that have done their work.
     pub(crate) fn done(&self) -> Answer {
         Answer::Number(self.0.iter().filter(|&&result| result != 0).count() as u64)
     }
 
-    /// Whether all have, that being the answer, and some of them looked at more
-    /// closely have come to what they should.
+    /// Returns whether `answer` says that all pieces have done their work, whether they have, and
+    /// whether a sample of them has the `expected` results.
     pub(crate) fn verify(&self, answer: &Answer, expected: impl Fn(usize) -> u32) -> bool {
         let results = self.0.iter().enumerate();
         *answer == Answer::Number(self.0.len() as u64)

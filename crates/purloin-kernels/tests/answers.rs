@@ -1,4 +1,4 @@
-//! Every kernel, serially and on pools, against what is known of its answer.
+//! Runs every kernel serially and on pools, and compares its answers with known ones.
 
 use std::thread;
 
@@ -6,7 +6,7 @@ use purloin::{Pool, Serial};
 use purloin_kernels::uts::{self, Node, Shape, TREES, Tree};
 use purloin_kernels::{Job, KERNELS, stress};
 
-/// Enough for the deepest tree here in a build without optimisation.
+/// Stack size in bytes. The deepest tree of these tests fits it in a build without optimisation.
 const STACK_SIZE: usize = 256 << 20;
 
 fn pool(workers: usize) -> Pool {
@@ -33,7 +33,7 @@ fn on(pool: &Pool, job: Job) -> String {
     answer.to_string()
 }
 
-/// Checks jobs of one kernel, serially and on two and three workers.
+/// Checks the answers of one kernel to these inputs, serially and on two and three workers.
 fn check<I: std::fmt::Display>(kernel: &str, answers: &[(I, &str)]) {
     let pools = [pool(2), pool(3)];
     for (input, answer) in answers {
@@ -66,7 +66,7 @@ fn stress_visits_all_leaves_of_all_trees() {
             assert_eq!(pool.run(|w| stress::tree(w, height, 1)), answer);
         }
     }
-    // The same leaves, as trees of any height.
+    // Trees of every height have the same leaves in total, and so the same answer.
     let all = "15058796337637621760";
     assert_eq!(serially(Job::parse("stress=0").expect("a job")), all);
     assert_eq!(on(&pools[0], Job::parse("stress=12").expect("a job")), all);
@@ -92,7 +92,7 @@ fn nqueens_finds_all_solutions() {
 }
 
 #[test]
-fn multisort_sorts_any_number() {
+fn multisort_sorts_any_number_of_integers() {
     let sorted = [1, 2, 3, 2047, 2048, 2049, 4095, 4096, 100_003].map(|n| (n, "sorted"));
     check("multisort", &sorted);
 }
@@ -106,25 +106,25 @@ fn skynet_sums_all_leaves() {
 }
 
 #[test]
-fn uts_counts_t1() {
+fn uts_counts_tree_t1() {
     let size = "4130071 nodes, 3305118 leaves, depth 10";
     assert_eq!(on(&pool(2), Job::parse("uts=T1").expect("a job")), size);
 }
 
 #[test]
-fn uts_counts_t2() {
+fn uts_counts_tree_t2() {
     let size = "4117769 nodes, 2342762 leaves, depth 81";
     assert_eq!(on(&pool(2), Job::parse("uts=T2").expect("a job")), size);
 }
 
 #[test]
-fn uts_counts_t3() {
+fn uts_counts_tree_t3() {
     let size = "4112897 nodes, 3599034 leaves, depth 1572";
     assert_eq!(on(&pool(3), Job::parse("uts=T3").expect("a job")), size);
 }
 
 #[test]
-fn uts_counts_the_same_serially() {
+fn uts_counts_the_same_serially_and_on_a_pool() {
     let pool = pool(2);
     for depth in 0..=6 {
         let tree = Tree {
@@ -138,7 +138,7 @@ fn uts_counts_the_same_serially() {
 }
 
 #[test]
-fn a_wrong_answer_is_noticed() {
+fn a_wrong_answer_is_not_verified() {
     let small = |kernel| match kernel {
         "fib" => "fib=5",
         "stress" => "stress=20",
@@ -152,7 +152,7 @@ fn a_wrong_answer_is_noticed() {
         job.prepare().run(Serial)
     });
     for kernel in KERNELS {
-        // Not run, so that a sort has not sorted.
+        // The instance has not run, so that even "sorted" is a wrong answer of a sort.
         let instance = Job::parse(small(kernel.name)).expect("a job").prepare();
         for answer in answers {
             assert!(!instance.verify(&answer), "{}: {answer}", kernel.name);
@@ -178,12 +178,12 @@ fn ssf_finds_the_longest_copies() {
 }
 
 #[test]
-fn multisort_sorts_again_and_again() {
+fn multisort_sorts_repeatedly() {
     check("multisort", &[("10000,3", "sorted")]);
 }
 
 #[test]
-fn producers_make_all_their_consumers() {
+fn producers_spawn_all_their_consumers() {
     check("spc", &[("0", "0"), ("1,0", "1"), ("10000,0", "10000")]);
     check(
         "spc-loop",
@@ -200,7 +200,7 @@ fn producers_make_all_their_consumers() {
 }
 
 #[test]
-fn trees_and_futures_give_what_they_should() {
+fn tree_futures_and_straggler_give_the_known_answers() {
     check("tree", &[("0,0", "0"), ("1", "1"), ("15,1", "610")]);
     check("futures", &[("0", "0"), ("1", "1"), ("20", "6765")]);
     check("straggler", &[("0,0", "1"), ("3,5", "6")]);
@@ -221,7 +221,7 @@ fn loops_of_every_shape_run_all_iterations() {
 }
 
 #[test]
-fn meshes_relax_the_same_in_whichever_order() {
+fn jacobi_gives_the_same_mesh_serially_and_on_a_pool() {
     for input in ["3,1", "4,7", "100,10", "257,3"] {
         let job = Job::parse(&format!("jacobi={input}")).expect("a job");
         let serially = serially(job);
@@ -230,19 +230,19 @@ fn meshes_relax_the_same_in_whichever_order() {
 }
 
 #[test]
-fn transforms_of_every_size_have_an_inverse() {
+fn fft_transforms_every_number_of_points() {
     let sizes: Vec<_> = (0..=15).map(|n| (n, (1 << n).to_string())).collect();
     let sizes: Vec<_> = sizes.iter().map(|(n, size)| (*n, size.as_str())).collect();
     check("fft", &sizes);
 }
 
 #[test]
-fn matrices_are_the_products_of_their_factors() {
+fn lud_factors_matrices_of_any_size() {
     check("lud", &[(1, "16"), (2, "32"), (7, "112"), (16, "256")]);
 }
 
 #[test]
-fn bodies_are_pulled_as_by_direct_summation() {
+fn barnes_hut_agrees_with_direct_summation() {
     let inputs = [("1", "1"), ("2,3", "2"), ("100,5", "100"), ("5000", "5000")];
     check("barnes-hut", &inputs);
 }

@@ -1,4 +1,4 @@
-//! Kernels by name: what is accepted, and what is said otherwise.
+//! Parsing of jobs: which names and inputs are accepted, and the errors for all others.
 
 use purloin_kernels::{Inputs, Job, KERNELS};
 
@@ -20,7 +20,7 @@ fn every_kernel_has_a_default_input() {
 }
 
 #[test]
-fn a_job_is_read_back_from_its_text() {
+fn a_job_is_parsed_back_from_its_text() {
     for text in [
         "fib=0",
         "fib=60",
@@ -50,12 +50,12 @@ fn inputs_just_out_of_range_are_refused() {
 }
 
 #[test]
-fn errors_name_the_culprit_and_what_is_possible() {
+fn errors_name_the_culprit_and_list_what_is_possible() {
     let all = "fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf, spc, spc-loop, bpc, \
                bpc-loop, tree, futures, loops, jacobi, fft, lud, barnes-hut, straggler";
     assert_eq!(
         error("foo=3"),
-        format!(r#"no kernel "foo"; there are: {all}"#)
+        format!(r#"no kernel "foo"; the kernels are {all}"#)
     );
     assert_eq!(
         error("fib=abc"),
@@ -70,23 +70,23 @@ fn errors_name_the_culprit_and_what_is_possible() {
             error(&format!("multisort={input}")),
             format!(
                 "multisort: input must be <integers: 1 to 200000000>,\
-                 <repetitions: 1 to 1000000, usually 1>, not {input:?}"
+                 <repetitions: 1 to 1000000, default 1>, not {input:?}"
             )
         );
     }
     assert_eq!(
         error("loops=coarse,-1"),
-        r#"loops: input must be fine, coarse, random, increasing, decreasing, tiny or vector,<grain sizes: 0 to 100000000, usually 0>, not "coarse,-1""#
+        r#"loops: input must be fine, coarse, random, increasing, decreasing, tiny or vector,<grain sizes: 0 to 100000000, default 0>, not "coarse,-1""#
     );
     assert_eq!(
         error("uts=T4"),
         r#"uts: input must be T1, T2, T3 or T3L, not "T4""#
     );
-    assert_eq!(error(""), format!(r#"no kernel ""; there are: {all}"#));
+    assert_eq!(error(""), format!(r#"no kernel ""; the kernels are {all}"#));
 }
 
 #[test]
-fn what_is_usual_may_be_left_out() {
+fn default_numbers_may_be_left_out() {
     assert_eq!(Job::parse("multisort=9,1"), Job::parse("multisort=9"));
     assert_eq!(Job::parse("ssf=12,1").expect("a job").to_string(), "ssf=12");
 }

@@ -1,16 +1,16 @@
-//! Dense blocks, the leaves of a sparse matrix.
+//! The dense blocks at the leaves of a sparse matrix.
 
-/// Rows and columns of a block.
+/// Number of rows and of columns of a block.
 pub(super) const SIDE: usize = 4;
 
-/// A dense block, by rows.
+/// A dense block, stored by rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block(pub [[f64; SIDE]; SIDE]);
 
 impl Block {
     pub(super) const ZERO: Block = Block([[0.0; SIDE]; SIDE]);
 
-    /// Replaces the lower half by the factor *l* with *l*·*l*ᵀ = this.
+    /// Replaces the lower half of this block *a* by its factor *l*, with *l*·*l*ᵀ = *a*.
     pub(super) fn factor(&mut self) {
         let a = &mut self.0;
         for k in 0..SIDE {
@@ -27,7 +27,7 @@ impl Block {
         }
     }
 
-    /// Replaces this by the *x* with *x*·*l*ᵀ = this.
+    /// Replaces this block *a* by the solution *x* of *x*·*l*ᵀ = *a*.
     pub(super) fn solve(&mut self, l: &Block) {
         for row in &mut self.0 {
             for k in 0..SIDE {
@@ -39,7 +39,7 @@ impl Block {
         }
     }
 
-    /// Subtracts *a*·*b*ᵀ.
+    /// Subtracts *a*·*b*ᵀ from this block.
     pub(super) fn subtract(&mut self, a: &Block, b: &Block) {
         for (row, a) in self.0.iter_mut().zip(&a.0) {
             for (r, b) in row.iter_mut().zip(&b.0) {

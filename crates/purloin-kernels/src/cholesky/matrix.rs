@@ -3,7 +3,7 @@
 use super::block::{Block, SIDE};
 use crate::random::Xorshift;
 
-/// A quadrant, or nothing if all of it is zero.
+/// A quadrant, or `None` if all its elements are zero.
 pub(super) type Quadrant = Option<Box<Node>>;
 
 /// A square matrix whose side is [`SIDE`] times a power of two.
@@ -15,7 +15,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// The number of blocks that are there.
+    /// Returns the number of blocks in the tree.
     pub(super) fn blocks(&self) -> u64 {
         match self {
             Node::Leaf(_) => 1,
@@ -23,7 +23,7 @@ impl Node {
         }
     }
 
-    /// All zeros.
+    /// Returns a matrix of zeros.
     fn empty(side: usize) -> Node {
         match side {
             SIDE => Node::Leaf(Block::ZERO),
@@ -31,7 +31,7 @@ impl Node {
         }
     }
 
-    /// Where the element is, in a matrix of this side.
+    /// Returns an element of a matrix of this side. Adds its block if there is none.
     fn element(&mut self, side: usize, row: usize, column: usize) -> &mut f64 {
         match self {
             Node::Leaf(block) => &mut block.0[row][column],
@@ -45,8 +45,8 @@ impl Node {
         }
     }
 
-    /// Calls `f` with row, column and value of every element that is there, of
-    /// a matrix of this side whose first element is at `origin`.
+    /// Calls `f` with the row, column and value of every element that is in a block. The matrix has
+    /// this side, and its first element is at `origin`.
     fn for_each(&self, side: usize, origin: (usize, usize), f: &mut impl FnMut(usize, usize, f64)) {
         match self {
             Node::Leaf(block) => {
@@ -69,11 +69,10 @@ impl Node {
     }
 }
 
-/// Non-zeros of each row beside the diagonal, as far as there is room.
-const A_ROW: usize = 4;
+/// Maximum number of non-zeros of each row below the diagonal.
+const NON_ZEROS: usize = 4;
 
-/// A symmetric positive definite matrix, by its elements on the diagonal and
-/// below.
+/// A symmetric positive definite matrix, stored as its elements on and below the diagonal.
 #[derive(Debug)]
 pub(super) struct Matrix {
     side: usize,
@@ -82,17 +81,17 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// A random matrix with so many rows. Those that fill it up to a power of
-    /// two are the identity's.
+    /// Returns a random matrix with this number of rows, padded with rows of the identity until
+    /// its side in blocks is a power of two.
     pub(super) fn random(rows: usize) -> Matrix {
         let side = rows.div_ceil(SIDE).next_power_of_two() * SIDE;
         let mut random = Xorshift::new(0);
         let mut elements = Vec::new();
-        // Larger than the rest of its row together, the diagonal makes the
-        // matrix positive definite.
+        // Each element on the diagonal is larger than the rest of its row together, which makes
+        // the matrix positive definite.
         let mut diagonal = vec![1.0; side];
         for row in 1..rows {
-            let mut columns: Vec<usize> = (0..A_ROW).map(|_| random.below(row)).collect();
+            let mut columns: Vec<usize> = (0..NON_ZEROS).map(|_| random.below(row)).collect();
             columns.sort_unstable();
             columns.dedup();
             for column in columns {
@@ -107,7 +106,7 @@ impl Matrix {
         Matrix { side, elements }
     }
 
-    /// The diagonal and what is below.
+    /// Returns the elements on and below the diagonal.
     pub(super) fn lower_half(&self) -> Node {
         let mut node = Node::empty(self.side);
         for &(row, column, value) in &self.elements {
@@ -116,7 +115,8 @@ impl Matrix {
         node
     }
 
-    /// Whether this is *l*·*l*ᵀ: both give the same times a random vector.
+    /// Returns whether this matrix is *l*·*l*ᵀ: whether both, multiplied by a random vector, give
+    /// the same vector.
     pub(super) fn is_square_of(&self, l: &Node) -> bool {
         let mut random = Xorshift::new(1);
         let vector: Vec<f64> = (0..self.side)
@@ -129,7 +129,7 @@ impl Matrix {
                 expected[column] += value * vector[row];
             }
         }
-        // Of the factor, what is above the diagonal is not part.
+        // The elements of the tree above the diagonal are not part of the factor.
         let mut transposed = vec![0.0; self.side];
         l.for_each(self.side, (0, 0), &mut |row, column, value| {
             if row >= column {
@@ -144,7 +144,7 @@ impl Matrix {
         });
         let scale = expected.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         let pairs = expected.iter().zip(&product);
-        // Not a number is not near anything.
+        // This comparison is false for NaN.
         pairs
             .into_iter()
             .all(|(x, y)| (x - y).abs() <= 1e-9 * scale)

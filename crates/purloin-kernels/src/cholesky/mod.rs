@@ -1,8 +1,7 @@
-//! Cholesky factorization of a sparse random matrix: tasks nested in tasks of
-//! several kinds, with little parallelism where the matrix is small.
+//! Cholesky factorization of a sparse random matrix. Several kinds of tasks are nested in each
+//! other, and a small matrix has little parallelism.
 //!
-//! Source: Wool, section 5.1, after the program of that name in the Cilk-5
-//! distribution.
+//! Source: Wool, section 5.1, after the program of the same name in the Cilk-5 distribution.
 
 mod block;
 mod matrix;
@@ -13,15 +12,15 @@ use self::block::Block;
 use self::matrix::{Matrix, Node, Quadrant};
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
-/// Replaces the lower half of a symmetric positive definite matrix by its
-/// factor: *a* = *l*·*l*ᵀ. What is above the diagonal is not looked at.
+/// Replaces the lower half of a symmetric positive definite matrix by its factor: *a* = *l*·*l*ᵀ.
+/// Ignores the elements above the diagonal.
 fn factor<W: Worker>(w: &mut W, a: &mut Node) {
     let quadrants = match a {
         Node::Leaf(block) => return block.factor(),
         Node::Inner(quadrants) => &mut **quadrants,
     };
     let [Some(a00), _, a10, Some(a11)] = quadrants else {
-        unreachable!("no part of the diagonal is empty");
+        unreachable!("the diagonal has no empty block");
     };
     match a10 {
         None => {
@@ -36,7 +35,7 @@ fn factor<W: Worker>(w: &mut W, a: &mut Node) {
     }
 }
 
-/// Replaces *a* by the *x* for which *x*·*l*ᵀ = *a*; *l* is lower triangular.
+/// Replaces *a* by the solution *x* of *x*·*l*ᵀ = *a*. *l* is lower triangular.
 fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node) {
     match (a, l) {
         (Node::Leaf(a), Node::Leaf(l)) => a.solve(l),
@@ -56,14 +55,14 @@ fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node) {
                 (false, false) => (),
             }
         }
-        _ => unreachable!("both are of one size"),
+        _ => unreachable!("both have the same size"),
     }
 }
 
-/// Two quadrants side by side, of which the left one does not need the right.
+/// Solves for two quadrants that lie side by side. The left one does not depend on the right one.
 fn solve_row<W: Worker>(w: &mut W, left: &mut Quadrant, right: &mut Quadrant, l: &[Quadrant; 4]) {
     let [Some(l00), _, l10, Some(l11)] = l else {
-        unreachable!("no part of the diagonal is empty");
+        unreachable!("the diagonal has no empty block");
     };
     if let Some(left) = left {
         solve(w, left, l00);
@@ -76,25 +75,25 @@ fn solve_row<W: Worker>(w: &mut W, left: &mut Quadrant, right: &mut Quadrant, l:
     }
 }
 
-/// Replaces *r* by *r* − *a*·*b*ᵀ. Where there was nothing, there may be then.
+/// Replaces *r* by *r* − *a*·*b*ᵀ. Adds the quadrant if *r* was zero.
 fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
     match (a, b) {
         (Node::Leaf(a), Node::Leaf(b)) => {
             let r = r.get_or_insert_with(|| Box::new(Node::Leaf(Block::ZERO)));
             match &mut **r {
                 Node::Leaf(r) => r.subtract(a, b),
-                Node::Inner(_) => unreachable!("all three are of one size"),
+                Node::Inner(_) => unreachable!("all three have the same size"),
             }
         }
         (Node::Inner(a), Node::Inner(b)) => {
-            let is_upper = meet((a, 0), (b, 0)) || meet((a, 0), (b, 1));
-            let is_lower = meet((a, 1), (b, 0)) || meet((a, 1), (b, 1));
+            let is_upper = overlap((a, 0), (b, 0)) || overlap((a, 0), (b, 1));
+            let is_lower = overlap((a, 1), (b, 0)) || overlap((a, 1), (b, 1));
             if !is_upper && !is_lower {
                 return;
             }
             let r = r.get_or_insert_with(|| Box::new(Node::Inner(Default::default())));
             let Node::Inner(r) = &mut **r else {
-                unreachable!("all three are of one size");
+                unreachable!("all three have the same size");
             };
             let [r00, r01, r10, r11] = &mut **r;
             match (is_upper, is_lower) {
@@ -108,20 +107,20 @@ fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
                 _ => subtract_half(w, r10, r11, (a, 1), b),
             }
         }
-        _ => unreachable!("both are of one size"),
+        _ => unreachable!("both have the same size"),
     }
 }
 
-/// The four quadrants of a matrix, and one of its two rows.
+/// The four quadrants of a matrix, and the index of one of its two rows.
 type Row<'q> = (&'q [Quadrant; 4], usize);
 
-/// Whether the product of these rows is not zero.
-fn meet((a, i): Row, (b, j): Row) -> bool {
+/// Returns whether the product of these rows can be non-zero.
+fn overlap((a, i): Row, (b, j): Row) -> bool {
     let is_there = |column: usize| a[2 * i + column].is_some() && b[2 * j + column].is_some();
     is_there(0) || is_there(1)
 }
 
-/// The upper or the lower half of a [`subtract`].
+/// Does the upper or the lower half of a [`subtract`].
 fn subtract_half<W: Worker>(
     w: &mut W,
     left: &mut Quadrant,
@@ -129,7 +128,7 @@ fn subtract_half<W: Worker>(
     a: Row,
     b: &[Quadrant; 4],
 ) {
-    match (meet(a, (b, 0)), meet(a, (b, 1))) {
+    match (overlap(a, (b, 0)), overlap(a, (b, 1))) {
         (true, true) => {
             w.join(
                 |mut w| subtract_rows(&mut w, left, a, (b, 0)),
@@ -157,7 +156,7 @@ fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
         (Node::Leaf(r), Node::Leaf(a)) => r.subtract(a, a),
         (Node::Inner(r), Node::Inner(a)) => {
             let [Some(r00), _, r10, Some(r11)] = &mut **r else {
-                unreachable!("no part of the diagonal is empty");
+                unreachable!("the diagonal has no empty block");
             };
             w.join(
                 |mut w| {
@@ -169,10 +168,11 @@ fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
                 |mut w| subtract_rows(&mut w, r10, (a, 1), (a, 0)),
             );
         }
-        _ => unreachable!("both are of one size"),
+        _ => unreachable!("both have the same size"),
     }
 }
 
+/// Replaces the lower half of *r* by that of *r* − *x*·*x*ᵀ, where *x* is a row of *a*.
 fn subtract_row_square<W: Worker>(w: &mut W, r: &mut Node, (a, i): Row) {
     for column in 0..2 {
         if let Some(a) = &a[2 * i + column] {
@@ -185,14 +185,14 @@ fn subtract_row_square<W: Worker>(w: &mut W, r: &mut Node, (a, i): Row) {
 #[derive(Debug)]
 pub struct Cholesky {
     matrix: Matrix,
-    /// One for each repetition, to be replaced by its factor.
+    /// A copy of the matrix for each repetition, which a run replaces by its factor.
     factors: Vec<Node>,
 }
 
 impl Kernel for Cholesky {
     const DESCRIPTION: Description = Description {
         name: "cholesky",
-        about: "Cholesky factorization of a sparse random matrix, four non-zeros a row",
+        about: "Cholesky factorization of a sparse random matrix with four non-zeros per row",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "rows",
@@ -218,7 +218,7 @@ impl Kernel for Cholesky {
         }
     }
 
-    /// Answers with the number of blocks of the factor that are not zero.
+    /// Factors the matrix. The answer is the number of non-zero blocks of the factor.
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         for a in &mut self.factors {
             factor(&mut w, a);

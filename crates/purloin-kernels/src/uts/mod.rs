@@ -1,10 +1,11 @@
-//! Unbalanced tree search: counting a tree that unfolds from hash values.
+//! Unbalanced tree search: counting the nodes of a tree that hash values generate.
 //!
-//! A node's children are known only when it is visited, and a subtree may be
-//! one leaf or half of the tree: nothing but dynamic load balancing helps.
-//! Source: Olivier et al., UTS: an unbalanced tree search benchmark (LCPC
-//! 2006). Trees T3 and T3L in Wool, section 5.1; T3L in AsynchWS, Table I, and
-//! Channel; T2 in Return barrier, section 3.1.
+//! The number of a node's children is known only when a worker visits the node. A subtree may be a
+//! single leaf or half of the tree, so that only dynamic load balancing helps.
+//!
+//! Source: Olivier et al., *UTS: an unbalanced tree search benchmark* (LCPC 2006). Trees T3 and T3L
+//! are in Wool, section 5.1; T3L is in AsynchWS, Table I, and in Channel; T2 is in Return barrier,
+//! section 3.1.
 
 mod stream;
 mod tree;
@@ -20,9 +21,9 @@ pub use tree::{NAMES, Shape, TREES, Tree};
 /// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Nodes, including the root and the leaves.
+    /// Number of nodes, including the root and the leaves.
     pub nodes: u64,
-    /// Nodes without children.
+    /// Number of nodes without children.
     pub leaves: u64,
     /// The greatest distance of a node from the root.
     pub depth: u32,
@@ -48,7 +49,7 @@ pub struct Node<'t> {
 }
 
 impl<'t> Node<'t> {
-    /// The root of `tree`.
+    /// Returns the root of `tree`.
     pub fn root(tree: &'t Tree) -> Self {
         Node {
             tree,
@@ -66,7 +67,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Counts the subtree of `node`, which has fewer than 2³² nodes.
+/// Counts the nodes of the subtree of `node`. It must have fewer than 2³² nodes.
 pub fn count<W: Worker>(w: W, node: &Node<'_>) -> Size {
     let Tally { counts, depth } = tally(w, node);
     Size {
@@ -78,12 +79,12 @@ pub fn count<W: Worker>(w: W, node: &Node<'_>) -> Size {
 
 /// A [`Size`] in two registers.
 ///
-/// A result that is returned through memory is written in pieces and read back
-/// as a whole. Processors cannot forward that from their store buffers, and it
-/// would cost more than all else in a join.
+/// A larger result is returned through memory: it is written in pieces and read back as a whole.
+/// Processors cannot forward such a read from their store buffers, and the delay would cost more
+/// than the rest of a join.
 #[derive(Clone, Copy)]
 struct Tally {
-    /// Nodes in the upper half, leaves in the lower, to be added up together.
+    /// Nodes in the upper half and leaves in the lower half, so that one addition sums both.
     counts: u64,
     depth: u32,
 }
@@ -107,10 +108,10 @@ fn tally<W: Worker>(w: W, node: &Node<'_>) -> Tally {
     }
 }
 
-/// Tallies the subtrees of `children` children of `parent`, from the `first` on.
+/// Counts the subtrees of `children` children of `parent`, from child `first` on.
 ///
-/// The frames are kept small, as up to four lie on the stack for each level of
-/// the tree: so only that of [`child`] holds a node.
+/// Up to four frames are on the stack for each level of the tree, so they have to be small. Only
+/// the frame of [`child`] contains a node.
 #[inline(always)]
 fn divide<W: Worker>(w: W, parent: &Node<'_>, first: u32, children: u32) -> Tally {
     if children == 1 {
@@ -147,7 +148,7 @@ pub struct Uts {
 impl Kernel for Uts {
     const DESCRIPTION: Description = Description {
         name: "uts",
-        about: "counts an unbalanced tree that unfolds from hash values as it is visited",
+        about: "counts the nodes of an unbalanced tree that is generated from hash values",
         inputs: Inputs::Name(&NAMES),
         default: "T3",
     };

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 use sha1::block_api::compress;
 
-/// SHA-1's state before the first block of a message.
+/// The state of SHA-1 before the first block of a message.
 const INITIAL: [u32; 5] = [
     0x6745_2301,
     0xefcd_ab89,
@@ -12,43 +12,43 @@ const INITIAL: [u32; 5] = [
     0xc3d2_e1f0,
 ];
 
-/// A random stream that splits into any number of independent ones: the SHA-1
+/// A random stream that can be split into any number of independent streams. A stream is the SHA-1
 /// hash of its parent's hash and its own number.
 ///
-/// It is kept as the words that SHA-1 computes with; as a message they are
-/// written most significant byte first.
+/// It is stored as the words that SHA-1 computes with. In a message, each word is written with its
+/// most significant byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Stream([u32; 5]);
 
 impl Stream {
-    /// The stream of a tree's root.
+    /// Returns the stream of a tree's root.
     pub fn root(seed: u32) -> Self {
         Stream(hash([0, 0, 0, 0, seed]))
     }
 
-    /// The stream of a child, by its number among its siblings.
+    /// Returns the stream of the child with this number among its siblings.
     #[inline(never)]
     pub fn child(&self, number: u32) -> Self {
         let [a, b, c, d, e] = self.0;
         Stream(hash([a, b, c, d, e, number]))
     }
 
-    /// The stream's random value, below 2³¹.
+    /// Returns the stream's random value, which is below 2³¹.
     pub fn value(&self) -> u32 {
         self.0[4] & 0x7fff_ffff
     }
 
-    /// The stream's random value as a probability, from 0 to below 1.
+    /// Returns the stream's random value as a number in [0, 1).
     pub fn probability(&self) -> f64 {
         f64::from(self.value()) / f64::from(1_u32 << 31)
     }
 }
 
-/// The SHA-1 hash of a message that fits one block with its padding.
+/// Returns the SHA-1 hash of a message that fits one block with its padding.
 ///
-/// The block is made here, without a hasher and its buffer, as the length is
-/// known when compiling.
+/// The function builds the block itself, without a hasher and its buffer, because the length is
+/// known at compile time.
 fn hash<const WORDS: usize>(message: [u32; WORDS]) -> [u32; 5] {
     let mut words = [0; 16];
     words[..WORDS].copy_from_slice(&message);
@@ -67,7 +67,7 @@ fn hash<const WORDS: usize>(message: [u32; WORDS]) -> [u32; 5] {
 mod tests {
     use super::*;
 
-    // The expected values are what `sha1sum` says of the messages' bytes.
+    // `sha1sum` computed the expected values from the bytes of the messages.
 
     #[test]
     fn the_root_is_the_hash_of_zeros_and_the_seed() {

@@ -1,11 +1,11 @@
-//! The trees of UTS: how many children a node has, and the sample trees.
+//! The trees of UTS: the number of children of a node, and the sample trees.
 
 use std::f64::consts::TAU;
 
 use super::{Size, Stream};
 
-/// The most children that a node of a geometric tree has.
-const MOST_CHILDREN: u32 = 100;
+/// Maximum number of children of a node of a geometric tree.
+const MAX_CHILDREN: u32 = 100;
 
 /// An unbalanced tree.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,38 +14,37 @@ pub struct Tree {
     pub seed: u32,
     /// The expected number of children of the root.
     pub root_branching: f64,
-    /// The law for the other nodes.
+    /// The distribution of the number of children of the other nodes.
     pub shape: Shape,
-    /// Its size, as published with UTS.
+    /// The size of the tree, as published with UTS.
     pub size: Size,
 }
 
-/// The law by which a node's random value gives its number of children.
+/// The distribution that turns a node's random value into its number of children.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// So many children or none: the sizes of subtrees vary extremely, and
-    /// equally at every depth.
+    /// A fixed number of children or none. The sizes of subtrees vary extremely, and in the same
+    /// way at every depth.
     Binomial {
-        /// How many, if any.
+        /// The number of children, if there are any.
         children: u32,
-        /// With which probability.
+        /// The probability that a node has children.
         probability: f64,
     },
-    /// A geometric distribution, the root's down to a depth.
+    /// A geometric distribution with the same mean down to a fixed depth.
     GeometricFixed {
         /// The depth at which all nodes are leaves.
         depth: u32,
     },
     /// A geometric distribution whose mean rises and falls with the depth.
     GeometricCyclic {
-        /// The depth at which the mean has gone around once. Nodes below five
-        /// times that are leaves.
+        /// The period of the mean, in levels. Nodes deeper than five periods are leaves.
         period: u32,
     },
 }
 
 impl Tree {
-    /// The number of children of `node`, at `depth`.
+    /// Returns the number of children of `node`, which is at `depth`.
     #[inline(never)]
     pub fn children(&self, node: &Stream, depth: u32) -> u32 {
         match self.shape {
@@ -80,17 +79,17 @@ impl Tree {
     }
 }
 
-/// A geometrically distributed number of children with this mean.
+/// Returns a geometrically distributed number of children with this mean.
 fn geometric(node: &Stream, mean: f64) -> u32 {
     let stop = 1.0 / (1.0 + mean);
     let children = (1.0 - node.probability()).ln() / (1.0 - stop).ln();
-    (children as u32).min(MOST_CHILDREN)
+    (children as u32).min(MAX_CHILDREN)
 }
 
 /// The names of [`TREES`].
 pub const NAMES: [&str; 4] = ["T1", "T2", "T3", "T3L"];
 
-/// Sample trees of UTS: T1, T2, T3 and T3L.
+/// The sample trees T1, T2, T3 and T3L of UTS.
 pub static TREES: [Tree; NAMES.len()] = [
     Tree {
         seed: 19,
