@@ -182,13 +182,13 @@ fn mistakes_in_a_simulation_are_named() {
     };
     let text = sim(&[]);
     assert!(
-        text.contains("task: \"1h\" is no time: it needs a unit"),
+        text.contains("task: \"1h\" is not a time: it needs a unit"),
         "{text}"
     );
     let written = std::fs::read_to_string(&machine).unwrap();
     std::fs::write(&machine, written.replace("1h", "3600 s")).unwrap();
     let text = sim(&["--cores", "3"]);
-    assert!(text.contains("say in [network]"), "{text}");
+    assert!(text.contains("add a table [network]"), "{text}");
     let text = sim(&["--workload", "tree=20", "--trials", "1"]);
     assert!(text.contains("longer than seven months"), "{text}");
 }

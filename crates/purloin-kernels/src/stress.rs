@@ -62,7 +62,8 @@ pub struct Stress {
 }
 
 impl Stress {
-    /// Returns the number of trees, which together have as many leaves as one tree of maximum height.
+    /// Returns the number of trees, which together have as many leaves as one tree of maximum
+    /// height.
     fn trees(&self) -> u64 {
         1 << (HIGHEST - self.height)
     }

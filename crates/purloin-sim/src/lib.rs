@@ -1,8 +1,8 @@
-//! Work stealing on machines that nobody owns yet: a discrete-event simulator.
+//! A discrete-event simulator of work stealing, for machines of up to sixteen million cores.
 //!
-//! A simulation has a program ([`Workload`]), a machine ([`Machine`]) and a policy ([`Policy`]),
-//! and says how long the program takes, and how much was stolen ([`Outcome`]). A million cores
-//! need some seconds on one of yours, or some minutes, depending on the policy.
+//! A simulation takes a program ([`Workload`]), a machine ([`Machine`]) and a policy ([`Policy`]).
+//! Its [`Outcome`] says how long the program takes and how many tasks are stolen. One core of a
+//! present-day computer simulates a million cores in seconds or minutes, depending on the policy.
 //!
 //! ```
 //! use purloin_sim::{Machine, Tree, simulate};
@@ -11,7 +11,7 @@
 //! let random = simulate(&tree, &machine, "random".parse()?, 1);
 //! let sampling = simulate(&tree, &machine, "sampling:2".parse()?, 1);
 //! assert!(sampling.steals < random.steals);
-//! # Ok::<(), purloin_sim::UnknownPolicy>(())
+//! # Ok::<(), purloin_sim::PolicyError>(())
 //! ```
 //!
 //! Source: Wool, section 4.
@@ -26,9 +26,13 @@ mod time;
 mod workload;
 
 pub use engine::{Outcome, simulate};
-pub use machine::{Machine, NoMachine, Reach};
-pub use policy::{Policy, Share, UnknownPolicy, Victims, Waiting, Way};
+pub use machine::{Latency, Machine, MachineError};
+pub use policy::{Policy, PolicyError, Protocol, Share, Victims, Waiting};
 pub use random::Random;
 pub use statistics::Estimate;
-pub use time::{NoTime, Time};
-pub use workload::{Recorded, Step, TooLong, Tree, Uts, Workload};
+pub use time::{Time, TimeError};
+pub use workload::{Recorded, RecordingTooLong, Step, Tree, Uts, Workload};
+
+// The former name of `TimeError`, for the command line until it uses the new one.
+#[doc(hidden)]
+pub use time::TimeError as NoTime;

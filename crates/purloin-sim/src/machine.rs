@@ -1,4 +1,4 @@
-//! What a machine looks like: [`Machine`].
+//! Descriptions of machines: [`Machine`].
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use serde::Deserialize;
 
 use crate::{Random, Time};
 
-/// What it takes to reach another core.
+/// The times of operations on another core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reach {
-    /// To steal there, or to try to.
+pub struct Latency {
+    /// The time of a steal, successful or not.
     pub steal: Time,
-    /// To look what there is to steal.
+    /// The time to look at what there is to steal.
     pub sample: Time,
-    /// For a message to arrive.
+    /// The time until a message arrives.
     pub message: Time,
 }
 
-impl Reach {
-    /// One where a look and a message take half as long as a steal.
-    fn of_steal(steal: Time) -> Reach {
-        Reach {
+impl Latency {
+    /// Returns latencies with this time for a steal, and half of it for a look and for a message.
+    fn of_steal(steal: Time) -> Latency {
+        Latency {
             steal,
             sample: steal.scaled(0.5),
             message: steal.scaled(0.5),
@@ -30,19 +30,19 @@ impl Reach {
 
 /// A machine: nodes of sockets of cores.
 ///
-/// It is written as TOML:
+/// A machine file is written in TOML:
 ///
 /// ```
 /// use purloin_sim::Machine;
 ///
 /// let machine = Machine::from_toml(r#"
 ///     nodes = 32
-///     sockets = 2        # of a node
-///     cores = 12         # of a socket
-///     # task = "2ns"     # to spawn a task and to join it, instead of what was recorded
+///     sockets = 2        # per node
+///     cores = 12         # per socket
+///     # task = "2ns"     # to spawn and join a task, instead of the recorded time
 ///
 ///     [socket]           # from core to core of a socket
-///     steal = "1us"      # a steal, in vain or not
+///     steal = "1us"      # a steal, successful or not
 ///     sample = "100ns"   # a look at what there is to steal
 ///     message = "100ns"  # until a message arrives
 ///
@@ -57,104 +57,109 @@ impl Reach {
 ///     message = "2us"
 /// "#)?;
 /// assert_eq!(machine.size(), 768);
-/// # Ok::<(), purloin_sim::NoMachine>(())
+/// # Ok::<(), purloin_sim::MachineError>(())
 /// ```
 ///
-/// `nodes` and `sockets` are 1 if they are left out, and `node` or `network` may be if there is one
-/// socket or node. Without `task`, the tasks of a recorded program cost what was recorded, and
-/// those of other workloads nothing. With `random = true`, the times of the tables are means of
-/// exponential distributions.
+/// `nodes` and `sockets` have the default 1. The table `node` may be left out if there is one
+/// socket per node, and `network` if there is one node. Without `task`, the tasks of a recorded
+/// program cost the recorded time, and the tasks of other workloads cost nothing. The times in the
+/// tables are fixed or, with `random = true`, means of exponential distributions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Machine {
+    /// Number of cores.
     size: u32,
-    /// How many cores a node has, and a socket.
+    /// Number of cores of a node.
     node: u32,
+    /// Number of cores of a socket.
     socket: u32,
-    /// From core to core of a socket, from socket to socket of a node, from node to node.
-    reaches: [Reach; 3],
-    /// What it takes to spawn a task and to join it, if that does not depend on the program.
+    /// The latencies from core to core of a socket, from socket to socket of a node, and from node
+    /// to node.
+    latencies: [Latency; 3],
+    /// The time to spawn and join a task, if it does not depend on the program.
     task: Option<Time>,
-    /// Whether it is known what it takes to reach another node.
+    /// Whether the latencies from node to node are known.
     has_network: bool,
-    /// Whether these times are means of exponential distributions, as if cores stole at
-    /// times that are independent of one another; otherwise they are always the same.
+    /// Whether the latencies are means of exponential distributions, as if cores stole at
+    /// independent times. Otherwise they are fixed.
     is_random: bool,
 }
 
 impl Machine {
-    /// The most cores that a machine may have.
+    /// Maximum number of cores.
     pub const MOST: u32 = 1 << 24;
 
-    /// The one of the paper's model: cores that are all equally far from one another.
+    /// Returns the machine of Wool's model, in which all cores are equally far from each other.
     ///
-    /// A steal takes a microsecond on average, and a sample half of that.
+    /// A steal takes a microsecond on average, and a look at a victim half of that.
     ///
     /// Source: Wool, section 4.
     pub fn wool(cores: u32) -> Machine {
-        Machine::flat(cores, Reach::of_steal(Time::from_nanoseconds(1000)), true)
+        Machine::flat(cores, Latency::of_steal(Time::from_nanoseconds(1000)), true)
     }
 
-    /// Cores that share memory: a steal takes a microsecond, with the cache misses of what is
-    /// stolen; a look or a message takes 100 ns.
+    /// Returns a machine whose cores share memory. A steal takes a microsecond, including the cache
+    /// misses for the data of the stolen task. A look or a message takes 100 ns.
     pub fn shared_memory(cores: u32) -> Machine {
-        let reach = Reach {
+        let latency = Latency {
             sample: Time::from_nanoseconds(100),
             message: Time::from_nanoseconds(100),
-            ..Reach::of_steal(Time::from_nanoseconds(1000))
+            ..Latency::of_steal(Time::from_nanoseconds(1000))
         };
-        Machine::flat(cores, reach, false)
+        Machine::flat(cores, latency, false)
     }
 
-    /// One on which steals cost nothing: whoever has nothing to do finds a task at once, if there
+    /// Returns a machine on which steals take no time: an idle core finds a task at once if there
     /// is one anywhere.
     ///
-    /// Of a policy, only how much is stolen and what a blocked worker does make a difference
-    /// there.
+    /// Only two aspects of a policy make a difference there: how many tasks a thief gets, and what
+    /// a blocked worker does.
     pub fn ideal(cores: u32) -> Machine {
-        Machine::flat(cores, Reach::of_steal(Time::ZERO), false)
+        Machine::flat(cores, Latency::of_steal(Time::ZERO), false)
     }
 
-    /// The same cores, all as near as if they shared a socket.
+    /// Returns a machine with the same cores, but as near to each other as in one socket.
     pub fn all_near(&self) -> Machine {
-        Machine::flat(self.size, self.reaches[0], self.is_random).with_task(self.task)
+        Machine::flat(self.size, self.latencies[0], self.is_random).with_task(self.task)
     }
 
-    /// The same machine, where it takes so long to spawn a task and to join it; with none, as
-    /// long as the [workload](crate::Workload::task) says.
+    /// Sets the time to spawn and join a task. With `None`, the
+    /// [workload](crate::Workload::task) sets it.
     pub fn with_task(self, task: Option<Time>) -> Machine {
         Machine { task, ..self }
     }
 
-    fn flat(cores: u32, reach: Reach, is_random: bool) -> Machine {
+    /// Returns a machine whose cores are all equally far from each other.
+    fn flat(cores: u32, latency: Latency, is_random: bool) -> Machine {
         assert!((1..=Machine::MOST).contains(&cores), "{cores} cores");
         Machine {
             size: cores,
             node: cores,
             socket: cores,
-            reaches: [reach; 3],
+            latencies: [latency; 3],
             task: None,
             has_network: true,
             is_random,
         }
     }
 
-    /// So many nodes of so many sockets of so many cores. The reaches are those within a socket,
-    /// a node, and the machine; if they are random, they are means of exponential
-    /// distributions.
+    /// Creates a machine with `nodes` nodes of `sockets` sockets of `cores` cores. The latencies
+    /// are those within a socket, within a node and between nodes. If `is_random`, they are means
+    /// of exponential distributions.
     ///
     /// # Panics
     ///
-    /// If there is no core, or more than [`Machine::MOST`]; if a steal or a message takes no time.
+    /// Panics if the number of cores is not from 1 to [`Machine::MOST`], or if a steal or a message
+    /// takes no time.
     pub fn new(
         nodes: u32,
         sockets: u32,
         cores: u32,
-        reaches: [Reach; 3],
+        latencies: [Latency; 3],
         is_random: bool,
     ) -> Machine {
-        let takes_time = |reach: &Reach| reach.steal.min(reach.message) > Time::ZERO;
-        // Or thieves would ask in vain for ever, at the same time.
-        assert!(reaches.iter().all(takes_time), "{reaches:?}");
+        let takes_time = |latency: &Latency| latency.steal.min(latency.message) > Time::ZERO;
+        // Otherwise thieves would repeat failed attempts forever without advancing the time.
+        assert!(latencies.iter().all(takes_time), "{latencies:?}");
         let size = product([nodes, sockets, cores]);
         assert!(
             (1..=u128::from(Machine::MOST)).contains(&size),
@@ -164,49 +169,47 @@ impl Machine {
             size: size as u32,
             node: sockets * cores,
             socket: cores,
-            reaches,
+            latencies,
             task: None,
             has_network: true,
             is_random,
         }
     }
 
-    /// Reads one that is written as TOML.
+    /// Parses a machine file.
     ///
     /// # Errors
     ///
-    /// If the text is no machine: in one line, what is wrong with it.
-    pub fn from_toml(text: &str) -> Result<Machine, NoMachine> {
-        let written: Written = toml::from_str(text).map_err(|error| {
+    /// Returns an error if the text is not a valid machine file. Its message is one line.
+    pub fn from_toml(text: &str) -> Result<Machine, MachineError> {
+        let written: MachineFile = toml::from_str(text).map_err(|error| {
             let place = error.span().map(|span| {
                 let line = text[..span.start].matches('\n').count() + 1;
                 format!("line {line}: ")
             });
-            let message = error.message().replace('\n', " ");
-            let counts = format!("expected a whole number up to {}", Machine::MOST);
-            let message = message.replace("expected u32", &counts);
-            let message = message.replace("expected i64", &counts);
-            let message = message.replace("expected a string", "expected a time such as \"1us\"");
-            NoMachine(format!("{}{message}", place.unwrap_or_default()))
+            let message = in_words_of_toml(error.message());
+            MachineError(format!("{}{message}", place.unwrap_or_default()))
         })?;
         written.machine()
     }
 
-    /// The same kind of machine with so many cores: its first ones, or more nodes of them.
+    /// Returns the same kind of machine with another number of cores: the first cores of this
+    /// machine, or more nodes of the same kind.
     ///
     /// # Errors
     ///
-    /// If it is not known what it takes to reach another node.
+    /// Returns an error if that needs more than one node, and the latencies between nodes are not
+    /// known.
     ///
     /// # Panics
     ///
-    /// If there is no core, or more than [`Machine::MOST`].
-    pub fn with_size(&self, size: u32) -> Result<Machine, NoMachine> {
+    /// Panics if `size` is not from 1 to [`Machine::MOST`].
+    pub fn with_size(&self, size: u32) -> Result<Machine, MachineError> {
         assert!((1..=Machine::MOST).contains(&size), "{size} cores");
         if size > self.node && !self.has_network {
-            return Err(NoMachine(format!(
-                "it has {} cores; to simulate {size}, say in [network] what it takes to reach \
-                 another node's cores",
+            return Err(MachineError(format!(
+                "the machine has {} cores; to simulate {size}, add a table [network] with the times \
+                 between nodes",
                 self.node
             )));
         }
@@ -216,22 +219,22 @@ impl Machine {
         })
     }
 
-    /// How many cores there are in all.
+    /// Returns the number of cores.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// What it takes to spawn a task and to join it, if that does not depend on the program.
+    /// Returns the time to spawn and join a task, if it does not depend on the program.
     pub fn task(&self) -> Option<Time> {
         self.task
     }
 
-    /// Whether steals cost nothing.
+    /// Returns whether steals take no time.
     pub(crate) fn is_ideal(&self) -> bool {
-        self.reaches[0].steal == Time::ZERO
+        self.latencies[0].steal == Time::ZERO
     }
 
-    /// The first core of a core's socket and how many this has, and the same of its node.
+    /// Returns the first core and the number of cores of the socket of `core`, and of its node.
     pub(crate) fn neighbours(&self, core: u32) -> [(u32, u32); 2] {
         [self.socket, self.node].map(|group| {
             let first = core / group * group;
@@ -239,23 +242,23 @@ impl Machine {
         })
     }
 
-    /// What it takes to reach one core from another.
-    pub(crate) fn reach(&self, from: u32, to: u32) -> &Reach {
+    /// Returns the latencies from one core to another.
+    pub(crate) fn latency(&self, from: u32, to: u32) -> &Latency {
         let distance = match () {
             () if from / self.socket == to / self.socket => 0,
             () if from / self.node == to / self.node => 1,
             () => 2,
         };
-        &self.reaches[distance]
+        &self.latencies[distance]
     }
 
-    /// Whether all cores are equally far from one another.
+    /// Returns whether all cores are equally far from each other.
     pub fn is_flat(&self) -> bool {
-        let [socket, node, network] = self.reaches;
+        let [socket, node, network] = self.latencies;
         self.size <= self.socket || socket == node && (self.size <= self.node || node == network)
     }
 
-    /// How long something takes now that takes so long on average.
+    /// Draws the duration of an operation with this mean.
     pub(crate) fn draw(&self, mean: Time, random: &mut Random) -> Time {
         match self.is_random {
             true => mean.scaled(random.exponential()),
@@ -263,32 +266,32 @@ impl Machine {
         }
     }
 
-    /// How long something goes on that takes so long on average, and was begun some time ago.
+    /// Draws the remaining duration of an operation with this mean that began some time ago.
     pub(crate) fn draw_rest(&self, mean: Time, random: &mut Random) -> Time {
         match self.is_random {
-            // As long as from its beginning.
+            // An exponential distribution has no memory.
             true => self.draw(mean, random),
             false => mean.scaled(random.unit()),
         }
     }
 }
 
-/// What a text says that is no machine.
+/// The error of a machine file, or of a change of a machine's size. `Display` writes one line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NoMachine(String);
+pub struct MachineError(String);
 
-impl fmt::Display for NoMachine {
+impl fmt::Display for MachineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NoMachine {}
+impl std::error::Error for MachineError {}
 
-/// A machine as it is written.
+/// The contents of a machine file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct MachineFile {
     #[serde(default = "one")]
     nodes: u32,
     #[serde(default = "one")]
@@ -297,92 +300,120 @@ struct Written {
     task: Option<String>,
     #[serde(default)]
     random: bool,
-    socket: WrittenReach,
-    node: Option<WrittenReach>,
-    network: Option<WrittenReach>,
+    socket: Option<LatencyTable>,
+    node: Option<LatencyTable>,
+    network: Option<LatencyTable>,
 }
 
+/// The table of latencies within a socket, within a node or between nodes.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table of steal, sample and message"
 )]
-struct WrittenReach {
+struct LatencyTable {
     steal: String,
     sample: String,
     message: String,
 }
 
-/// How many cores there are.
+/// Returns the total number of cores. The result cannot overflow.
 fn product(counts: [u32; 3]) -> u128 {
     counts.into_iter().map(u128::from).product()
 }
 
+/// Translates an error message of the TOML parser from the words of Rust to those of TOML, in one
+/// line.
+fn in_words_of_toml(message: &str) -> String {
+    let whole_number = format!("expected a whole number from 0 to {}", Machine::MOST);
+    let mut message = message.replace('\n', " ");
+    for (rust, toml) in [
+        ("missing field", "missing key"),
+        ("unknown field", "unknown key"),
+        ("invalid type: integer", "found the number"),
+        ("invalid value: integer", "found the number"),
+        ("invalid type: floating point", "found the number"),
+        ("invalid type: boolean", "found"),
+        ("invalid type: string", "found the text"),
+        ("invalid type: sequence", "found an array"),
+        ("invalid type: map", "found a table"),
+        ("expected u32", &whole_number),
+        ("expected i64", &whole_number),
+        ("expected a string", "expected a time such as \"1us\""),
+        ("expected a boolean", "expected true or false"),
+    ] {
+        message = message.replace(rust, toml);
+    }
+    message
+}
+
+/// The default number of nodes and of sockets.
 fn one() -> u32 {
     1
 }
 
-impl Written {
-    fn machine(self) -> Result<Machine, NoMachine> {
+impl MachineFile {
+    fn machine(self) -> Result<Machine, MachineError> {
         let size = product([self.nodes, self.sockets, self.cores]);
         if !(1..=u128::from(Machine::MOST)).contains(&size) {
-            return Err(NoMachine(format!(
-                "nodes x sockets x cores is {size}; it may be from 1 to {}",
+            return Err(MachineError(format!(
+                "nodes x sockets x cores is {size}; it must be from 1 to {}",
                 Machine::MOST
             )));
         }
-        let needed = |reach: &Option<_>, name: &str, part: &str, count: u32| match reach {
-            None if count > 1 => Err(NoMachine(format!(
-                "[{name}] is missing: what it takes to reach another {part}'s cores"
-            ))),
-            _ => Ok(()),
-        };
-        needed(&self.node, "node", "socket", self.sockets)?;
-        needed(&self.network, "network", "node", self.nodes)?;
+        let missing =
+            |name: &str, what: &str| MachineError(format!("[{name}] is missing: the times {what}"));
         let has_network = self.network.is_some();
-        let socket = self.socket.reach("socket")?;
+        let socket = match self.socket {
+            Some(socket) => socket.latency("socket")?,
+            None => return Err(missing("socket", "from core to core of a socket")),
+        };
         let node = match self.node {
-            Some(node) => node.reach("node")?,
+            Some(node) => node.latency("node")?,
+            None if self.sockets > 1 => {
+                return Err(missing("node", "from socket to socket of a node"));
+            }
             None => socket,
         };
         let network = match self.network {
-            Some(network) => network.reach("network")?,
+            Some(network) => network.latency("network")?,
+            None if self.nodes > 1 => return Err(missing("network", "from node to node")),
             None => node,
         };
-        let reaches = [socket, node, network];
+        let latencies = [socket, node, network];
         let (nodes, sockets, cores) = (self.nodes, self.sockets, self.cores);
         let machine = Machine {
             has_network,
-            ..Machine::new(nodes, sockets, cores, reaches, self.random)
+            ..Machine::new(nodes, sockets, cores, latencies, self.random)
         };
         match self.task.as_deref().map(str::parse) {
             None => Ok(machine),
             Some(Ok(task)) => Ok(machine.with_task(Some(task))),
-            Some(Err(error)) => Err(NoMachine(format!("task: {error}"))),
+            Some(Err(error)) => Err(MachineError(format!("task: {error}"))),
         }
     }
 }
 
-impl WrittenReach {
-    fn reach(&self, name: &str) -> Result<Reach, NoMachine> {
+impl LatencyTable {
+    fn latency(&self, name: &str) -> Result<Latency, MachineError> {
         let time = |field: &str, text: &str| {
             let time = text.parse::<Time>();
-            time.map_err(|error| NoMachine(format!("[{name}] {field}: {error}")))
+            time.map_err(|error| MachineError(format!("[{name}] {field}: {error}")))
         };
-        let reach = Reach {
+        let latency = Latency {
             steal: time("steal", &self.steal)?,
             sample: time("sample", &self.sample)?,
             message: time("message", &self.message)?,
         };
-        for (field, time) in [("steal", reach.steal), ("message", reach.message)] {
-            // Or thieves would ask in vain for ever, at the same time.
+        for (field, time) in [("steal", latency.steal), ("message", latency.message)] {
+            // Otherwise thieves would repeat failed attempts forever without advancing the time.
             if time == Time::ZERO {
-                return Err(NoMachine(format!(
-                    "[{name}] {field}: it must be more than 0"
+                return Err(MachineError(format!(
+                    "[{name}] {field}: the time must be more than 0"
                 )));
             }
         }
-        Ok(reach)
+        Ok(latency)
     }
 }
 
@@ -399,14 +430,14 @@ message = "50ns"
 "#;
 
     #[test]
-    fn cores_are_near_and_far() {
+    fn latencies_depend_on_the_distance_of_cores() {
         let mut machine = Machine::from_toml(SMALL).unwrap();
-        let [near, mut middle, mut far] = machine.reaches;
+        let [near, mut middle, mut far] = machine.latencies;
         (middle.steal, far.steal) = (Time::from_nanoseconds(2), Time::from_nanoseconds(3));
         machine = Machine::new(3, 2, 4, [near, middle, far], false);
-        for (core, reach) in [(0, near), (3, near), (4, middle), (7, middle), (8, far)] {
-            assert_eq!(machine.reach(2, core), &reach);
-            assert_eq!(machine.reach(core, 2), &reach);
+        for (core, latency) in [(0, near), (3, near), (4, middle), (7, middle), (8, far)] {
+            assert_eq!(machine.latency(2, core), &latency);
+            assert_eq!(machine.latency(core, 2), &latency);
         }
         assert_eq!(machine.neighbours(13), [(12, 4), (8, 8)]);
         let fewer = machine.with_size(14).unwrap();
@@ -415,23 +446,50 @@ message = "50ns"
         let alone = Machine::from_toml(SMALL).unwrap();
         assert_eq!(alone.with_size(4), Ok(alone.clone()));
         let error = alone.with_size(5).unwrap_err().to_string();
-        assert!(error.contains("it has 4 cores; to simulate 5"), "{error}");
+        assert!(
+            error.contains("the machine has 4 cores; to simulate 5"),
+            "{error}"
+        );
     }
 
     #[test]
-    fn what_is_no_machine_is_told_in_one_line() {
+    fn errors_in_machine_files_are_one_line_in_words_of_toml() {
         let replaced = |a: &str, b: &str| SMALL.replace(a, b);
         for (text, why) in [
             (replaced("cores = 4", "cores = 0"), "from 1 to"),
             (
                 replaced("cores = 4", "cores = -1"),
-                "line 2: invalid value: integer `-1`, expected a whole number up to",
+                "line 2: found the number `-1`, expected a whole number from 0 to",
             ),
             (
                 "cores = 4\nsocket = 3".to_owned(),
-                "expected a table of steal",
+                "line 2: found the number `3`, expected a table of steal",
             ),
-            (replaced("cores = 4", ""), "cores"),
+            (replaced("cores = 4", ""), "missing key `cores`"),
+            (
+                "cores = 4".to_owned(),
+                "[socket] is missing: the times from core to core",
+            ),
+            (
+                replaced("cores = 4", "cores = true"),
+                "found `true`, expected a whole number",
+            ),
+            (
+                replaced("cores = 4", "cores = [4]"),
+                "found an array, expected a whole number",
+            ),
+            (
+                replaced("cores = 4", "cores = 1.5"),
+                "found the number `1.5`, expected a whole",
+            ),
+            (
+                replaced("cores = 4", "cores = '4'"),
+                "found the text \"4\", expected a whole",
+            ),
+            (
+                replaced("cores = 4", "cores = 4\nrandom = 1"),
+                "expected true or false",
+            ),
             (
                 replaced("cores = 4", "cores = 4\nnodes = 5000000"),
                 "from 1 to",
@@ -445,29 +503,32 @@ message = "50ns"
             ),
             (
                 replaced("cores = 4", "cores = 4\nsockets = 2"),
-                "[node] is missing: what it takes to reach another socket",
+                "[node] is missing: the times from socket to socket of a node",
             ),
             (
                 replaced("cores = 4", "cores = 4\nnodes = 2"),
-                "[network] is missing: what it takes to reach another node",
+                "[network] is missing: the times from node to node",
             ),
-            (replaced("cores = 4", "cores = 4\ncolour = 2"), "colour"),
+            (
+                replaced("cores = 4", "cores = 4\ncolour = 2"),
+                "unknown key `colour`",
+            ),
             (
                 replaced("100ns", "-100ns"),
-                "[socket] steal: \"-100ns\" is no time: it is negative",
+                "[socket] steal: \"-100ns\" is not a time: it must not be negative",
             ),
             (replaced("100ns", "0ns"), "more than 0"),
             (
                 replaced("\"100ns\"", "500"),
-                "line 4: invalid type: integer `500`, expected a time such as",
+                "line 4: found the number `500`, expected a time such as",
             ),
             (
                 replaced("cores = 4", "cores = 99999999999"),
-                "expected a whole number up to 16777216",
+                "expected a whole number from 0 to 16777216",
             ),
             (
                 replaced("cores = 4", "cores = 99999999999999999999"),
-                "up to 16777216",
+                "from 0 to 16777216",
             ),
             (
                 replaced("cores = 4", "cores = 4\ntask = '-1ns'"),

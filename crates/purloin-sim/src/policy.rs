@@ -1,52 +1,52 @@
-//! How thieves steal: [`Policy`].
+//! Steal policies: [`Policy`].
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How many cores are sampled at most.
-const MOST_SAMPLES: u32 = 64;
+/// Maximum number of victims in a sample.
+const MAX_SAMPLES: u32 = 64;
 
-/// The most residual tasks.
-const MOST_RESIDUAL: u32 = 6;
+/// Maximum number of residual tasks.
+const MAX_RESIDUAL: u32 = 6;
 
-/// Whom a thief turns to.
+/// How a thief chooses its victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Victims {
-    /// Anyone.
+    /// A random core.
     #[default]
     Random,
-    /// Those that are near more often: of its socket, of the rest of its node, and elsewhere,
-    /// so that it spends as much time on each.
+    /// A random core, nearer ones more often. The thief spends the same time on attempts within its
+    /// socket, in the rest of its node and in other nodes.
     Near,
-    /// The members of a set that is as large as there are thieves.
+    /// The members of a victim set. The fewer thieves there are, the larger is the set.
     ///
     /// Source: Wool, section 2.2.
     Sets,
 }
 
-/// How many tasks a thief gets.
+/// The number of tasks that a thief gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Share {
-    /// The oldest.
+    /// The oldest task.
     #[default]
     One,
-    /// The older half.
+    /// The older half of the victim's tasks.
     Half,
-    /// One or half, by how many tasks came out of the last steals.
+    /// One task or half, depending on how many tasks the last steals led to.
     ///
     /// Source: Channel.
     Adaptive,
 }
 
-/// How a thief gets tasks.
+/// How a thief gets tasks from its victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Way {
-    /// It takes them, without the victim.
+pub enum Protocol {
+    /// The thief takes tasks by itself, without interrupting the victim.
     #[default]
     Direct,
-    /// It asks, and the victim answers between two stretches of work.
+    /// The thief sends a steal request. The victim answers it between two stretches of work.
     Ask,
-    /// It asks, and whoever has nothing to give passes that on.
+    /// The thief sends a steal request. A worker without tasks forwards it to another one.
     ///
     /// Source: Channel.
     Forward,
@@ -55,21 +55,28 @@ pub enum Way {
 /// What a worker does while it waits for a stolen task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Waiting {
-    /// It steals from anyone, and runs that on top of what waits.
+    /// The worker steals from any victim and runs the task on top of the blocked one.
     #[default]
     Anything,
-    /// It steals back, from the thief of that task only.
+    /// The worker leapfrogs: it steals only from the thief of that task.
     Leapfrog,
-    /// It lends its core to a spare worker, which may steal anything.
+    /// The worker lends its core to a spare worker, which may steal from any victim.
     Spare,
 }
 
-/// How thieves steal.
+/// A steal policy.
 ///
-/// Its text is the names of what is not usual, joined by `+`: `random`, `near`, `sets`;
-/// `sampling:K`; `one`, `half`, `adaptive`; `direct`, `ask`, `forward`; `anything`, `leapfrog`,
-/// `spare`; `residual:R`; at most one of each of these groups. So `sampling:2+half` is random
-/// stealing of half of what the better of two victims has.
+/// Its text is a list of names, joined by `+`, with at most one name from each of these groups:
+///
+/// - `random` (default), `near` or `sets`: how a thief chooses victims;
+/// - `sampling:K`: a thief compares K victims;
+/// - `one` (default), `half` or `adaptive`: the number of tasks that a thief gets;
+/// - `direct` (default), `ask` or `forward`: how a thief gets them;
+/// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
+/// - `residual:R`: when a worker starts to steal.
+///
+/// For example, under `sampling:2+half` a thief looks at two random victims and steals half of the
+/// tasks of the better one.
 ///
 /// ```
 /// use purloin_sim::{Policy, Share, Victims};
@@ -77,53 +84,54 @@ pub enum Waiting {
 /// let policy: Policy = "sampling:2+sets+half".parse()?;
 /// assert_eq!((policy.samples, policy.victims, policy.share), (2, Victims::Sets, Share::Half));
 /// assert_eq!(policy.to_string(), "sampling:2+sets+half");
-/// # Ok::<(), purloin_sim::UnknownPolicy>(())
+/// # Ok::<(), purloin_sim::PolicyError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Policy {
-    /// Whom a thief turns to.
+    /// How a thief chooses its victims.
     pub victims: Victims,
-    /// Of how many victims it looks for the one with the largest task; 0: it does not look.
+    /// Number of victims that a thief looks at before it steals from the one with the largest task.
+    /// With 0, it steals without looking.
     pub samples: u32,
-    /// How many tasks it gets.
+    /// The number of tasks that a thief gets.
     pub share: Share,
-    /// How it gets them.
-    pub way: Way,
-    /// What a blocked worker does.
+    /// How a thief gets tasks from its victim.
+    pub protocol: Protocol,
+    /// What a worker does while it waits for a stolen task.
     pub waiting: Waiting,
-    /// With fewer tasks than that left, a worker begins to steal, and goes on with these
-    /// meanwhile; with 0, it steals when it has nothing left.
+    /// A worker starts to steal when it has fewer ready tasks than this, and runs its remaining
+    /// tasks meanwhile. With 0, it starts to steal when it has nothing to run.
     ///
     /// Source: AsynchWS, section II.
     pub residual: u32,
 }
 
-/// What a text says that is no policy.
+/// The error of parsing a [`Policy`]. `Display` writes one line that names the culprit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnknownPolicy(String);
+pub struct PolicyError(String);
 
-impl fmt::Display for UnknownPolicy {
+impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for UnknownPolicy {}
+impl std::error::Error for PolicyError {}
 
 impl FromStr for Policy {
-    type Err = UnknownPolicy;
+    type Err = PolicyError;
 
-    fn from_str(text: &str) -> Result<Policy, UnknownPolicy> {
+    fn from_str(text: &str) -> Result<Policy, PolicyError> {
         let mut policy = Policy::default();
-        let mut said: Vec<(Aspect, &str)> = Vec::new();
+        let mut already_set: Vec<(Aspect, &str)> = Vec::new();
         for part in text.split('+') {
             for &aspect in policy.set(part)? {
-                if let Some((_, before)) = said.iter().find(|(other, _)| *other == aspect) {
-                    return Err(UnknownPolicy(format!(
-                        "{text}: it can be {before} or {part}, not both"
+                if let Some((_, before)) = already_set.iter().find(|(other, _)| *other == aspect) {
+                    return Err(PolicyError(format!(
+                        "{text}: choose {before} or {part}, not both"
                     )));
                 }
-                said.push((aspect, part));
+                already_set.push((aspect, part));
             }
         }
         policy.check(text)?;
@@ -131,33 +139,33 @@ impl FromStr for Policy {
     }
 }
 
-/// What a part of a policy is about.
+/// An aspect of a policy that its text may set once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aspect {
     Victims,
     Samples,
     Share,
-    Way,
+    Protocol,
     Waiting,
     Residual,
 }
 
 impl Policy {
-    /// Does as a part says, and tells what that is about.
-    fn set(&mut self, part: &str) -> Result<&'static [Aspect], UnknownPolicy> {
+    /// Applies one name of a text, and returns the aspects that it sets.
+    fn set(&mut self, part: &str) -> Result<&'static [Aspect], PolicyError> {
         let (name, value) = match part.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (part, None),
         };
         let number = |least: u32, most: u32| match value.map(str::parse) {
             Some(Ok(number)) if (least..=most).contains(&number) => Ok(number),
-            _ => Err(UnknownPolicy(format!(
+            _ => Err(PolicyError(format!(
                 "{part}: {name} needs a number from {least} to {most}, as in {name}:2"
             ))),
         };
         match name {
-            "sampling" => self.samples = number(1, MOST_SAMPLES)?,
-            "residual" => self.residual = number(0, MOST_RESIDUAL)?,
+            "sampling" => self.samples = number(1, MAX_SAMPLES)?,
+            "residual" => self.residual = number(0, MAX_RESIDUAL)?,
             _ if value.is_some() => return Err(unknown(part)),
             "random" => self.victims = Victims::Random,
             "near" => self.victims = Victims::Near,
@@ -166,9 +174,9 @@ impl Policy {
             "one" => self.share = Share::One,
             "half" => self.share = Share::Half,
             "adaptive" => self.share = Share::Adaptive,
-            "direct" => self.way = Way::Direct,
-            "ask" => self.way = Way::Ask,
-            "forward" => self.way = Way::Forward,
+            "direct" => self.protocol = Protocol::Direct,
+            "ask" => self.protocol = Protocol::Ask,
+            "forward" => self.protocol = Protocol::Forward,
             "anything" => self.waiting = Waiting::Anything,
             "leapfrog" => self.waiting = Waiting::Leapfrog,
             "spare" => self.waiting = Waiting::Spare,
@@ -180,13 +188,13 @@ impl Policy {
             "random" | "near" | "sets" => &[Aspect::Victims],
             "both" => &[Aspect::Victims, Aspect::Samples],
             "one" | "half" | "adaptive" => &[Aspect::Share],
-            "direct" | "ask" | "forward" => &[Aspect::Way],
+            "direct" | "ask" | "forward" => &[Aspect::Protocol],
             _ => &[Aspect::Waiting],
         })
     }
 
-    /// What is left of it on [`Machine::ideal`](crate::Machine::ideal), where a thief need not
-    /// look for a victim.
+    /// Returns the aspects of the policy that matter on [`Machine::ideal`](crate::Machine::ideal),
+    /// where a thief need not look for a victim.
     pub(crate) fn on_ideal_machine(self) -> Policy {
         let waiting = match self.waiting {
             Waiting::Leapfrog => Waiting::Anything,
@@ -199,24 +207,26 @@ impl Policy {
         }
     }
 
-    /// Whether its parts go together.
-    fn check(&self, text: &str) -> Result<(), UnknownPolicy> {
-        let refuse = |why: &str| Err(UnknownPolicy(format!("{text}: {why}")));
+    /// Checks that the aspects of the policy can be combined.
+    fn check(&self, text: &str) -> Result<(), PolicyError> {
+        let refuse = |why: &str| Err(PolicyError(format!("{text}: {why}")));
         if self.waiting == Waiting::Leapfrog && self.share != Share::One {
-            return refuse("leapfrog steals back one task; more might be anyone's");
+            return refuse("leapfrog steals back exactly one task; leave out half or adaptive");
         }
         if self.waiting == Waiting::Leapfrog && self.residual > 0 {
-            return refuse("leapfrog may not run what was stolen early; residual does");
+            return refuse(
+                "a blocked worker under leapfrog must not run tasks that were stolen early; leave out residual",
+            );
         }
         Ok(())
     }
 }
 
-fn unknown(part: &str) -> UnknownPolicy {
-    UnknownPolicy(format!(
-        "{part:?}: no such policy; there are random, near, sets, sampling:K, both (sampling:2+sets), \
-         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, and \
-         what is joined of these by +"
+fn unknown(part: &str) -> PolicyError {
+    PolicyError(format!(
+        "{part:?}: no such policy; choose random, near, sets, sampling:K, both (sampling:2+sets), \
+         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare or residual:R, or join \
+         several of them with +"
     ))
 }
 
@@ -236,10 +246,10 @@ impl fmt::Display for Policy {
             Share::Half => parts.push("half".to_owned()),
             Share::Adaptive => parts.push("adaptive".to_owned()),
         }
-        match self.way {
-            Way::Direct => {}
-            Way::Ask => parts.push("ask".to_owned()),
-            Way::Forward => parts.push("forward".to_owned()),
+        match self.protocol {
+            Protocol::Direct => {}
+            Protocol::Ask => parts.push("ask".to_owned()),
+            Protocol::Forward => parts.push("forward".to_owned()),
         }
         match self.waiting {
             Waiting::Anything => {}
@@ -261,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_read_as_it_is_written() {
+    fn a_policy_is_parsed_back_from_its_text() {
         for text in [
             "random",
             "sampling:2",
@@ -280,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_named() {
+    fn errors_say_why_a_text_is_not_a_policy() {
         for (text, part) in [
             ("", "no such policy"),
             ("randm", "randm"),

@@ -1,24 +1,23 @@
-//! Means and how sure they are: [`Estimate`].
+//! Means with confidence intervals: [`Estimate`].
 
-/// Two-sided 95 % quantiles of Student's distribution, for 1 to 30 degrees of freedom.
+/// The two-sided 95 % quantiles of Student's distribution for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
 
-/// A mean, and half the width of its 95 % confidence interval.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Estimate {
     /// The mean.
     pub mean: f64,
-    /// With 95 % confidence, what is estimated is not further from the mean. Infinite if there
-    /// is one value only.
+    /// Half the width of the confidence interval. Infinite if there is only one value.
     pub margin: f64,
 }
 
 impl Estimate {
-    /// Of these values, which are independent of one another. There is at least one.
+    /// Estimates the mean of a distribution from independent values. There must be at least one.
     ///
     /// Source: Student's *t*.
     pub fn new(values: &[f64]) -> Estimate {
@@ -30,8 +29,8 @@ impl Estimate {
         }
     }
 
-    /// The mean of these values divided by the mean of those, which belong to the former, one
-    /// to one: they come from the same programs.
+    /// Estimates the ratio of the mean of `values` to the mean of `bases`. The two come in pairs:
+    /// the values at the same position come from the same program.
     ///
     /// Source: Cochran, *Sampling techniques* (1977), section 6.3: the ratio estimate.
     pub fn of_ratio(values: &[f64], bases: &[f64]) -> Estimate {
@@ -50,7 +49,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Half the width of the confidence interval of a mean, from what differs from it.
+/// Returns half the width of the confidence interval of a mean, from the deviations from it.
 fn margin(deviations: impl ExactSizeIterator<Item = f64>) -> f64 {
     let count = deviations.len();
     let squares: f64 = deviations.map(|deviation| deviation.powi(2)).sum();
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn margins_are_students() {
+    fn margins_follow_students_distribution() {
         let estimate = Estimate::new(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(estimate.mean, 2.5);
         // 3.182 · √(5/3) / √4.
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_of_pairs() {
+    fn ratios_compare_values_in_pairs() {
         let base = [1.0, 2.0, 3.0, 4.0];
         let same = Estimate::of_ratio(&[2.0, 4.0, 6.0, 8.0], &base);
         assert_eq!((same.mean, same.margin), (2.0, 0.0));

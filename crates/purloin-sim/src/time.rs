@@ -5,41 +5,41 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// A point in simulated time, or a stretch of it, in whole picoseconds.
+/// A point in simulated time or a duration, in whole picoseconds.
 ///
-/// Integers add up to the same on every machine, in any order. It lasts for seven months: what
-/// would be later is [`Time::MAX`].
+/// Sums of integers are the same on every computer and in every order. Simulated time lasts for
+/// seven months; later times become [`Time::MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Time(u64);
 
 impl Time {
-    /// The beginning, and no time at all.
+    /// The beginning of simulated time, and the duration zero.
     pub const ZERO: Time = Time(0);
 
-    /// The end of all simulated time.
+    /// The end of simulated time.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// So many picoseconds.
+    /// Creates a time from picoseconds.
     pub const fn from_picoseconds(picoseconds: u64) -> Time {
         Time(picoseconds)
     }
 
-    /// So many nanoseconds.
+    /// Creates a time from nanoseconds.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Time {
         Time(nanoseconds.saturating_mul(1000))
     }
 
-    /// In picoseconds.
+    /// Returns the time in picoseconds.
     pub const fn picoseconds(self) -> u64 {
         self.0
     }
 
-    /// In seconds.
+    /// Returns the time in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 * 1e-12
     }
 
-    /// This times a number that is not negative, rounded down.
+    /// Multiplies the time by a number that is not negative, and rounds down.
     pub fn scaled(self, factor: f64) -> Time {
         Time((self.0 as f64 * factor) as u64)
     }
@@ -73,49 +73,49 @@ impl Sum for Time {
     }
 }
 
-/// What a text says that is no time.
+/// The error of parsing a [`Time`]. `Display` writes one line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NoTime(String);
+pub struct TimeError(String);
 
-impl fmt::Display for NoTime {
+impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NoTime {}
+impl std::error::Error for TimeError {}
 
-/// The longest time in a text, in picoseconds: an hour.
+/// The longest time that can be parsed, in picoseconds: one hour.
 const LONGEST: f64 = 3.6e15;
 
 impl FromStr for Time {
-    type Err = NoTime;
+    type Err = TimeError;
 
-    /// A number with its unit, such as `1.5us` or `20 ns`.
-    fn from_str(text: &str) -> Result<Time, NoTime> {
-        let no_time = |why: &str| NoTime(format!("{text:?} is no time: {why}"));
+    /// Parses a number with a unit, such as `1.5us` or `20 ns`.
+    fn from_str(text: &str) -> Result<Time, TimeError> {
+        let error = |why: &str| TimeError(format!("{text:?} is not a time: {why}"));
         let end = text.find(|c: char| c.is_alphabetic());
         let (number, unit) = text.split_at(end.unwrap_or(text.len()));
         let size = match unit {
             "ps" => 1.0,
             "ns" => 1e3,
-            // The sign for micro, and the Greek letter.
+            // The micro sign and the Greek letter mu.
             "us" | "\u{b5}s" | "\u{3bc}s" => 1e6,
             "ms" => 1e9,
             "s" => 1e12,
-            _ => return Err(no_time("it needs a unit: ps, ns, us, ms or s")),
+            _ => return Err(error("it needs a unit (ps, ns, us, ms or s)")),
         };
         match number.trim_end().parse::<f64>() {
-            Ok(number) if number < 0.0 => Err(no_time("it is negative")),
+            Ok(number) if number < 0.0 => Err(error("it must not be negative")),
             Ok(number) if number * size <= LONGEST => Ok(Time((number * size).round() as u64)),
-            Ok(_) => Err(no_time("it is longer than an hour")),
-            Err(_) => Err(no_time("it begins with a number, as in 1.5us")),
+            Ok(_) => Err(error("the maximum is an hour")),
+            Err(_) => Err(error("it must start with a number, as in 1.5us")),
         }
     }
 }
 
 impl fmt::Display for Time {
-    /// With its unit, as in `1.5us`.
+    /// Writes the time with its unit, as in `1.5us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [
             (1_000_000_000_000, "s"),
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_as_they_are_written() {
+    fn a_time_is_parsed_back_from_its_text() {
         for text in ["7ps", "1.5ns", "200us", "15ms", "2s"] {
             assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told_why() {
+    fn errors_say_why_a_text_is_not_a_time() {
         for (text, why) in [
             ("", "unit"),
             ("7", "unit"),

@@ -1,58 +1,59 @@
-//! Thieves that try at random, all together: [`Crowd`].
+//! Thieves with random victims, simulated in aggregate: [`Aggregate`].
 //!
-//! A thief that turns to anyone, again and again, remembers nothing. So it makes no difference
-//! whether each attempt of each thief is simulated, or only the next one of all that brings
-//! something: that comes after a time that is exponentially distributed, whose rate is the
-//! number of thieves, times the share of their victims that have tasks, by the mean time of
-//! an attempt; and thief and victim are any of them, with equal probability. When a thief
-//! comes or goes, or a victim, the time is drawn anew, which makes no difference either. How
-//! many attempts were in vain follows from how long thieves have tried.
+//! A thief that tries one random victim after another has no memory. So the simulator need not
+//! simulate each attempt of each thief. It is enough to simulate the next successful attempt of all
+//! thieves. The time until then is exponentially distributed. Its rate is the number of thieves,
+//! times the share of their victims that have tasks, divided by the mean time of an attempt. The
+//! thief and the victim are random ones with equal probabilities. When the set of thieves or of
+//! victims changes, the simulator draws the time again, which does not change its distribution. The
+//! number of failed attempts follows from the total time for which thieves have tried.
 //!
-//! If times are random, and all cores equally far from one another, this is the same as attempts
-//! one by one. If times are fixed, it is nearly so: on average, thieves find out within some
-//! percent of the same time. Where some cores are nearer than others, thieves try one by one.
+//! If attempts take random times and all cores are equally far from each other, the results have
+//! the same distribution as with single attempts. If attempts take fixed times, the results differ
+//! by a few percent on average. If some cores are nearer than others, the simulator simulates
+//! single attempts.
 //!
 //! Source: Gillespie, *Exact stochastic simulation of coupled chemical reactions* (1977).
 
 use super::events::Event;
 use super::worker::{Attempt, NONE, State};
-use super::{Simulation, Waiting, Way};
+use super::{Protocol, Simulation, Waiting};
 use crate::policy::Victims;
 use crate::{Machine, Policy, Random, Time, Workload};
 
-/// Thieves and their victims.
+/// The thieves that are simulated in aggregate, and their victims.
 #[derive(Debug)]
-pub struct Crowd {
-    /// Whether thieves come here, or try one by one.
-    pub is_open: bool,
-    /// What an attempt takes on average, in picoseconds.
+pub struct Aggregate {
+    /// Whether thieves are simulated in aggregate. Otherwise their attempts are simulated singly.
+    pub is_used: bool,
+    /// The mean time of an attempt, in picoseconds.
     attempt: f64,
-    /// Whom a thief may turn to: all others.
+    /// Number of possible victims of a thief: all other cores.
     others: f64,
     thieves: Members,
-    /// Workers that have tasks to be stolen.
+    /// Workers with tasks that thieves can steal.
     victims: Members,
-    /// When the next attempt brings something, if any may.
+    /// The time of the next successful attempt, if one is possible.
     next: Option<Time>,
-    /// Whether that has to be drawn anew.
+    /// Whether `next` has to be drawn again.
     is_stale: bool,
-    /// What was rounded off, in picoseconds.
+    /// The rounding error of `next`, in picoseconds, which is added to the next time.
     rest: f64,
-    /// For how long all thieves have tried together, in picoseconds, and until when.
+    /// The time for which all thieves together have tried until `until`, in picoseconds.
     tried: u128,
     until: Time,
 }
 
-/// Some of the workers.
+/// A set of workers.
 #[derive(Debug, Default)]
 struct Members {
     list: Vec<u32>,
-    /// Where each worker is in the list.
+    /// The position of each worker in `list`, or [`NONE`].
     places: Vec<u32>,
 }
 
 impl Members {
-    /// Adds a worker or removes it. False if that was done before.
+    /// Adds or removes a worker. Returns whether that changed the set.
     fn set(&mut self, worker: u32, is_member: bool) -> bool {
         if self.places.len() <= worker as usize {
             self.places.resize(worker as usize + 1, NONE);
@@ -79,22 +80,23 @@ impl Members {
         place.is_some_and(|&place| place != NONE)
     }
 
+    /// Returns a random member.
     fn any(&self, random: &mut Random) -> u32 {
         self.list[random.below(self.list.len() as u32) as usize]
     }
 }
 
-impl Crowd {
-    pub fn new(machine: &Machine, policy: Policy) -> Crowd {
-        let is_open = policy.victims == Victims::Random
+impl Aggregate {
+    pub fn new(machine: &Machine, policy: Policy) -> Aggregate {
+        let is_used = policy.victims == Victims::Random
             && policy.samples == 0
-            && policy.way == Way::Direct
+            && policy.protocol == Protocol::Direct
             && policy.waiting != Waiting::Leapfrog
             && policy.residual == 0
             && machine.is_flat();
-        Crowd {
-            is_open,
-            attempt: machine.reach(0, 0).steal.picoseconds() as f64,
+        Aggregate {
+            is_used,
+            attempt: machine.latency(0, 0).steal.picoseconds() as f64,
             others: f64::from(machine.size() - 1),
             thieves: Members::default(),
             victims: Members::default(),
@@ -106,7 +108,7 @@ impl Crowd {
         }
     }
 
-    /// When the next attempt brings something, unless anything happens before.
+    /// Returns the time of the next successful attempt, unless another event happens before.
     pub fn next(&mut self, now: Time, random: &mut Random) -> Option<Time> {
         if self.is_stale {
             let pairs = self.thieves.list.len() as f64 * self.victims.list.len() as f64;
@@ -121,8 +123,8 @@ impl Crowd {
         self.next
     }
 
-    /// How many attempts have been begun here that have ended here, or have not ended. That is
-    /// their mean; so it is not less than the steals.
+    /// Returns the mean number of attempts that the thieves have begun until `now`, but at least
+    /// the number of `steals`.
     pub fn attempts(&mut self, now: Time, steals: u64) -> u64 {
         self.try_until(now);
         let tried = match self.attempt > 0.0 {
@@ -132,56 +134,58 @@ impl Crowd {
         steals.max(tried) + self.thieves.list.len() as u64
     }
 
+    /// Adds the time that the thieves have tried until `now`.
     fn try_until(&mut self, now: Time) {
         let time = (now - self.until).picoseconds();
         self.tried += u128::from(time) * self.thieves.list.len() as u128;
         self.until = now;
     }
 
+    /// Adds or removes a thief.
     fn set_thief(&mut self, worker: u32, is_thief: bool, now: Time) {
         self.try_until(now);
         self.is_stale |= self.thieves.set(worker, is_thief);
     }
 
-    /// A worker has tasks to be stolen, or none.
+    /// Records whether thieves can steal tasks of a worker.
     pub fn set_victim(&mut self, worker: u32, is_victim: bool) {
         self.is_stale |= self.victims.set(worker, is_victim);
     }
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// A dry worker begins to steal, with all others.
-    pub fn join_crowd(&mut self, worker: u32) {
-        self.worker(worker).attempt = Attempt::Crowd;
-        self.crowd.set_thief(worker, true, self.now);
+    /// Adds an idle worker to the thieves in aggregate.
+    pub fn join_aggregate(&mut self, worker: u32) {
+        self.worker(worker).attempt = Attempt::Aggregate;
+        self.aggregate.set_thief(worker, true, self.now);
     }
 
-    /// One of the thieves steals.
-    pub fn raid(&mut self) {
-        let thief = self.crowd.thieves.any(&mut self.random);
-        let victim = self.crowd.victims.any(&mut self.random);
-        self.crowd.set_thief(thief, false, self.now);
+    /// Lets a random thief steal from a random victim.
+    pub fn aggregate_steal(&mut self) {
+        let thief = self.aggregate.thieves.any(&mut self.random);
+        let victim = self.aggregate.victims.any(&mut self.random);
+        self.aggregate.set_thief(thief, false, self.now);
         self.worker(thief).attempt = Attempt::Nothing;
         self.take(thief, victim);
-        self.attempted(thief);
+        self.end_attempt(thief);
     }
 
-    /// A worker that waits for a task that is done by now, or one that has its core, makes
-    /// its last attempt, if it is in the crowd.
-    pub fn leave_crowd(&mut self, owner: u32) {
+    /// Removes a thief from the aggregate, because the task that `owner` waits for has ended. The
+    /// thief is `owner`, or the worker that has its core. It finishes its current attempt singly.
+    pub fn leave_aggregate(&mut self, owner: u32) {
         let worker = self.active(owner);
-        if !self.crowd.thieves.has(worker) || self.worker(owner).state == State::Busy {
+        if !self.aggregate.thieves.has(worker) || self.worker(owner).state == State::Busy {
             return;
         }
-        self.crowd.set_thief(worker, false, self.now);
-        self.worker(worker).attempt = Attempt::Reaching;
+        self.aggregate.set_thief(worker, false, self.now);
+        self.worker(worker).attempt = Attempt::Stealing;
         self.outcome.attempts += 1;
         let victim = self.choose(worker);
         self.worker(worker).victim = victim;
-        let steal = self.reach(worker, victim).steal;
-        // What is left of it.
+        let steal = self.latency(worker, victim).steal;
+        // The attempt is in progress, so that only the rest of its time is left.
         let delay = self.machine.draw_rest(steal, &mut self.random);
-        self.events.add(self.now + delay, worker, Event::Reached);
+        self.events.add(self.now + delay, worker, Event::StealDone);
     }
 }
 
@@ -191,7 +195,7 @@ mod tests {
     use crate::{Estimate, Outcome, Tree};
 
     #[test]
-    fn members_come_and_go() {
+    fn a_set_keeps_its_members_in_a_dense_list() {
         let mut members = Members::default();
         for worker in [3, 0, 5] {
             assert!(members.set(worker, true));
@@ -207,14 +211,14 @@ mod tests {
         assert_eq!(members.list, []);
     }
 
-    /// The same simulations with a crowd and one by one.
-    fn both_ways(policy: &str, machine: &Machine) -> [Vec<Outcome>; 2] {
+    /// Runs the same simulations in aggregate and with single attempts.
+    fn simulate_both_ways(policy: &str, machine: &Machine) -> [Vec<Outcome>; 2] {
         let tree = Tree::wool(machine.size());
-        [true, false].map(|is_open| {
+        [true, false].map(|is_used| {
             let outcomes = (0..400).map(|seed| {
                 let policy = policy.parse().unwrap();
                 let mut simulation = Simulation::new(&tree, machine, policy, seed);
-                simulation.crowd.is_open = is_open;
+                simulation.aggregate.is_used = is_used;
                 simulation.run();
                 simulation.outcome
             });
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_does_as_its_thieves_would_do_one_by_one() {
+    fn aggregate_and_single_attempts_have_the_same_means() {
         let (random, fixed) = (Machine::wool, Machine::shared_memory);
         for (policy, machine, bias) in [
             ("random", random(16), 0.0),
@@ -234,7 +238,7 @@ mod tests {
             ("random", fixed(64), 0.1),
             ("half+spare", fixed(32), 0.1),
         ] {
-            let outcomes = both_ways(policy, &machine);
+            let outcomes = simulate_both_ways(policy, &machine);
             let cores = machine.size();
             let values: [fn(&Outcome) -> f64; 4] = [
                 |outcome| outcome.time.seconds(),
@@ -243,16 +247,23 @@ mod tests {
                 |outcome| outcome.spares as f64,
             ];
             for value in values {
-                let [crowd, each] = outcomes.each_ref().map(|outcomes| {
+                let [aggregate, each] = outcomes.each_ref().map(|outcomes| {
                     let values: Vec<_> = outcomes.iter().map(value).collect();
                     Estimate::new(&values)
                 });
-                // Sure to 99.9 %, and no further apart than 7 % then, and what fixed times add.
-                let margin = 1.2 * (crowd.margin + each.margin);
-                let difference = (crowd.mean - each.mean).abs();
+                // The margin has a confidence of 99.9 %, and must be at most 7 % of the mean. Fixed
+                // times may add the bias.
+                let margin = 1.2 * (aggregate.margin + each.margin);
+                let difference = (aggregate.mean - each.mean).abs();
                 let most = margin + bias * each.mean;
-                assert!(difference <= most, "{policy} {cores}: {crowd:?} {each:?}");
-                assert!(margin <= 0.07 * each.mean, "{policy} {cores}: {crowd:?}");
+                assert!(
+                    difference <= most,
+                    "{policy} {cores}: {aggregate:?} {each:?}"
+                );
+                assert!(
+                    margin <= 0.07 * each.mean,
+                    "{policy} {cores}: {aggregate:?}"
+                );
             }
         }
     }

@@ -1,25 +1,25 @@
-//! What happens when: [`Events`].
+//! The queue of scheduled events: [`Events`].
 
 use crate::Time;
 
-/// What happens to a worker.
+/// An event of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// It has done a stretch of work.
-    Worked,
-    /// It has looked at a possible victim.
+    /// A stretch of work ends.
+    WorkDone,
+    /// The worker has looked at a possible victim.
     Sampled,
-    /// It reaches into its victim.
-    Reached,
-    /// The request of this worker arrives.
-    Asked(u32),
-    /// The answer to its request arrives.
-    Answered,
-    /// It hears that the task that it waits for is done.
+    /// The worker takes tasks from its victim.
+    StealDone,
+    /// A steal request of this thief arrives at the worker.
+    RequestArrived(u32),
+    /// The answer to the worker's steal request arrives.
+    AnswerArrived,
+    /// The worker learns that the task it waits for has ended.
     Woken,
 }
 
-/// Something that is going to happen.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     time: Time,
@@ -27,41 +27,45 @@ struct Entry {
     event: Event,
 }
 
-/// All that is going to happen, earliest first; of what happens at the same time, that first
-/// which was added first.
+/// The scheduled events, earliest first. Events at the same time are taken in the order in which
+/// they were added.
 ///
-/// A radix heap. Nothing is added that is to happen before what happened last; so entries need
-/// not be in order, but only sorted by the highest bit in which their time is not that of what
-/// happened last. When the lowest bucket is reached, what is in it moves to lower ones. With
-/// a million entries that is five times as fast as a heap in one array, which it would go
-/// through from end to end at random: here, entries are added at the ends of arrays, and taken
-/// from their beginning. As nothing overtakes what has the same time, no entry needs a number.
+/// This is a radix heap. No event is added for a time before the last event that was taken. So the
+/// events need not be in order: it is enough to put each into the bucket of the highest bit in
+/// which its time differs from the time of the last event. When the queue needs the next event, it
+/// moves the events of the lowest filled bucket to lower buckets.
+///
+/// With a million entries it is five times as fast as a binary heap, which accesses one large array
+/// at random. A radix heap appends to the ends of arrays and takes from their beginnings. It keeps
+/// events of the same time in order, so that an entry needs no sequence number.
 ///
 /// Source: Ahuja, Mehlhorn, Orlin and Tarjan, *Faster algorithms for the shortest path problem*
 /// (Journal of the ACM, 1990).
 #[derive(Debug)]
 pub struct Events {
     buckets: Vec<Bucket>,
-    /// A bit for each bucket that is not empty.
+    /// A bit set of the buckets that are not empty.
     filled: u128,
-    /// When what happened last has happened.
+    /// The time of the last event that was taken.
     last: Time,
-    /// How much of the lowest bucket is taken.
+    /// Number of entries of the lowest bucket that were taken.
     taken: usize,
+    /// Number of events that were ever added.
     entries: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Bucket {
     entries: Vec<Entry>,
-    /// The earliest of their times, if there are any.
+    /// The earliest time of the entries, if there are any.
     first: Time,
 }
 
-/// With so many entries in the lowest bucket, they are what happens soon.
+/// The sizes of a bucket that is small enough for its entries to happen soon, and large enough to
+/// make prefetching pay.
 const SOON: std::ops::RangeInclusive<usize> = 16..=256;
 
-/// One for times that are the same, and one for each bit.
+/// Number of buckets: one for the time of the last event, and one for each bit.
 const BUCKETS: usize = 65;
 
 impl Events {
@@ -75,18 +79,18 @@ impl Events {
         }
     }
 
-    /// How many there have been.
+    /// Returns the number of events that were ever added.
     pub fn count(&self) -> u64 {
         self.entries
     }
 
-    /// When the next is to happen.
+    /// Returns the time of the next event.
     pub fn first(&self) -> Option<Time> {
         let lowest = self.buckets.get(self.filled.trailing_zeros() as usize);
         lowest.map(|bucket| bucket.first)
     }
 
-    /// This is to happen to a worker at that time, which is not before what happened last.
+    /// Schedules an event. `time` must not be before the last event that was taken.
     pub fn add(&mut self, time: Time, worker: u32, event: Event) {
         debug_assert!(time >= self.last, "{time} after {}", self.last);
         self.entries += 1;
@@ -108,8 +112,8 @@ impl Events {
         self.filled |= 1 << place;
     }
 
-    /// Takes the earliest: when, and what happens to whom. Says now and then of some workers
-    /// that something will happen to them soon.
+    /// Takes the earliest event and returns its time, its worker and the event. Calls `soon` for
+    /// workers with events in the near future, so that the caller can prefetch their state.
     pub fn next(&mut self, mut soon: impl FnMut(u32)) -> Option<(Time, u32, Event)> {
         let place = self.filled.trailing_zeros() as usize;
         self.last = self.buckets.get(place)?.first;
@@ -120,7 +124,7 @@ impl Events {
                 entries.iter().for_each(|entry| soon(entry.worker));
             }
             entries.drain(..).for_each(|entry| self.put(entry));
-            // Empty, but it has room.
+            // Keeps the allocation for the next entries.
             self.buckets[place].entries = entries;
         }
         let now = &mut self.buckets[0].entries;
@@ -141,14 +145,14 @@ mod tests {
     use crate::Random;
 
     #[test]
-    fn events_come_in_the_order_of_their_times_and_in_which_they_were_added() {
+    fn events_are_taken_in_the_order_of_their_times_then_of_their_addition() {
         let mut random = Random::new(3);
         for longest in [1, 100, 1 << 20, u32::MAX] {
             let mut events = Events::new();
             let (mut expected, mut now) = (Vec::new(), 0);
             for number in 0..1000 {
                 let time = now + u64::from(random.below(longest));
-                events.add(Time::from_picoseconds(time), number, Event::Worked);
+                events.add(Time::from_picoseconds(time), number, Event::WorkDone);
                 expected.push((time, number));
                 if number % 3 == 2 {
                     expected.sort();

@@ -1,13 +1,18 @@
-//! The simulation itself: [`simulate`].
+//! The discrete-event simulation: [`simulate`].
 //!
-//! A worker has a stack of activations, as a thread has, and a direct task stack. It runs
-//! from one event to the next without taking time, until it computes, or has nothing to run.
-//! Then an event says when that ends. So there is one event for each stretch of work, and one
-//! or two for each attempt to steal; nothing is done at times at which nothing happens. Thieves
-//! that turn to anyone are simulated together: `aggregate.rs`.
+//! A worker has a stack of activations, as a thread has, and a direct task stack. Between two
+//! events it runs in zero simulated time, until it either computes or has nothing to run. If it
+//! computes, an event marks the end of the work. If it has nothing to run, it tries to steal. So
+//! there is one event for each stretch of work, and one or two for each steal attempt. The
+//! simulator spends no effort on times at which nothing happens. Thieves that choose random victims
+//! are simulated in aggregate, in `aggregate.rs`.
 //!
-//! Everything follows from the seed: events at the same time are in the order in which they
-//! were foreseen, times are integers, and random numbers are drawn in the order of events.
+//! The seed determines the whole run: events at the same time happen in the order in which they
+//! were scheduled, times are integers, and random numbers are drawn in the order of events.
+//!
+//! Read the files in this order: `worker.rs` (a worker's state and its tasks), this file (how a
+//! worker runs), `steal.rs` and `victims.rs` (how it steals, and from which worker), `waiting.rs`
+//! (spare workers and futures), `aggregate.rs`, `events.rs`.
 
 mod aggregate;
 mod events;
@@ -20,44 +25,44 @@ mod worker;
 
 use std::hint::black_box;
 
-use self::aggregate::Crowd;
+use self::aggregate::Aggregate;
 use self::events::{Event, Events};
 use self::victims::Offers;
-use self::waiting::{Futures, Spares};
+use self::waiting::{CoreWorkers, Futures};
 use self::worker::{Frame, NONE, State, Task, TaskId, Tasks, Wait, Worker};
-use crate::policy::{Waiting, Way};
+use crate::policy::{Protocol, Waiting};
 use crate::{Machine, Policy, Random, Step, Time, Workload};
 
-/// What happened in a simulated run.
+/// The result of a simulated run.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Outcome {
-    /// How long it took.
+    /// The time that the run took.
     pub time: Time,
-    /// What all cores have worked, together.
+    /// The work of all cores together.
     pub work: Time,
-    /// What all cores have spent on spawning tasks and joining them, together.
+    /// The time that all cores together spent on spawning and joining tasks.
     pub overhead: Time,
-    /// Tasks that were spawned.
+    /// Number of tasks that were spawned.
     pub tasks: u64,
-    /// Attempts to steal, those in vain too. To look at some victims, and then to reach for one,
-    /// is one attempt.
+    /// Number of steal attempts, including failed ones. Sampling some victims and then stealing
+    /// from one of them is one attempt.
     pub attempts: u64,
-    /// Attempts that brought something.
+    /// Number of steal attempts that got at least one task.
     pub steals: u64,
-    /// Tasks that were stolen.
+    /// Number of tasks that were stolen.
     pub stolen: u64,
-    /// Looks at possible victims.
+    /// Number of times a thief looked at a possible victim.
     pub samples: u64,
-    /// Messages that were sent.
+    /// Number of messages that were sent.
     pub messages: u64,
-    /// Spare workers that were needed.
+    /// Number of spare workers that were needed.
     pub spares: u64,
-    /// Events that were simulated.
+    /// Number of events that were simulated.
     pub events: u64,
 }
 
 impl Outcome {
-    /// The share of the cores' time in which they had nothing to do.
+    /// Returns the share of all cores' time in which they were idle.
     pub fn idle(&self, cores: u32) -> f64 {
         let all = self.time.seconds() * f64::from(cores);
         match all > 0.0 {
@@ -67,12 +72,12 @@ impl Outcome {
     }
 }
 
-/// Simulates a program on a machine, under a policy. The same seed gives the same run, on
-/// whatever machine it is simulated.
+/// Simulates a program on a machine, under a policy. The same seed gives the same run on every
+/// computer.
 ///
 /// # Panics
 ///
-/// If the program needs [spare workers](Workload::needs_spares), and the policy has none.
+/// Panics if the program needs [spare workers](Workload::needs_spares) and the policy has none.
 ///
 /// ```
 /// use purloin_sim::{Machine, Policy, Tree, simulate};
@@ -90,7 +95,7 @@ pub fn simulate<W: Workload>(
 ) -> Outcome {
     assert!(
         policy.waiting == Waiting::Spare || !workload.needs_spares(),
-        "under {policy} the program could wait for itself: it needs spare"
+        "under {policy} the program can deadlock: its futures need the policy spare"
     );
     let policy = match machine.is_ideal() {
         true => policy.on_ideal_machine(),
@@ -106,19 +111,19 @@ struct Simulation<'s, W: Workload> {
     machine: &'s Machine,
     policy: Policy,
     seed: u64,
-    /// What it takes to spawn a task and to join it.
+    /// The time to spawn and join a task.
     task: Time,
     random: Random,
     now: Time,
     events: Events,
-    crowd: Crowd,
-    /// One for each core, then spare ones.
+    aggregate: Aggregate,
+    /// The first worker of each core, then the spare workers.
     workers: Vec<Worker<W::Activation>>,
     tasks: Tasks<W::Activation>,
     futures: Futures,
     offers: Offers,
-    /// For each core, if workers lend theirs.
-    spares: Vec<Spares>,
+    /// The workers of each core, if blocked workers lend their cores. Otherwise empty.
+    core_workers: Vec<CoreWorkers>,
     is_over: bool,
     outcome: Outcome,
 }
@@ -126,8 +131,8 @@ struct Simulation<'s, W: Workload> {
 impl<'s, W: Workload> Simulation<'s, W> {
     fn new(workload: &'s W, machine: &'s Machine, policy: Policy, seed: u64) -> Self {
         let cores = machine.size();
-        let spares = match policy.waiting {
-            Waiting::Spare => (0..cores).map(Spares::new).collect(),
+        let core_workers = match policy.waiting {
+            Waiting::Spare => (0..cores).map(CoreWorkers::new).collect(),
             _ => Vec::new(),
         };
         Simulation {
@@ -139,12 +144,12 @@ impl<'s, W: Workload> Simulation<'s, W> {
             random: Random::new(seed),
             now: Time::ZERO,
             events: Events::new(),
-            crowd: Crowd::new(machine, policy),
+            aggregate: Aggregate::new(machine, policy),
             workers: (0..cores).map(Worker::new).collect(),
             tasks: Tasks::new(),
             futures: Futures::default(),
             offers: Offers::new(cores),
-            spares,
+            core_workers,
             is_over: false,
             outcome: Outcome::default(),
         }
@@ -152,46 +157,46 @@ impl<'s, W: Workload> Simulation<'s, W> {
 
     fn run(&mut self) {
         self.call(0, self.workload.root(), TaskId::NONE, 0);
-        self.proceed(0);
+        self.run_core(0);
         for worker in 1..self.workers.len() as u32 {
-            self.seek(worker);
+            self.start_stealing(worker);
         }
         while !self.is_over {
-            let raid = self.crowd.next(self.now, &mut self.random);
-            match (raid, self.events.first()) {
-                (Some(raid), first) if first.is_none_or(|first| raid < first) => {
-                    self.now = raid;
+            let steal = self.aggregate.next(self.now, &mut self.random);
+            match (steal, self.events.first()) {
+                (Some(steal), first) if first.is_none_or(|first| steal < first) => {
+                    self.now = steal;
                     self.outcome.events += 1;
-                    self.raid();
+                    self.aggregate_steal();
                 }
                 _ => {
                     let (workers, tasks, offers) = (&self.workers, &self.tasks, &self.offers);
                     let next = self.events.next(|worker| {
                         let this = &workers[worker as usize];
                         this.prefetch(tasks);
-                        black_box((this.victim != NONE).then(|| offers.of(this.victim)));
+                        black_box((this.victim != NONE).then(|| offers.level(this.victim)));
                     });
-                    let (time, worker, event) = next.expect("somebody works or seeks work");
+                    let (time, worker, event) = next.expect("at least one worker works or steals");
                     self.now = time;
-                    self.happen(worker, event);
+                    self.handle(worker, event);
                 }
             }
         }
         self.outcome.time = self.now;
-        if self.crowd.is_open {
-            self.outcome.attempts += self.crowd.attempts(self.now, self.outcome.steals);
+        if self.aggregate.is_used {
+            self.outcome.attempts += self.aggregate.attempts(self.now, self.outcome.steals);
         }
         self.outcome.events += self.events.count();
     }
 
-    fn happen(&mut self, worker: u32, event: Event) {
+    fn handle(&mut self, worker: u32, event: Event) {
         match event {
-            Event::Worked => self.proceed(worker),
-            Event::Sampled => self.sampled(worker),
-            Event::Reached => self.reached(worker),
-            Event::Asked(thief) => self.asked(worker, thief),
-            Event::Answered => self.answered(worker),
-            Event::Woken => self.woken(worker),
+            Event::WorkDone => self.run_core(worker),
+            Event::Sampled => self.on_sampled(worker),
+            Event::StealDone => self.on_steal_done(worker),
+            Event::RequestArrived(thief) => self.on_request(worker, thief),
+            Event::AnswerArrived => self.on_answer(worker),
+            Event::Woken => self.on_woken(worker),
         }
     }
 
@@ -199,32 +204,37 @@ impl<'s, W: Workload> Simulation<'s, W> {
         &mut self.workers[worker as usize]
     }
 
-    /// Runs a worker, or whoever gets its core, until that computes or has nothing to run.
-    fn proceed(&mut self, worker: u32) {
+    /// Runs a worker, and then each worker that gets its core, until one computes or the core has
+    /// nothing to run.
+    fn run_core(&mut self, worker: u32) {
         let mut next = Some(worker);
         while let Some(worker) = next {
-            next = self.advance(worker);
+            next = self.run_worker(worker);
         }
     }
 
-    /// Runs a worker until it computes, or has nothing to run: who has its core then.
-    fn advance(&mut self, worker: u32) -> Option<u32> {
+    /// Runs a worker until it computes or has nothing to run. Returns the worker that gets its
+    /// core, if the core has anything else to run.
+    fn run_worker(&mut self, worker: u32) -> Option<u32> {
         let this = self.worker(worker);
-        (this.state, this.is_able) = (State::Busy, false);
-        self.answer_mail(worker);
+        (this.state, this.can_resume) = (State::Busy, false);
+        self.answer_requests(worker);
         while !self.is_over {
-            if !self.is_ready_to_go_on(worker) {
+            if !self.prepare_top_frame(worker) {
                 return self.next_of_core(worker);
             }
             let place = worker as usize;
-            let frame = self.workers[place].frames.last_mut().expect("to go on");
+            let frame = self.workers[place]
+                .frames
+                .last_mut()
+                .expect("a frame is ready");
             match self.workload.next(&mut frame.activation, self.seed) {
                 Step::Work(time) => {
                     self.outcome.work += time;
                     let overhead = std::mem::take(&mut self.workers[place].overhead);
                     self.outcome.overhead += overhead;
                     self.events
-                        .add(self.now + overhead + time, worker, Event::Worked);
+                        .add(self.now + overhead + time, worker, Event::WorkDone);
                     self.steal_early(worker);
                     return None;
                 }
@@ -241,18 +251,18 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     self.call(worker, activation, TaskId::NONE, level);
                 }
                 Step::Join if frame.children == 0 => {}
-                Step::Join => frame.waits = Wait::Newest,
-                Step::End if frame.children > 0 => frame.waits = Wait::Newest,
-                Step::End => self.end(worker),
+                Step::Join => frame.waits = Wait::NewestChild,
+                Step::End if frame.children > 0 => frame.waits = Wait::NewestChild,
+                Step::End => self.end_frame(worker),
             }
         }
         None
     }
 
-    /// The frame on top spawns a task, which may be a future.
+    /// Spawns a task of the top frame. A future has its number in `future`.
     fn spawn(&mut self, worker: u32, activation: W::Activation, future: u32) -> TaskId {
         let this = &mut self.workers[worker as usize];
-        let frame = this.frames.last_mut().expect("it spawns");
+        let frame = this.frames.last_mut().expect("the top frame spawns");
         frame.children += 1;
         let level = frame.level + 1;
         let task = self.tasks.add(Task {
@@ -270,6 +280,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
         task
     }
 
+    /// Pushes a frame for `activation`. If `task` is given, it ends with the frame.
     fn call(&mut self, worker: u32, activation: W::Activation, task: TaskId, level: u32) {
         self.worker(worker).frames.push(Frame {
             activation,
@@ -280,9 +291,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
         });
     }
 
-    /// Makes the frame on top one that can go on, by joining and by beginning tasks. False if
-    /// there is nothing to run.
-    fn is_ready_to_go_on(&mut self, worker: u32) -> bool {
+    /// Joins and starts tasks until the top frame is able to run. Returns false if the worker has
+    /// nothing to run.
+    fn prepare_top_frame(&mut self, worker: u32) -> bool {
         loop {
             let this = &mut self.workers[worker as usize];
             let Some(frame) = this.frames.last_mut() else {
@@ -295,49 +306,49 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     return true;
                 }
                 Wait::Future(_) => return false,
-                Wait::Newest => {}
+                Wait::NewestChild => {}
             }
-            let newest = *this.tasks.last().expect("it waits for a child");
-            let is_here = this.has_newest();
-            let begun = match is_here {
-                true => self.start(worker, newest),
+            let newest = *this.tasks.last().expect("the frame waits for a child");
+            let is_local = this.has_newest();
+            let started = match is_local {
+                true => self.start_task(worker, newest),
                 false => None,
             };
-            if begun.is_none() && !self.tasks.get(newest).is_done {
+            if started.is_none() && !self.tasks.get(newest).is_done {
                 return false;
             }
             self.worker(worker).pop_newest();
-            if is_here {
+            if is_local {
                 let level = self.tasks.get(newest).level;
                 self.note_newest(worker, level);
             }
-            let awaited = self.joined(worker, newest);
-            if let Some((activation, level)) = begun {
+            let awaited = self.finish_join(worker, newest);
+            if let Some((activation, level)) = started {
                 self.call(worker, activation, awaited, level);
                 return true;
             }
         }
     }
 
-    /// A worker begins a task: how that begins, and its level. Or nothing, if it has begun, as
-    /// somebody has got it.
-    fn start(&mut self, worker: u32, task: TaskId) -> Option<(W::Activation, u32)> {
+    /// Starts a task on a worker. Returns the first activation of the task and its level. Returns
+    /// `None` if the task has already started, because a `get` of the future has run it.
+    fn start_task(&mut self, worker: u32, task: TaskId) -> Option<(W::Activation, u32)> {
         let task = self.tasks.get_mut(task);
         let activation = task.activation.take()?;
-        self.workers[worker as usize].pace.tasks += 1;
+        self.workers[worker as usize].history.tasks += 1;
         Some((activation, task.level))
     }
 
-    /// The frame on top has joined this task, or does so by running it. Which task is to end
-    /// then, if anybody else may wait for that.
-    fn joined(&mut self, worker: u32, id: TaskId) -> TaskId {
+    /// Removes a task from the children of the top frame, which has joined it or is about to run
+    /// it. Returns the task if another frame may wait for its end, or [`TaskId::NONE`].
+    fn finish_join(&mut self, worker: u32, id: TaskId) -> TaskId {
         let frame = self.worker(worker).frames.last_mut();
-        let frame = frame.expect("it has spawned the task");
+        let frame = frame.expect("the frame that has spawned the task");
         frame.children -= 1;
         frame.waits = Wait::Nothing;
         let task = self.tasks.get_mut(id);
         if task.is_future() {
-            // Its place is not used again: who has stolen it in vain still has its number.
+            // Do not reuse the id: a thief that has stolen the task in vain still has it.
             task.owner = NONE;
             return id;
         }
@@ -345,9 +356,13 @@ impl<'s, W: Workload> Simulation<'s, W> {
         TaskId::NONE
     }
 
-    /// The activation on top has ended.
-    fn end(&mut self, worker: u32) {
-        let frame = self.worker(worker).frames.pop().expect("it has ended");
+    /// Ends the top frame and the task that it belongs to.
+    fn end_frame(&mut self, worker: u32) {
+        let frame = self
+            .worker(worker)
+            .frames
+            .pop()
+            .expect("the frame that ends");
         if frame.task == TaskId::NONE {
             self.is_over = worker == 0 && self.workers[0].frames.is_empty();
             return;
@@ -356,19 +371,19 @@ impl<'s, W: Workload> Simulation<'s, W> {
         task.is_done = true;
         let owner = task.owner;
         if task.is_future()
-            && let Some(getter) = self.futures.end(task.future)
+            && let Some(waiter) = self.futures.end(task.future)
         {
-            self.notify(worker, getter, true);
+            self.notify(worker, waiter, true);
         }
         if owner == NONE {
             return;
         }
         let this = &self.workers[owner as usize];
-        let is_able = this.state != State::Busy && this.awaits(frame.task);
-        self.notify(worker, owner, is_able);
+        let can_resume = this.state != State::Busy && this.awaits(frame.task);
+        self.notify(worker, owner, can_resume);
     }
 
-    /// The core of a worker: of those that are there from the beginning, each has its own.
+    /// Returns the core of a worker. The first worker of each core has the number of the core.
     fn core(&self, worker: u32) -> u32 {
         match worker < self.machine.size() {
             true => worker,
@@ -376,35 +391,35 @@ impl<'s, W: Workload> Simulation<'s, W> {
         }
     }
 
-    fn reach(&self, from: u32, to: u32) -> &crate::Reach {
-        self.machine.reach(self.core(from), self.core(to))
+    fn latency(&self, from: u32, to: u32) -> &crate::Latency {
+        self.machine.latency(self.core(from), self.core(to))
     }
 
-    /// A worker has nothing to run but what it has stolen.
-    fn run_dry(&mut self, worker: u32) {
+    /// Runs the next worker of a core whose worker has nothing to run but stolen tasks.
+    fn run_next_of_core(&mut self, worker: u32) {
         if let Some(next) = self.next_of_core(worker) {
-            self.proceed(next);
+            self.run_core(next);
         }
     }
 
-    /// Who is to be run on the core of a worker that has nothing to run but what it has stolen,
-    /// if anybody is.
+    /// Chooses the next worker to run on the core of a worker that has nothing to run but stolen
+    /// tasks. Returns `None` if there is none; the core then tries to steal.
     fn next_of_core(&mut self, worker: u32) -> Option<u32> {
         let this = &self.workers[worker as usize];
         let lends = self.policy.waiting == Waiting::Spare && !this.frames.is_empty();
-        while !lends && let Some(task) = self.worker(worker).loot.pop_back() {
+        while !lends && let Some(task) = self.worker(worker).stolen.pop_back() {
             self.note_oldest(worker);
-            if let Some((activation, level)) = self.start(worker, task) {
+            if let Some((activation, level)) = self.start_task(worker, task) {
                 self.call(worker, activation, task, level);
                 return Some(worker);
             }
         }
-        self.worker(worker).state = State::Dry;
-        self.answer_mail(worker);
+        self.worker(worker).state = State::Idle;
+        self.answer_requests(worker);
         match self.policy.waiting {
-            Waiting::Spare => self.change_worker(worker),
+            Waiting::Spare => self.switch_worker(worker),
             _ => {
-                self.seek(worker);
+                self.start_stealing(worker);
                 None
             }
         }

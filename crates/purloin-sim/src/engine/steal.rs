@@ -1,43 +1,45 @@
-//! Attempts to steal.
+//! Steal attempts.
 
 use super::events::Event;
 use super::worker::{Attempt, NONE, State, TaskId};
-use super::{Simulation, Waiting, Way};
+use super::{Protocol, Simulation, Waiting};
 use crate::Workload;
 use crate::policy::Share;
 
-/// After so many steals it is looked whether one or half is to be taken.
+/// Number of steals after which an adaptive thief decides again whether to take one task or half.
 ///
 /// Source: Channel (adaptive stealing).
-const STEALS: u32 = 25;
+const STEALS_PER_DECISION: u32 = 25;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// A dry worker begins to steal, unless it is at it.
-    pub fn seek(&mut self, worker: u32) {
+    /// Begins a steal attempt of an idle worker, unless one is in progress.
+    pub fn start_stealing(&mut self, worker: u32) {
         if self.worker(worker).attempt == Attempt::Nothing {
-            self.begin(worker);
+            self.begin_attempt(worker);
         }
     }
 
-    /// A worker that has begun a stretch of work steals if few tasks are left.
+    /// Begins a steal attempt of a worker that has just started a stretch of work, if it has fewer
+    /// tasks left than the policy's residual.
     pub fn steal_early(&mut self, worker: u32) {
         let this = &self.workers[worker as usize];
-        let is_free = this.attempt == Attempt::Nothing && this.loot.is_empty();
+        let is_free = this.attempt == Attempt::Nothing && this.stolen.is_empty();
         if is_free && this.ready() < self.policy.residual as usize {
-            self.begin(worker);
+            self.begin_attempt(worker);
         }
     }
 
-    fn begin(&mut self, worker: u32) {
+    /// Begins a steal attempt: samples victims, contacts one, or joins the thieves in aggregate.
+    fn begin_attempt(&mut self, worker: u32) {
         if self.machine.size() == 1 {
             return;
         }
-        if self.crowd.is_open {
-            return self.join_crowd(worker);
+        if self.aggregate.is_used {
+            return self.join_aggregate(worker);
         }
         self.outcome.attempts += 1;
-        if let Some(victim) = self.victim_of_leap(worker) {
-            return self.reach_out(worker, victim);
+        if let Some(victim) = self.leapfrog_victim(worker) {
+            return self.contact(worker, victim);
         }
         if self.policy.samples > 0 {
             let left = self.policy.samples;
@@ -49,34 +51,39 @@ impl<W: Workload> Simulation<'_, W> {
             return self.sample(worker);
         }
         let victim = self.choose(worker);
-        self.reach_out(worker, victim);
+        self.contact(worker, victim);
     }
 
-    /// Whom a worker leapfrogs, if that is what it does now.
-    fn victim_of_leap(&self, worker: u32) -> Option<u32> {
+    /// Returns the worker that `worker` leapfrogs: the thief of the task that it waits for.
+    /// Returns `None` if it does not leapfrog.
+    fn leapfrog_victim(&self, worker: u32) -> Option<u32> {
         let this = &self.workers[worker as usize];
         if self.policy.waiting != Waiting::Leapfrog || this.frames.is_empty() {
             return None;
         }
-        let awaited = this.tasks.last().expect("it is blocked");
+        let awaited = this
+            .tasks
+            .last()
+            .expect("a blocked worker waits for a task");
         Some(self.tasks.get(*awaited).thief)
     }
 
+    /// Looks at another possible victim.
     fn sample(&mut self, worker: u32) {
         let victim = self.choose(worker);
         self.worker(worker).victim = victim;
-        let mean = self.reach(worker, victim).sample;
+        let mean = self.latency(worker, victim).sample;
         let delay = self.machine.draw(mean, &mut self.random);
         self.outcome.samples += 1;
         self.events.add(self.now + delay, worker, Event::Sampled);
     }
 
-    /// A worker has looked at a possible victim.
-    pub fn sampled(&mut self, worker: u32) {
+    /// Handles the end of a look at a possible victim.
+    pub fn on_sampled(&mut self, worker: u32) {
         let victim = self.active(self.workers[worker as usize].victim);
-        let found = self.offers.of(victim);
+        let found = self.offers.level(victim);
         let Attempt::Sampling { left, best, level } = self.worker(worker).attempt else {
-            unreachable!("it samples");
+            unreachable!("the worker samples");
         };
         let (best, level) = match found {
             Some(found) if found < level => (victim, found),
@@ -88,80 +95,82 @@ impl<W: Workload> Simulation<'_, W> {
             return self.sample(worker);
         }
         let victim = if best == NONE { victim } else { best };
-        self.reach_out(worker, victim);
+        self.contact(worker, victim);
     }
 
-    fn reach_out(&mut self, worker: u32, victim: u32) {
+    /// Steals from `victim` directly, or sends it a steal request.
+    fn contact(&mut self, worker: u32, victim: u32) {
         self.worker(worker).victim = victim;
-        if self.policy.way == Way::Direct {
-            self.worker(worker).attempt = Attempt::Reaching;
-            let mean = self.reach(worker, victim).steal;
+        if self.policy.protocol == Protocol::Direct {
+            self.worker(worker).attempt = Attempt::Stealing;
+            let mean = self.latency(worker, victim).steal;
             let delay = self.machine.draw(mean, &mut self.random);
-            self.events.add(self.now + delay, worker, Event::Reached);
+            self.events.add(self.now + delay, worker, Event::StealDone);
             return;
         }
-        let is_leap = self.victim_of_leap(worker).is_some();
-        let left = match self.policy.way {
-            Way::Forward if !is_leap => self.machine.size() - 2,
+        let is_leapfrog = self.leapfrog_victim(worker).is_some();
+        let left = match self.policy.protocol {
+            Protocol::Forward if !is_leapfrog => self.machine.size() - 2,
             _ => 0,
         };
-        self.worker(worker).attempt = Attempt::Asking { left };
-        self.send(worker, victim, victim, Event::Asked(worker));
+        self.worker(worker).attempt = Attempt::Requesting { left };
+        self.send(worker, victim, victim, Event::RequestArrived(worker));
     }
 
-    /// A message that something is to happen to a worker.
+    /// Sends a message that makes `event` happen to `worker` when it arrives.
     fn send(&mut self, from: u32, to: u32, worker: u32, event: Event) {
-        let mean = self.reach(from, to).message;
+        let mean = self.latency(from, to).message;
         let delay = self.machine.draw(mean, &mut self.random);
         self.outcome.messages += 1;
         self.events.add(self.now + delay, worker, event);
     }
 
-    /// A worker reaches into its victim.
-    pub fn reached(&mut self, worker: u32) {
+    /// Handles the end of a direct steal.
+    pub fn on_steal_done(&mut self, worker: u32) {
         let this = self.worker(worker);
         this.attempt = Attempt::Nothing;
-        let (is_dry, victim) = (this.state == State::Dry, this.victim);
-        // If it is able to, it would rather go on with its own.
-        if !(is_dry && this.is_able) {
+        let (is_idle, victim) = (this.state == State::Idle, this.victim);
+        // A worker that can resume its own frame takes nothing.
+        if !(is_idle && this.can_resume) {
             let victim = self.active(victim);
-            let has_more = self.take(worker, victim) || self.offers.of(worker).is_some();
-            if is_dry && !has_more && self.policy.waiting != Waiting::Spare {
-                // It still has nothing.
-                return self.begin(worker);
+            let has_more = self.take(worker, victim) || self.offers.level(worker).is_some();
+            if is_idle && !has_more && self.policy.waiting != Waiting::Spare {
+                // The thief still has nothing to run.
+                return self.begin_attempt(worker);
             }
         }
-        self.attempted(worker);
+        self.end_attempt(worker);
     }
 
-    /// A request of `thief` arrives.
-    pub fn asked(&mut self, worker: u32, thief: u32) {
+    /// Handles the arrival of a steal request of `thief`.
+    pub fn on_request(&mut self, worker: u32, thief: u32) {
         let worker = self.active(worker);
         match self.worker(worker).state {
-            State::Busy => self.worker(worker).mail.push(thief),
+            State::Busy => self.worker(worker).requests.push(thief),
             _ => self.answer(worker, thief),
         }
     }
 
-    /// Answers those who have asked meanwhile.
-    pub fn answer_mail(&mut self, worker: u32) {
-        if self.policy.way == Way::Direct || self.worker(worker).mail.is_empty() {
+    /// Answers the steal requests that arrived while the worker worked.
+    pub fn answer_requests(&mut self, worker: u32) {
+        if self.policy.protocol == Protocol::Direct || self.worker(worker).requests.is_empty() {
             return;
         }
-        for thief in std::mem::take(&mut self.worker(worker).mail) {
+        for thief in std::mem::take(&mut self.worker(worker).requests) {
             self.answer(worker, thief);
         }
     }
 
+    /// Answers or forwards a steal request of `thief`.
     fn answer(&mut self, worker: u32, thief: u32) {
         if self.still_wants(thief, worker) && self.take(thief, worker) {
-            return self.send(worker, thief, thief, Event::Answered);
+            return self.send(worker, thief, thief, Event::AnswerArrived);
         }
-        let Attempt::Asking { left } = &mut self.worker(thief).attempt else {
-            unreachable!("it has asked");
+        let Attempt::Requesting { left } = &mut self.worker(thief).attempt else {
+            unreachable!("the thief has sent a request");
         };
         if *left == 0 {
-            return self.send(worker, thief, thief, Event::Answered);
+            return self.send(worker, thief, thief, Event::AnswerArrived);
         }
         *left -= 1;
         let next = loop {
@@ -170,28 +179,31 @@ impl<W: Workload> Simulation<'_, W> {
                 break next;
             }
         };
-        self.send(worker, next, next, Event::Asked(thief));
+        self.send(worker, next, next, Event::RequestArrived(thief));
     }
 
-    /// Whether a thief may have what it has asked this victim for. Who leapfrogs may not, if what
-    /// it waited for has ended.
+    /// Returns whether a thief may still get tasks of this victim. A leapfrogging thief may not if
+    /// the task that it waited for has ended.
     fn still_wants(&self, thief: u32, victim: u32) -> bool {
         let this = &self.workers[thief as usize];
-        let waits = || this.state == State::Dry && !this.is_able;
+        let waits = || this.state == State::Idle && !this.can_resume;
         self.policy.waiting != Waiting::Leapfrog
-            || waits() && self.victim_of_leap(thief).is_none_or(|leap| leap == victim)
+            || waits()
+                && self
+                    .leapfrog_victim(thief)
+                    .is_none_or(|leap| leap == victim)
     }
 
-    /// The answer has arrived.
-    pub fn answered(&mut self, worker: u32) {
+    /// Handles the arrival of the answer to a steal request.
+    pub fn on_answer(&mut self, worker: u32) {
         self.worker(worker).attempt = Attempt::Nothing;
-        self.attempted(worker);
+        self.end_attempt(worker);
     }
 
-    /// Takes tasks of a victim, if it has some.
+    /// Takes tasks of a victim. Returns false if it has none.
     pub fn take(&mut self, thief: u32, victim: u32) -> bool {
-        if self.offers.of(victim).is_none() {
-            self.failed(thief);
+        if self.offers.level(victim).is_none() {
+            self.note_failure(thief);
             return false;
         }
         let ready = self.workers[victim as usize].ready();
@@ -200,7 +212,7 @@ impl<W: Workload> Simulation<'_, W> {
             false => 1,
         };
         for _ in 0..count {
-            let task = self.worker(victim).take_oldest().expect("it is ready");
+            let task = self.worker(victim).take_oldest().expect("a ready task");
             self.tasks.get_mut(task).thief = thief;
             self.worker(thief).arriving.push(task);
         }
@@ -211,50 +223,52 @@ impl<W: Workload> Simulation<'_, W> {
         true
     }
 
+    /// Returns whether the next steal of a thief takes half of the victim's tasks.
     fn takes_half(&mut self, thief: u32) -> bool {
         match self.policy.share {
             Share::One => false,
             Share::Half => true,
             Share::Adaptive => {
-                let pace = &mut self.worker(thief).pace;
-                pace.steals += 1;
-                if pace.steals == STEALS {
-                    // Few tasks for each steal: those that come are leaves, many at a time.
-                    pace.takes_half = pace.tasks < 2 * STEALS;
-                    (pace.steals, pace.tasks) = (0, 0);
+                let history = &mut self.worker(thief).history;
+                history.steals += 1;
+                if history.steals == STEALS_PER_DECISION {
+                    // Few tasks per steal mean that stolen tasks spawn little, so that the thief
+                    // should take many at a time.
+                    history.takes_half = history.tasks < 2 * STEALS_PER_DECISION;
+                    (history.steals, history.tasks) = (0, 0);
                 }
-                pace.takes_half
+                history.takes_half
             }
         }
     }
 
-    /// An attempt is over, with loot or without.
-    pub fn attempted(&mut self, worker: u32) {
+    /// Ends a steal attempt, whether or not it got tasks.
+    pub fn end_attempt(&mut self, worker: u32) {
         let arrived = std::mem::take(&mut self.worker(worker).arriving);
         if self.worker(worker).state == State::Parked {
-            return self.pass_on(worker, arrived);
+            return self.deliver_to_active(worker, arrived);
         }
-        self.worker(worker).loot.extend(arrived);
+        self.worker(worker).stolen.extend(arrived);
         self.note_oldest(worker);
         match self.workers[worker as usize].state {
-            State::Dry if self.workers[worker as usize].is_able => self.proceed(worker),
-            State::Dry => self.run_dry(worker),
-            // It goes on at once, as it is short of tasks.
+            State::Idle if self.workers[worker as usize].can_resume => self.run_core(worker),
+            State::Idle => self.run_next_of_core(worker),
+            // The worker may still be short of tasks.
             State::Busy => self.steal_early(worker),
-            State::Parked => unreachable!("see above"),
+            State::Parked => unreachable!("handled above"),
         }
     }
 
-    /// What a worker has stolen that has lost its core meanwhile is that of the worker
-    /// which has the core.
-    fn pass_on(&mut self, worker: u32, loot: Vec<TaskId>) {
+    /// Gives the stolen tasks of a worker that has lost its core meanwhile to the worker that has
+    /// the core now.
+    fn deliver_to_active(&mut self, worker: u32, stolen: Vec<TaskId>) {
         let active = self.active(worker);
-        self.worker(active).loot.extend(loot);
+        self.worker(active).stolen.extend(stolen);
         self.note_oldest(active);
         let this = self.worker(active);
-        let is_free = matches!(this.attempt, Attempt::Nothing | Attempt::Asking { .. });
-        if this.state == State::Dry && is_free && !this.loot.is_empty() {
-            self.run_dry(active);
+        let is_free = matches!(this.attempt, Attempt::Nothing | Attempt::Requesting { .. });
+        if this.state == State::Idle && is_free && !this.stolen.is_empty() {
+            self.run_next_of_core(active);
         }
     }
 }

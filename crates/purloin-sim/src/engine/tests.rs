@@ -1,9 +1,9 @@
-//! Programs under all policies: what has to hold whatever happens.
+//! Invariants of all programs under all policies.
 
 use super::*;
 use crate::{Tree, Uts};
 
-/// Policies, one of each kind and some of several.
+/// Every single policy, and some combinations.
 const POLICIES: [&str; 20] = [
     "random",
     "sampling:2",
@@ -28,7 +28,7 @@ const POLICIES: [&str; 20] = [
 ];
 
 fn machine(nodes: u32, sockets: u32, cores: u32) -> Machine {
-    let reach = |nanoseconds| crate::Reach {
+    let reach = |nanoseconds| crate::Latency {
         steal: Time::from_nanoseconds(nanoseconds),
         sample: Time::from_nanoseconds(nanoseconds / 2),
         message: Time::from_nanoseconds(nanoseconds / 2),
@@ -67,7 +67,7 @@ fn every_leaf_is_run_once_under_every_policy() {
 }
 
 #[test]
-fn one_core_takes_as_long_as_the_program_has_work() {
+fn one_core_takes_as_long_as_the_work_of_the_program() {
     let tree = Tree::wool(64);
     let outcome = simulate(&tree, &Machine::wool(1), Policy::default(), 5);
     assert_eq!(outcome.time, outcome.work);
@@ -78,7 +78,7 @@ fn one_core_takes_as_long_as_the_program_has_work() {
 }
 
 #[test]
-fn a_tree_of_uts_has_all_its_nodes() {
+fn a_tree_of_uts_is_simulated_with_all_its_nodes() {
     let workload = Uts::new(&purloin_kernels::uts::TREES[2]);
     let outcome = simulate(&workload, &Machine::wool(16), "half".parse().unwrap(), 1);
     let nodes = workload.tree.size.nodes;
@@ -90,7 +90,7 @@ fn a_tree_of_uts_has_all_its_nodes() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_on_every_machine() {
+fn the_same_seed_gives_the_same_run_on_every_computer() {
     for (policy, time, events) in [
         ("random", 22_560_798, 408),
         ("forward+half+spare", 36_737_280, 5458),
@@ -113,7 +113,7 @@ fn the_same_seed_gives_the_same_run_on_every_machine() {
 }
 
 #[test]
-fn near_thieves_spend_as_much_time_at_each_distance() {
+fn thieves_under_near_spend_the_same_time_at_each_distance() {
     for (nodes, sockets, cores, rings) in
         [(3, 2, 4, 3_u8), (1, 2, 4, 2), (3, 1, 4, 2), (5, 1, 1, 1)]
     {
@@ -126,7 +126,7 @@ fn near_thieves_spend_as_much_time_at_each_distance() {
             for _ in 0..20_000 {
                 let victim = simulation.choose(worker);
                 counts[victim as usize] += 1;
-                let time = machine.reach(worker, victim).steal.picoseconds();
+                let time = machine.latency(worker, victim).steal.picoseconds();
                 let ring = [100_000, 300_000, 2_000_000]
                     .iter()
                     .position(|&ring| ring == time);
@@ -144,16 +144,16 @@ fn near_thieves_spend_as_much_time_at_each_distance() {
     }
 }
 
-/// So many tasks, each of which waits on the same core for a task of its own on another one.
+/// A program with this number of tasks on one core. Each waits for a future that another core runs.
 struct Waiters(u32);
 
-/// How far an activation of it is.
+/// An activation of [`Waiters`] and its progress.
 #[derive(Clone)]
 enum Part {
     Root(u32),
-    /// It computes, and has begun to or not.
+    /// A future that computes. The flag says whether it has started to.
     Long(bool),
-    /// It gets the future of this number.
+    /// A task that gets the future with this number. `None` after it has.
     Waiter(Option<u32>),
 }
 
@@ -171,7 +171,7 @@ impl Workload for Waiters {
                 *step += 1;
                 match number {
                     _ if number < self.0 => Step::Future(Part::Long(false), number),
-                    // Others steal all of these meanwhile.
+                    // The other cores steal all futures during this work.
                     _ if number == self.0 => Step::Work(Time::from_nanoseconds(1)),
                     _ if number <= 2 * self.0 => {
                         Step::Fork(Part::Waiter(Some(number - self.0 - 1)))
@@ -194,7 +194,7 @@ impl Workload for Waiters {
 }
 
 #[test]
-fn thousands_of_workers_of_a_core_go_on_at_once() {
+fn thousands_of_workers_of_one_core_resume_at_the_same_time() {
     let waiters = 20_000;
     let machine = Machine::ideal(waiters + 1);
     let outcome = simulate(&Waiters(waiters), &machine, "spare".parse().unwrap(), 1);
@@ -203,7 +203,7 @@ fn thousands_of_workers_of_a_core_go_on_at_once() {
 }
 
 #[test]
-fn time_that_is_up_stands_still() {
+fn times_saturate_at_the_maximum() {
     let (tree, day) = (
         Tree::wool(16),
         Time::from_picoseconds(86_400_000_000_000_000),

@@ -1,50 +1,56 @@
-//! What thieves see of their victims, [`Offers`], and whom a thief turns to.
+//! How thieves choose victims, and what they see of them: [`Offers`].
 
 use super::Simulation;
 use super::worker::{State, Walk, Worker};
 use crate::policy::Victims;
 use crate::{Time, Workload};
 
-/// A set has at least so many members, and so many thieves for each of its victims.
+/// Minimum number of members of a victim set.
 ///
 /// Source: Wool, section 2.2.
-const LEAST: u32 = 12;
-const THIEVES: u32 = 4;
+const MIN_MEMBERS: u32 = 12;
 
-/// After so many attempts in vain a set begins elsewhere.
-const MOST_FAILURES: u32 = 1000;
+/// Number of thieves that a set has before it ends, so that on average this number of thieves tries
+/// each victim.
+///
+/// Source: Wool, section 2.2.
+const THIEVES_PER_VICTIM: u32 = 4;
+
+/// Number of consecutive failed attempts after which a thief moves its set to another place.
+const MAX_FAILURES: u32 = 1000;
 
 impl<W: Workload> Simulation<'_, W> {
-    /// Whom a worker looks at, or steals from, next: the first worker of a core.
+    /// Chooses the next victim to look at or to steal from. Returns the first worker of its core.
     pub fn choose(&mut self, worker: u32) -> u32 {
         match self.policy.victims {
             Victims::Random => {
                 let cores = self.machine.size();
-                self.any_of(worker, 0, cores)
+                self.random_core(worker, 0, cores)
             }
-            Victims::Near => self.near(worker),
-            Victims::Sets => self.of_set(worker),
+            Victims::Near => self.near_core(worker),
+            Victims::Sets => self.next_of_set(worker),
         }
     }
 
-    /// Any core of these, but not the worker's own.
-    fn any_of(&mut self, worker: u32, first: u32, count: u32) -> u32 {
+    /// Returns a random one of these cores, but not the worker's own.
+    fn random_core(&mut self, worker: u32, first: u32, count: u32) -> u32 {
         let core = self.core(worker);
         let other = first + self.random.below(count - 1);
         other + u32::from(other >= core)
     }
 
-    /// Attempts at each distance take as much time as those at any other: so there are as
-    /// many more of them as they are cheaper.
-    fn near(&mut self, worker: u32) -> u32 {
+    /// Chooses a random core, nearer ones more often, so that a thief spends the same time on
+    /// attempts at each distance: the rate of attempts is inverse to their duration.
+    fn near_core(&mut self, worker: u32) -> u32 {
         let core = self.core(worker);
         let cores = self.machine.size();
         let [socket, node] = self.machine.neighbours(core);
-        // What lies within a distance, and what is too near: the first core and how many.
+        // Each ring is the cores of an outer group without those of an inner group. A group is its
+        // first core and its number of cores.
         let (own, all) = ((core, 1), (0, cores));
         let rings = [(socket, own), (node, socket), (all, node)];
         let rates = rings.map(|(outer, inner)| match outer.1 > inner.1 {
-            true => 1.0 / self.reach_of_ring(core, outer, inner).picoseconds() as f64,
+            true => 1.0 / self.steal_from_ring(core, outer, inner).picoseconds() as f64,
             false => 0.0,
         });
         let mut place = self.random.unit() * rates.iter().sum::<f64>();
@@ -57,30 +63,31 @@ impl<W: Workload> Simulation<'_, W> {
             .iter()
             .position(is_at)
             .or(last)
-            .expect("there are others");
+            .expect("another core exists");
         let ((first, count), (skipped, too_near)) = rings[ring];
         let other = first + self.random.below(count - too_near);
         other + if other >= skipped { too_near } else { 0 }
     }
 
-    /// What a steal takes there.
-    fn reach_of_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
+    /// Returns the time of a steal from a ring.
+    fn steal_from_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
         let other = match inner.0 > outer.0 {
             true => outer.0,
             false => inner.0 + inner.1,
         };
-        self.machine.reach(core, other).steal
+        self.machine.latency(core, other).steal
     }
 
-    /// The next member of the worker's set.
+    /// Returns the next member of the worker's victim set.
     ///
-    /// A worker's permutation of the others is one of those that go through them in equal steps:
-    /// a million true ones would not fit into any memory.
-    fn of_set(&mut self, worker: u32) -> u32 {
+    /// A set is a part of the worker's permutation of all other cores. The simulator uses a
+    /// permutation that visits the cores in equal strides, because a million arbitrary permutations
+    /// would not fit into memory.
+    fn next_of_set(&mut self, worker: u32) -> u32 {
         let cores = self.machine.size();
         let others = cores - 1;
         let mut walk = self.workers[worker as usize].walk;
-        if walk.stride == 0 || walk.failures >= MOST_FAILURES {
+        if walk.stride == 0 || walk.failures >= MAX_FAILURES {
             walk = Walk {
                 start: self.random.below(others),
                 stride: match walk.stride {
@@ -90,7 +97,7 @@ impl<W: Workload> Simulation<'_, W> {
                 ..Walk::default()
             };
         }
-        if walk.asked >= others || walk.asked >= LEAST && walk.thieves >= THIEVES {
+        if walk.asked >= others || walk.asked >= MIN_MEMBERS && walk.thieves >= THIEVES_PER_VICTIM {
             (walk.asked, walk.thieves) = (0, 0);
         }
         let place = u64::from(walk.start) + u64::from(walk.asked) * u64::from(walk.stride);
@@ -98,12 +105,12 @@ impl<W: Workload> Simulation<'_, W> {
         walk.asked += 1;
         let core = self.core(worker);
         let victim = place + u32::from(place >= core);
-        walk.thieves += u32::from(self.workers[self.active(victim) as usize].state == State::Dry);
+        walk.thieves += u32::from(self.workers[self.active(victim) as usize].state == State::Idle);
         self.worker(worker).walk = walk;
         victim
     }
 
-    /// A step with which one comes by all of so many.
+    /// Returns a random stride that visits all of `others` cores: the two have no common divisor.
     fn stride(&mut self, others: u32) -> u32 {
         let has_common_divisor = |mut a: u32, mut b: u32| {
             while b > 0 {
@@ -119,64 +126,66 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// An attempt was in vain.
-    pub fn failed(&mut self, worker: u32) {
+    /// Counts a failed attempt.
+    pub fn note_failure(&mut self, worker: u32) {
         self.worker(worker).walk.failures += 1;
     }
 }
 
-/// The level of the oldest task that each worker has to be stolen.
+/// The level of the oldest task that thieves can steal from each worker.
 ///
-/// Workers know that themselves. But most that a thief looks at have nothing, and to see that here
-/// takes one cache miss, with a million cores, instead of three.
+/// The same follows from the state of the worker. But most victims have no task, and with a million
+/// cores it takes one cache miss to see that here, instead of three.
 #[derive(Debug, Default)]
 pub struct Offers(Vec<u32>);
 
-/// The level of no task.
-const NOTHING: u32 = u32::MAX;
+/// The entry of a worker without tasks.
+const NO_TASK: u32 = u32::MAX;
 
 impl Offers {
     pub fn new(workers: u32) -> Offers {
-        Offers(vec![NOTHING; workers as usize])
+        Offers(vec![NO_TASK; workers as usize])
     }
 
-    /// Another worker.
+    /// Adds a worker without tasks.
     pub fn add(&mut self) {
-        self.0.push(NOTHING);
+        self.0.push(NO_TASK);
     }
 
-    /// The level of a worker's oldest task, if it has one to be stolen.
-    pub fn of(&self, worker: u32) -> Option<u32> {
-        Some(self.0[worker as usize]).filter(|&level| level != NOTHING)
+    /// Returns the level of the oldest task that thieves can steal from `worker`, if there is one.
+    pub fn level(&self, worker: u32) -> Option<u32> {
+        Some(self.0[worker as usize]).filter(|&level| level != NO_TASK)
     }
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// A worker has spawned a task of this level, or joined its newest one.
+    /// Updates the offer of a worker that has spawned a task of this level or joined its newest
+    /// one.
     pub fn note_newest(&mut self, worker: u32, level: u32) {
         let this = &self.workers[worker as usize];
-        if !this.loot.is_empty() {
+        if !this.stolen.is_empty() {
             return self.note_oldest(worker);
         }
         let offer = self.offers.0[worker as usize];
         let has_some = this.ready() > 0;
-        // Its oldest one is another, unless it is the only one.
-        if has_some != (offer != NOTHING) {
-            self.offer(worker, if has_some { level } else { NOTHING });
+        // The newest task is also the oldest one only if it is the only one.
+        if has_some != (offer != NO_TASK) {
+            self.offer(worker, if has_some { level } else { NO_TASK });
         }
     }
 
-    /// A worker may have another oldest task than before.
+    /// Updates the offer of a worker whose oldest task may have changed.
     pub fn note_oldest(&mut self, worker: u32) {
         let oldest = Worker::oldest(&self.workers[worker as usize]);
-        let level = oldest.map_or(NOTHING, |task| self.tasks.get(task).level);
+        let level = oldest.map_or(NO_TASK, |task| self.tasks.get(task).level);
         self.offer(worker, level);
     }
 
+    /// Sets the level of the oldest task that thieves can steal from `worker`.
     fn offer(&mut self, worker: u32, level: u32) {
         self.offers.0[worker as usize] = level;
-        if self.crowd.is_open {
-            self.crowd.set_victim(worker, level != NOTHING);
+        if self.aggregate.is_used {
+            self.aggregate.set_victim(worker, level != NO_TASK);
         }
     }
 }

@@ -1,114 +1,124 @@
-//! Workers that wait, and the spare ones to which they lend their cores: [`Spares`].
+//! Blocked workers that lend their cores to spare workers, [`CoreWorkers`], and futures,
+//! [`Futures`].
 //!
-//! # Futures that are got by their numbers: [`Futures`]
+//! The task of a future is in the task pool like every other task, and the frame that has made it
+//! joins it when the frame ends. But any frame may get the future before that. If the task has not
+//! started, the getting worker runs it. An empty task then stays in the pool, and a thief that
+//! steals it has stolen in vain.
 //!
-//! The task of a future lies where all tasks lie, and is joined as they are, when the frame
-//! ends that has made it. But it may be got before, by anyone: who gets it runs it, if nobody
-//! has begun it. Then the task stays behind, without anything to run, wherever it is by
-//! then, and whoever steals it has done so in vain.
+//! # Why programs with futures end
 //!
-//! A program can wait for itself that way, if blocked workers run what has nothing to do with
-//! what they wait for: that may wait for what it buries. So they lend their cores, and
-//! nothing else ([`Workload::needs_spares`]). Then there is an end to each program: of all that
-//! is begun or spawned and has not ended, take what comes first in the serial elision. It waits
-//! for nothing. If it is begun, nothing lies on it, as that would come before it; so its worker
-//! runs it, or is about to get its core back. If it is not, it is where thieves find it, or
-//! the worker that has the core: what a blocked worker has left goes to that.
+//! Such a program could deadlock if a blocked worker ran unrelated tasks on top of its blocked
+//! frame: an unrelated task may wait for a future that the blocked frame has yet to complete. So a
+//! program with futures requires that blocked workers lend their cores and run nothing themselves
+//! ([`Workload::needs_spares`]). Then some task can always run:
+//!
+//! - Of all frames and tasks that have not ended, take the one that comes first in the serial
+//!   elision. It waits for nothing.
+//! - If it is a frame, no other frame is above it on its worker's stack, because such a frame would
+//!   come earlier in the serial elision. So its worker runs it or is about to get its core back.
+//! - If it is a task that has not started, thieves can find it, or the worker that has the core
+//!   runs it: a blocked worker hands its tasks over to the worker that gets its core.
 
 use super::Simulation;
 use super::events::Event;
 use super::worker::{Attempt, NONE, State, TaskId, Wait, Worker};
 use crate::Workload;
 
-/// The workers of a core, if they lend it.
+/// The workers of a core, if blocked workers lend it.
 #[derive(Clone, Debug)]
-pub struct Spares {
+pub struct CoreWorkers {
+    /// The worker that has the core.
     active: u32,
-    /// Those that have waited for what is done by now.
-    able: Vec<u32>,
-    /// Those that have nothing.
-    free: Vec<u32>,
+    /// Parked workers whose awaited task has ended.
+    resumable: Vec<u32>,
+    /// Parked spare workers that have no frames.
+    unused: Vec<u32>,
 }
 
-impl Spares {
-    pub fn new(active: u32) -> Spares {
-        Spares {
+impl CoreWorkers {
+    pub fn new(active: u32) -> CoreWorkers {
+        CoreWorkers {
             active,
-            able: Vec::new(),
-            free: Vec::new(),
+            resumable: Vec::new(),
+            unused: Vec::new(),
         }
     }
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The worker that has the core of this one.
+    /// Returns the worker that has the core of `worker`.
     pub fn active(&self, worker: u32) -> u32 {
-        if self.spares.is_empty() {
+        if self.core_workers.is_empty() {
             return worker;
         }
         let core = self.core(worker);
-        self.spares[core as usize].active
+        self.core_workers[core as usize].active
     }
 
-    /// A worker is told that a task has ended. If that is what it waits for, it is able to go on.
-    pub fn notify(&mut self, from: u32, worker: u32, is_able: bool) {
+    /// Tells a worker that a task has ended. `can_resume` says whether the worker waits for that
+    /// task.
+    pub fn notify(&mut self, from: u32, worker: u32, can_resume: bool) {
         let this = self.worker(worker);
-        if is_able && this.state != State::Busy {
-            this.is_able = true;
+        if can_resume && this.state != State::Busy {
+            this.can_resume = true;
             if this.state == State::Parked {
                 let core = this.core;
-                self.spares[core as usize].able.push(worker);
+                self.core_workers[core as usize].resumable.push(worker);
             }
         }
-        if self.crowd.is_open {
-            return self.leave_crowd(worker);
+        if self.aggregate.is_used {
+            return self.leave_aggregate(worker);
         }
         if self.workers[worker as usize].state != State::Busy {
-            let reach = self.reach(from, worker).message;
-            let delay = self.machine.draw(reach, &mut self.random);
+            let message = self.latency(from, worker).message;
+            let delay = self.machine.draw(message, &mut self.random);
             self.events.add(self.now + delay, worker, Event::Woken);
         }
     }
 
-    /// A worker may be able to go on, as what it waits for is done.
-    pub fn woken(&mut self, worker: u32) {
+    /// Handles the message that the task a worker waits for may have ended.
+    pub fn on_woken(&mut self, worker: u32) {
         if self.worker(worker).state == State::Parked {
             let active = self.active(worker);
             let this = self.worker(active);
-            if this.state == State::Dry && matches!(this.attempt, Attempt::Asking { .. }) {
-                // What it has stolen meanwhile comes first: nobody would look for it elsewhere.
-                self.run_dry(active);
+            if this.state == State::Idle && matches!(this.attempt, Attempt::Requesting { .. }) {
+                // This starts the tasks that the active worker has stolen meanwhile before it
+                // resumes the parked worker. Nothing else would start them.
+                self.run_next_of_core(active);
             }
             return;
         }
         let this = &self.workers[worker as usize];
         let is_free = match this.attempt {
-            Attempt::Nothing | Attempt::Asking { .. } => true,
-            // It is at it, and will notice afterwards.
-            Attempt::Sampling { .. } | Attempt::Reaching => self.policy.residual > 0,
-            Attempt::Crowd => unreachable!("nobody is woken there"),
+            Attempt::Nothing | Attempt::Requesting { .. } => true,
+            // The attempt is in progress; its end resumes the worker. With residual tasks, the
+            // worker need not wait for the end.
+            Attempt::Sampling { .. } | Attempt::Stealing => self.policy.residual > 0,
+            Attempt::Aggregate => unreachable!("workers in aggregate get no wake-up message"),
         };
-        if this.state == State::Dry && is_free && this.is_able {
-            self.proceed(worker);
+        if this.state == State::Idle && is_free && this.can_resume {
+            self.run_core(worker);
         }
     }
 
-    /// A core whose worker is dry turns to another of its workers: one that has waited, and
-    /// can go on, or a spare one. Or it seeks work.
-    pub fn change_worker(&mut self, worker: u32) -> Option<u32> {
+    /// Gives the core of an idle worker to another worker: to one that can resume or, if the idle
+    /// worker is blocked, to a spare worker. Returns that worker. Otherwise the idle worker starts
+    /// to steal.
+    pub fn switch_worker(&mut self, worker: u32) -> Option<u32> {
         let core = self.core(worker);
         let is_blocked = !self.workers[worker as usize].frames.is_empty();
-        let back = self.spares[core as usize].able.pop();
-        if !is_blocked && back.is_none() {
-            self.seek(worker);
+        let resumed = self.core_workers[core as usize].resumable.pop();
+        if !is_blocked && resumed.is_none() {
+            self.start_stealing(worker);
             return None;
         }
-        // If it is blocked, it has been so since just now: it is not able to go on already.
+        // A blocked worker has blocked just now, so that it cannot be in `resumable`.
         self.worker(worker).state = State::Parked;
-        let spares = &mut self.spares[core as usize];
-        let next = back.or_else(|| spares.free.pop()).unwrap_or(NONE);
+        let spares = &mut self.core_workers[core as usize];
+        let next = resumed.or_else(|| spares.unused.pop()).unwrap_or(NONE);
         if !is_blocked {
-            spares.free.push(worker);
+            spares.unused.push(worker);
         }
         let next = match next {
             NONE => {
@@ -119,57 +129,59 @@ impl<W: Workload> Simulation<'_, W> {
             }
             next => next,
         };
-        self.spares[core as usize].active = next;
-        self.hand_over(worker, next);
+        self.core_workers[core as usize].active = next;
+        self.hand_over_tasks(worker, next);
         Some(next)
     }
 
-    /// What a worker has left is that of the worker which has its core now.
-    fn hand_over(&mut self, worker: u32, next: u32) {
+    /// Moves the ready tasks of a parked worker to the worker that gets its core.
+    fn hand_over_tasks(&mut self, worker: u32, next: u32) {
         let this = &mut self.workers[worker as usize];
         if this.ready() == 0 {
             return;
         }
         let mut left = this.tasks[this.bottom..].to_vec();
         this.bottom = this.tasks.len();
-        left.extend(this.loot.drain(..));
+        left.extend(this.stolen.drain(..));
         for &task in &left {
             self.tasks.get_mut(task).thief = next;
         }
-        self.worker(next).loot.extend(left);
+        self.worker(next).stolen.extend(left);
         self.note_oldest(worker);
         self.note_oldest(next);
     }
 }
 
-/// Futures, by their numbers.
+/// The futures that frames get by number.
 #[derive(Debug, Default)]
 pub struct Futures(Vec<Promise>);
 
 #[derive(Clone, Copy, Debug)]
 struct Promise {
-    /// None if that has ended, or is not made.
+    /// The task of the future. [`TaskId::NONE`] if the future is not made or has ended.
     task: TaskId,
-    /// Who waits for it.
-    getter: u32,
+    /// The worker that waits for the future, or [`NONE`].
+    waiter: u32,
+}
+
+impl Promise {
+    const NONE: Promise = Promise {
+        task: TaskId::NONE,
+        waiter: NONE,
+    };
 }
 
 impl Futures {
-    const NOTHING: Promise = Promise {
-        task: TaskId::NONE,
-        getter: NONE,
-    };
-
-    /// A future is made.
+    /// Adds a future with this number and task.
     pub fn add(&mut self, number: u32, task: TaskId) {
         let place = number as usize;
         if self.0.len() <= place {
-            self.0.resize(place + 1, Self::NOTHING);
+            self.0.resize(place + 1, Promise::NONE);
         }
         self.0[place].task = task;
     }
 
-    /// The task that is to end.
+    /// Returns the task of a future that has not ended.
     fn task(&self, number: u32) -> Option<TaskId> {
         let promise = self.0.get(number as usize)?;
         Some(promise.task).filter(|&task| task != TaskId::NONE)
@@ -179,24 +191,25 @@ impl Futures {
         self.task(number).is_none()
     }
 
-    /// It has ended: who has waited for that, if anybody.
+    /// Marks a future as ended. Returns the worker that waits for it, if there is one.
     pub fn end(&mut self, number: u32) -> Option<u32> {
-        let promise = std::mem::replace(&mut self.0[number as usize], Self::NOTHING);
-        Some(promise.getter).filter(|&getter| getter != NONE)
+        let promise = std::mem::replace(&mut self.0[number as usize], Promise::NONE);
+        Some(promise.waiter).filter(|&waiter| waiter != NONE)
     }
 }
 
 impl<W: Workload> Simulation<'_, W> {
-    /// The frame on top gets a future.
+    /// Gets a future in the top frame of `worker`: runs its task if it has not started, or else
+    /// makes the frame wait for it.
     pub fn get(&mut self, worker: u32, number: u32) {
         let Some(task) = self.futures.task(number) else {
             return;
         };
-        if let Some((activation, level)) = self.start(worker, task) {
+        if let Some((activation, level)) = self.start_task(worker, task) {
             return self.call(worker, activation, task, level);
         }
-        self.futures.0[number as usize].getter = worker;
+        self.futures.0[number as usize].waiter = worker;
         let frame = self.worker(worker).frames.last_mut();
-        frame.expect("it gets the future").waits = Wait::Future(number);
+        frame.expect("the frame that gets the future").waits = Wait::Future(number);
     }
 }

@@ -1,22 +1,22 @@
-//! A worker's state, [`Worker`], and tasks that were spawned and not joined, [`Tasks`].
+//! The state of a worker, [`Worker`], and the tasks that were spawned and not joined, [`Tasks`].
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 
 use crate::Time;
 
-/// A number that no worker and no task has.
+/// A number that is not the number of any worker, task or future.
 pub const NONE: u32 = u32::MAX;
 
 /// An activation of a task or function.
 #[derive(Clone, Debug)]
 pub struct Frame<A> {
     pub activation: A,
-    /// The task that has ended when this has, if anybody waits for it.
+    /// The task that ends with this frame, if another frame may wait for it.
     pub task: TaskId,
-    /// Tasks that it has spawned and not waited for.
+    /// Number of tasks that the frame has spawned and not joined.
     pub children: u32,
-    /// How many spawns it is away from the program's beginning.
+    /// Number of spawns between the root of the program and this frame.
     pub level: u32,
     pub waits: Wait,
 }
@@ -25,91 +25,96 @@ pub struct Frame<A> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     Nothing,
-    /// Its newest child.
-    Newest,
+    /// The newest task that the frame has spawned.
+    NewestChild,
     /// The future of this number, which another worker runs.
     Future(u32),
 }
 
-/// What a worker is doing.
+/// The state of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// It works.
+    /// The worker runs its frames.
     Busy,
-    /// It has nothing to run.
-    Dry,
-    /// Its core belongs to another worker of this core.
+    /// The worker has its core, but nothing to run.
+    Idle,
+    /// Another worker of the same core has the core.
     Parked,
 }
 
-/// How far an attempt to steal is.
+/// The state of a steal attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// There is none.
+    /// The worker does not try to steal.
     Nothing,
-    /// It samples: so many are left, and the best victim so far has its oldest task on this
-    /// level.
+    /// The thief samples victims. `left` samples remain. The victim `best` has the oldest task so
+    /// far, which is on `level`.
     Sampling { left: u32, best: u32, level: u32 },
-    /// It reaches for this worker's tasks.
-    Reaching,
-    /// It tries again and again, with all others.
-    Crowd,
-    /// It has asked, and so many others may still be asked.
-    Asking { left: u32 },
+    /// The thief takes tasks from its victim.
+    Stealing,
+    /// The thief makes one attempt after another, simulated in aggregate with other thieves.
+    Aggregate,
+    /// The thief has sent a steal request, which may be forwarded `left` more times.
+    Requesting { left: u32 },
 }
 
-/// A stack of activations, and of the tasks that these have spawned.
+/// A worker: a stack of activations, and a stack of the tasks that they have spawned.
 ///
-/// As in a direct task stack, tasks lie in the order in which they were pushed, and those that
-/// are stolen are the oldest ones.
+/// As in a direct task stack, the tasks are in the order in which they were pushed, and thieves
+/// take the oldest ones.
 ///
-/// What a thief needs as long as it gets nothing is in the first cache line: with a million
-/// cores, each line is a cache miss.
+/// The first cache line has all fields that a failed steal attempt needs. With a million cores,
+/// each access to another line is a cache miss.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Worker<A> {
     pub core: u32,
-    /// Whom it steals from, or looks at.
+    /// The victim that the worker looks at or steals from.
     pub victim: u32,
     pub attempt: Attempt,
     pub state: State,
-    /// It is not busy, and what it waits for is done.
-    pub is_able: bool,
+    /// Whether the worker is not busy, and the task that it waits for has ended.
+    pub can_resume: bool,
     pub walk: Walk,
-    /// What it has to do for tasks before it goes on.
+    /// The time for spawning and joining tasks that the worker still has to spend.
     pub overhead: Time,
-    /// The first of its tasks that is not stolen.
+    /// The index of the oldest of `tasks` that is not stolen.
     pub bottom: usize,
     pub frames: Vec<Frame<A>>,
-    /// All tasks that it has spawned and not joined.
+    /// The tasks that the worker has spawned and not joined.
     pub tasks: Vec<TaskId>,
-    pub pace: Pace,
-    /// What it has stolen and not begun, oldest first. Others may steal it in turn.
-    pub loot: VecDeque<TaskId>,
-    /// What it has stolen and is on its way.
+    pub history: StealHistory,
+    /// Stolen tasks that the worker has not started, oldest first. Thieves may steal them in turn.
+    pub stolen: VecDeque<TaskId>,
+    /// Stolen tasks that have not arrived yet.
     pub arriving: Vec<TaskId>,
-    /// Those who have asked it while it worked.
-    pub mail: Vec<u32>,
+    /// The thieves whose steal requests have arrived while the worker worked.
+    pub requests: Vec<u32>,
 }
 
-/// How a thief goes through its victims.
+/// A thief's position in its victim set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Walk {
-    /// Where its set begins, and the way from one member to the next.
+    /// The first member of the set.
     pub start: u32,
+    /// The distance from one member to the next.
     pub stride: u32,
-    /// How many members have been asked, and how many of these were thieves.
+    /// Number of members that the thief has tried.
     pub asked: u32,
+    /// Number of the tried members that were thieves themselves.
     pub thieves: u32,
-    /// Attempts in vain since the last good one.
+    /// Number of failed attempts since the last successful one.
     pub failures: u32,
 }
 
-/// What came out of the last steals.
+/// The record of a thief's recent steals, for adaptive stealing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pace {
+pub struct StealHistory {
+    /// Number of steals since the last decision.
     pub steals: u32,
+    /// Number of tasks that the thief has started since the last decision.
     pub tasks: u32,
+    /// Whether the thief takes half of a victim's tasks instead of one.
     pub takes_half: bool,
 }
 
@@ -119,68 +124,68 @@ impl<A> Worker<A> {
             core,
             victim: NONE,
             attempt: Attempt::Nothing,
-            state: State::Dry,
-            is_able: false,
+            state: State::Idle,
+            can_resume: false,
             walk: Walk::default(),
             overhead: Time::ZERO,
             bottom: 0,
             frames: Vec::new(),
             tasks: Vec::new(),
-            pace: Pace::default(),
-            loot: VecDeque::new(),
+            history: StealHistory::default(),
+            stolen: VecDeque::new(),
             arriving: Vec::new(),
-            mail: Vec::new(),
+            requests: Vec::new(),
         }
     }
 
-    /// Brings what will be needed of it into the processor's caches: one cache miss after the
-    /// other would take as long as all else.
+    /// Loads the state that the worker's next event needs into the processor's caches. Otherwise
+    /// one cache miss after the other would take as long as the rest of the simulation.
     pub fn prefetch(&self, tasks: &Tasks<A>) {
         let newest = self.tasks.last().map(|&task| tasks.get(task).level);
         let level = self.frames.last().map(|frame| frame.level);
         black_box((newest, level));
     }
 
-    /// Whether it waits for this task of its own.
+    /// Returns whether the top frame waits for this task, which the worker has spawned.
     pub fn awaits(&self, task: TaskId) -> bool {
         let waits = self.frames.last().map(|frame| frame.waits);
-        waits == Some(Wait::Newest) && self.tasks.last() == Some(&task)
+        waits == Some(Wait::NewestChild) && self.tasks.last() == Some(&task)
     }
 
-    /// How many tasks there are to be stolen.
+    /// Returns the number of tasks that thieves can steal.
     pub fn ready(&self) -> usize {
-        self.tasks.len() - self.bottom + self.loot.len()
+        self.tasks.len() - self.bottom + self.stolen.len()
     }
 
-    /// The oldest task that there is to be stolen.
+    /// Returns the oldest task that thieves can steal.
     pub fn oldest(&self) -> Option<TaskId> {
-        self.tasks.get(self.bottom).or(self.loot.front()).copied()
+        self.tasks.get(self.bottom).or(self.stolen.front()).copied()
     }
 
-    /// Takes that one.
+    /// Takes the oldest task that thieves can steal.
     pub fn take_oldest(&mut self) -> Option<TaskId> {
         match self.tasks.get(self.bottom) {
             Some(&task) => {
                 self.bottom += 1;
                 Some(task)
             }
-            None => self.loot.pop_front(),
+            None => self.stolen.pop_front(),
         }
     }
 
-    /// Whether the newest task is not stolen.
+    /// Returns whether the newest task is not stolen.
     pub fn has_newest(&self) -> bool {
         self.bottom < self.tasks.len()
     }
 
-    /// Takes the newest task off.
+    /// Pops the newest task.
     pub fn pop_newest(&mut self) {
         self.tasks.pop();
         self.bottom = self.bottom.min(self.tasks.len());
     }
 }
 
-/// A task that is not joined.
+/// The number of a task that is not joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskId(pub u32);
 
@@ -189,22 +194,22 @@ impl TaskId {
     pub const NONE: TaskId = TaskId(u32::MAX);
 }
 
-/// What is known about a task.
+/// A task that is not joined.
 #[derive(Clone, Debug)]
 pub struct Task<A> {
-    /// How it begins. `None` when it has.
+    /// The first activation of the task. `None` after the task has started.
     pub activation: Option<A>,
-    /// Who has spawned it. Nobody is to be told of its end, if that is [`NONE`].
+    /// The worker that has spawned the task and waits for its end, or [`NONE`].
     pub owner: u32,
-    /// Who runs it, if it was stolen.
+    /// The worker that runs the task, if it was stolen.
     pub thief: u32,
     pub level: u32,
-    /// Its number, if it is a future that is got by that.
+    /// The number of the future, if another frame may get it by that number.
     pub future: u32,
     pub is_done: bool,
 }
 
-/// All of them.
+/// All tasks that are not joined.
 #[derive(Debug)]
 pub struct Tasks<A> {
     tasks: Vec<Task<A>>,
@@ -246,7 +251,7 @@ impl<A> Tasks<A> {
         &mut self.tasks[id.0 as usize]
     }
 
-    /// It is joined.
+    /// Removes a task that is joined. Its id may be reused.
     pub fn free(&mut self, id: TaskId) {
         self.free.push(id.0);
     }

@@ -1,56 +1,59 @@
-//! Programs to be simulated: [`Workload`].
+//! The programs that the simulator can run: [`Workload`].
 
 mod recorded;
 mod tree;
 mod uts;
 
-pub use recorded::{Recorded, TooLong};
+pub use recorded::{Recorded, RecordingTooLong};
 pub use tree::Tree;
 pub use uts::Uts;
 
 use crate::Time;
 
-/// What an activation of a task or function does next.
+/// The next step of an activation of a task or function.
 #[derive(Clone, Debug)]
 pub enum Step<A> {
-    /// It computes for so long.
+    /// Computes for this time.
     Work(Time),
-    /// It spawns a task, which any worker may run from now on.
+    /// Spawns a task. From now on, any worker may run it.
     Fork(A),
-    /// It calls a function, which is run first.
+    /// Calls a function. The activation continues when the function has ended.
     Call(A),
-    /// It waits for the newest task that it has spawned and not waited for, if there is one.
+    /// Joins the newest task that the activation has spawned and not joined, if there is one.
     Join,
-    /// It spawns a task that can be got by this number, by any activation.
+    /// Spawns a task as a future. Any activation can get it by this number.
     Future(A, u32),
-    /// It waits for the future of this number, and runs it if nobody has begun it. No future is
-    /// got twice, nor before it is made; and in the serial elision, where tasks are run when
-    /// they are spawned, it has ended by then.
+    /// Gets the future with this number: runs its task if it has not started, or else waits for it.
+    ///
+    /// No future may be got twice, or before it is made. In the serial elision, which runs tasks
+    /// when they are spawned, the future must have ended before.
     Get(u32),
-    /// It ends, when all tasks that it has spawned have ended. Once it has said this, it says
-    /// it again.
+    /// Ends the activation when all tasks that it has spawned have ended. All later steps of the
+    /// activation must be `End`, too.
     End,
 }
 
-/// A program that is generated step by step, while it is simulated.
+/// A program that generates its steps while it is simulated.
 pub trait Workload: Sync {
-    /// An activation of a task or function, and how far it is.
+    /// The state of an activation of a task or function.
     type Activation: Clone;
 
-    /// The one with which the program begins.
+    /// Returns the first activation of the program.
     fn root(&self) -> Self::Activation;
 
-    /// What an activation does next. What is random in that is to follow from the seed, and not
-    /// from who runs it, or when: so programs are the same under all policies.
+    /// Returns the next step of an activation. Random steps must depend only on the seed, not on
+    /// when or on which worker the activation runs. Then the program is the same under all
+    /// policies.
     fn next(&self, activation: &mut Self::Activation, seed: u64) -> Step<Self::Activation>;
 
-    /// What it takes to spawn a task and to join it, where the machine does not say.
+    /// Returns the time to spawn and join a task, if the machine does not set it.
     fn task(&self) -> Time {
         Time::ZERO
     }
 
-    /// Whether blocked workers must not run anything else, as that could wait for what it buries:
-    /// so it is if there are steps of the kind [`Step::Get`].
+    /// Returns whether blocked workers must lend their cores to spare workers instead of running
+    /// other tasks. A program with [`Step::Get`] needs that: otherwise a task on top of a blocked
+    /// frame could wait for a future that only this frame can complete.
     fn needs_spares(&self) -> bool {
         false
     }

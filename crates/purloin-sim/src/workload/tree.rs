@@ -4,22 +4,23 @@ use super::{Step, Workload};
 use crate::Time;
 use crate::random::{exponential, nth_unit};
 
-/// A balanced binary tree of tasks whose leaves work.
+/// A balanced binary tree of tasks. Only its leaves compute.
 ///
 /// Source: Wool, section 4 and Figure 2.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
-    /// How many levels there are below the root.
+    /// Number of levels below the root.
     pub depth: u32,
-    /// What a leaf takes.
+    /// The time of a leaf.
     pub leaf: Time,
-    /// Whether that is the mean of an exponential distribution.
+    /// Whether the time of a leaf is the mean of an exponential distribution.
     pub is_random: bool,
 }
 
 impl Tree {
-    /// The one of the paper's model for so many cores: four leaves for each of them, or up to
-    /// eight where they are no power of two. A leaf takes a microsecond, as a steal does.
+    /// Returns the tree of Wool's model for this number of cores. It has four leaves per core, or
+    /// up to eight if the number of cores is not a power of two. A leaf takes a microsecond on
+    /// average, as long as a steal.
     pub fn wool(cores: u32) -> Tree {
         Tree {
             depth: cores.next_power_of_two().ilog2() + 2,
@@ -29,12 +30,14 @@ impl Tree {
     }
 }
 
-/// A node of the tree, and how far it is.
+/// A node of the tree and its progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
+    /// Number of levels below the node.
     levels: u8,
+    /// Number of steps that the node has done.
     step: u8,
-    /// How many of its level are on its left.
+    /// Number of nodes of the same level on the left.
     place: u32,
 }
 

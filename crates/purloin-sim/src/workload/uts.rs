@@ -5,20 +5,20 @@ use purloin_kernels::uts::{Stream, Tree};
 use super::{Step, Workload};
 use crate::Time;
 
-/// A tree of UTS, unfolded as it is run. Whoever counts it joins the halves of the children
-/// of each node, as the kernel `uts` does.
+/// A tree of UTS, generated while the program runs. The program counts the nodes as the kernel
+/// `uts` does: it joins the two halves of the children of each node.
 ///
 /// Source: Olivier et al., *UTS: an unbalanced tree search benchmark* (LCPC 2006).
 #[derive(Clone, Copy, Debug)]
 pub struct Uts {
     /// The tree.
     pub tree: &'static Tree,
-    /// What a node takes: about that of the hash from which it follows.
+    /// The time of a node, most of which is the computation of its hash.
     pub node: Time,
 }
 
 impl Uts {
-    /// This tree, with nodes that take 55 ns, as on a processor of the year 2024.
+    /// Creates the program for a tree, with 55 ns per node, as on a processor of 2024.
     pub fn new(tree: &'static Tree) -> Uts {
         Uts {
             tree,
@@ -27,7 +27,7 @@ impl Uts {
     }
 }
 
-/// How far a node is, or what is done with its children.
+/// The progress of a node, or of a range of its children.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     stream: Stream,
@@ -37,10 +37,11 @@ pub struct Search {
 
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// The node itself, before its work and after.
+    /// The node is not counted.
     New,
+    /// The node is counted, but not its children.
     Counted,
-    /// Some of its children, from the first on; and how far these are.
+    /// A range of `count` children from `first` on, of which `step` steps are done.
     Children {
         first: u32,
         count: u32,

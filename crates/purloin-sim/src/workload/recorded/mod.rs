@@ -1,4 +1,4 @@
-//! Programs that were recorded: [`Recorded`].
+//! Recorded programs: [`Recorded`].
 
 #[cfg(test)]
 mod tests;
@@ -10,76 +10,81 @@ use purloin_analysis::{Mark, Recording};
 use super::{Step, Workload};
 use crate::Time;
 
-/// A program that was recorded.
+/// A recorded program.
 ///
-/// It computes for as long as it did then. Whatever was spawned is joined by the frame that has
-/// spawned it: at a finish's end, at a task's end, or where its result was asked for. Futures may
-/// be got by anyone.
+/// Its strands take the recorded times. A task is joined by the frame that has spawned it: at the
+/// end of a finish, at the end of a task, or where the frame gets its result. Any frame may get a
+/// future.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    strands: Vec<Part>,
+    strands: Vec<Strand>,
     tasks: u64,
-    /// What it takes to spawn one and to join it.
+    /// The time to spawn and join a task.
     task: Time,
     work: Time,
-    /// Whether a future is got by another frame than has made it, or not as its newest.
+    /// Whether a frame gets a future that another frame has made, or that is not its newest task.
     has_futures: bool,
 }
 
-/// A strand, and what comes after it.
+/// A strand and the step after it.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    /// In picoseconds.
+struct Strand {
+    /// The time of the strand, in picoseconds.
     time: u64,
-    /// What a beginning leads to: the place of its end. Of a future that is got, and of the end
-    /// of its task, its number.
+    /// If the step begins a frame, the place of the strand that ends the frame. If the step gets a
+    /// future by number or ends the task of such a future, that number.
     link: u32,
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
+    /// A join begins, and with it the first closure.
     Join,
-    /// The second closure begins.
+    /// The second closure of a join begins.
     Second,
     /// A task begins.
     Spawn,
-    /// A task begins that is got by its number.
+    /// The task of a future begins that a frame gets by number.
     Future,
+    /// A finish begins.
     Finish,
-    /// The newest task of the frame is got.
+    /// The frame joins its newest task.
     Newest,
+    /// The frame gets a future by number.
     Get,
     /// A frame ends.
     End,
 }
 
-/// Four days, a fiftieth of what simulated time lasts for. Under some policies, programs take
-/// longer than their work.
+/// Maximum work of a recording: four days, a fiftieth of the range of [`Time`]. A program may take
+/// longer than its work under some policies.
 const LONGEST: Time = Time::from_nanoseconds(345_600_000_000_000);
 
-/// What a recording has too much of.
+/// The error of a recording that is too long to be simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TooLong;
+pub struct RecordingTooLong;
 
-impl fmt::Display for TooLong {
+impl fmt::Display for RecordingTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the recording is too long: four billion strands and four days can be simulated",
+            "the recording is too long; the maximum is four billion strands and four days of work",
         )
     }
 }
 
-impl std::error::Error for TooLong {}
+impl std::error::Error for RecordingTooLong {}
 
-/// A frame that is open while a recording is read.
-struct Open {
-    /// Where it began.
+/// A frame that has begun and not ended at the current place of the recording.
+struct OpenFrame {
+    /// The place of the strand that began the frame.
     begin: usize,
-    /// Tasks that it has spawned and not joined: the numbers of futures, or [`NO_FUTURE`].
+    /// The tasks that the frame has spawned and not joined: the numbers of futures, or
+    /// [`NO_FUTURE`].
     children: Vec<u32>,
 }
 
+/// The entry of a task that is not a future.
 const NO_FUTURE: u32 = u32::MAX;
 
 impl Recorded {
@@ -87,25 +92,25 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// If it is too long.
-    pub fn new(recording: &Recording) -> Result<Recorded, TooLong> {
-        let mut strands: Vec<Part> = Vec::new();
-        let mut open = vec![Open {
+    /// Returns an error if the recording is too long.
+    pub fn new(recording: &Recording) -> Result<Recorded, RecordingTooLong> {
+        let mut strands: Vec<Strand> = Vec::new();
+        let mut open = vec![OpenFrame {
             begin: 0,
             children: Vec::new(),
         }];
-        // Where each future begins, and how many of them are got by numbers of their own.
+        // The places where futures begin, and the number of futures that frames get by number.
         let (mut futures, mut numbers) = (Vec::new(), 0);
         let mut work = Time::ZERO;
         for strand in recording.strands() {
             let place = strands.len();
             if place >= u32::MAX as usize {
-                return Err(TooLong);
+                return Err(RecordingTooLong);
             }
             let time = (strand.nanoseconds * 1e3).min(1e18).round() as u64;
             work += Time::from_picoseconds(time);
             if work > LONGEST {
-                return Err(TooLong);
+                return Err(RecordingTooLong);
             }
             let (mut kind, mut link) = (Kind::End, 0);
             let ends = matches!(
@@ -113,11 +118,11 @@ impl Recorded {
                 Mark::Second | Mark::Joined | Mark::Spawned | Mark::FutureDone | Mark::Finished
             );
             if ends {
-                // What it began with leads here.
-                let frame = open.pop().expect("a recording is whole");
+                // Link the beginning of the frame to its end.
+                let frame = open.pop().expect("frames of a recording are nested");
                 strands[frame.begin].link = place as u32;
             }
-            let frame = open.last_mut().expect("the outermost one");
+            let frame = open.last_mut().expect("the outermost frame is open");
             match strand.mark {
                 Mark::Join => kind = Kind::Join,
                 Mark::Second => kind = Kind::Second,
@@ -146,12 +151,12 @@ impl Recorded {
                 _ => {}
             }
             if matches!(kind, Kind::Join | Kind::Second | Kind::Finish | Kind::Spawn) {
-                open.push(Open {
+                open.push(OpenFrame {
                     begin: place,
                     children: Vec::new(),
                 });
             }
-            strands.push(Part { time, link, kind });
+            strands.push(Strand { time, link, kind });
         }
         Ok(Recorded {
             strands,
@@ -162,34 +167,34 @@ impl Recorded {
         })
     }
 
-    /// Its tasks.
+    /// Returns the number of tasks.
     pub fn tasks(&self) -> u64 {
         self.tasks
     }
 
-    /// What all strands take.
+    /// Returns the time of all strands together.
     pub fn work(&self) -> Time {
         self.work
     }
 }
 
-/// How far a frame is.
+/// The position of a frame in the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
-    /// The strand that is run, or has been.
+    /// The current strand.
     place: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Before the strand.
+    /// The strand has not run.
     Before,
-    /// After it.
+    /// The strand has run.
     After,
-    /// The second closure of a join is spawned, and the first to be called.
+    /// The second closure of a join is spawned. The first has yet to be called.
     Forked,
-    /// Both are begun; to be joined.
+    /// The first closure has ended. The second has yet to be joined.
     Called,
 }
 
@@ -217,7 +222,7 @@ impl Workload for Recorded {
                 let time = Time::from_picoseconds(part.time);
                 (here(State::After), Step::Work(time))
             }
-            // It is the end of the frame: the first closure's, if another begins.
+            // `Second` also ends the frame of the first closure.
             (State::After, Kind::End | Kind::Second) => (here(State::After), Step::End),
             (State::After, Kind::Join) => (here(State::Forked), Step::Fork(after(part.link))),
             (State::Forked, _) => (here(State::Called), Step::Call(after(place))),

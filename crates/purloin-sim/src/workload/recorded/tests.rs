@@ -1,4 +1,4 @@
-//! Recordings that are simulated.
+//! Simulations of recorded programs.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -11,28 +11,29 @@ use purloin_analysis::{Program, record};
 use super::*;
 use crate::{Machine, Random, simulate};
 
-/// Joins, finishes, loops, and futures, which are got in the usual order or in any.
+/// A program with joins, finishes, loops and futures.
 struct Everything {
-    is_usual: bool,
+    /// Whether each frame gets its own futures, the newest first.
+    is_nested: bool,
 }
 
 impl Program for Everything {
     fn run<W: Worker>(&mut self, w: W) {
-        everything(w, self.is_usual, 4);
+        everything(w, self.is_nested, 4);
     }
 }
 
-fn everything<W: Worker>(mut w: W, is_usual: bool, depth: u32) {
+fn everything<W: Worker>(mut w: W, is_nested: bool, depth: u32) {
     let Some(next) = depth.checked_sub(1) else {
         std::hint::black_box((0..1000).sum::<u64>());
         return;
     };
     w.join(
-        |w| everything(w, is_usual, next),
+        |w| everything(w, is_nested, next),
         |mut w| {
             w.finish(|scope| {
                 for _ in 0..3 {
-                    scope.spawn(|w| everything(w, is_usual, next));
+                    scope.spawn(|w| everything(w, is_nested, next));
                 }
             });
             w.for_each(0..10, |i| {
@@ -40,31 +41,31 @@ fn everything<W: Worker>(mut w: W, is_usual: bool, depth: u32) {
             });
         },
     );
-    let a = w.future(move |w| everything(w, is_usual, next));
-    let b = w.future(move |w| everything(w, is_usual, next));
-    if is_usual {
+    let a = w.future(move |w| everything(w, is_nested, next));
+    let b = w.future(move |w| everything(w, is_nested, next));
+    if is_nested {
         w.get(b);
         w.get(a);
         return;
     }
     let c = w.future(move |mut w| {
-        w.join(|w| everything(w, is_usual, next), |_| ());
+        w.join(|w| everything(w, is_nested, next), |_| ());
         w.get(a);
     });
-    let _dropped = w.future(move |w| everything(w, is_usual, next));
+    let _dropped = w.future(move |w| everything(w, is_nested, next));
     w.join(
-        |w| everything(w, is_usual, next),
+        |w| everything(w, is_nested, next),
         move |mut w| {
             w.get(b);
-            everything(w, is_usual, next);
+            everything(w, is_nested, next);
         },
     );
     w.get(c);
 }
 
 #[test]
-fn all_that_was_recorded_is_run_under_every_policy() {
-    for (is_usual, policies) in [
+fn a_recording_is_simulated_completely_under_every_policy() {
+    for (is_nested, policies) in [
         (
             true,
             ["random", "half+spare", "leapfrog", "forward+residual:2"],
@@ -79,9 +80,9 @@ fn all_that_was_recorded_is_run_under_every_policy() {
             ],
         ),
     ] {
-        let recording = record("everything", &mut Everything { is_usual }).unwrap();
+        let recording = record("everything", &mut Everything { is_nested }).unwrap();
         let recorded = Recorded::new(&recording).unwrap();
-        assert_eq!(recorded.needs_spares(), !is_usual);
+        assert_eq!(recorded.needs_spares(), !is_nested);
         let machines = [1, 2, 5, 40].map(Machine::wool);
         let fixed = [2, 16].map(Machine::shared_memory);
         for policy in policies {
@@ -102,13 +103,13 @@ fn spin() {
     while start.elapsed() < Duration::from_millis(2) {}
 }
 
-/// One of some programs with two or three tasks of the same length.
+/// One of three programs with futures. Their strands take the same time or none.
 struct Futures(u32);
 
 impl Program for Futures {
     fn run<W: Worker>(&mut self, mut w: W) {
         match self.0 {
-            // Another frame gets a future, and goes on only then.
+            // Another frame gets the future before it computes.
             0 => {
                 let future = w.future(|_| spin());
                 w.join(
@@ -119,7 +120,7 @@ impl Program for Futures {
                     |_| (),
                 );
             }
-            // One is got, and another goes on meanwhile.
+            // The frame gets one future while the other runs.
             1 => {
                 let short = w.future(|_| ());
                 let long = w.future(|_| spin());
@@ -127,7 +128,7 @@ impl Program for Futures {
                 spin();
                 w.get(long);
             }
-            // It is passed on, and ends with the frame that has made it.
+            // A frame returns its future, and ends only when the future has ended.
             _ => {
                 let (future, ()) = w.join(|mut w| w.future(|_| spin()), |_| ());
                 spin();
@@ -138,7 +139,8 @@ impl Program for Futures {
 }
 
 impl Recorded {
-    /// Strands take nothing, or as long as one another, whatever has disturbed the recording.
+    /// Rounds the times of strands to zero or a fixed time, which removes disturbances of the
+    /// recording.
     fn round(&mut self) {
         let unit = 2_000_000_000;
         for part in &mut self.strands {
@@ -149,7 +151,7 @@ impl Recorded {
     }
 }
 
-/// What two real workers make of these programs, with sleep instead of work, is the same.
+/// Two real workers give the same results if the programs sleep instead of computing.
 #[test]
 fn futures_are_waited_for_where_they_are_got() {
     for (program, expected) in [(0, 1.0), (1, 0.5), (2, 1.0)] {
@@ -163,8 +165,8 @@ fn futures_are_waited_for_where_they_are_got() {
     }
 }
 
-/// A program that makes and gets futures anywhere: also where no real one would be sure to
-/// have got hold of them. So it is only run where tasks are run as soon as they are made.
+/// A random program that makes and gets futures anywhere, through a shared list. It is only correct
+/// if each task runs as soon as it is spawned, so [`Shared`] runs it only then.
 struct Anything {
     seed: u64,
     run: Mutex<(Random, Vec<Handle<()>>)>,
@@ -218,16 +220,16 @@ impl Program for Shared {
         let has_run = Arc::new(AtomicBool::new(false));
         let ran = has_run.clone();
         let future = w.future(move |_| ran.store(true, Relaxed));
-        let is_at_once = has_run.load(Relaxed);
+        let runs_at_once = has_run.load(Relaxed);
         w.get(future);
-        for _ in 0..if is_at_once { 3 } else { 0 } {
+        for _ in 0..if runs_at_once { 3 } else { 0 } {
             w.join(|w| self.0.go_on(w, 7), |w| self.0.go_on(w, 7));
         }
     }
 }
 
 #[test]
-fn no_program_waits_for_itself() {
+fn no_program_deadlocks_under_spare() {
     let mut gets = 0;
     for seed in 0..40 {
         let run = Mutex::new((Random::new(seed), Vec::new()));
@@ -251,8 +253,8 @@ fn no_program_waits_for_itself() {
 }
 
 #[test]
-#[should_panic(expected = "it needs spare")]
-fn without_spare_workers_a_program_might_wait_for_itself() {
+#[should_panic(expected = "need the policy spare")]
+fn a_program_with_futures_is_refused_without_spare_workers() {
     let recording = record("futures", &mut Futures(0)).unwrap();
     let recorded = Recorded::new(&recording).unwrap();
     simulate(&recorded, &Machine::wool(2), "random".parse().unwrap(), 1);
