@@ -325,7 +325,7 @@ fn product(counts: [u32; 3]) -> u128 {
 /// Translates an error message of the TOML parser from the words of Rust to those of TOML, in one
 /// line.
 fn in_words_of_toml(message: &str) -> String {
-    let whole_number = format!("expected a whole number from 0 to {}", Machine::MOST);
+    let whole_number = format!("expected a whole number from 1 to {}", Machine::MOST);
     let mut message = message.replace('\n', " ");
     for (rust, toml) in [
         ("missing field", "missing key"),
@@ -337,6 +337,8 @@ fn in_words_of_toml(message: &str) -> String {
         ("invalid type: string", "found the text"),
         ("invalid type: sequence", "found an array"),
         ("invalid type: map", "found a table"),
+        (" as i128", ""),
+        (" as u128", ""),
         ("expected u32", &whole_number),
         ("expected i64", &whole_number),
         ("expected a string", "expected a time such as \"1us\""),
@@ -459,7 +461,7 @@ message = "50ns"
             (replaced("cores = 4", "cores = 0"), "from 1 to"),
             (
                 replaced("cores = 4", "cores = -1"),
-                "line 2: found the number `-1`, expected a whole number from 0 to",
+                "line 2: found the number `-1`, expected a whole number from 1 to",
             ),
             (
                 "cores = 4\nsocket = 3".to_owned(),
@@ -524,11 +526,11 @@ message = "50ns"
             ),
             (
                 replaced("cores = 4", "cores = 99999999999"),
-                "expected a whole number from 0 to 16777216",
+                "expected a whole number from 1 to 16777216",
             ),
             (
                 replaced("cores = 4", "cores = 99999999999999999999"),
-                "from 0 to 16777216",
+                "found the number `99999999999999999999`, expected a whole number from 1",
             ),
             (
                 replaced("cores = 4", "cores = 4\ntask = '-1ns'"),

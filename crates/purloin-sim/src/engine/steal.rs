@@ -163,7 +163,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Answers or forwards a steal request of `thief`.
     fn answer(&mut self, worker: u32, thief: u32) {
-        if self.still_wants(thief, worker) && self.take(thief, worker) {
+        if self.may_take(thief, worker) && self.take(thief, worker) {
             return self.send(worker, thief, thief, Event::AnswerArrived);
         }
         let Attempt::Requesting { left } = &mut self.worker(thief).attempt else {
@@ -184,7 +184,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Returns whether a thief may still get tasks of this victim. A leapfrogging thief may not if
     /// the task that it waited for has ended.
-    fn still_wants(&self, thief: u32, victim: u32) -> bool {
+    fn may_take(&self, thief: u32, victim: u32) -> bool {
         let this = &self.workers[thief as usize];
         let waits = || this.state == State::Idle && !this.can_resume;
         self.policy.waiting != Waiting::Leapfrog
