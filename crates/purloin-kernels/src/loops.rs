@@ -17,8 +17,8 @@ use crate::work::{Results, steps, steps_per_microsecond};
 /// - `coarse`: 2,000 iterations of 100 µs.
 /// - `random`, `increasing`, `decreasing`: 100,000 iterations of up to 4 µs.
 /// - `tiny`: 10⁸ iterations of about a nanosecond, which shows the overhead of a loop.
-/// - `vector`: additions of vectors, which the compiler turns into vector instructions unless the
-///   loop prevents it.
+/// - `vector`: additions of vectors, in which one instruction adds several elements. It shows whether
+///   a parallel loop is still compiled to vector instructions.
 const SHAPES: &[&str] = &[
     "fine",
     "coarse",

@@ -11,8 +11,8 @@ use purloin::Worker;
 use crate::fib::fibonacci;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
-/// Number of iterations of a leaf's loop. An iteration takes 2 cycles, so that a leaf has the size
-/// of Wool's.
+/// Number of iterations of a leaf's loop. An iteration takes 2 cycles, which makes the leaf as
+/// large as Wool's.
 const ITERATIONS: u32 = 256;
 
 /// The maximum height. A single tree of this height takes a few tenths of a second.

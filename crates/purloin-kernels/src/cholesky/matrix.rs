@@ -69,7 +69,7 @@ impl Node {
     }
 }
 
-/// Maximum number of non-zeros of each row below the diagonal.
+/// Maximum number of non-zeros of each row to the left of the diagonal.
 const NON_ZEROS: usize = 4;
 
 /// A symmetric positive definite matrix, stored as its elements on and below the diagonal.
