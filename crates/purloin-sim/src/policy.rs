@@ -75,6 +75,8 @@ pub enum Waiting {
 /// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
 /// - `residual:R`: when a worker starts to steal.
 ///
+/// `both` is short for `sampling:2+sets`.
+///
 /// For example, under `sampling:2+half` a thief looks at two random victims and steals half of the
 /// tasks of the better one.
 ///

@@ -9,7 +9,7 @@ use purloin_kernels::random::{SplitMix, unit};
 /// operations, which IEEE 754 rounds the same way on every machine. (The platform's own logarithm
 /// differs between machines.)
 ///
-/// Published results give their seeds, so this generator cannot be replaced by another.
+/// Published figures depend on its numbers, so it must not be replaced by another generator.
 ///
 /// Source: Blackman and Vigna, *Scrambled linear pseudorandom number generators* (2021).
 #[derive(Clone, Debug)]

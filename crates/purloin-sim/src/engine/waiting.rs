@@ -3,8 +3,8 @@
 //!
 //! The task of a future is in the task pool like every other task, and the frame that has made it
 //! joins it when the frame ends. But any frame may get the future before that. If the task has not
-//! started, the getting worker runs it. An empty task then stays in the pool, and a thief that
-//! steals it has stolen in vain.
+//! started, the worker that gets the future runs it. An empty task then stays in the pool, and a
+//! thief that steals it has stolen in vain.
 //!
 //! # Why programs with futures end
 //!

@@ -47,8 +47,8 @@ pub enum State {
 pub enum Attempt {
     /// The worker does not try to steal.
     Nothing,
-    /// The thief samples victims. `left` samples remain. The victim `best` has the oldest task so
-    /// far, which is on `level`.
+    /// The thief samples victims. `left` samples remain. `best` is the victim whose oldest task has
+    /// the lowest level so far, which is `level`.
     Sampling { left: u32, best: u32, level: u32 },
     /// The thief takes tasks from its victim.
     Stealing,
