@@ -86,7 +86,11 @@ pub struct Machine {
 
 impl Machine {
     /// Maximum number of cores.
-    pub const MOST: u32 = 1 << 24;
+    pub const MAX_CORES: u32 = 1 << 24;
+
+    // The former name of `MAX_CORES`, for the command line until it uses the new one.
+    #[doc(hidden)]
+    pub const MOST: u32 = Machine::MAX_CORES;
 
     /// Returns the machine of Wool's model, in which all cores are equally far from each other.
     ///
@@ -130,7 +134,7 @@ impl Machine {
 
     /// Returns a machine whose cores are all equally far from each other.
     fn flat(cores: u32, latency: Latency, is_random: bool) -> Machine {
-        assert!((1..=Machine::MOST).contains(&cores), "{cores} cores");
+        assert!((1..=Machine::MAX_CORES).contains(&cores), "{cores} cores");
         Machine {
             size: cores,
             node: cores,
@@ -148,7 +152,7 @@ impl Machine {
     ///
     /// # Panics
     ///
-    /// Panics if the number of cores is not from 1 to [`Machine::MOST`], or if a steal or a message
+    /// Panics if the number of cores is not from 1 to [`Machine::MAX_CORES`], or if a steal or a message
     /// takes no time.
     pub fn new(
         nodes: u32,
@@ -162,7 +166,7 @@ impl Machine {
         assert!(latencies.iter().all(takes_time), "{latencies:?}");
         let size = product([nodes, sockets, cores]);
         assert!(
-            (1..=u128::from(Machine::MOST)).contains(&size),
+            (1..=u128::from(Machine::MAX_CORES)).contains(&size),
             "{size} cores"
         );
         Machine {
@@ -203,9 +207,9 @@ impl Machine {
     ///
     /// # Panics
     ///
-    /// Panics if `size` is not from 1 to [`Machine::MOST`].
+    /// Panics if `size` is not from 1 to [`Machine::MAX_CORES`].
     pub fn with_size(&self, size: u32) -> Result<Machine, MachineError> {
-        assert!((1..=Machine::MOST).contains(&size), "{size} cores");
+        assert!((1..=Machine::MAX_CORES).contains(&size), "{size} cores");
         if size > self.node && !self.has_network {
             return Err(MachineError(format!(
                 "the machine has {} cores; to simulate {size}, add a table [network] with the times \
@@ -325,7 +329,7 @@ fn product(counts: [u32; 3]) -> u128 {
 /// Translates an error message of the TOML parser from the words of Rust to those of TOML, in one
 /// line.
 fn in_words_of_toml(message: &str) -> String {
-    let whole_number = format!("expected a whole number from 1 to {}", Machine::MOST);
+    let whole_number = format!("expected a whole number from 1 to {}", Machine::MAX_CORES);
     let mut message = message.replace('\n', " ");
     for (rust, toml) in [
         ("missing field", "missing key"),
@@ -357,10 +361,10 @@ fn one() -> u32 {
 impl MachineFile {
     fn machine(self) -> Result<Machine, MachineError> {
         let size = product([self.nodes, self.sockets, self.cores]);
-        if !(1..=u128::from(Machine::MOST)).contains(&size) {
+        if !(1..=u128::from(Machine::MAX_CORES)).contains(&size) {
             return Err(MachineError(format!(
                 "nodes x sockets x cores is {size}; it must be from 1 to {}",
-                Machine::MOST
+                Machine::MAX_CORES
             )));
         }
         let missing =
