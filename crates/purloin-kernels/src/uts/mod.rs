@@ -148,7 +148,7 @@ pub struct Uts {
 impl Kernel for Uts {
     const DESCRIPTION: Description = Description {
         name: "uts",
-        about: "counts the nodes of an unbalanced tree that is generated from hash values",
+        about: "number of nodes of an unbalanced tree that is generated from hash values",
         inputs: Inputs::Name(&NAMES),
         default: "T3",
     };
