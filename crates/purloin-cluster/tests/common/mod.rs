@@ -1,52 +1,54 @@
-//! Jobs of several ranks, started by the MPI that is here.
+//! Jobs of several ranks, started by the MPI that is installed here.
+
+// Each test file is a crate of its own and uses only some of these functions.
+#![allow(dead_code)]
+
+pub mod hosts;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-/// The command itself.
-pub fn command() -> PathBuf {
-    env!("CARGO_BIN_EXE_purloin-cluster").into()
-}
-
-/// One of the programs in `examples`.
-#[allow(dead_code)]
+/// Returns the path of a program in this crate's `examples`.
 pub fn example(name: &str) -> PathBuf {
-    let directory = command().parent().unwrap().join("examples");
-    let program = directory.join(name);
-    // `cargo test` builds them, but not with --tests.
+    // A test runs as target/PROFILE/deps/NAME, and examples are in target/PROFILE/examples.
+    let test = std::env::current_exe().expect("a test knows its path");
+    let profile = test.parent().and_then(Path::parent);
+    let program = profile
+        .expect("a test is in deps")
+        .join("examples")
+        .join(name);
+    // Plain `cargo test` builds the examples; `cargo test --tests` does not.
     assert!(
         program.exists(),
-        "no {program:?}; cargo build --examples makes it"
+        "{program:?} is missing; build it with cargo build --package purloin-cluster --examples"
     );
     program
 }
 
-/// Says that a test was skipped, and why, past the harness, which keeps silent about tests
-/// that pass.
-#[allow(dead_code)]
+/// Reports that a test was skipped, and why. It writes past the test harness, which hides
+/// the output of tests that pass.
 pub fn skipped(why: &str) {
     let test = std::thread::current();
     let test = test.name().unwrap_or("a test");
     let _ = writeln!(std::io::stderr(), "{test} was SKIPPED: {why}");
 }
 
-/// What starts a job: `mpirun`, or what the environment says.
+/// Returns the command that starts a job: `$MPIRUN`, or `mpirun`.
 pub fn launcher() -> String {
     std::env::var("MPIRUN").unwrap_or_else(|_| "mpirun".to_owned())
 }
 
-/// Whether this is Open MPI, which wants to be told that more ranks than cores are meant.
+/// Returns whether the launcher is Open MPI's, which needs `--oversubscribe` to start more
+/// ranks than cores.
 pub fn is_open_mpi() -> bool {
     let output = Command::new(launcher()).arg("--version").output();
-    let output = output.expect("mpirun is there: ./x test installs it");
+    let output = output.expect("mpirun is installed; ./x test installs it");
     String::from_utf8_lossy(&output.stdout).contains("Open MPI")
 }
 
-/// A job of so many ranks. One rank is started without `mpirun`.
+/// Makes the command for a job of `ranks` ranks. A single rank starts without `mpirun`.
 pub fn job(ranks: usize, program: &Path, args: &[&str]) -> Command {
     let mut command = match ranks {
         1 => Command::new(program),
@@ -59,16 +61,20 @@ pub fn job(ranks: usize, program: &Path, args: &[&str]) -> Command {
             command
         }
     };
-    command
-        .args(args)
-        // Only Open MPI minds, and only it reads these.
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.args(args);
+    allow_root(&mut command);
     command
 }
 
-/// Runs a job to its end, which must come soon.
-pub fn run(mut job: Command, most: Duration) -> Output {
+/// Lets root start the job. Only Open MPI reads these variables, and only it objects to root.
+pub fn allow_root(command: &mut Command) {
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+}
+
+/// Runs a job to its end. Panics if that takes longer than `limit`.
+pub fn run(mut job: Command, limit: Duration) -> Output {
     let begin = Instant::now();
     let mut child = job
         .stdin(Stdio::null())
@@ -77,14 +83,14 @@ pub fn run(mut job: Command, most: Duration) -> Output {
         .spawn()
         .unwrap();
     while child.try_wait().unwrap().is_none() {
-        if begin.elapsed() > most {
-            // mpirun ends its ranks when it is asked to, and not when it is killed.
+        if begin.elapsed() > limit {
+            // mpirun ends its ranks on SIGTERM, but cannot on SIGKILL.
             let _ = Command::new("kill").arg(child.id().to_string()).status();
             std::thread::sleep(Duration::from_secs(2));
             let _ = child.kill();
             let output = child.wait_with_output().unwrap();
             panic!(
-                "{job:?} does not end: {}{}",
+                "{job:?} has not ended after {limit:?}: {}{}",
                 String::from_utf8_lossy(&output.stdout),
                 String::from_utf8_lossy(&output.stderr)
             );
@@ -94,18 +100,5 @@ pub fn run(mut job: Command, most: Duration) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Long enough for anything that ends, also in debug builds on a busy machine.
+/// A time limit for jobs that should succeed. It allows for debug builds on a busy machine.
 pub const LONG: Duration = Duration::from_secs(300);
-
-/// Runs the command on so many ranks, and reads its report.
-#[allow(dead_code)]
-pub fn report(ranks: usize, args: &[&str]) -> Value {
-    let args = [args, &["--json", "-"]].concat();
-    let output = run(job(ranks, &command(), &args), LONG);
-    assert!(
-        output.status.success(),
-        "{args:?} on {ranks} ranks: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).expect("a report is JSON")
-}

@@ -1,7 +1,8 @@
-//! The command: it runs a kernel on the ranks of a job, and reports.
+//! The command `purloin-cluster`: it runs a kernel on the ranks of a job, and reports.
 
 mod args;
 mod figures;
+mod kernels;
 mod list;
 mod report;
 mod run;
@@ -13,13 +14,10 @@ use purloin_cluster::{Cluster, launch};
 use purloin_command::{Failure, is_help, one_line, print};
 
 use self::args::{Args, Other};
-pub use self::report::Outcome;
-pub use self::run::Runner;
 
 const NAME: &str = "purloin-cluster";
 
-/// Runs the command.
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     match Args::try_parse() {
         Err(error) if is_help(&error) => error.exit(),
         Ok(Args {

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use purloin_command::Failure;
 
 use super::job::Job;
-use crate::command::NAME;
-use crate::command::report::Outcome;
+use crate::NAME;
+use crate::report::Outcome;
 
 /// What starts a job of several ranks, such as `mpirun`.
 pub struct Launcher {

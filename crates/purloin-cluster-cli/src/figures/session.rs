@@ -10,7 +10,7 @@ use super::launcher::Launcher;
 use super::measure::Measurements;
 use super::report::{Cell, Found, Report, Row};
 use super::{Args, KERNELS, with_input};
-use crate::command::args::time_argument;
+use crate::args::time_argument;
 use crate::kernels;
 
 /// How often each depth is tried, at most, to find the best.

@@ -20,7 +20,7 @@ pub use self::nqueens::Nqueens;
 pub use self::sparselu::SparseLu;
 pub use self::strassen::Strassen;
 pub use self::uts::Uts;
-use crate::command::{Outcome, Runner};
+use crate::{report::Outcome, run::Runner};
 
 /// A kernel with its input, ready to run on all ranks together.
 pub trait Kernel: Sized {
