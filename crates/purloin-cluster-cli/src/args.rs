@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use purloin_cluster::{Cutoff, Grain, Options, Profiling, Steal};
-use purloin_command::format::parse_time;
+
+use crate::values::{parse_cutoff, parse_grain, parse_latency, parse_residual, parse_runs};
 
 /// Work stealing between the ranks of an MPI job, on the kernels of the AsynchWS paper.
 ///
@@ -95,57 +96,6 @@ pub enum ProfileArg {
     Global,
 }
 
-fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
-    match text.split_once(':') {
-        Some(("depth", depth)) => match depth.parse() {
-            Ok(depth @ 0..=1_000_000) => Ok(Cutoff::Depth(depth)),
-            _ => Err("a depth is a number from 0 to 1000000, such as depth:5".to_owned()),
-        },
-        None if text == "adaptive" => Ok(Cutoff::Adaptive),
-        None if text == "none" => Ok(Cutoff::None),
-        None if text == "queue" => Ok(Cutoff::Queue),
-        _ => Err("a cut-off is adaptive, none, depth:D or queue".to_owned()),
-    }
-}
-
-/// A cut-off as it is given.
-pub fn cutoff_text(cutoff: Cutoff) -> String {
-    match cutoff {
-        Cutoff::Adaptive => "adaptive".to_owned(),
-        Cutoff::None => "none".to_owned(),
-        Cutoff::Depth(depth) => format!("depth:{depth}"),
-        Cutoff::Queue => "queue".to_owned(),
-    }
-}
-
-pub(super) fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| format!("it must be a number from {least} to {most}"))
-}
-
-fn parse_residual(text: &str) -> Result<usize, String> {
-    number(text, 0, purloin_cluster::MOST_RESIDUAL)
-}
-
-pub(super) fn parse_runs(text: &str) -> Result<usize, String> {
-    number(text, 1, 1000)
-}
-
-pub(super) fn parse_latency(text: &str) -> Result<Duration, String> {
-    parse_time(text).ok_or_else(|| "a latency is a time from 0ns to 1s, such as 200us".to_owned())
-}
-
-fn parse_grain(text: &str) -> Result<Grain, String> {
-    match text {
-        "auto" => Ok(Grain::Auto),
-        _ => parse_time(text)
-            .map(Grain::Fixed)
-            .ok_or_else(|| "a grain is auto, or a time from 0ns to 1s, such as 2ms".to_owned()),
-    }
-}
-
 impl Args {
     /// How the tasks are to be run.
     pub fn options(&self) -> Options {
@@ -163,36 +113,5 @@ impl Args {
         options.grain = self.grain;
         options.latency = self.latency;
         options
-    }
-}
-
-/// A grain as an argument has it.
-pub fn grain_text(grain: Grain) -> String {
-    match grain {
-        Grain::Auto => "auto".to_owned(),
-        Grain::Fixed(time) => time_argument(time),
-    }
-}
-
-/// A time as an argument has it.
-pub fn time_argument(time: Duration) -> String {
-    let nanoseconds = time.as_nanos();
-    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let unit = units
-        .iter()
-        .find(|(_, size)| nanoseconds > 0 && nanoseconds.is_multiple_of(*size));
-    let (unit, size) = unit.unwrap_or(&("ns", 1));
-    format!("{}{unit}", nanoseconds / size)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_written_as_they_are_read() {
-        for text in ["0ns", "1s", "200us", "15ms", "1001us", "7ns"] {
-            assert_eq!(time_argument(parse_time(text).unwrap()), text);
-        }
     }
 }

@@ -3,10 +3,11 @@
 mod args;
 mod figures;
 mod kernels;
-mod list;
 mod report;
 mod run;
+mod values;
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -14,6 +15,7 @@ use purloin_cluster::{Cluster, launch};
 use purloin_command::{Failure, is_help, one_line, print};
 
 use self::args::{Args, Other};
+use self::kernels::KERNELS;
 
 const NAME: &str = "purloin-cluster";
 
@@ -25,7 +27,7 @@ fn main() -> ExitCode {
             ..
         }) => {
             let result = match &other {
-                Other::List => print(&list::text()),
+                Other::List => print(&list()),
                 Other::Figures(args) => figures::run(args),
             };
             match result {
@@ -60,4 +62,17 @@ fn on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
         // `mpirun` asks for one that has failed only.
         (Err(_), _) => ExitCode::SUCCESS,
     }
+}
+
+/// The kernels with their inputs.
+fn list() -> String {
+    let mut text = String::new();
+    for kernel in KERNELS {
+        let _ = writeln!(
+            text,
+            "{:<10} {}\n{:<10} input: {}; usually {}",
+            kernel.name, kernel.about, "", kernel.inputs, kernel.default
+        );
+    }
+    text
 }

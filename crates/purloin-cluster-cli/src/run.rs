@@ -8,8 +8,9 @@ use purloin_cluster::{Cluster, Serial, Stats, Task};
 use purloin_command::{Destination, Failure, Machine, print, progress};
 use purloin_kernels::Input;
 
-use super::args::{Args, cutoff_text, grain_text};
+use super::args::Args;
 use super::report::{Outcome, Report};
+use super::values::{cutoff_text, grain_text};
 use crate::kernels::{self, Kernel, Output};
 
 /// Runs the kernel that is asked for, on all ranks together.

@@ -1,15 +1,11 @@
 //! Data that is too large for a task: [`GlobalArray`] and [`GlobalMin`].
 
-mod minimum;
-mod number;
-
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use bytemuck::{Pod, cast_slice};
+use mpi::ffi;
 
-pub use self::minimum::GlobalMin;
-pub use self::number::Number;
 use crate::transport::Window;
 use crate::{Cluster, Error};
 
@@ -197,4 +193,39 @@ impl<E: Pod> GlobalArray<E> {
             done += count;
         }
     }
+}
+
+/// Numbers that MPI can add.
+pub trait Number: Pod + sealed::Sealed {
+    /// What MPI calls it.
+    #[doc(hidden)]
+    fn datatype() -> ffi::MPI_Datatype;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! numbers {
+    ($($number:ty: $datatype:ident),* $(,)?) => {
+        $(
+            impl sealed::Sealed for $number {}
+
+            impl Number for $number {
+                fn datatype() -> ffi::MPI_Datatype {
+                    // SAFETY: a constant.
+                    unsafe { ffi::$datatype }
+                }
+            }
+        )*
+    };
+}
+
+numbers! {
+    f64: RSMPI_DOUBLE,
+    f32: RSMPI_FLOAT,
+    u64: RSMPI_UINT64_T,
+    i64: RSMPI_INT64_T,
+    u32: RSMPI_UINT32_T,
+    i32: RSMPI_INT32_T,
 }

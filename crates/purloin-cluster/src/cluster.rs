@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Zeroable, bytes_of_mut};
 
-use crate::cutoff::{Adaptive, CutOff, Depth, Grains, Never, Profile, QueueBound};
+use crate::cut_off::{Adaptive, CutOff, Depth, Grains, Never, Profile, QueueBound};
 use crate::options::{Cutoff, Options};
 use crate::rank::Engine;
 use crate::stats::Stats;

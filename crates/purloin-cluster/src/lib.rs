@@ -26,10 +26,11 @@
 
 mod array;
 mod cluster;
-mod cutoff;
+mod cut_off;
 mod error;
 mod failure;
 mod launch;
+mod minimum;
 mod options;
 mod queue;
 mod rank;
@@ -37,10 +38,11 @@ mod stats;
 mod task;
 mod transport;
 
-pub use array::{GlobalArray, GlobalMin, Number};
+pub use array::{GlobalArray, Number};
 pub use cluster::{Cluster, Run};
 pub use error::Error;
 pub use launch::launch;
+pub use minimum::GlobalMin;
 pub use options::{Cutoff, Grain, MOST_RESIDUAL, Options, Profiling, Steal};
 pub use queue::LARGEST;
 pub use stats::Stats;

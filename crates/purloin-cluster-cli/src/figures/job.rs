@@ -4,7 +4,7 @@ use std::fmt;
 
 use purloin_cluster::{Options, Profiling, Steal};
 
-use crate::args::{cutoff_text, grain_text, time_argument};
+use crate::values::{cutoff_text, grain_text, time_argument};
 
 /// A kernel with its input, and how it is run.
 #[derive(Clone, PartialEq, Eq, Debug)]

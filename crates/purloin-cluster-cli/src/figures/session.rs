@@ -4,14 +4,14 @@ use indicatif::ProgressBar;
 use purloin_cluster::{Cutoff, Options};
 use purloin_command::{Failure, Machine, progress};
 
+use super::args::{Args, KERNELS, with_input};
 use super::figure::{DEPTHS, FIGURES, Figure, Shows, TUNED};
 use super::job::{Job, unusual};
 use super::launcher::Launcher;
 use super::measure::Measurements;
 use super::report::{Cell, Found, Report, Row};
-use super::{Args, KERNELS, with_input};
-use crate::args::time_argument;
 use crate::kernels;
+use crate::values::time_argument;
 
 /// How often each depth is tried, at most, to find the best.
 const TRIALS: usize = 3;

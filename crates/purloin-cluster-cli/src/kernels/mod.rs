@@ -2,6 +2,7 @@
 //!
 //! Source: AsynchWS, Table I; all but `uts` from the Barcelona OpenMP Tasks Suite.
 
+mod dense;
 mod fib;
 mod floorplan;
 mod nqueens;

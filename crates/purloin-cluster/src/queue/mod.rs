@@ -88,14 +88,14 @@
 //! Dinan and Larkins, *Optimizing work stealing communication with structured atomic
 //! operations* (2021).
 
+mod layout;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
-mod programs;
+mod random_tests;
 mod share;
-mod slot;
 mod stack;
 
+pub use layout::{Head, LARGEST, Layout, OVER, Origin, SHARE, Slot};
 pub use share::{CLAIM, MOST, claimed};
-pub use slot::{Head, LARGEST, Layout, OVER, Origin, SHARE, Slot};
 pub use stack::Stack;

@@ -5,8 +5,8 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::layout::{Head, Layout, Origin, SHARE, Slot};
 use super::share::{MOST_OFFERED, Offer, Word};
-use super::slot::{Head, Layout, Origin, SHARE, Slot};
 use crate::Task;
 use crate::transport::Window;
 

@@ -44,23 +44,23 @@
 //! Source: AsynchWS, section II (dependences and termination as in the work that it
 //! cites) and IV.A.
 
-mod active;
-mod pulse;
-mod quick;
-mod returns;
+mod inline;
+mod poll_timer;
+mod spawning;
 mod thief;
 mod victims;
 mod wait;
+mod writes;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use self::active::Active;
-use self::pulse::{PERIOD, Pulse};
-use self::quick::Quick;
-use self::returns::Returns;
+use self::inline::Quick;
+use self::poll_timer::{PERIOD, Pulse};
+use self::spawning::Active;
 use self::thief::Thief;
-use crate::cutoff::CutOff;
+use self::writes::Returns;
+use crate::cut_off::CutOff;
 use crate::failure::Running;
 use crate::options::{Options, Steal};
 use crate::queue::{Layout, MOST, Stack};

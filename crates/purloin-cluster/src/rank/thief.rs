@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytemuck::pod_read_unaligned;
 
-use super::returns::Returns;
 use super::victims::Victims;
+use super::writes::Returns;
 use crate::Task;
 use crate::queue::{CLAIM, Head, Layout, MOST, Origin, SHARE, claimed};
 use crate::stats::Stats;

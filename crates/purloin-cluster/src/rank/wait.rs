@@ -7,7 +7,7 @@ use bytemuck::{bytes_of, bytes_of_mut};
 
 use super::Engine;
 use crate::Task;
-use crate::cutoff::CutOff;
+use crate::cut_off::CutOff;
 use crate::failure;
 use crate::queue::{LARGEST, Layout, OVER, Origin};
 

@@ -6,7 +6,6 @@
 //! only while their target calls MPI, so that whoever computes for long has to
 //! [poke](World::poke) it.
 
-mod memory;
 mod transfer;
 mod window;
 mod world;

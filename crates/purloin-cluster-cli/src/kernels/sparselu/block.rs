@@ -2,7 +2,7 @@
 //!
 //! Nothing here is generic, so that there is one copy of what is most of the work.
 
-pub use super::super::strassen::dense::{LONGEST, add_image, add_product, are_close, dot};
+pub use super::super::dense::{LONGEST, add_image, add_product, are_close, dot};
 
 /// Subtracts `factor` times `other` from `row`.
 #[inline(always)]
@@ -69,7 +69,7 @@ pub fn add_lower_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::strassen::dense::tests::{product, random};
+    use super::super::super::dense::tests::{product, random};
     use super::*;
 
     const SIDES: [usize; 5] = [1, 2, 7, 16, 33];

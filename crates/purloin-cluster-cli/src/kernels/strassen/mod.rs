@@ -16,7 +16,6 @@
 //! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), after the program of
 //! that name in the Cilk distribution.
 
-pub mod dense;
 mod product;
 mod sums;
 
@@ -27,9 +26,9 @@ use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, GlobalArray, Rank, Task};
 use purloin_kernels::{Description, Input, Inputs};
 
-use self::dense::{add_image, add_product, are_close};
 use self::product::{Product, room, row_and_column, tiles};
 use super::Kernel;
+use super::dense::{add_image, add_product, are_close};
 use super::random::Random;
 
 /// Rows and columns of a tile. Three take 384 KiB, which fits a second-level cache.

@@ -90,7 +90,7 @@ pub fn are_close(expected: &[f64], found: &[f64]) -> bool {
 
 #[cfg(test)]
 pub mod tests {
-    use super::super::super::random::Random;
+    use super::super::random::Random;
     use super::*;
 
     /// A block that looks random.

@@ -4,11 +4,9 @@
 //! how fine-grained a program really is, whatever it spawns.
 
 mod adaptive;
-mod grain;
 mod profile;
 
-pub use adaptive::Adaptive;
-pub use grain::Grains;
+pub use adaptive::{Adaptive, Grains};
 pub use profile::Profile;
 
 /// A rule that decides which tasks go into the queue.

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::Task;
-use crate::cutoff::CutOff;
+use crate::cut_off::CutOff;
 use crate::queue::MOST;
 use crate::task::{Promise, Rank, Spawned, not_mine};
 

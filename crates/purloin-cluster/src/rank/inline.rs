@@ -1,9 +1,9 @@
 //! Running tasks without asking: [`Quick`].
 
 use super::Engine;
-use super::active::Active;
+use super::spawning::Active;
 use crate::Task;
-use crate::cutoff::CutOff;
+use crate::cut_off::CutOff;
 use crate::task::{Promise, Rank, Spawned, not_mine};
 
 /// A rank that runs a subtree in which nothing is worth being created.

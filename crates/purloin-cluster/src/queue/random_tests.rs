@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::{Pod, Zeroable};
 
+use super::layout::{Head, Layout, Origin, SHARE, Slot};
 use super::share::{CLAIM, MOST, MOST_OFFERED, claimed};
-use super::slot::{Head, Layout, Origin, SHARE, Slot};
 use super::stack::{Memory, Stack};
 use crate::{Rank, Task};
 
