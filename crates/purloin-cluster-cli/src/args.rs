@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use purloin_cluster::{Cutoff, Grain, Options, Profiling, Steal};
+use purloin_cluster::{CutOff, Grain, Options, Profiling, Steal};
 
 use crate::values::{parse_cutoff, parse_grain, parse_latency, parse_residual, parse_runs};
 
@@ -41,7 +41,7 @@ pub struct Args {
 
     /// Which spawned tasks others may steal: adaptive, none (all), depth:D or queue
     #[arg(long, default_value = "adaptive", value_parser = parse_cutoff)]
-    pub cutoff: Cutoff,
+    pub cutoff: CutOff,
 
     /// With fewer tasks than that left, a rank begins to steal, if it steals asynchronously;
     /// from 0 to 6
@@ -108,7 +108,7 @@ impl Args {
             ProfileArg::Local => Profiling::Local,
             ProfileArg::Global => Profiling::Global,
         };
-        options.cutoff = self.cutoff;
+        options.cut_off = self.cutoff;
         options.residual = self.residual;
         options.grain = self.grain;
         options.latency = self.latency;

@@ -26,7 +26,7 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
         (0, Some(path)) => Destination::open(path).map(Some),
         _ => Ok(None),
     };
-    let is_open = cluster.agree_that(destination.is_ok());
+    let is_open = cluster.all(destination.is_ok());
     let destination = destination?;
     if !is_open {
         // The first rank says why.

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use purloin_cluster::{Cutoff, Grain};
+use purloin_cluster::{CutOff, Grain};
 use purloin_command::format::parse_time;
 
-pub fn parse_cutoff(text: &str) -> Result<Cutoff, String> {
+pub fn parse_cutoff(text: &str) -> Result<CutOff, String> {
     match text.split_once(':') {
         Some(("depth", depth)) => match depth.parse() {
-            Ok(depth @ 0..=1_000_000) => Ok(Cutoff::Depth(depth)),
+            Ok(depth @ 0..=1_000_000) => Ok(CutOff::Depth(depth)),
             _ => Err("a depth is a number from 0 to 1000000, such as depth:5".to_owned()),
         },
-        None if text == "adaptive" => Ok(Cutoff::Adaptive),
-        None if text == "none" => Ok(Cutoff::None),
-        None if text == "queue" => Ok(Cutoff::Queue),
+        None if text == "adaptive" => Ok(CutOff::Adaptive),
+        None if text == "none" => Ok(CutOff::None),
+        None if text == "queue" => Ok(CutOff::Queue),
         _ => Err("a cut-off is adaptive, none, depth:D or queue".to_owned()),
     }
 }
 
 /// A cut-off as it is given.
-pub fn cutoff_text(cutoff: Cutoff) -> String {
+pub fn cutoff_text(cutoff: CutOff) -> String {
     match cutoff {
-        Cutoff::Adaptive => "adaptive".to_owned(),
-        Cutoff::None => "none".to_owned(),
-        Cutoff::Depth(depth) => format!("depth:{depth}"),
-        Cutoff::Queue => "queue".to_owned(),
+        CutOff::Adaptive => "adaptive".to_owned(),
+        CutOff::None => "none".to_owned(),
+        CutOff::Depth(depth) => format!("depth:{depth}"),
+        CutOff::Queue => "queue".to_owned(),
     }
 }
 
@@ -36,7 +36,7 @@ pub fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
 }
 
 pub fn parse_residual(text: &str) -> Result<usize, String> {
-    number(text, 0, purloin_cluster::MOST_RESIDUAL)
+    number(text, 0, purloin_cluster::MAX_RESIDUAL)
 }
 
 pub fn parse_runs(text: &str) -> Result<usize, String> {

@@ -1,6 +1,6 @@
-//! What ends a job before its time, each case by its name.
+//! Ways to end a job early. The argument selects one of them.
 //!
-//! It is for the tests, which look at how it ends.
+//! The tests run this program and check how the job ends.
 
 use std::cell::RefCell;
 use std::process::ExitCode;
@@ -8,29 +8,30 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
-use purloin_cluster::{Cluster, Cutoff, GlobalArray, Options, Rank, Task, launch};
+use purloin_cluster::{Cluster, CutOff, GlobalArray, Options, Rank, Run, Task, launch};
 
-/// Where a task is.
+/// What the tasks of a rank can access.
 struct Place {
-    /// Whether it fails here.
+    /// Whether tasks fail on this rank.
     fails: bool,
     cluster: Option<Rc<Cluster>>,
     array: RefCell<Option<GlobalArray<u64>>>,
 }
 
-/// A node of a tree whose leaves take a while; the last of them fails.
+/// A node of a tree. Each leaf takes a millisecond, and the last leaves fail.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Node {
     leaves: u32,
     number: u32,
-    how: u32,
+    failure: u32,
 }
 
+// The ways in which a leaf fails.
 const PANIC: u32 = 0;
-const DIE: u32 = 1;
+const ABORT: u32 = 1;
 const EXIT: u32 = 2;
-const TOGETHER: u32 = 3;
+const COLLECTIVE: u32 = 3;
 const DROP: u32 = 4;
 
 impl Task for Node {
@@ -41,7 +42,7 @@ impl Task for Node {
         let Node {
             leaves,
             number,
-            how,
+            failure,
         } = self;
         if leaves > 1 {
             let half = leaves / 2;
@@ -53,25 +54,24 @@ impl Task for Node {
                 Node {
                     leaves: leaves - half,
                     number: number + half,
-                    how,
+                    failure,
                 },
             );
             return a + b;
         }
         std::thread::sleep(Duration::from_millis(1));
-        // On another rank than the first, if there is one.
         let Place {
             fails,
             cluster,
             array,
         } = rank.context();
         if *fails && number >= 100 {
-            match how {
+            match failure {
                 PANIC => panic!("leaf {number} is rotten"),
-                DIE => std::process::abort(),
+                ABORT => std::process::abort(),
                 EXIT => std::process::exit(3),
-                // What all ranks would have to do together.
-                TOGETHER => cluster.as_ref().expect("it is there").barrier(),
+                // Collective operations, which the other ranks do not join.
+                COLLECTIVE => cluster.as_ref().expect("main sets it").barrier(),
                 DROP => drop(array.take()),
                 _ => {}
             }
@@ -80,15 +80,42 @@ impl Task for Node {
     }
 }
 
+/// Reports an error from rank 0, and returns status 4 on all ranks.
+fn report<T>(cluster: &Cluster, result: Result<T, purloin_cluster::Error>) -> ExitCode {
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    if cluster.rank() == 0 {
+        eprintln!("{error}");
+    }
+    ExitCode::from(4)
+}
+
+/// Runs with options that are refused: `range` is out of range, `options` differ among ranks.
+fn run_with_bad_options(cluster: &Cluster, case: &str) -> Result<Run<u64>, purloin_cluster::Error> {
+    let mut options = Options::default();
+    if case == "range" {
+        options.residual = 7;
+    } else if cluster.rank() == 1 {
+        options.residual = 3;
+    }
+    let place = Place {
+        fails: false,
+        cluster: None,
+        array: RefCell::new(None),
+    };
+    cluster.run(Node::zeroed(), &place, &options)
+}
+
 fn main() -> ExitCode {
     let case = std::env::args().nth(1).unwrap_or_default();
     let run = || {
         let cluster = Rc::new(Cluster::initialize().expect("MPI starts"));
-        let how = match &*case {
+        let failure = match &*case {
             "panic" => PANIC,
-            "die" => DIE,
+            "abort" => ABORT,
             "exit" => EXIT,
-            "together" => TOGETHER,
+            "collective" => COLLECTIVE,
             "drop" => DROP,
             "outside" => {
                 if cluster.rank() == 1 {
@@ -97,44 +124,18 @@ fn main() -> ExitCode {
                 cluster.barrier();
                 return ExitCode::SUCCESS;
             }
+            // More memory than any number of ranks has.
             "memory" => {
-                // More than there is anywhere, on any number of ranks.
-                return match GlobalArray::<f64>::new(&cluster, 1 << 50, 1 << 20) {
-                    Err(error) => {
-                        if cluster.rank() == 0 {
-                            eprintln!("{error}");
-                        }
-                        ExitCode::from(4)
-                    }
-                    Ok(_) => ExitCode::SUCCESS,
-                };
+                let array = GlobalArray::<f64>::new(&cluster, 1 << 50, 1 << 20);
+                return report(&cluster, array);
             }
             "options" | "range" => {
-                let mut options = Options::default();
-                if case == "range" {
-                    options.residual = 7;
-                } else if cluster.rank() == 1 {
-                    options.residual = 3;
-                }
-                let task = Node::zeroed();
-                let nowhere = Place {
-                    fails: false,
-                    cluster: None,
-                    array: RefCell::new(None),
-                };
-                return match cluster.run(task, &nowhere, &options) {
-                    Err(error) => {
-                        if cluster.rank() == 0 {
-                            eprintln!("{error}");
-                        }
-                        ExitCode::from(4)
-                    }
-                    Ok(_) => ExitCode::SUCCESS,
-                };
+                return report(&cluster, run_with_bad_options(&cluster, &case));
             }
             _ => {
                 eprintln!(
-                    "usage: failures panic|die|exit|outside|together|drop|memory|options|range"
+                    "usage: failures \
+                     panic|abort|exit|collective|drop|outside|memory|options|range"
                 );
                 return ExitCode::from(2);
             }
@@ -142,19 +143,20 @@ fn main() -> ExitCode {
         let root = Node {
             leaves: 2000,
             number: 0,
-            how,
+            failure,
         };
         let mut options = Options::default();
-        options.cutoff = Cutoff::None;
-        let array = GlobalArray::new(&cluster, 8, 1).expect("it is small");
+        options.cut_off = CutOff::None;
+        let array = GlobalArray::new(&cluster, 8, 1).expect("the array is small");
         let place = Place {
+            // The last rank fails, which is another one than rank 0 if there are several.
             fails: cluster.rank() + 1 == cluster.ranks(),
             cluster: Some(cluster.clone()),
             array: RefCell::new(Some(array)),
         };
-        let run = cluster.run(root, &place, &options).expect("it begins");
+        let run = cluster.run(root, &place, &options).expect("the run begins");
         println!("{}", run.output);
         ExitCode::SUCCESS
     };
-    launch(run).expect("a thread starts")
+    launch(run).expect("the thread starts")
 }

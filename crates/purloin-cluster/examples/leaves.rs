@@ -1,13 +1,13 @@
-//! Leaves that only compute, and never call their rank.
+//! Leaves that compute without ever calling their rank.
 //!
-//! It is for the tests, which look at how many are stolen.
+//! The tests run this program and check how many leaves are stolen.
 
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use purloin_cluster::{Cluster, Cutoff, Error, Options, Rank, Task, launch};
+use purloin_cluster::{Cluster, CutOff, Error, Options, Rank, Task, launch};
 
-/// So many leaves, if more than one.
+/// A task that spawns this number of leaves, or a leaf if the number is 1.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Leaves(u32);
@@ -29,11 +29,11 @@ impl Task for Leaves {
 }
 
 fn main() {
-    let done = launch(|| {
+    let result = launch(|| {
         let cluster = Cluster::initialize()?;
-        for cutoff in [Cutoff::Adaptive, Cutoff::None] {
+        for cut_off in [CutOff::Adaptive, CutOff::None] {
             let mut options = Options::default();
-            options.cutoff = cutoff;
+            options.cut_off = cut_off;
             let run = cluster.run(Leaves(200), &(), &options)?;
             if cluster.rank() == 0 {
                 println!("{} of {} were stolen", run.stats.stolen, run.output);
@@ -41,5 +41,5 @@ fn main() {
         }
         Ok::<_, Error>(())
     });
-    done.expect("a thread starts").expect("the job begins");
+    result.expect("the thread starts").expect("the job begins");
 }

@@ -1,13 +1,13 @@
-//! What tasks and arrays promise, each promise tried on all ranks of a job.
+//! The promises of tasks, arrays and minima, each tried on all ranks of a job.
 //!
-//! It is for the tests, which run it with `mpirun`, and for readers.
+//! The tests run this program with `mpirun`. It also shows the library's interface.
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{
-    Cluster, Cutoff, Error, GlobalArray, GlobalMin, Options, Rank, Serial, Steal, Task, launch,
+    Cluster, CutOff, Error, GlobalArray, GlobalMin, Options, Rank, Serial, Steal, Task, launch,
 };
 
-/// Sums of a range, in several ways.
+/// The sum of the numbers of a range, computed in one of several ways.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Sum {
@@ -16,7 +16,7 @@ struct Sum {
     way: u32,
 }
 
-/// More than the task itself, so that a result is larger than what it replaces.
+/// An output that is larger than the task, so that a result overwrites more than the task.
 #[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq)]
 #[repr(C)]
 struct Total {
@@ -51,7 +51,7 @@ impl Task for Sum {
             })
             .collect();
         let sum = match way {
-            // Asked for in the order in which they were spawned, and the other way around.
+            // Asks for the outputs in the order of the spawns (0), or in reverse (1).
             0 | 1 => {
                 let mut spawned: Vec<_> = parts.iter().map(|part| rank.spawn(*part)).collect();
                 if way == 1 {
@@ -59,7 +59,7 @@ impl Task for Sum {
                 }
                 spawned.into_iter().map(|part| rank.get(part).sum).sum()
             }
-            // Half of them by a join between two spawns.
+            // Joins two tasks between two spawns.
             2 => {
                 let first = rank.spawn(parts[0]);
                 let (a, b) = rank.join(parts[1], parts[2]);
@@ -67,7 +67,7 @@ impl Task for Sum {
                 let first = rank.get(first).sum;
                 first + a.sum + b.sum + rank.get(last).sum
             }
-            // Some are not asked for, and run all the same.
+            // Spawns tasks without asking for their outputs. They run all the same.
             3 => {
                 for part in &parts {
                     drop(rank.spawn(*part));
@@ -80,7 +80,7 @@ impl Task for Sum {
     }
 }
 
-/// To add to elements of an array, and lower a number.
+/// A task that adds to elements of an array, and lowers a minimum.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Add {
@@ -93,7 +93,7 @@ struct Shared {
     least: GlobalMin,
 }
 
-/// How many elements are added to at a time.
+/// The number of elements to which each leaf adds.
 const SPREAD: usize = 7;
 
 impl Task for Add {
@@ -117,14 +117,14 @@ impl Task for Add {
 
 fn try_all(cluster: &Cluster) -> Result<(), Error> {
     let mut options = Options::default();
-    for cutoff in [
-        Cutoff::Adaptive,
-        Cutoff::None,
-        Cutoff::Depth(3),
-        Cutoff::Queue,
+    for cut_off in [
+        CutOff::Adaptive,
+        CutOff::None,
+        CutOff::Depth(3),
+        CutOff::Queue,
     ] {
         for steal in [Steal::Async, Steal::Sync] {
-            (options.cutoff, options.steal) = (cutoff, steal);
+            (options.cut_off, options.steal) = (cut_off, steal);
             for way in 0..5 {
                 let task = Sum {
                     from: 0,
@@ -138,7 +138,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
         }
     }
 
-    // Blocks of ten, the last one shorter.
+    // Blocks of ten elements. The last block is shorter.
     let array = GlobalArray::<u64>::new(cluster, 1000 + SPREAD, 10)?;
     let mine: Vec<_> = array.local_blocks().collect();
     assert!(
@@ -149,7 +149,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
         array,
         least: GlobalMin::new(cluster, 5000)?,
     };
-    options.cutoff = Cutoff::None;
+    options.cut_off = CutOff::None;
     let run = cluster.run(Add { from: 0, to: 1000 }, &shared, &options)?;
     assert_eq!(run.output, 1000);
     let Shared { array, least } = shared;
@@ -160,7 +160,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
         assert_eq!(value, expected as u64, "element {place}");
     }
     cluster.barrier();
-    // What each rank writes is there for all, across the borders of blocks.
+    // All ranks see what each rank has written, also across the borders of blocks.
     let part = array.len() / cluster.ranks();
     let start = cluster.rank() * part;
     array.put(start, &vec![cluster.rank() as u64; part]);
@@ -178,7 +178,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
 }
 
 fn main() {
-    let done = launch(|| {
+    let result = launch(|| {
         let cluster = Cluster::initialize()?;
         try_all(&cluster)?;
         if cluster.rank() == 0 {
@@ -186,5 +186,5 @@ fn main() {
         }
         Ok::<_, Error>(())
     });
-    done.expect("a thread starts").expect("the job begins");
+    result.expect("the thread starts").expect("the job begins");
 }

@@ -1,30 +1,32 @@
-//! Tasks and results of many sizes, every byte of which is checked, each of which runs
-//! exactly once.
+//! Tasks and outputs of many sizes. The program checks every byte of each, and that each task
+//! runs exactly once.
 //!
-//! It is for the tests, which run it with `mpirun`.
+//! The tests run this program with `mpirun`.
 
 use std::cell::Cell;
 
 use bytemuck::{Pod, Zeroable};
-use purloin_cluster::{Cluster, Cutoff, Error, GlobalArray, Options, Rank, Steal, Task, launch};
+use purloin_cluster::{Cluster, CutOff, Error, GlobalArray, Options, Rank, Steal, Task, launch};
 
-/// A task of so many bytes, whose result has `OUTPUT` bytes. The first byte is its height.
+/// A task of `BYTES` bytes with an output of `OUTPUT` bytes. The first byte is its height.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 struct Tree<const BYTES: usize, const OUTPUT: usize>([u8; BYTES]);
 
-// SAFETY: bytes, and nothing else.
+// SAFETY: the type is a transparent wrapper of a byte array, which may be all zeros.
 unsafe impl<const BYTES: usize, const OUTPUT: usize> Zeroable for Tree<BYTES, OUTPUT> {}
-// SAFETY: as above.
+// SAFETY: the type is a transparent wrapper of a byte array, which has no padding and no
+// invalid values.
 unsafe impl<const BYTES: usize, const OUTPUT: usize> Pod for Tree<BYTES, OUTPUT> {}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(transparent)]
 struct Bytes<const LEN: usize>([u8; LEN]);
 
-// SAFETY: as above.
+// SAFETY: the type is a transparent wrapper of a byte array, which may be all zeros.
 unsafe impl<const LEN: usize> Zeroable for Bytes<LEN> {}
-// SAFETY: as above.
+// SAFETY: the type is a transparent wrapper of a byte array, which has no padding and no
+// invalid values.
 unsafe impl<const LEN: usize> Pod for Bytes<LEN> {}
 
 impl<const BYTES: usize, const OUTPUT: usize> Tree<BYTES, OUTPUT> {
@@ -37,7 +39,7 @@ impl<const BYTES: usize, const OUTPUT: usize> Tree<BYTES, OUTPUT> {
         Tree(bytes)
     }
 
-    /// Never zero.
+    /// Returns the output of a task of this height. None of its bytes is zero.
     fn result(height: u8) -> Bytes<OUTPUT> {
         let mut bytes = [0; OUTPUT];
         for (place, byte) in bytes.iter_mut().enumerate() {
@@ -46,6 +48,7 @@ impl<const BYTES: usize, const OUTPUT: usize> Tree<BYTES, OUTPUT> {
         Bytes(bytes)
     }
 
+    /// Returns the number of tasks in a tree of this height.
     fn tasks(height: u8) -> u64 {
         match height {
             0 => 1,
@@ -80,9 +83,9 @@ fn check<const BYTES: usize, const OUTPUT: usize>(
     height: u8,
 ) -> Result<(), Error> {
     let mut options = Options::default();
-    for cutoff in [Cutoff::None, Cutoff::Queue, Cutoff::Adaptive] {
+    for cut_off in [CutOff::None, CutOff::Queue, CutOff::Adaptive] {
         for steal in [Steal::Async, Steal::Sync] {
-            (options.cutoff, options.steal) = (cutoff, steal);
+            (options.cut_off, options.steal) = (cut_off, steal);
             let runs = Cell::new(0);
             let root = Tree::<BYTES, OUTPUT>::new(height);
             let run = cluster.run(root, &runs, &options)?;
@@ -100,7 +103,7 @@ fn check<const BYTES: usize, const OUTPUT: usize>(
     Ok(())
 }
 
-/// Tasks that end in an order in which their slots are not given back at once.
+/// Tasks that end in an order in which their slots do not become free at once.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Order(u64);
@@ -112,7 +115,7 @@ const NOTHING: Order = Order(3);
 
 impl Task for Order {
     type Output = u64;
-    /// How many of `LAST` have run.
+    /// The number of `LAST` tasks that have run.
     type Context = GlobalArray<u64>;
 
     fn run<R: Rank<Self>>(self, mut rank: R) -> u64 {
@@ -145,11 +148,11 @@ impl Task for Order {
 
 fn check_order(cluster: &Cluster) -> Result<(), Error> {
     let mut options = Options::default();
-    options.cutoff = Cutoff::None;
+    options.cut_off = CutOff::None;
     for _ in 0..20 {
         let runs = GlobalArray::new(cluster, 1, 1)?;
         let run = cluster.run(OUTER, &runs, &options)?;
-        // What a task spawns has ended when it has.
+        // A task ends after all tasks that it has spawned.
         assert_eq!(run.output, 1);
         cluster.barrier();
     }
@@ -157,7 +160,7 @@ fn check_order(cluster: &Cluster) -> Result<(), Error> {
 }
 
 fn main() {
-    let done = launch(|| {
+    let result = launch(|| {
         let cluster = Cluster::initialize()?;
         check::<1, 0>(&cluster, 8)?;
         check::<1, 3>(&cluster, 8)?;
@@ -172,5 +175,5 @@ fn main() {
         }
         Ok::<_, Error>(())
     });
-    done.expect("a thread starts").expect("the job begins");
+    result.expect("the thread starts").expect("the job begins");
 }

@@ -1,4 +1,4 @@
-//! Data that is too large for a task: [`GlobalArray`] and [`GlobalMin`].
+//! Data that are too large for a task: [`GlobalArray`].
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -9,13 +9,13 @@ use mpi::ffi;
 use crate::transport::Window;
 use crate::{Cluster, Error};
 
-/// An array whose elements lie on all ranks, in blocks that are dealt round-robin.
+/// An array that is distributed over all ranks, in blocks that are assigned round-robin.
 ///
-/// Any task on any rank copies from it and to it, without the help of the rank on which
-/// the elements lie. What a task has [`put`](GlobalArray::put) is there for tasks that it
-/// spawns afterwards, and for the one that waits for it. Tasks that use the same elements
-/// without waiting for each other, one of them writing, find any mixture of old and new;
-/// only what is [accumulated](GlobalArray::accumulate) adds up.
+/// Any task on any rank can read and write any element. The rank that holds the element takes
+/// no part in that. What a task [puts](GlobalArray::put) is visible to tasks that it spawns
+/// afterwards, and to a task that waits for it. If two tasks access the same elements without
+/// one waiting for the other, and one of them writes, the reader may see any mixture of old and
+/// new bytes. Only [accumulated](GlobalArray::accumulate) values always add up.
 ///
 /// ```no_run
 /// # use purloin_cluster::{Cluster, Error, GlobalArray};
@@ -35,29 +35,30 @@ pub struct GlobalArray<E> {
     elements: PhantomData<E>,
 }
 
-/// The most bytes that MPI is asked to copy at a time: it counts in `int`s.
-const MOST_BYTES: usize = 1 << 30;
+/// The largest transfer, in bytes. MPI counts elements in C `int`s.
+const MAX_TRANSFER: usize = 1 << 30;
 
 impl<E: Pod> GlobalArray<E> {
-    /// Makes an array of `len` elements, all of them zero bytes, in blocks of `block`; on
-    /// all ranks together.
+    /// Creates an array of `len` elements, filled with zero bytes, in blocks of `block`
+    /// elements. All ranks must call this function.
     ///
     /// # Errors
     ///
-    /// If a rank has no memory for its part, or ranks want different lengths.
+    /// Returns an error if a rank lacks memory for its part, or if ranks pass different
+    /// lengths.
     ///
     /// # Panics
     ///
-    /// If `block` is 0.
+    /// Panics if `block` is 0.
     pub fn new(cluster: &Cluster, len: usize, block: usize) -> Result<Self, Error> {
         assert!(block > 0, "a block has at least one element");
         cluster.agree("array lengths", &(len, block))?;
-        // No more than there is.
+        // A single block longer than the array would waste memory.
         let block = block.min(len.max(1));
         let blocks = len.div_ceil(block);
         let (rank, ranks) = (cluster.rank(), cluster.ranks());
         let mine = blocks / ranks + usize::from(blocks % ranks > rank);
-        // Too many bytes to count are too many to have.
+        // A size that overflows saturates, and is then refused as too large.
         let bytes = mine.saturating_mul(block).saturating_mul(size_of::<E>());
         Ok(GlobalArray {
             window: Window::allocate(cluster.world(), bytes)?,
@@ -67,42 +68,42 @@ impl<E: Pod> GlobalArray<E> {
         })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many elements a block has.
+    /// Returns the number of elements in a block.
     pub fn block_len(&self) -> usize {
         self.block
     }
 
-    /// How many blocks there are; the last may be shorter.
+    /// Returns the number of blocks. The last block may be shorter than the others.
     pub fn blocks(&self) -> usize {
         self.len.div_ceil(self.block)
     }
 
-    /// The rank on which a block lies.
+    /// Returns the rank that holds a block.
     pub fn owner(&self, block: usize) -> usize {
         block % self.window.world().ranks()
     }
 
-    /// The blocks that lie on this rank.
+    /// Returns the blocks that this rank holds.
     pub fn local_blocks(&self) -> impl Iterator<Item = usize> + use<E> {
         let world = self.window.world();
         (world.rank()..self.blocks()).step_by(world.ranks())
     }
 
-    /// Copies the elements from `start` on into `into`.
+    /// Copies elements, beginning with `start`, into `into`.
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// Panics if the array has no such elements.
     pub fn get(&self, start: usize, into: &mut [E]) {
         let mut transfers = Vec::new();
         self.for_each_part(start, into.len(), |rank, offset, range| {
@@ -111,11 +112,13 @@ impl<E: Pod> GlobalArray<E> {
             let to = part.as_mut_ptr().cast::<u8>();
             if rank == self.window.world().rank() {
                 self.window.sync();
-                // SAFETY: as many bytes of this rank's part, which others may change
-                // meanwhile: any bytes are elements.
+                // SAFETY: `for_each_part` keeps the offset and length inside this rank's part
+                // of the window. Other ranks may write there during the copy, but any bytes
+                // are a valid `Pod` element.
                 unsafe { self.window.local(offset).copy_to_nonoverlapping(to, len) };
             } else {
-                // SAFETY: there is room, borrowed until all transfers have ended.
+                // SAFETY: `part` has room for `len` bytes, and `into` stays borrowed until the
+                // loop below has waited for all transfers.
                 transfers.push(unsafe { self.window.get(rank, offset, to, len) });
             }
         });
@@ -124,17 +127,19 @@ impl<E: Pod> GlobalArray<E> {
         }
     }
 
-    /// Copies `from` to the elements from `start` on. They are there when it returns.
+    /// Copies `from` into the elements that begin with `start`. The elements have their new
+    /// values when this function returns.
     ///
     /// # Panics
     ///
-    /// If there are not as many.
+    /// Panics if the array has no such elements.
     pub fn put(&self, start: usize, from: &[E]) {
         self.for_each_part(start, from.len(), |rank, offset, range| {
             let part: &[u8] = cast_slice(&from[range]);
             if rank == self.window.world().rank() {
                 let to = self.window.local(offset);
-                // SAFETY: as many bytes of this rank's part.
+                // SAFETY: `for_each_part` keeps the offset and length inside this rank's part
+                // of the window, which does not overlap the caller's slice.
                 unsafe { to.copy_from_nonoverlapping(part.as_ptr(), part.len()) };
                 self.window.sync();
             } else {
@@ -143,19 +148,20 @@ impl<E: Pod> GlobalArray<E> {
         });
     }
 
-    /// Adds `from` to the elements from `start` on, each atomically with respect to other
-    /// such additions. They are done when it returns.
+    /// Adds `from` to the elements that begin with `start`. Each addition is atomic with
+    /// respect to other additions by this function, and complete when the function returns.
     ///
     /// # Panics
     ///
-    /// If there are not as many elements.
+    /// Panics if the array has no such elements.
     pub fn accumulate(&self, start: usize, from: &[E])
     where
         E: Number,
     {
         self.for_each_part(start, from.len(), |rank, offset, range| {
             let part = &from[range];
-            // SAFETY: elements of this type.
+            // SAFETY: `part` has `part.len()` elements, whose type in MPI is `datatype`, as
+            // the sealed trait `Number` guarantees.
             unsafe {
                 self.window.add_elements(
                     rank,
@@ -168,8 +174,9 @@ impl<E: Pod> GlobalArray<E> {
         });
     }
 
-    /// Calls `action` for each part of some elements that lies together: on which rank, at
-    /// which offset, and which of them.
+    /// Splits `len` elements that begin with `start` into parts that are contiguous on one
+    /// rank. Calls `action` for each part with the rank, the offset in bytes in that rank's
+    /// part of the window, and the range within the `len` elements.
     fn for_each_part(
         &self,
         start: usize,
@@ -179,15 +186,15 @@ impl<E: Pod> GlobalArray<E> {
         let end = start.checked_add(len).filter(|&end| end <= self.len);
         assert!(
             end.is_some(),
-            "elements {start} to {start} + {len} of an array of {}",
+            "elements {start} to {start} + {len} are out of range for an array of {}",
             self.len
         );
         let ranks = self.window.world().ranks();
-        let most = (MOST_BYTES / size_of::<E>().max(1)).max(1);
+        let max = (MAX_TRANSFER / size_of::<E>().max(1)).max(1);
         let mut done = 0;
         while done < len {
             let (block, first) = ((start + done) / self.block, (start + done) % self.block);
-            let count = (self.block - first).min(len - done).min(most);
+            let count = (self.block - first).min(len - done).min(max);
             let offset = (block / ranks * self.block + first) * size_of::<E>();
             action(block % ranks, offset, done..done + count);
             done += count;
@@ -195,9 +202,9 @@ impl<E: Pod> GlobalArray<E> {
     }
 }
 
-/// Numbers that MPI can add.
+/// Types of numbers that MPI can add.
 pub trait Number: Pod + sealed::Sealed {
-    /// What MPI calls it.
+    /// Returns MPI's name of the type.
     #[doc(hidden)]
     fn datatype() -> ffi::MPI_Datatype;
 }
@@ -213,7 +220,7 @@ macro_rules! numbers {
 
             impl Number for $number {
                 fn datatype() -> ffi::MPI_Datatype {
-                    // SAFETY: a constant.
+                    // SAFETY: this is a constant of the MPI library.
                     unsafe { ffi::$datatype }
                 }
             }

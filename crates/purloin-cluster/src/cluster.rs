@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Zeroable, bytes_of_mut};
 
-use crate::cut_off::{Adaptive, CutOff, Depth, Grains, Never, Profile, QueueBound};
-use crate::options::{Cutoff, Options};
+use crate::cut_off::{Adaptive, Depth, Grains, NoCutOff, Policy, Profile, QueueBound};
+use crate::options::{CutOff, Options};
 use crate::rank::Engine;
 use crate::stats::Stats;
 use crate::transport::World;
 use crate::{Error, Task, failure};
 
-/// All ranks of an MPI job, each of which runs the same program.
+/// All ranks of an MPI job. Each rank runs the same program.
 ///
 /// ```no_run
 /// use bytemuck::{Pod, Zeroable};
@@ -44,38 +44,40 @@ use crate::{Error, Task, failure};
 ///     }
 ///     Ok::<_, purloin_cluster::Error>(())
 /// })
-/// .expect("a thread starts")
+/// .expect("the thread starts")
 /// .expect("the job begins");
 /// ```
 ///
-/// Started as it is, this is a job of one rank; with `mpirun -n 4`, of four.
+/// Started directly, this program is a job of one rank. Started by `mpirun -n 4`, it is a job
+/// of four ranks.
 ///
-/// MPI ends when this and all [arrays](crate::GlobalArray) are gone. Like all that is made
-/// by all ranks together, these are to go in the same order everywhere.
+/// MPI is finalized when the cluster and all [arrays](crate::GlobalArray) have been dropped.
+/// All ranks must create and drop arrays in the same order, because creating and dropping
+/// are collective operations.
 pub struct Cluster {
     world: Rc<World>,
 }
 
-/// What a run has made.
+/// The result of [`Cluster::run`], the same on every rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<O> {
-    /// What the first task has made; on every rank.
+    /// The output of the first task.
     pub output: O,
-    /// How long that took, on the first rank.
+    /// The time that the run took, measured on rank 0.
     pub elapsed: Duration,
-    /// What was counted, on all ranks together.
+    /// The sums of all ranks' counters.
     pub stats: Stats,
 }
 
 impl Cluster {
-    /// Initializes MPI, on the calling thread, which must be the only one that uses it.
+    /// Initializes MPI. Only the calling thread may use the cluster.
     ///
-    /// From then on, a panic in a task ends the job on all ranks, with a message that
-    /// says which.
+    /// From now on a panic in a task ends the job on all ranks, with a message that names the
+    /// rank and the task.
     ///
     /// # Errors
     ///
-    /// If MPI was initialized before.
+    /// Returns an error if MPI is already initialized.
     pub fn initialize() -> Result<Cluster, Error> {
         failure::install_hook();
         Ok(Cluster {
@@ -83,35 +85,36 @@ impl Cluster {
         })
     }
 
-    /// The number of this rank, from 0 on.
+    /// Returns the number of this rank, counted from 0.
     pub fn rank(&self) -> usize {
         self.world.rank()
     }
 
-    /// How many ranks there are.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.world.ranks()
     }
 
-    /// How many nodes they are on.
+    /// Returns the number of nodes that the ranks run on.
     pub fn nodes(&self) -> usize {
         self.world.nodes()
     }
 
-    /// Waits until all ranks have come here.
+    /// Waits until all ranks have called this function.
     pub fn barrier(&self) {
         self.world.barrier();
     }
 
-    /// Makes sure, on all ranks together, that they have the same of something, such as their
-    /// arguments.
+    /// Checks that all ranks pass the same value, for example their arguments. All ranks must
+    /// call this function.
     ///
     /// # Errors
     ///
-    /// If they have not, on every rank; `about` says what it is.
-    pub fn agree<A: Hash + ?Sized>(&self, about: &str, what: &A) -> Result<(), Error> {
+    /// Returns an error on every rank if a value differs from that of rank 0. The error calls
+    /// the value `about`, a noun in the plural.
+    pub fn agree<A: Hash + ?Sized>(&self, about: &str, value: &A) -> Result<(), Error> {
         let mut hasher = DefaultHasher::new();
-        what.hash(&mut hasher);
+        value.hash(&mut hasher);
         let all = self.world.all_gather(hasher.finish());
         match all.iter().position(|hash| *hash != all[0]) {
             None => Ok(()),
@@ -122,15 +125,15 @@ impl Cluster {
         }
     }
 
-    /// Whether something is so on all ranks. All have to ask.
-    pub fn agree_that(&self, is_so: bool) -> bool {
+    /// Returns whether `condition` is true on all ranks. All ranks must call this function.
+    pub fn all(&self, condition: bool) -> bool {
         self.world
-            .all_gather(is_so.into())
+            .all_gather(condition.into())
             .iter()
-            .all(|&is_so| is_so == 1)
+            .all(|&condition| condition == 1)
     }
 
-    /// Ends the job on all ranks, with a message that says on which rank it was called.
+    /// Ends the job on all ranks, with a message that names this rank.
     pub fn fail(&self, message: &str) -> ! {
         self.world.fail(message)
     }
@@ -139,15 +142,16 @@ impl Cluster {
         &self.world
     }
 
-    /// Runs `task`, and all that it spawns, on all ranks together.
+    /// Runs `task` and all tasks that it spawns on all ranks.
     ///
-    /// All ranks must call it, with the same options. The first rank's task is the one
-    /// that is run; each rank's context is what its tasks see.
+    /// All ranks must call this function, with the same options. Only the `task` of rank 0
+    /// runs; the other ranks steal from it. Each rank passes its own context, which its tasks
+    /// can read.
     ///
     /// # Errors
     ///
-    /// If an option is out of range, ranks differ in them, or there is no memory for the
-    /// queues; on every rank, before any task runs.
+    /// Returns an error on every rank, before any task runs, if an option is out of range, if
+    /// the options of the ranks differ, or if a rank lacks memory for its queue.
     pub fn run<T: Task>(
         &self,
         task: T,
@@ -162,39 +166,41 @@ impl Cluster {
         Ok(self.share(run?))
     }
 
+    /// Runs the task with the policy that implements the cut-off.
     fn run_cut_off<T: Task>(
         &self,
         task: T,
         context: &T::Context,
         options: &Options,
     ) -> Result<Run<T::Output>, Error> {
-        let neighbours = self.world.neighbours().len();
-        Ok(match options.cutoff {
-            Cutoff::None => self.run_with(task, context, options, Never)?.0,
-            Cutoff::Depth(depth) => self.run_with(task, context, options, Depth(depth))?.0,
-            Cutoff::Queue => {
-                let cutoff = QueueBound::new(neighbours);
-                self.run_with(task, context, options, cutoff)?.0
+        let ranks_on_node = self.world.node_ranks().len();
+        Ok(match options.cut_off {
+            CutOff::None => self.run_with(task, context, options, NoCutOff)?.0,
+            CutOff::Depth(depth) => self.run_with(task, context, options, Depth(depth))?.0,
+            CutOff::Queue => {
+                let policy = QueueBound::new(ranks_on_node);
+                self.run_with(task, context, options, policy)?.0
             }
-            Cutoff::Adaptive => {
+            CutOff::Adaptive => {
                 let profile = Profile::new(&self.world, options.profiling)?;
                 let grains = Grains::new(options.grain);
-                let cutoff = Adaptive::new(profile, grains, neighbours);
-                let (mut run, cutoff) = self.run_with(task, context, options, cutoff)?;
-                run.stats.profiling_nanoseconds += cutoff.cost();
+                let policy = Adaptive::new(profile, grains, ranks_on_node);
+                let (mut run, policy) = self.run_with(task, context, options, policy)?;
+                run.stats.profiling_nanoseconds += policy.cost();
                 run
             }
         })
     }
 
-    fn run_with<T: Task, C: CutOff>(
+    /// Runs the task, and returns this rank's view of the run. Only rank 0 has the output.
+    fn run_with<T: Task, P: Policy>(
         &self,
         task: T,
         context: &T::Context,
         options: &Options,
-        cutoff: C,
-    ) -> Result<(Run<T::Output>, C), Error> {
-        let mut engine = Engine::new(&self.world, context, cutoff, options)?;
+        policy: P,
+    ) -> Result<(Run<T::Output>, P), Error> {
+        let mut engine = Engine::new(&self.world, context, policy, options)?;
         self.world.barrier();
         let begin = Instant::now();
         let output = match self.rank() {
@@ -205,16 +211,16 @@ impl Cluster {
             }
         };
         let elapsed = begin.elapsed();
-        let (stats, cutoff) = engine.finish();
+        let (stats, policy) = engine.finish();
         let run = Run {
             output,
             elapsed,
             stats,
         };
-        Ok((run, cutoff))
+        Ok((run, policy))
     }
 
-    /// The first rank's output and time, and the sum of what was counted, on every rank.
+    /// Gives all ranks the output and time of rank 0, and the sums of all ranks' counters.
     fn share<O: bytemuck::Pod>(&self, mut run: Run<O>) -> Run<O> {
         self.world.broadcast(bytes_of_mut(&mut run.output));
         let mut nanoseconds = run.elapsed.as_nanos() as u64;

@@ -1,38 +1,38 @@
-//! What can go wrong before tasks run: [`Error`].
+//! Errors that prevent a run: [`Error`].
 
 use std::fmt;
 
-/// Why a job cannot begin.
+/// The reason why a job or a run cannot begin.
 ///
-/// What goes wrong later, such as a task that panics, ends the job on all ranks.
+/// Later failures, such as a task that panics, end the job on all ranks instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// MPI was initialized before, in this process.
-    Initialized,
-    /// A rank has no memory for its part of a window.
+    /// MPI is already initialized in this process.
+    AlreadyInitialized,
+    /// A rank cannot get the memory for its part of a window.
     Window {
-        /// Which rank.
+        /// The rank that lacks memory.
         rank: usize,
-        /// How much this rank wanted.
+        /// The size of the reporting rank's part, in bytes.
         bytes: usize,
-        /// What the system or MPI says.
+        /// The explanation of the system or of MPI.
         reason: String,
     },
-    /// Ranks were started with different arguments.
+    /// Two ranks disagree about a value that must be the same on all ranks.
     Disagreement {
-        /// The first rank whose arguments are not those of rank 0.
+        /// The first rank whose value differs from that of rank 0.
         rank: usize,
-        /// What the arguments are for.
+        /// The name of the value, in the plural.
         about: String,
     },
     /// An option is out of range.
     Option {
-        /// Its name.
+        /// The name of the option.
         name: &'static str,
-        /// What it was.
+        /// The value that was given.
         value: String,
-        /// What it may be.
+        /// The range of valid values.
         range: &'static str,
     },
 }
@@ -40,7 +40,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::Initialized => f.write_str("MPI is initialized already in this process"),
+            Error::AlreadyInitialized => {
+                f.write_str("MPI is already initialized in this process; initialize it only once")
+            }
             Error::Window {
                 rank,
                 bytes,
@@ -52,7 +54,8 @@ impl fmt::Display for Error {
             ),
             Error::Disagreement { rank, about } => write!(
                 f,
-                "rank {rank} has other {about} than rank 0; start all ranks with the same"
+                "rank {rank} and rank 0 have different {about}; start all ranks with the same \
+                 {about}"
             ),
             Error::Option { name, value, range } => {
                 write!(f, "{name} must be {range}, not {value}")

@@ -1,4 +1,4 @@
-//! A task that panics ends the job, with one message: [`Running`].
+//! Panics in tasks: each ends the job on all ranks, with one message. See [`TaskGuard`].
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -8,34 +8,37 @@ use std::sync::Once;
 use crate::transport::World;
 
 thread_local! {
-    /// Whether this thread runs tasks.
+    /// Whether this thread is running tasks.
     static RUNS_TASKS: Cell<bool> = const { Cell::new(false) };
 
-    /// How many [`Running`] there are.
-    static RUNNING: Cell<u32> = const { Cell::new(0) };
+    /// The number of [`TaskGuard`]s on this thread's stack.
+    static GUARDS: Cell<u32> = const { Cell::new(0) };
 
-    /// What the last panic of a task says.
+    /// The message of the last panic below a [`TaskGuard`].
     static MESSAGE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Keeps the message of a task that panics, to tell it together with the task.
+/// Installs a panic hook that saves the message of a task that panics. The [`TaskGuard`] then
+/// reports it together with the task.
 pub fn install_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let usual = std::panic::take_hook();
+        let default_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            // Of two messages the first would be lost: if it was not caught, this is the end.
-            if !is_told_later() || !MESSAGE.replace(message(info)).is_empty() {
-                usual(info);
+            // There is room for one message. If one is saved already, either the program caught
+            // that panic, or this is a second panic during unwinding and the process will abort.
+            // The default hook prints the new message in both cases, so none is lost.
+            if !guard_reports() || !MESSAGE.replace(message(info)).is_empty() {
+                default_hook(info);
             }
         }));
     });
 }
 
-/// Whether a [`Running`] will be dropped because of the panic, and tell of it. Not where
-/// panics abort.
-fn is_told_later() -> bool {
-    cfg!(panic = "unwind") && RUNNING.get() > 0
+/// Returns whether a [`TaskGuard`] will be dropped by the panic and report it. If panics
+/// abort, no guard is dropped.
+fn guard_reports() -> bool {
+    cfg!(panic = "unwind") && GUARDS.get() > 0
 }
 
 fn message(info: &PanicHookInfo<'_>) -> String {
@@ -56,46 +59,47 @@ fn payload(payload: &dyn Any) -> &str {
     }
 }
 
-/// Notes whether this thread runs tasks.
+/// Records whether this thread is running tasks.
 pub fn set_runs_tasks(runs: bool) {
     RUNS_TASKS.set(runs);
 }
 
-/// For what all ranks do together.
+/// Checks that a collective operation is called outside of tasks.
 ///
 /// # Panics
 ///
-/// If a task does it: the other ranks would not.
-pub fn assert_no_task() {
+/// If a task calls it: the other ranks would not take part.
+pub fn assert_outside_tasks() {
     assert!(
         !RUNS_TASKS.get(),
-        "a task must not do what all ranks do together: runs, barriers, making and \
-         dropping of arrays"
+        "a task must not call what all ranks do together: runs, barriers, creating and \
+         dropping arrays"
     );
 }
 
-/// A task that was taken out of a queue, while it runs: it and all that it runs itself.
-pub struct Running<'r, T: std::fmt::Debug> {
+/// Guards a task that came out of a queue while it runs, including the tasks that it runs
+/// inline. If the task panics, the guard ends the job on all ranks.
+pub struct TaskGuard<'r, T: std::fmt::Debug> {
     world: &'r World,
     task: &'r T,
-    level: u32,
+    depth: u32,
 }
 
-impl<'r, T: std::fmt::Debug> Running<'r, T> {
-    pub fn new(world: &'r World, task: &'r T, level: u32) -> Self {
-        RUNNING.set(RUNNING.get() + 1);
-        Running { world, task, level }
+impl<'r, T: std::fmt::Debug> TaskGuard<'r, T> {
+    pub fn new(world: &'r World, task: &'r T, depth: u32) -> Self {
+        GUARDS.set(GUARDS.get() + 1);
+        TaskGuard { world, task, depth }
     }
 }
 
-impl<T: std::fmt::Debug> Drop for Running<'_, T> {
+impl<T: std::fmt::Debug> Drop for TaskGuard<'_, T> {
     fn drop(&mut self) {
-        RUNNING.set(RUNNING.get() - 1);
+        GUARDS.set(GUARDS.get() - 1);
         if std::thread::panicking() {
-            let Running { world, task, level } = self;
-            // The innermost one tells, and nobody comes back from that.
+            let TaskGuard { world, task, depth } = self;
+            // `fail` does not return, so only the innermost guard reports.
             world.fail(&format!(
-                "task {task:?}, level {level}, or what it spawned has panicked {}",
+                "task {task:?} at depth {depth}, or a task that it spawned, panicked {}",
                 MESSAGE.take()
             ));
         }

@@ -1,44 +1,47 @@
-//! A thread with stack enough: [`launch`].
+//! Running a program on a thread with a large stack: [`launch`].
 
 use std::cell::Cell;
 use std::io;
 
-/// The stack of the thread that runs tasks, in bytes. Only what is used is memory.
+/// The stack size of the launched thread, in bytes. The system commits only the pages that
+/// are used.
 const STACK: usize = 4 << 30;
 
-/// What is taken for granted on any other thread.
-const USUAL: usize = 2 << 20;
+/// The assumed stack size of any other thread, in bytes. It is Rust's default.
+const DEFAULT_STACK: usize = 2 << 20;
 
 thread_local! {
-    /// The address below which this thread's stack is too full to steal.
+    /// The address below which this thread has too little stack left to steal. Zero before it
+    /// is set.
     static LIMIT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The address of something on the stack.
-fn here() -> usize {
-    let something = 0_u8;
-    (&raw const something).addr()
+/// Returns an address on the current stack frame.
+fn stack_address() -> usize {
+    let local = 0_u8;
+    (&raw const local).addr()
 }
 
-/// Notes that so much of the stack may be used from here on.
+/// Lets this thread use `bytes` of stack from here on before it stops stealing.
 fn set_limit(bytes: usize) {
-    LIMIT.set(here().saturating_sub(bytes));
+    LIMIT.set(stack_address().saturating_sub(bytes));
 }
 
-/// Whether tasks may be run on top of what is on the stack.
+/// Returns whether enough stack is left to run stolen tasks on top of the current frame.
 pub(crate) fn has_stack() -> bool {
     if LIMIT.get() == 0 {
-        set_limit(USUAL / 2);
+        set_limit(DEFAULT_STACK / 2);
     }
-    here() > LIMIT.get()
+    stack_address() > LIMIT.get()
 }
 
-/// Calls `main` on a thread whose stack is large enough for tasks that nest deeply, and
-/// for what a blocked rank runs on top of them.
+/// Calls `main` on a thread with a stack of 4 GiB, of which only used pages take memory.
 ///
-/// Initialize MPI there: this is the thread that calls it then. Tasks may be run on other
-/// threads, too, but a rank that is blocked stops stealing when it has used 1 MiB of its
-/// stack: Rust gives 2 MiB to a thread that does not ask for more.
+/// Tasks may nest deeply, and a blocked rank runs stolen tasks on top of the blocked one.
+///
+/// Initialize the [`Cluster`](crate::Cluster) inside `main`, because MPI must be called by the
+/// thread that initialized it. A program may also run tasks on another thread. There, a blocked
+/// rank stops stealing when it has used 1 MiB of stack, half of Rust's default.
 ///
 /// ```no_run
 /// use purloin_cluster::{Cluster, launch};
@@ -47,16 +50,16 @@ pub(crate) fn has_stack() -> bool {
 ///     let cluster = Cluster::initialize().expect("MPI starts");
 ///     println!("rank {} of {}", cluster.rank(), cluster.ranks());
 /// })
-/// .expect("a thread starts");
+/// .expect("the thread starts");
 /// ```
 ///
 /// # Errors
 ///
-/// If the thread cannot be started.
+/// Returns an error if the thread cannot be started.
 ///
 /// # Panics
 ///
-/// If `main` does, with what it says.
+/// Panics with the payload of `main` if `main` panics.
 pub fn launch<R: Send>(main: impl FnOnce() -> R + Send) -> io::Result<R> {
     std::thread::scope(|scope| {
         let run = || {

@@ -1,27 +1,31 @@
 //! Work stealing between the ranks of an MPI job.
 //!
-//! A program makes [`Task`]s, plain data that make plain data, and spawns whatever could
-//! be run in parallel; the ranks of the job steal from each other. Every rank has its tasks
-//! in a window that others reach by MPI's one-sided operations, so that stealing does not
-//! disturb the victim. The latency of a steal is hidden behind the thief's last tasks,
-//! and which spawned tasks are worth being stolen is found out from the times that they take.
+//! A program defines [`Task`]s: plain data that compute plain data. Tasks spawn whatever could
+//! run in parallel, and the ranks of the job steal tasks from each other. Each rank keeps its
+//! tasks in an MPI window that the other ranks access with one-sided operations, so a steal
+//! does not disturb the victim. A thief hides the latency of a steal behind its own last
+//! tasks. The runtime measures how long tasks take, and offers only tasks that are worth
+//! stealing.
 //!
-//! See [`Cluster`] for a whole program. It is run like any of MPI:
+//! [`Cluster`] shows a complete program. Start it like any MPI program:
 //!
 //! ```text
 //! target/release/program                     # one rank
-//! mpirun -n 4 target/release/program         # four on this machine
+//! mpirun -n 4 target/release/program         # four ranks on this machine
 //! srun --nodes 32 --ntasks-per-node 12 --kill-on-bad-exit target/release/program
 //! ```
 //!
 //! Source: Li, Hu, Cheng and Zhao, *Asynchronous work stealing on distributed memory
-//! systems*: AsynchWS.
+//! systems*; called AsynchWS below.
 //!
-//! # Rooms
+//! # Modules
 //!
-//! `task` is what programs are written against, and `array` holds their data; `queue` is
-//! the protocol between owner and thieves, which its page explains; `rank` runs tasks, waits
-//! and steals; `cutoff` decides what is worth a task; `transport` is MPI.
+//! * `task` is the programming model.
+//! * `array` and `minimum` hold data that all ranks access.
+//! * `queue` is the protocol between an owner and its thieves; its page explains it.
+//! * `rank` runs tasks, waits and steals.
+//! * `cut_off` decides which spawned tasks enter the queue.
+//! * `transport` wraps MPI.
 #![deny(missing_docs)]
 
 mod array;
@@ -33,6 +37,7 @@ mod launch;
 mod minimum;
 mod options;
 mod queue;
+mod random;
 mod rank;
 mod stats;
 mod task;
@@ -43,7 +48,8 @@ pub use cluster::{Cluster, Run};
 pub use error::Error;
 pub use launch::launch;
 pub use minimum::GlobalMin;
-pub use options::{Cutoff, Grain, MOST_RESIDUAL, Options, Profiling, Steal};
-pub use queue::LARGEST;
+pub use options::{CutOff, Grain, MAX_RESIDUAL, Options, Profiling, Steal};
+pub use queue::MAX_TASK_BYTES;
+pub use random::Random;
 pub use stats::Stats;
 pub use task::{Rank, Serial, Spawned, Task};

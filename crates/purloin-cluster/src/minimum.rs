@@ -1,4 +1,4 @@
-//! A bound that all ranks lower: [`GlobalMin`].
+//! A bound that all ranks can lower: [`GlobalMin`].
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -6,12 +6,12 @@ use std::sync::atomic::Ordering;
 use crate::transport::{Transfer, Window};
 use crate::{Cluster, Error};
 
-/// A number that any task lowers, for all others to see: the best value of a branch and
-/// bound search.
+/// A number that any task can lower and all tasks can read, such as the best value found by
+/// a branch-and-bound search.
 ///
-/// Each rank has a copy. To look at it costs a load; to lower it costs a message to every
-/// rank, which arrives in its time. So a rank may find the number higher than it has been
-/// lowered elsewhere, and never lower.
+/// Each rank has a copy. Reading the number is a load of that copy. Lowering it sends a message
+/// to every rank, and the messages take time to arrive. So a rank may read a number that
+/// another rank has already lowered, but never one that is too low.
 ///
 /// ```no_run
 /// # use purloin_cluster::{Cluster, Error, GlobalMin};
@@ -25,16 +25,17 @@ use crate::{Cluster, Error};
 /// ```
 pub struct GlobalMin {
     window: Window,
-    /// What is on its way. In memory of its own, as MPI reads it meanwhile.
+    /// The transfers under way, each with the number that MPI reads. Each number has its own
+    /// allocation, which stays in place while the outer vector grows.
     under_way: RefCell<Vec<(Transfer, Vec<u64>)>>,
 }
 
 impl GlobalMin {
-    /// Makes one that is `start`, on all ranks together.
+    /// Creates a minimum whose first value is `start`. All ranks must call this function.
     ///
     /// # Errors
     ///
-    /// If a rank has no memory for it.
+    /// Returns an error if a rank lacks memory for it.
     pub fn new(cluster: &Cluster, start: u64) -> Result<GlobalMin, Error> {
         let minimum = GlobalMin {
             window: Window::allocate(cluster.world(), size_of::<u64>())?,
@@ -44,13 +45,13 @@ impl GlobalMin {
         Ok(minimum)
     }
 
-    /// Its value, as far as this rank knows.
+    /// Returns the number as far as this rank knows it.
     pub fn get(&self) -> u64 {
-        // Relaxed: it is the number itself that counts.
+        // Relaxed: the number guards no other data.
         self.window.word(0).load(Ordering::Relaxed)
     }
 
-    /// Lowers it to `value`, if it is higher.
+    /// Lowers the number to `value` if it is higher.
     pub fn lower(&self, value: u64) {
         let world = self.window.world();
         let mut under_way = self.under_way.borrow_mut();
@@ -59,23 +60,24 @@ impl GlobalMin {
             return;
         }
         let others = (1..world.ranks()).map(|distance| (world.rank() + distance) % world.ranks());
-        // The own copy first, by the same kind of operation: these are atomic among each
-        // other.
+        // This rank's own copy is also lowered by MPI, and first: MPI operations of one kind
+        // are atomic with respect to each other.
         for rank in std::iter::once(world.rank()).chain(others) {
             let value = vec![value];
-            // SAFETY: the number stays where it is until the transfer has ended.
+            // SAFETY: `under_way` keeps the number, unchanged and in its place, until the
+            // transfer has ended.
             let transfer = unsafe { self.window.lower(rank, 0, value.as_ptr()) };
             under_way.push((transfer, value));
         }
     }
 
-    /// Sets it anew, on all ranks together.
+    /// Sets the number to `value`, higher or lower. All ranks must call this function.
     pub fn reset(&self, value: u64) {
         let world = self.window.world();
         for (transfer, _) in self.under_way.take() {
             transfer.wait(world);
         }
-        // Requests end here before they have ended there.
+        // A request may be complete on this rank while its effect on the target is not.
         self.window.flush_all();
         world.barrier();
         self.window.word(0).store(value, Ordering::Relaxed);
@@ -87,7 +89,7 @@ impl GlobalMin {
 impl Drop for GlobalMin {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The job ends. Until then MPI reads the numbers.
+            // The job is about to end. MPI reads the numbers until then, so they are leaked.
             std::mem::forget(self.under_way.take());
             return;
         }

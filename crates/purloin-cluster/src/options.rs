@@ -1,82 +1,86 @@
-//! How a job is run: [`Options`].
+//! Options of a run: [`Options`].
 
 use std::time::Duration;
 
 use crate::Error;
 
-/// How a rank waits for what it steals.
+/// What a rank does while it steals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Steal {
-    /// It begins to steal before it has run out of tasks, and runs the residual tasks
-    /// meanwhile.
+    /// The rank starts to steal before it runs out of tasks, and runs its residual tasks while
+    /// the steal is under way.
     ///
     /// Source: AsynchWS, section IV.
     #[default]
     Async,
-    /// It runs out of tasks, steals, and waits for what comes.
+    /// The rank starts to steal when it has run out of tasks, and waits for the steal to end.
     Sync,
 }
 
-/// Which spawned tasks go into the queue, for others to steal. All others are run where
-/// they are spawned.
+/// Which spawned tasks enter the queue, where other ranks can steal them. All other tasks run
+/// inline, at the spawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Cutoff {
-    /// Those that are worth it, by the times that tasks of each depth have taken.
+pub enum CutOff {
+    /// Tasks that are worth stealing, judged by how long tasks of the same depth have taken.
     ///
     /// Source: AsynchWS, section III (Figure 2).
     #[default]
     Adaptive,
-    /// All.
+    /// All tasks.
     None,
-    /// Those of at most this depth; the first task's is 0.
+    /// Tasks of at most this depth. The first task has depth 0.
     Depth(u32),
-    /// Those that find room in the queue, which is bounded by three times the number of
-    /// ranks on the node.
+    /// Tasks that are spawned while the queue is shorter than its bound, which is three times
+    /// the number of ranks on the node.
     Queue,
 }
 
-/// The least time of a task that is worth being spawned, for [`Cutoff::Adaptive`].
+/// How long a task must take to be worth a place in the queue, for [`CutOff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grain {
-    /// Ten microseconds, a thousand times what it costs to create a task. What the
-    /// paper's network decides (which residual tasks are run before a steal is begun) follows
-    /// from what a steal costs here.
+    /// 10 µs, which is a thousand times the cost of creating a task. The other times of the
+    /// algorithm, which the paper derives from its network, are derived from the measured
+    /// cost of a steal.
     #[default]
     Auto,
-    /// This. The paper's is 2 ms, for its network.
+    /// A fixed time, from which the other times of the algorithm are derived. The paper uses
+    /// 2 ms for its network.
     Fixed(Duration),
 }
 
-/// Where the times of tasks are collected, for [`Cutoff::Adaptive`].
+/// Where the runtime collects the durations of tasks, for [`CutOff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Profiling {
-    /// On each node by itself, in memory that its ranks share.
+    /// On each node separately, in memory that the ranks of the node share.
     #[default]
     Local,
-    /// On one rank for all, which costs messages; to be compared with.
+    /// On rank 0 for all ranks. Each sample costs a message. This is for comparison.
     ///
     /// Source: AsynchWS, section V.B (Figure 6).
     Global,
 }
 
-/// The most residual tasks.
-pub const MOST_RESIDUAL: usize = 6;
+/// The largest valid number of residual tasks, [`Options::residual`].
+pub const MAX_RESIDUAL: usize = 6;
 
-/// How [`Cluster::run`](crate::Cluster::run) runs tasks. All ranks must have the same.
+/// Options of [`Cluster::run`](crate::Cluster::run). All ranks must pass the same options.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How a rank waits for what it steals.
+    /// What a rank does while it steals. The default is [`Steal::Async`].
     pub steal: Steal,
-    /// Which tasks may be stolen.
-    pub cutoff: Cutoff,
-    /// With so many tasks left, a rank begins to steal; from 0 to 6.
+    /// Which spawned tasks enter the queue. The default is [`CutOff::Adaptive`].
+    pub cut_off: CutOff,
+    /// Under [`Steal::Async`], a rank starts to steal when fewer than this many tasks remain.
+    /// The default is 2; at most [`MAX_RESIDUAL`].
     pub residual: usize,
-    /// The least time of a task that is worth being spawned.
+    /// How long a task must take to be worth a place in the queue. The default is
+    /// [`Grain::Auto`].
     pub grain: Grain,
-    /// Where the times of tasks are collected.
+    /// Where durations of tasks are collected. The default is [`Profiling::Local`].
     pub profiling: Profiling,
-    /// By how much operations on other ranks are delayed, for experiments.
+    /// An artificial delay of all operations on other ranks, for experiments. The default is 0;
+    /// at most 1 s.
     pub latency: Duration,
 }
 
@@ -84,7 +88,7 @@ impl Default for Options {
     fn default() -> Self {
         Options {
             steal: Steal::default(),
-            cutoff: Cutoff::default(),
+            cut_off: CutOff::default(),
             // Source: AsynchWS, section V.C.
             residual: 2,
             grain: Grain::default(),
@@ -94,20 +98,20 @@ impl Default for Options {
     }
 }
 
-/// The longest delay of an operation.
-const LONGEST: Duration = Duration::from_secs(1);
+/// The largest valid latency.
+const MAX_LATENCY: Duration = Duration::from_secs(1);
 
 impl Options {
-    /// Whether all are in range.
+    /// Returns an error if an option is out of range.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.residual > MOST_RESIDUAL {
+        if self.residual > MAX_RESIDUAL {
             return Err(Error::Option {
                 name: "residual",
                 value: self.residual.to_string(),
                 range: "from 0 to 6",
             });
         }
-        if self.latency > LONGEST {
+        if self.latency > MAX_LATENCY {
             return Err(Error::Option {
                 name: "latency",
                 value: format!("{:?}", self.latency),

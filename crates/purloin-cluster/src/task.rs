@@ -1,16 +1,16 @@
-//! What a program is written against: [`Task`] and [`Rank`].
+//! The programming model: [`Task`] and [`Rank`].
 
 use std::fmt::Debug;
 
 use bytemuck::Pod;
 
-use crate::queue::Slot;
+use crate::queue::SlotHandle;
 
-/// A task: plain data that makes plain data, on whichever rank.
+/// A task: plain data that compute plain data, on any rank.
 ///
-/// Both lie in the slots of a queue that other ranks copy from, so there are no
-/// references in them; what is larger lives in a [`GlobalArray`](crate::GlobalArray),
-/// which all tasks on a rank reach through their [context](Rank::context).
+/// Tasks and outputs lie in the slots of a queue, and other ranks copy them byte by byte. So
+/// they contain no references. Larger data belong in a [`GlobalArray`](crate::GlobalArray),
+/// which the tasks of a rank access through their [context](Rank::context).
 ///
 /// ```
 /// use bytemuck::{Pod, Zeroable};
@@ -36,7 +36,7 @@ use crate::queue::Slot;
 /// assert_eq!(Fib(20).run(Serial::new(&())), 6765);
 /// ```
 ///
-/// A task that takes more than [`LARGEST`](crate::LARGEST) bytes, or makes more, does
+/// A task larger than [`MAX_TASK_BYTES`](crate::MAX_TASK_BYTES), or with a larger output, does
 /// not compile:
 ///
 /// ```compile_fail,E0080
@@ -61,39 +61,41 @@ use crate::queue::Slot;
 /// # }
 /// ```
 pub trait Task: Pod + Debug {
-    /// What it makes.
+    /// The result of the task.
     type Output: Pod;
 
-    /// What all tasks on a rank may look at. Each rank has its own.
+    /// Data that all tasks on a rank can read. Each rank has its own.
     type Context;
 
-    /// Runs it, on this rank.
+    /// Runs the task on this rank.
     fn run<R: Rank<Self>>(self, rank: R) -> Self::Output;
 }
 
-/// The rank that runs a task, for the time that it does.
+/// The rank that runs a task: a token that is valid while the task runs.
 ///
-/// It is a small token, passed by value. A task that it spawns is one that another rank
-/// may steal; whether it really goes into the queue, or is run at once, is the
-/// [cut-off](crate::Cutoff)'s to decide. So programs spawn whatever could be run in
-/// parallel, however small.
+/// The token is small and passed by value. Another rank may steal a task that this one spawns.
+/// The [cut-off](crate::CutOff) decides whether a spawned task enters the queue or runs inline.
+/// So programs spawn whatever could run in parallel, however small.
 pub trait Rank<T: Task>: Sized {
-    /// Runs both, the second perhaps on another rank.
+    /// Runs two tasks and returns both outputs. The second task may run on another rank.
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output);
 
-    /// Lets a task be run while this one goes on, and promises its result.
+    /// Spawns a task that may run while the caller goes on. [`get`](Rank::get) returns its
+    /// output.
     ///
-    /// Tasks whose result nobody asks for are waited for when this one ends.
+    /// If the caller never asks for the output, the caller's end waits for the task.
     fn spawn(&mut self, task: T) -> Spawned<T>;
 
-    /// Waits for a task that this one has spawned, or runs it; returns what it made.
+    /// Returns the output of a task that the caller has spawned. Runs the task if no rank has
+    /// stolen it, and waits for it otherwise.
     ///
     /// # Panics
     ///
-    /// If it is not this task that has spawned it.
+    /// Panics if another task spawned it.
     fn get(&mut self, spawned: Spawned<T>) -> T::Output;
 
-    /// Spawns all of `tasks`, and combines what they make, in any order, into `start`.
+    /// Spawns all `tasks` and waits for them. Folds their outputs into `start` with `combine`,
+    /// in any order.
     ///
     /// ```
     /// # use purloin_cluster::{Rank, Serial, Task};
@@ -119,70 +121,94 @@ pub trait Rank<T: Task>: Sized {
         combine: impl FnMut(A, T::Output) -> A,
     ) -> A;
 
-    /// What all tasks on this rank share.
+    /// Returns the data that all tasks on this rank share.
     ///
-    /// While a task waits for another, in [`join`](Rank::join), [`get`](Rank::get) or
-    /// [`spawn_all`](Rank::spawn_all), its rank may run **any other task**: it has no threads
-    /// to give its processor to. So nothing of the context is to be borrowed mutably, or
-    /// locked, across one of these.
+    /// While a task waits in [`join`](Rank::join), [`get`](Rank::get) or
+    /// [`spawn_all`](Rank::spawn_all), its rank may run **any other task**, because a rank has
+    /// no second thread to lend its processor to. So a task must not hold a mutable borrow or a
+    /// lock of anything in the context across one of these calls.
     fn context(&self) -> &T::Context;
 
-    /// Lets others be served.
+    /// Lets the runtime serve other ranks.
     ///
-    /// Where a network needs the help of its processor, a rank in a long computation
-    /// without any spawn answers nobody, unless it calls this now and then. It costs a
-    /// reading of the clock, some dozen nanoseconds.
+    /// On networks that need the processor's help, a rank does not answer other ranks during a
+    /// long computation without a spawn. Such a computation should call this function from
+    /// time to time. A call reads the clock, which takes a few dozen nanoseconds.
     fn poll(&mut self);
 }
 
-/// A task that was spawned, and whose result will be asked for by [`Rank::get`].
-#[must_use = "its result is wanted; or drop it, and it is waited for when this task ends"]
-pub struct Spawned<T: Task>(pub(crate) Promise<T>);
+/// A spawned task whose output [`Rank::get`] returns.
+#[must_use = "pass it to `get` for the output; if it is dropped, the task's end waits for it"]
+pub struct Spawned<T: Task>(pub(crate) SpawnedState<T>);
 
-/// Where the result of a task is.
-pub(crate) enum Promise<T: Task> {
-    /// It was run at once.
+/// Where the output of a spawned task is.
+pub(crate) enum SpawnedState<T: Task> {
+    /// The task ran inline, and this is its output.
     Done(T::Output),
-    /// There it will be.
-    Slot(Slot),
+    /// The task went into this slot of the queue.
+    Queued(SlotHandle),
 }
 
-/// The serial elision: tasks are run where they are spawned, and nothing is asked of
-/// MPI.
+impl<T: Task> Spawned<T> {
+    /// Wraps the output of a task that ran inline.
+    #[inline(always)]
+    pub(crate) fn done(output: T::Output) -> Self {
+        Spawned(SpawnedState::Done(output))
+    }
+
+    /// Returns the output of a task that ran inline.
+    ///
+    /// # Panics
+    ///
+    /// If the task went into the queue. A token that only runs tasks inline did not spawn it,
+    /// so another task did.
+    #[inline(always)]
+    pub(crate) fn into_output(self) -> T::Output {
+        match self.0 {
+            SpawnedState::Done(output) => output,
+            SpawnedState::Queued(_) => spawned_by_another_task(),
+        }
+    }
+}
+
+/// Panics because a task asks for the output of a task that it did not spawn.
+#[cold]
+pub(crate) fn spawned_by_another_task() -> ! {
+    panic!("`get` was called with a task that another task spawned; pass the output instead")
+}
+
+/// The serial elision: a rank that runs every task inline and never calls MPI.
 #[derive(Debug)]
 pub struct Serial<'c, C> {
     context: &'c C,
 }
 
 impl<'c, C> Serial<'c, C> {
-    /// With this for tasks to look at.
+    /// Creates a serial rank whose tasks can read `context`.
     pub fn new(context: &'c C) -> Self {
         Serial { context }
     }
 
     #[inline(always)]
-    fn again(&self) -> Self {
-        Serial::new(self.context)
+    fn call<T: Task<Context = C>>(&self, task: T) -> T::Output {
+        task.run(Serial::new(self.context))
     }
 }
 
 impl<T: Task> Rank<T> for Serial<'_, T::Context> {
     #[inline(always)]
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        (a.run(self.again()), b.run(self.again()))
+        (self.call(a), self.call(b))
     }
 
     #[inline(always)]
     fn spawn(&mut self, task: T) -> Spawned<T> {
-        Spawned(Promise::Done(task.run(self.again())))
+        Spawned::done(self.call(task))
     }
 
     #[inline(always)]
     fn get(&mut self, spawned: Spawned<T>) -> T::Output {
-        match spawned.0 {
-            Promise::Done(output) => output,
-            Promise::Slot(_) => not_mine(),
-        }
+        spawned.into_output()
     }
 
     #[inline(always)]
@@ -194,7 +220,7 @@ impl<T: Task> Rank<T> for Serial<'_, T::Context> {
     ) -> A {
         tasks
             .into_iter()
-            .fold(start, |sum, task| combine(sum, task.run(self.again())))
+            .fold(start, |sum, task| combine(sum, self.call(task)))
     }
 
     #[inline(always)]
@@ -204,10 +230,4 @@ impl<T: Task> Rank<T> for Serial<'_, T::Context> {
 
     #[inline(always)]
     fn poll(&mut self) {}
-}
-
-/// What comes of smuggling a [`Spawned`] to another task.
-#[cold]
-pub(crate) fn not_mine() -> ! {
-    panic!("a spawned task belongs to the task that has spawned it")
 }

@@ -1,4 +1,4 @@
-//! Tasks, arrays and minima as `examples/promises.rs` and `examples/sizes.rs` try them.
+//! The promises that `examples/promises.rs` and `examples/sizes.rs` check, on one to eight ranks.
 
 mod common;
 

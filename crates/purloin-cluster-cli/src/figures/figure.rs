@@ -1,6 +1,6 @@
 //! What each figure compares: [`FIGURES`].
 
-use purloin_cluster::{Cutoff, MOST_RESIDUAL, Options, Profiling, Steal};
+use purloin_cluster::{CutOff, MAX_RESIDUAL, Options, Profiling, Steal};
 
 /// One of the paper's figures.
 pub struct Figure {
@@ -10,7 +10,7 @@ pub struct Figure {
     /// What the paper has found, on 384 threads of 32 nodes.
     pub paper: &'static str,
     pub shows: Shows,
-    /// What is compared, for a kernel whose best depth for [`Cutoff::Depth`] is this.
+    /// What is compared, for a kernel whose best depth for [`CutOff::Depth`] is this.
     pub variants: fn(depth: u32) -> Vec<Variant>,
 }
 
@@ -76,7 +76,7 @@ pub const FIGURES: &[Figure] = &[
             let of = |residual: usize| {
                 variant(residual.to_string(), |options| options.residual = residual)
             };
-            (0..=MOST_RESIDUAL).map(of).collect()
+            (0..=MAX_RESIDUAL).map(of).collect()
         },
     },
     Figure {
@@ -89,10 +89,10 @@ pub const FIGURES: &[Figure] = &[
         shows: Shows::SpeedUps,
         variants: |depth| {
             vec![
-                variant("none", |options| options.cutoff = Cutoff::None),
-                variant("queue", |options| options.cutoff = Cutoff::Queue),
-                variant("depth", |options| options.cutoff = Cutoff::Depth(depth)),
-                variant("adaptive", |options| options.cutoff = Cutoff::Adaptive),
+                variant("none", |options| options.cut_off = CutOff::None),
+                variant("queue", |options| options.cut_off = CutOff::Queue),
+                variant("depth", |options| options.cut_off = CutOff::Depth(depth)),
+                variant("adaptive", |options| options.cut_off = CutOff::Adaptive),
             ]
         },
     },
@@ -121,7 +121,7 @@ pub const FIGURES: &[Figure] = &[
             vec![
                 variant("HotSLAW", |options| {
                     options.steal = Steal::Sync;
-                    options.cutoff = Cutoff::Queue;
+                    options.cut_off = CutOff::Queue;
                 }),
                 variant("AsynchWS", |_| {}),
             ]

@@ -56,10 +56,10 @@ pub fn unusual(options: &Options) -> Vec<String> {
         Profiling::Global => "global",
     };
     let residual = options.residual.to_string();
-    let cutoff = cutoff_text(options.cutoff);
+    let cutoff = cutoff_text(options.cut_off);
     let latency = time_argument(options.latency);
     add("--steal", steal.to_owned(), options.steal == usual.steal);
-    add("--cutoff", cutoff, options.cutoff == usual.cutoff);
+    add("--cutoff", cutoff, options.cut_off == usual.cut_off);
     add("--residual", residual, options.residual == usual.residual);
     let is_usual = options.profiling == usual.profiling;
     add("--profile", profile.to_owned(), is_usual);
@@ -82,7 +82,7 @@ mod tests {
     fn only_what_is_unusual_is_an_argument() {
         let mut options = Options::default();
         assert!(unusual(&options).is_empty());
-        options.cutoff = purloin_cluster::Cutoff::Depth(4);
+        options.cut_off = purloin_cluster::CutOff::Depth(4);
         options.latency = Duration::from_micros(200);
         let job = Job {
             kernel: "uts=T3".to_owned(),

@@ -1,7 +1,7 @@
 //! From what is asked for to what is found: [`Session`].
 
 use indicatif::ProgressBar;
-use purloin_cluster::{Cutoff, Options};
+use purloin_cluster::{CutOff, Options};
 use purloin_command::{Failure, Machine, progress};
 
 use super::args::{Args, KERNELS, with_input};
@@ -96,8 +96,8 @@ impl<'a> Session<'a> {
         let take = |jobs, runs| Measurements::take(jobs, runs, &self.launcher, &self.progress);
         let trials = self.trials(kernel);
         let trials = take(trials, self.runs_of_a_trial())?;
-        let best_depth = match trials.fastest().map(|job| job.options.cutoff) {
-            Some(Cutoff::Depth(depth)) => depth,
+        let best_depth = match trials.fastest().map(|job| job.options.cut_off) {
+            Some(CutOff::Depth(depth)) => depth,
             _ => DEPTHS[0],
         };
         // The best depth is run anew: its trials were the luckiest.
@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
         let depths = DEPTHS.iter().filter(|_| is_needed);
         let trial = |depth: &u32| {
             let mut options = Options::default();
-            options.cutoff = Cutoff::Depth(*depth);
+            options.cut_off = CutOff::Depth(*depth);
             self.job(kernel, &options)
         };
         depths.map(trial).collect()

@@ -1,209 +1,212 @@
-//! The adaptive cut-off: [`Adaptive`].
+//! The adaptive cut-off: [`Adaptive`], with its thresholds, [`Grains`].
 
 use std::time::Instant;
 
-use super::profile::LEVELS;
-use super::{CutOff, Profile, queue_bound};
+use super::profile::DEPTHS;
+use super::{Policy, Profile, queue_bound};
 use crate::options::Grain;
-use crate::queue::MOST;
+use crate::queue::MAX_STEAL;
 
-/// Tasks of those levels whose tasks have turned out to be long enough.
+/// Puts tasks into the queue if tasks of the same depth have turned out to be long enough.
 ///
-/// Help-first until two thirds of the queue's bound: spawned tasks go into the queue.
-/// From then on work-first: tasks of levels that are not known yet are run where they are
-/// spawned, and some of them timed. Where a level's mean is known, it decides.
+/// Until the queue has reached two thirds of its bound, the rule is help-first: all spawned
+/// tasks enter the queue. From then on it is work-first: tasks of unknown depths run inline,
+/// and some of them are timed. Once the mean duration of a depth is known, the mean decides.
 ///
-/// Four things are not as in the paper; ARCHITECTURE.md has the measurements.
+/// The rule differs from the paper in four points. ARCHITECTURE.md has the measurements.
 ///
-/// * The time that makes a task worth it is much shorter, as creating one is cheap; what has
-///   to do with the network follows from what a steal costs *here* ([`Grains`]).
-/// * Tasks that went into the queue are timed as well, not only the samples; two readings
-///   of a clock are little beside them (and only some are timed once a level is known
-///   well). In trees whose subtrees differ extremely, such as those of UTS, sixteen samples
-///   at the beginning say little: most are leaves.
-/// * An estimate that is [refuted](CutOff::patience) is not believed: a task that was
-///   thought to be too short, and is not done after several times that, may fill the
-///   queue.
-/// * The bound of the queue is for tasks of unknown levels only. Those that are worth it
-///   cost a hundredth of their time, and where some are left out, thieves have to come much
-///   more often; so their bound is higher, and that of doubted tasks grows with the latency.
+/// * A task is worth a place in the queue from a much shorter duration on, because creating a
+///   task is cheap here. The thresholds that concern the network follow from the measured cost
+///   of a steal ([`Grains`]).
+/// * Tasks that went through the queue are timed as well, not only the samples. Two readings of
+///   the clock cost little beside such a task, and once a depth is well known only a few
+///   tasks of that depth are timed. In trees with extremely different subtrees, such as those
+///   of UTS, sixteen samples at the beginning say little, because most of them are leaves.
+/// * An estimate can be refuted. A subtree that was expected to be too short, but is
+///   [overdue](Policy::overdue_after), may fill the queue.
+/// * The queue's bound applies to tasks of unknown depths only. Tasks that are worth a place
+///   cost a hundredth of their duration. If some of them were left out, thieves would have to
+///   come much more often. So their bound is higher, and the bound for overdue subtrees grows
+///   with the latency.
 ///
 /// Source: AsynchWS, section III, Figure 2.
 pub struct Adaptive {
     profile: Profile,
     grains: Grains,
     bound: usize,
-    /// The queue has been two thirds full, once.
+    /// Whether the queue has ever been two thirds full.
     was_full: bool,
-    /// What is to be done with tasks of each level.
-    levels: [Known; LEVELS],
-    /// Whether a level's mean hardly changes any more.
-    is_sure: [bool; LEVELS],
-    /// How many tasks came out of the queue.
-    created: u32,
-    /// What it has taken to ask others, in nanoseconds.
+    /// What is known about the tasks of each depth.
+    verdicts: [Verdict; DEPTHS],
+    /// Whether the mean of a depth hardly changes any more.
+    is_well_known: [bool; DEPTHS],
+    /// The number of tasks that have come out of the queue.
+    dequeued: u32,
+    /// The time spent on asking rank 0 for its profile, in nanoseconds.
     cost: u64,
 }
 
-/// What is known about the tasks of a level.
+/// What is known about the tasks of a depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Known {
-    /// Too little.
-    Nothing,
-    /// They are long enough.
+enum Verdict {
+    /// There are too few samples.
+    Unknown,
+    /// The tasks are long enough.
     WorthIt,
-    /// They are too short.
+    /// The tasks are too short.
     TooShort,
-    /// They are too short, and so are those of all deeper levels.
+    /// The tasks are too short, and so are those of all greater depths.
     Fine,
 }
 
-/// With so many tasks that are worth it, others find enough.
+/// The bound of the queue for tasks that are worth a place. Thieves find enough tasks then.
 const ENOUGH: usize = 512;
 
-/// With so many times, a level's mean hardly changes any more.
+/// The number of samples after which the mean of a depth hardly changes any more.
 const WELL_KNOWN: u64 = 32;
 
-/// One of so many tasks of a level that is known well is timed.
+/// Of the tasks of well-known depths, one in this many is timed.
 const TIMED: u32 = 1024;
 
-/// The place of a level in the profile.
+/// Returns the index of a depth in the profile.
 #[inline(always)]
-fn place(level: u32) -> usize {
-    (level as usize).min(LEVELS - 1)
+fn index(depth: u32) -> usize {
+    (depth as usize).min(DEPTHS - 1)
 }
 
-/// How many samples there are to be of a level.
-fn samples(level: usize) -> u64 {
-    let tasks = 1_u64.checked_shl(level as u32).unwrap_or(u64::MAX);
+/// Returns the number of samples that a depth needs before its mean counts.
+fn samples(depth: usize) -> u64 {
+    let tasks = 1_u64.checked_shl(depth as u32).unwrap_or(u64::MAX);
     (tasks / 100).clamp(1, 16)
 }
 
 impl Adaptive {
-    /// For a node with so many ranks.
-    pub fn new(profile: Profile, grains: Grains, neighbours: usize) -> Adaptive {
+    /// Creates the rule for a node with `ranks_on_node` ranks.
+    pub fn new(profile: Profile, grains: Grains, ranks_on_node: usize) -> Adaptive {
         Adaptive {
             profile,
             grains,
-            bound: queue_bound(neighbours),
+            bound: queue_bound(ranks_on_node),
             was_full: false,
-            levels: [Known::Nothing; LEVELS],
-            is_sure: [false; LEVELS],
-            created: 0,
+            verdicts: [Verdict::Unknown; DEPTHS],
+            is_well_known: [false; DEPTHS],
+            dequeued: 0,
             cost: 0,
         }
     }
 
-    /// What it has taken to ask others, in nanoseconds.
+    /// Returns the time spent on asking rank 0 for its profile, in nanoseconds.
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// The mean time of a level, if any is known.
-    fn mean(&self, level: u32) -> Option<u64> {
-        let (tasks, mean) = self.profile.level(place(level));
+    /// Returns the mean duration of tasks of a depth, in nanoseconds, if any was timed.
+    fn mean(&self, depth: u32) -> Option<u64> {
+        let (tasks, mean) = self.profile.mean(index(depth));
         (tasks > 0).then_some(mean)
     }
 
-    /// Draws conclusions from the times.
+    /// Derives the verdicts from the profile.
     #[cold]
-    fn conclude(&mut self) {
+    fn update_verdicts(&mut self) {
         let mut is_fine = true;
-        for level in (0..LEVELS).rev() {
-            let (tasks, mean) = self.profile.level(level);
+        for depth in (0..DEPTHS).rev() {
+            let (tasks, mean) = self.profile.mean(depth);
             let is_worth_it = self.grains.is_worth_it(mean);
-            // The deepest levels have too few tasks to be known, and are finer still.
+            // The greatest depths have too few tasks to become known. Their tasks are shorter
+            // than those above.
             is_fine &= tasks == 0 || !is_worth_it;
-            self.levels[level] = match tasks >= samples(level) {
-                false => Known::Nothing,
-                true if is_fine => Known::Fine,
-                true if !is_worth_it => Known::TooShort,
-                true => Known::WorthIt,
+            self.verdicts[depth] = match tasks >= samples(depth) {
+                false => Verdict::Unknown,
+                true if is_fine => Verdict::Fine,
+                true if !is_worth_it => Verdict::TooShort,
+                true => Verdict::WorthIt,
             };
-            self.is_sure[level] = tasks >= WELL_KNOWN;
+            self.is_well_known[depth] = tasks >= WELL_KNOWN;
         }
-        // What lies below a fine level is fine, known or not.
-        if let Some(first) = self.levels.iter().position(|known| *known == Known::Fine) {
-            self.levels[first..].fill(Known::Fine);
+        // Below a fine depth all tasks are fine, known or not.
+        let is_fine = |verdict: &Verdict| *verdict == Verdict::Fine;
+        if let Some(first) = self.verdicts.iter().position(is_fine) {
+            self.verdicts[first..].fill(Verdict::Fine);
         }
     }
 
-    /// Whether a task of an unknown level goes into the queue.
+    /// Returns whether a task of an unknown depth enters the queue.
     #[cold]
-    fn creates_unknown(&mut self, level: u32, ready: usize) -> bool {
-        let creates = ready < 2 * self.bound / 3;
-        if !creates {
+    fn enqueues_unknown(&mut self, depth: u32, ready: usize) -> bool {
+        let enqueues = ready < 2 * self.bound / 3;
+        if !enqueues {
             self.was_full = true;
-            if !self.profile.is_near() {
-                // Others may know.
+            if !self.profile.is_local() {
+                // Other ranks may have timed tasks of this depth.
                 let begin = Instant::now();
-                self.profile.look(place(level));
+                self.profile.refresh(index(depth));
                 self.cost += begin.elapsed().as_nanos() as u64;
-                self.conclude();
+                self.update_verdicts();
             }
         }
-        creates
+        enqueues
     }
 }
 
-impl CutOff for Adaptive {
+impl Policy for Adaptive {
     const MEASURES: bool = true;
-    const SET: usize = ENOUGH;
+    const GROUP: usize = ENOUGH;
 
     #[inline(always)]
-    fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool {
-        match self.levels[place(level)] {
-            Known::WorthIt => ready() < ENOUGH,
-            Known::TooShort | Known::Fine => false,
-            Known::Nothing => self.creates_unknown(level, ready()),
+    fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool {
+        match self.verdicts[index(depth)] {
+            Verdict::WorthIt => ready() < ENOUGH,
+            Verdict::TooShort | Verdict::Fine => false,
+            Verdict::Unknown => self.enqueues_unknown(depth, ready()),
         }
     }
 
     #[inline(always)]
-    fn is_fine(&self, level: u32) -> bool {
-        self.levels[place(level)] == Known::Fine
+    fn is_fine(&self, depth: u32) -> bool {
+        self.verdicts[index(depth)] == Verdict::Fine
     }
 
     #[inline(always)]
-    fn wants_sample(&mut self, level: u32) -> bool {
-        self.was_full && self.levels[place(level)] == Known::Nothing
+    fn wants_sample(&mut self, depth: u32) -> bool {
+        self.was_full && self.verdicts[index(depth)] == Verdict::Unknown
     }
 
     #[inline(always)]
-    fn wants_time(&mut self, level: u32) -> bool {
-        self.created = self.created.wrapping_add(1);
-        !self.is_sure[place(level)] || self.created.is_multiple_of(TIMED)
+    fn wants_time(&mut self, depth: u32) -> bool {
+        self.dequeued = self.dequeued.wrapping_add(1);
+        !self.is_well_known[index(depth)] || self.dequeued.is_multiple_of(TIMED)
     }
 
-    fn learn(&mut self, level: u32, work: u64) {
-        self.profile.learn(place(level), work);
-        let (tasks, _) = self.profile.level(place(level));
+    fn record(&mut self, depth: u32, work: u64) {
+        self.profile.record(index(depth), work);
+        let (tasks, _) = self.profile.mean(index(depth));
         if tasks <= WELL_KNOWN || tasks.is_multiple_of(16) {
-            self.conclude();
+            self.update_verdicts();
         }
     }
 
-    fn are_residual(&self, level: u32, tasks: usize, residual: usize) -> bool {
-        let mean = self.mean(level).unwrap_or(0);
-        // The one that is run next counts, too, where it is about what is coarse.
+    fn are_residual(&self, depth: u32, tasks: usize, residual: usize) -> bool {
+        let mean = self.mean(depth).unwrap_or(0);
+        // The task that runs next is not in the queue any more, but adds to the time.
         let is_coarse = self.grains.is_coarse(mean.saturating_mul(tasks as u64 + 1));
         !is_coarse && tasks < residual
     }
 
-    fn serialises_from_afar(&self, level: u32) -> bool {
-        let is_worth_it = |mean| self.grains.is_worth_it_afar(mean);
-        self.mean(level).is_some_and(|mean| !is_worth_it(mean))
+    fn is_serial_after_remote_steal(&self, depth: u32) -> bool {
+        let is_worth_it = |mean| self.grains.is_worth_it_remotely(mean);
+        self.mean(depth).is_some_and(|mean| !is_worth_it(mean))
     }
 
-    fn tell_cost(&mut self, cost: u64) {
-        self.grains.tell_cost(cost);
-        if self.profile.is_near() {
-            (0..LEVELS).for_each(|level| self.profile.look(level));
+    fn set_steal_cost(&mut self, cost: u64) {
+        self.grains.set_steal_cost(cost);
+        if self.profile.is_local() {
+            (0..DEPTHS).for_each(|depth| self.profile.refresh(depth));
         }
-        self.conclude();
+        self.update_verdicts();
     }
 
-    fn patience(&self) -> Option<u64> {
+    fn overdue_after(&self) -> Option<u64> {
         Some(self.grains.least().saturating_mul(2))
     }
 
@@ -212,31 +215,31 @@ impl CutOff for Adaptive {
     }
 }
 
-/// The least time of a task that is worth being created, in nanoseconds: a thousand times
-/// what it costs to create and take back.
+/// The shortest task that is worth a place in the queue, in nanoseconds: a thousand times the
+/// cost of creating a task and taking it back.
 ///
-/// What a steal costs does not matter here, as a thief takes up to 24 tasks at a time,
-/// the oldest that there are.
+/// It does not depend on the cost of a steal, because a thief takes the oldest tasks, and up to
+/// 24 of them at a time.
 const LEAST: u64 = 10_000;
 
-/// Which tasks are long and which are short, in nanoseconds.
+/// The thresholds, in nanoseconds, that tell long tasks from short ones.
 ///
-/// The paper has one network, for which it has all of these times. Here, what has to do with
-/// a steal follows from what a steal costs.
+/// The paper has one fixed threshold each, for its network. Here, the thresholds that concern a
+/// steal follow from the measured cost of a steal.
 ///
 /// Source: AsynchWS, sections III and IV.B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grains {
-    /// The least time of a task that is worth being created. The paper: 2 ms.
+    /// The shortest task that is worth a place in the queue. The paper: 2 ms.
     least: u64,
-    /// The most that residual tasks take, together, if a steal is to be begun before they
-    /// are done. The paper: 12 ms, about three times what a steal costs there.
+    /// The longest total duration of residual tasks that still starts an early steal. The
+    /// paper: 12 ms, about three times the cost of a steal there.
     coarse: u64,
-    /// How many tasks a subtree in doubt keeps ready.
+    /// The number of tasks that an overdue subtree keeps ready.
     refill: usize,
-    /// The least time of a task from another node that is worth being profiled anew. The
-    /// paper: 4 ms, about what a steal costs.
-    afar: u64,
+    /// The shortest task stolen from another node whose children are profiled anew. The
+    /// paper: 4 ms, about the cost of a steal there.
+    remote: u64,
     is_fixed: bool,
 }
 
@@ -249,18 +252,18 @@ impl Grains {
         Grains {
             least,
             coarse: least.saturating_mul(6),
-            refill: MOST,
-            afar: least.saturating_mul(2),
+            refill: MAX_STEAL,
+            remote: least.saturating_mul(2),
             is_fixed,
         }
     }
 
-    /// A steal costs so many nanoseconds.
-    pub fn tell_cost(&mut self, cost: u64) {
+    /// Adapts the thresholds to the cost of a steal, in nanoseconds.
+    pub fn set_steal_cost(&mut self, cost: u64) {
         if !self.is_fixed {
             self.coarse = cost.saturating_mul(3);
-            self.refill = MOST.max((4 * cost / self.least) as usize);
-            self.afar = cost.max(2 * self.least);
+            self.refill = MAX_STEAL.max((4 * cost / self.least) as usize);
+            self.remote = cost.max(2 * self.least);
         }
     }
 
@@ -268,24 +271,26 @@ impl Grains {
         self.least
     }
 
+    /// Returns whether a task of this duration is worth a place in the queue.
     pub fn is_worth_it(self, work: u64) -> bool {
         work > self.least
     }
 
-    /// Whether residual tasks take so long that they are run first.
+    /// Returns whether residual tasks take so long that an early steal would be too early.
     pub fn is_coarse(self, work: u64) -> bool {
         work > self.coarse
     }
 
-    /// How many tasks a subtree in doubt keeps ready: as many as are stolen at a time, or
-    /// what lasts for some steals.
+    /// Returns the number of tasks that an overdue subtree keeps ready: as many as a thief
+    /// takes at a time, or enough to last for four steals.
     pub fn refill(self) -> usize {
         self.refill
     }
 
-    /// Whether a task from another node is worth being profiled anew.
-    pub fn is_worth_it_afar(self, work: u64) -> bool {
-        work > self.afar
+    /// Returns whether the children of a task of this duration, stolen from another node, are
+    /// profiled anew.
+    pub fn is_worth_it_remotely(self, work: u64) -> bool {
+        work > self.remote
     }
 }
 
@@ -296,19 +301,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_papers_grain_gives_the_papers_times() {
+    fn the_papers_grain_gives_the_papers_thresholds() {
         let grains = Grains::new(Grain::Fixed(Duration::from_millis(2)));
         assert!(grains.is_worth_it(2_000_001) && !grains.is_worth_it(2_000_000));
-        assert!(grains.is_worth_it_afar(4_000_001) && !grains.is_worth_it_afar(4_000_000));
+        assert!(grains.is_worth_it_remotely(4_000_001) && !grains.is_worth_it_remotely(4_000_000));
         assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
     }
 
     #[test]
-    fn a_steal_that_costs_as_the_papers_gives_about_its_times() {
+    fn a_steal_at_the_papers_cost_gives_the_papers_steal_thresholds() {
         let mut grains = Grains::new(Grain::Auto);
-        grains.tell_cost(4_000_000);
+        grains.set_steal_cost(4_000_000);
         assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
-        assert!(grains.is_worth_it_afar(4_000_001) && !grains.is_worth_it_afar(4_000_000));
+        assert!(grains.is_worth_it_remotely(4_000_001) && !grains.is_worth_it_remotely(4_000_000));
         assert_eq!(grains.least(), LEAST);
     }
 }

@@ -1,7 +1,7 @@
-//! Which spawned tasks go into the queue: [`CutOff`], and its four implementations.
+//! Which spawned tasks enter the queue: [`Policy`] and its four implementations.
 //!
-//! A task that does not is run where it is spawned, by a plain call. So a cut-off decides
-//! how fine-grained a program really is, whatever it spawns.
+//! A task that does not enter the queue runs inline, as a plain call at its spawn. So the
+//! cut-off sets the real granularity of a program, however fine its spawns are.
 
 mod adaptive;
 mod profile;
@@ -9,74 +9,76 @@ mod profile;
 pub use adaptive::{Adaptive, Grains};
 pub use profile::Profile;
 
-/// A rule that decides which tasks go into the queue.
+/// A rule that decides which spawned tasks enter the queue.
 ///
-/// The *level* of a task is its distance from the first task, in spawns.
-pub trait CutOff {
-    /// Whether the rule needs to know what tasks take.
+/// There is one implementation for each variant of [`CutOff`](crate::CutOff). The *depth* of a
+/// task is its distance from the first task, in spawns.
+pub trait Policy {
+    /// Whether the rule uses durations of tasks.
     const MEASURES: bool = false;
 
-    /// Of tasks that are spawned together, so many go into the queue together, if the
-    /// first does; then it is asked again.
+    /// The number of tasks of one `spawn_all` that enter the queue together. If the first one
+    /// enters, the others follow without asking the rule, until this many are ready.
     ///
-    /// If some are run at once instead, those that follow are out of others' reach as
-    /// long as that takes.
-    const SET: usize = 0;
+    /// If one of them ran inline instead, the tasks after it would be out of the thieves' reach
+    /// for as long as it runs.
+    const GROUP: usize = 0;
 
-    /// Whether a task of this level is to go into the queue. `ready` says how many wait
-    /// there.
-    fn creates(&mut self, level: u32, ready: impl FnOnce() -> usize) -> bool;
+    /// Returns whether a task of this depth enters the queue. `ready` returns the number of
+    /// tasks that wait in the queue.
+    fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool;
 
-    /// Whether no task of this level, nor below it, is to go into the queue, so that it
-    /// need not be asked about each.
-    fn is_fine(&self, level: u32) -> bool;
+    /// Returns whether no task of this depth or below enters the queue. Such subtrees run
+    /// without asking the rule about each spawn.
+    fn is_fine(&self, depth: u32) -> bool;
 
-    /// Whether a task of this level, which does not go into the queue, is to be timed.
-    fn wants_sample(&mut self, _level: u32) -> bool {
+    /// Returns whether to time a task of this depth that runs inline.
+    fn wants_sample(&mut self, _depth: u32) -> bool {
         false
     }
 
-    /// Whether a task of this level, which was in the queue, is to be timed.
-    fn wants_time(&mut self, _level: u32) -> bool {
+    /// Returns whether to time a task of this depth that came out of the queue.
+    fn wants_time(&mut self, _depth: u32) -> bool {
         false
     }
 
-    /// A task of this level has taken so many nanoseconds.
-    fn learn(&mut self, _level: u32, _work: u64) {}
+    /// Records that a task of this depth took `work` nanoseconds.
+    fn record(&mut self, _depth: u32, _work: u64) {}
 
-    /// Whether a steal is to be begun while so many tasks are left, of this level and
-    /// above; `residual` is the number that the user has chosen.
-    fn are_residual(&self, _level: u32, tasks: usize, residual: usize) -> bool {
+    /// Returns whether to start a steal while `tasks` tasks remain, of this depth and above.
+    /// `residual` is the user's number of residual tasks.
+    fn are_residual(&self, _depth: u32, tasks: usize, residual: usize) -> bool {
         tasks < residual
     }
 
-    /// Whether the children of a task of this level, which comes from another node, are
-    /// to be run where they are spawned.
-    fn serialises_from_afar(&self, _level: u32) -> bool {
+    /// Returns whether to run all children of a task of this depth inline if the task was
+    /// stolen from another node.
+    fn is_serial_after_remote_steal(&self, _depth: u32) -> bool {
         false
     }
 
-    /// Now and then: what a steal costs here, in nanoseconds.
-    fn tell_cost(&mut self, _cost: u64) {}
+    /// Tells the rule the current cost of a steal, in nanoseconds.
+    fn set_steal_cost(&mut self, _cost: u64) {}
 
-    /// For how many nanoseconds a task that was thought to be fine may run before that is
-    /// doubted.
-    fn patience(&self) -> Option<u64> {
+    /// Returns the time, in nanoseconds, after which a subtree that was expected to be fine
+    /// is overdue. `None` means never.
+    fn overdue_after(&self) -> Option<u64> {
         None
     }
 
-    /// Whether a doubted task may spawn one that goes into the queue.
+    /// Returns whether a task in an overdue subtree may put a task into the queue, where
+    /// `ready` tasks wait.
     fn refills(&self, _ready: usize) -> bool {
         false
     }
 }
 
-/// Every task goes into the queue.
-pub struct Never;
+/// Puts every task into the queue.
+pub struct NoCutOff;
 
-impl CutOff for Never {
+impl Policy for NoCutOff {
     #[inline(always)]
-    fn creates(&mut self, _: u32, _: impl FnOnce() -> usize) -> bool {
+    fn enqueues(&mut self, _: u32, _: impl FnOnce() -> usize) -> bool {
         true
     }
 
@@ -86,29 +88,29 @@ impl CutOff for Never {
     }
 }
 
-/// Those of at most this level.
+/// Puts tasks of at most this depth into the queue.
 pub struct Depth(pub u32);
 
-impl CutOff for Depth {
+impl Policy for Depth {
     #[inline(always)]
-    fn creates(&mut self, level: u32, _: impl FnOnce() -> usize) -> bool {
-        level <= self.0
+    fn enqueues(&mut self, depth: u32, _: impl FnOnce() -> usize) -> bool {
+        depth <= self.0
     }
 
     #[inline(always)]
-    fn is_fine(&self, level: u32) -> bool {
-        level >= self.0
+    fn is_fine(&self, depth: u32) -> bool {
+        depth >= self.0
     }
 }
 
-/// How many tasks a rank's queue may have, by the number of ranks on its node.
+/// Returns the bound of a rank's queue, given the number of ranks on its node.
 ///
 /// Source: AsynchWS, Figure 2.
-fn queue_bound(neighbours: usize) -> usize {
-    3 * neighbours
+fn queue_bound(ranks_on_node: usize) -> usize {
+    3 * ranks_on_node
 }
 
-/// Those that find room in the queue.
+/// Puts tasks into the queue while the queue is shorter than its bound.
 ///
 /// Source: AsynchWS, section V.D ("task queue bound"), after Min, Iancu and Yelick.
 pub struct QueueBound {
@@ -116,17 +118,17 @@ pub struct QueueBound {
 }
 
 impl QueueBound {
-    /// For a node with so many ranks.
-    pub fn new(neighbours: usize) -> QueueBound {
+    /// Creates the rule for a node with `ranks_on_node` ranks.
+    pub fn new(ranks_on_node: usize) -> QueueBound {
         QueueBound {
-            bound: queue_bound(neighbours),
+            bound: queue_bound(ranks_on_node),
         }
     }
 }
 
-impl CutOff for QueueBound {
+impl Policy for QueueBound {
     #[inline(always)]
-    fn creates(&mut self, _: u32, ready: impl FnOnce() -> usize) -> bool {
+    fn enqueues(&mut self, _: u32, ready: impl FnOnce() -> usize) -> bool {
         ready() < self.bound
     }
 

@@ -1,113 +1,118 @@
-//! What tasks of each level take: [`Profile`].
+//! Durations of tasks, collected by depth: [`Profile`].
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Error;
 use crate::options::Profiling;
-use crate::transport::{SHARED, Window, World};
+use crate::transport::{NODE_MEMORY, Window, World};
 
-/// How many levels are told apart. Those that are deeper count as the last.
-pub const LEVELS: usize = 64;
+/// The number of depths that the profile distinguishes. Deeper tasks count as the last depth.
+pub const DEPTHS: usize = 64;
 
-/// The times of one level.
+/// The durations of tasks of one depth.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-struct Level {
-    /// How many tasks, and what they have taken together, in nanoseconds.
+struct Durations {
+    /// The number of tasks that were timed.
     tasks: u64,
+    /// The sum of their durations, in nanoseconds.
     work: u64,
 }
 
-/// For each level the number of tasks, and what they have taken.
-type Shared = [[AtomicU64; 2]; LEVELS];
+/// For each depth, the number of timed tasks and the sum of their durations.
+type Shared = [[AtomicU64; 2]; DEPTHS];
 
-/// Where the times are collected.
+/// Where the durations are collected.
 enum Place {
     /// In memory that the ranks of a node share.
     Node(*const Shared),
-    /// On each rank by itself, where MPI has no such memory.
+    /// On each rank separately. This is the fallback if MPI cannot share memory.
     Rank,
-    /// In the first rank's part of a window.
-    First(Window),
+    /// In rank 0's part of a window.
+    Rank0(Window),
 }
 
-/// The times of all levels, collected by several ranks.
+/// Durations of tasks of all depths, collected by several ranks.
 pub struct Profile {
     place: Place,
-    /// What this rank knows of it.
-    levels: [Level; LEVELS],
+    /// This rank's copy of the durations.
+    durations: [Durations; DEPTHS],
 }
 
 impl Profile {
-    /// Makes one, on all ranks together.
+    /// Creates an empty profile. All ranks must call this function.
     pub fn new(world: &Rc<World>, profiling: Profiling) -> Result<Profile, Error> {
         const LEN: usize = size_of::<Shared>();
-        const { assert!(LEN <= SHARED) };
+        const { assert!(LEN <= NODE_MEMORY) };
         let place = match profiling {
-            Profiling::Local => match world.share_with_node() {
+            Profiling::Local => match world.node_memory() {
                 Some(base) => Place::Node(base.cast()),
                 None => Place::Rank,
             },
-            Profiling::Global => Place::First(Window::allocate(world, LEN)?),
+            Profiling::Global => Place::Rank0(Window::allocate(world, LEN)?),
         };
         Ok(Profile {
             place,
-            levels: [Level::default(); LEVELS],
+            durations: [Durations::default(); DEPTHS],
         })
     }
 
-    /// How many times of this level are known here, and their mean.
-    pub fn level(&self, level: usize) -> (u64, u64) {
-        let Level { tasks, work } = self.levels[level];
+    /// Returns, from this rank's copy, the number of timed tasks of a depth and their mean
+    /// duration in nanoseconds.
+    pub fn mean(&self, depth: usize) -> (u64, u64) {
+        let Durations { tasks, work } = self.durations[depth];
         (tasks, work.checked_div(tasks).unwrap_or(0))
     }
 
-    /// Whether it costs nothing to look at.
-    pub fn is_near(&self) -> bool {
-        !matches!(self.place, Place::First(_))
+    /// Returns whether [`refresh`](Profile::refresh) is cheap, which means without a message.
+    pub fn is_local(&self) -> bool {
+        !matches!(self.place, Place::Rank0(_))
     }
 
-    /// Takes over what others have collected of a level.
-    pub fn look(&mut self, level: usize) {
-        self.add(level, Level::default());
+    /// Updates this rank's copy of a depth with the durations that other ranks have collected.
+    pub fn refresh(&mut self, depth: usize) {
+        self.add(depth, Durations::default());
     }
 
-    /// A task of this level has taken so many nanoseconds.
-    pub fn learn(&mut self, level: usize, work: u64) {
-        self.add(level, Level { tasks: 1, work });
+    /// Records that a task of this depth took `work` nanoseconds.
+    pub fn record(&mut self, depth: usize, work: u64) {
+        self.add(depth, Durations { tasks: 1, work });
     }
 
-    fn add(&mut self, level: usize, more: Level) {
+    fn add(&mut self, depth: usize, more: Durations) {
         let before = match &self.place {
             Place::Node(base) => {
-                // SAFETY: the memory is as long as the job, and zero at first.
-                let [tasks, work] = unsafe { &(**base)[level] };
-                // Relaxed: the two numbers may be of different moments.
-                let get = |number: &AtomicU64, more| match more {
+                // SAFETY: `World::node_memory` returns memory of at least this size, filled
+                // with zeros, that lives until MPI is finalized. All ranks access it with
+                // atomic operations only.
+                let [tasks, work] = unsafe { &(**base)[depth] };
+                // Relaxed: the mean is an estimate, and the two numbers may be of different
+                // moments.
+                let fetch_add = |number: &AtomicU64, more| match more {
                     0 => number.load(Ordering::Relaxed),
                     more => number.fetch_add(more, Ordering::Relaxed),
                 };
-                Level {
-                    tasks: get(tasks, more.tasks),
-                    work: get(work, more.work),
+                Durations {
+                    tasks: fetch_add(tasks, more.tasks),
+                    work: fetch_add(work, more.work),
                 }
             }
-            Place::Rank => self.levels[level],
-            Place::First(window) => {
+            Place::Rank => self.durations[depth],
+            Place::Rank0(window) => {
                 let values = [more.tasks, more.work];
                 let mut before = [0; 2];
-                let offset = level * size_of_val(&values);
-                // SAFETY: both live until the transfer has ended.
+                let offset = depth * size_of_val(&values);
+                // SAFETY: both arrays live on this stack frame until `wait` returns below.
                 let transfer =
                     unsafe { window.add(0, offset, values.as_ptr(), before.as_mut_ptr(), 2) };
                 transfer.wait(window.world());
-                Level {
+                Durations {
                     tasks: before[0],
                     work: before[1],
                 }
             }
         };
-        self.levels[level] = Level {
+        self.durations[depth] = Durations {
             tasks: before.tasks + more.tasks,
             work: before.work + more.work,
         };

@@ -1,126 +1,128 @@
-//! What lies where in a rank's window: [`Layout`].
+//! The layout of a rank's window: [`Layout`].
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::Task;
 
-/// The most bytes that a task may take, and that its result may take.
-pub const LARGEST: usize = 1024;
+/// The largest size of a task, and of its output, in bytes.
+pub const MAX_TASK_BYTES: usize = 1024;
 
-/// A slot of this rank's stack, told apart from what was there before.
+/// A handle to a slot of this rank's stack, for the output of the task that was pushed there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Slot {
-    /// Its place in the stack.
+pub struct SlotHandle {
+    /// The place of the slot in the stack.
     pub index: u32,
-    /// The level of the task that lies there.
-    pub level: u32,
-    /// The number of the spawn.
+    /// The depth of the task.
+    pub depth: u32,
+    /// The number of the spawn, which tells this use of the slot from later ones.
     pub serial: u64,
 }
 
-/// Where a task was spawned, and its result goes.
+/// The place where a task was spawned and where its result goes.
 #[derive(Clone, Copy, Pod, Zeroable, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Origin {
-    /// On this rank,
+    /// The rank that spawned the task.
     pub rank: u32,
-    /// in this slot.
+    /// The slot on that rank.
     pub slot: u32,
 }
 
-/// What lies before the task in a slot.
+/// The header of a slot, before the payload.
 #[derive(Clone, Copy, Pod, Zeroable, Debug)]
 #[repr(C)]
-pub struct Head {
-    /// Where the result goes.
+pub struct Header {
+    /// The place where the task's result goes.
     pub origin: Origin,
-    /// How deep the task is in the tree of all tasks.
-    pub level: u64,
-    /// 0 while it waits; more when there is a result or, if it is another rank's, when it
-    /// has been copied.
+    /// The distance of the task from the first task, in spawns.
+    pub depth: u64,
+    /// 0 while the task waits. Greater when the result has arrived or, for another rank's task,
+    /// when a thief has copied the task.
     pub state: u64,
-    /// With the result: what its computation took on all ranks, in nanoseconds, or 0.
+    /// Written with the result: the time that the task took on all ranks together, in
+    /// nanoseconds, or 0 if it was not measured.
     pub work: u64,
 }
 
-/// Offset of the word that says what a rank offers.
-pub const SHARE: usize = 0;
+/// The offset of the word that describes what a rank offers.
+pub const BATCH_WORD: usize = 0;
 
-/// Offset of the word that says that all is over.
-pub const OVER: usize = 64;
+/// The offset of the word that is raised when the run has ended.
+pub const DONE_FLAG: usize = 64;
 
-/// Offset of the first slot. Each of the words above has a cache line of its own.
+/// The offset of the first slot. The two words above have a cache line each.
 const SLOTS: usize = 128;
 
-/// The most memory of a stack, in bytes.
-const MOST_BYTES: usize = 16 << 20;
+/// The largest size of a stack, in bytes.
+const MAX_STACK_BYTES: usize = 16 << 20;
 
-/// Places and sizes, by the type of the tasks.
+/// The largest number of slots in a stack.
+const MAX_SLOTS: usize = 1 << 16;
+
+/// Offsets and sizes in a window for tasks of type `T`.
 pub struct Layout<T>(T);
 
 impl<T: Task> Layout<T> {
-    /// The words of a task, and of its result.
-    const TASK: usize = size_of::<T>().div_ceil(8);
-    const OUTPUT: usize = size_of::<T::Output>().div_ceil(8);
+    const TASK_WORDS: usize = size_of::<T>().div_ceil(8);
+    const OUTPUT_WORDS: usize = size_of::<T::Output>().div_ceil(8);
 
-    /// The bytes of a slot.
-    pub const SLOT: usize = {
+    /// The size of a slot, in bytes.
+    pub const SLOT_BYTES: usize = {
         assert!(
-            size_of::<T>() <= LARGEST,
-            "a task may take 1024 bytes; put more into a GlobalArray"
+            size_of::<T>() <= MAX_TASK_BYTES,
+            "a task has at most 1024 bytes; put larger data into a GlobalArray"
         );
         assert!(
-            size_of::<T::Output>() <= LARGEST,
-            "a task's output may take 1024 bytes; put more into a GlobalArray"
+            size_of::<T::Output>() <= MAX_TASK_BYTES,
+            "a task's output has at most 1024 bytes; put larger data into a GlobalArray"
         );
-        let words = if Self::TASK > Self::OUTPUT {
-            Self::TASK
+        let words = if Self::TASK_WORDS > Self::OUTPUT_WORDS {
+            Self::TASK_WORDS
         } else {
-            Self::OUTPUT
+            Self::OUTPUT_WORDS
         };
-        size_of::<Head>() + 8 * words
+        size_of::<Header>() + 8 * words
     };
 
-    /// The words that a result is written to: the time that it took, and itself.
-    pub const RESULT: usize = 1 + Self::OUTPUT;
+    /// The number of words that a result takes: the time, and the output.
+    pub const RESULT_WORDS: usize = 1 + Self::OUTPUT_WORDS;
 
-    /// The bytes of a payload that a result is written to, to whole words.
-    pub const RESULT_END: usize = 8 * (Self::RESULT - 1);
+    /// The part of the payload that a result overwrites, in bytes.
+    pub const OUTPUT_BYTES: usize = 8 * Self::OUTPUT_WORDS;
 
-    /// How many slots a stack has.
+    /// The number of slots in a stack.
     ///
-    /// A stack that is full is no error: tasks are run where they are spawned. But a
-    /// rank whose stack is full cannot steal while it is blocked. UTS's tree T3L is 17,844
-    /// levels deep, with up to three tasks each.
+    /// A full stack is not an error: further spawns run inline. But a blocked rank whose stack
+    /// is full cannot steal. UTS's tree T3L is 17,844 levels deep, with up to three tasks each.
     pub const CAPACITY: usize = {
-        let slots = MOST_BYTES / Self::SLOT;
-        if slots < 1 << 16 { slots } else { 1 << 16 }
+        let slots = MAX_STACK_BYTES / Self::SLOT_BYTES;
+        if slots < MAX_SLOTS { slots } else { MAX_SLOTS }
     };
 
-    /// The bytes of a window.
-    pub const WINDOW: usize = SLOTS + Self::CAPACITY * Self::SLOT;
+    /// The size of a rank's part of the window, in bytes.
+    pub const WINDOW_BYTES: usize = SLOTS + Self::CAPACITY * Self::SLOT_BYTES;
 
-    /// Offset of a slot.
+    /// Returns the offset of a slot.
     #[inline(always)]
     pub fn slot(index: usize) -> usize {
-        SLOTS + index * Self::SLOT
+        SLOTS + index * Self::SLOT_BYTES
     }
 
-    /// Offset of the task, or of its result.
+    /// Returns the offset of a slot's payload: the task, or its output.
     #[inline(always)]
     pub fn payload(index: usize) -> usize {
-        Self::slot(index) + size_of::<Head>()
+        Self::slot(index) + size_of::<Header>()
     }
 
-    /// Offset of the state.
+    /// Returns the offset of a slot's state.
     #[inline(always)]
     pub fn state(index: usize) -> usize {
-        Self::slot(index) + std::mem::offset_of!(Head, state)
+        Self::slot(index) + std::mem::offset_of!(Header, state)
     }
 
-    /// Offset of the time with which a result begins.
+    /// Returns the offset of a slot's result, which begins with the time.
     #[inline(always)]
-    pub fn work(index: usize) -> usize {
-        Self::slot(index) + std::mem::offset_of!(Head, work)
+    pub fn result(index: usize) -> usize {
+        Self::slot(index) + std::mem::offset_of!(Header, work)
     }
 }

@@ -1,101 +1,106 @@
-//! The distributed queue: each rank's tasks, in a window that all others reach.
+//! The distributed queue: each rank's tasks, in a window that all ranks can access.
 //!
 //! # Slots
 //!
-//! A rank has a stack of slots of equal size. The tasks that it spawns lie there, newest
-//! on top, and so do the tasks that it has stolen, while they wait to be run. A slot has
-//! a head (where the task comes from, its depth, a *state* and the time it took) and
-//! room for the task or, later, for its result.
+//! A rank has a stack of slots of equal size. It holds the tasks that the rank has spawned, the
+//! newest on top, and stolen tasks that wait to run. A slot consists of a header and a payload.
+//! The header has the task's origin, its depth, a *state*, and the time that the task took. The
+//! payload is first the task and later its result.
 //!
 //! ```text
-//!  0          first       rest        split               top
+//!  0          first       unclaimed   split               top
 //!  | stolen … | claimed … | offered … | private …         |  free …
 //!             '------- batch ---------'
 //! ```
 //!
-//! Slots from `split` on are **private**: nobody else looks at them, and pushing and
-//! popping them costs some plain stores. Below it, a **batch** of at most 48 tasks is
-//! **shared**; thieves come for the oldest, up to 24 at a time. What is older than the batch
-//! was stolen, or is *kept* (see below).
+//! Slots from `split` on are **private**: other ranks do not access them, and a push or a pop
+//! costs a few plain stores. Below `split` lies a **batch** of at most 48 tasks that the owner
+//! **offers**. Thieves take the oldest of them, up to 24 at a time. Slots below the batch hold
+//! tasks that were stolen, or that are *skipped* (see below).
 //!
-//! A task whose result is asked for out of order is run where it lies: its slot is
-//! *settled*, and offered no more. When its result has been taken it is *released*, and free
-//! again as soon as it is the newest.
+//! If the owner asks for a result out of order, it runs the task where it lies. The slot is then
+//! *settled*, and is not offered any more. When the result has been used, the slot is
+//! *released*, and becomes free as soon as it is the newest.
 //!
-//! # The word
+//! # The batch word
 //!
-//! One word of 64 bits says what is shared: the first slot of the batch, how many, and
-//! how many thieves have come: their **claims**. A thief adds one claim by an atomic
-//! fetch-and-add, and by what the word was he knows his part: half of what the claims
-//! before his have left. He copies these slots by one get. So a steal is one atomic
-//! operation and one copy, neither of which disturbs the victim, and the first cannot
-//! fail for others' sake as a compare-and-swap can. Who comes when nothing is left has
-//! added to a number that nobody minds; thieves who have come in vain four
-//! times in a row [look](crate::rank) before they come again, so that the number cannot
-//! overflow.
+//! One word of 64 bits describes the batch: its first slot, its length, and the number of
+//! **claims** that thieves have made. A thief adds one claim with an atomic fetch-and-add. The
+//! old word tells the thief its share: half of what the earlier claims have left. The thief then
+//! copies these slots with one get. So a steal is one atomic operation and one copy. Neither
+//! disturbs the victim, and the atomic operation cannot fail because of other ranks, as a
+//! compare-and-swap can. A thief that claims when nothing is left has only increased the number
+//! of claims, which does no harm. After four claims in a row without success, a thief
+//! [peeks](crate::rank) at the word before it claims again, so that the number cannot overflow.
 //!
-//! The owner changes the word at two occasions only, both off its usual path:
+//! The owner changes the word on two occasions only, both off its fast path:
 //!
-//! * **publish**: when nothing is left of the last batch, and there are tasks above it.
-//! * **withdraw**: when it needs a task of the batch itself, or little of it is left and
-//!   there are more tasks. It subtracts the number of tasks, so that the batch is empty from
-//!   then on, and knows by what the word was who had come before. Then it publishes the
-//!   older half of the rest, or as many as may be offered.
+//! * **publish**: when nothing is left of the last batch and private tasks exist.
+//! * **withdraw**: when the owner needs a task of the batch itself, or when little of the batch
+//!   is left and more private tasks exist. The owner subtracts the length, so the batch is empty
+//!   from then on. The old word tells the owner which slots thieves had claimed. It then
+//!   publishes the older half of the rest, or as many tasks as a batch may have.
 //!
-//! The word is only ever added to, by owner and thieves alike. MPI promises that
-//! operations are atomic among each other if all are of one kind; it does not promise
-//! that of an addition and a replacement, which network hardware and processors may do in
-//! different places. (And in Open MPI 4.1 a compare-and-swap to oneself crashes.)
+//! Both the owner and the thieves change the word by additions only. MPI guarantees that
+//! operations of one kind are atomic with respect to each other. It does not guarantee that for
+//! an addition and a replacement, which the network hardware and the processor may perform in
+//! different places. (Also, a compare-and-swap to the calling rank itself crashes in Open MPI
+//! 4.1.)
 //!
-//! # Claims between two batches
+//! # Stray claims
 //!
-//! A claim that comes while the batch is empty, after the owner has last looked at the
-//! word and before it publishes, counts in the new batch: the owner cannot take it away
-//! together with those that it knows of. It learns of it by the publishing addition,
-//! which returns what the word was. For thieves that come afterwards, the first part of
-//! the batch is taken. So these slots are **kept**: they stay below the split, and the
-//! owner knows that nobody will ever come for them.
+//! A claim may arrive while the batch is empty: after the owner last read the word and before
+//! it publishes. The claiming thief sees an empty batch and gets nothing. But the claim still
+//! counts in the new batch, because the owner did not know of it and could not subtract it. The
+//! publishing addition returns the old word, from which the owner learns of such **stray
+//! claims**. Later thieves take the first part of the batch for claimed. So these slots are
+//! **skipped**: they stay below the split, and the owner knows that no thief will ever copy
+//! them.
 //!
 //! # Results
 //!
-//! A stolen task carries its **origin**: the rank and slot where it was spawned, even if
-//! it is stolen a second time. Its result is written there, into the slot, and when that
-//! is done the slot's state is raised; the owner, who looks at its own memory only, then
-//! reads the result and has the slot back. Both are additions again: the thief has copied
-//! the slot, so it knows what to add to turn the old words into the new ones. A put would
-//! do, but that it ends here before it has ended there, and to wait for that (a flush) is
-//! what a thief has no time for. An addition that fetches what there was has been done
-//! when that has come. (So it is in every MPI that was looked at. The standard only says that
-//! what was fetched has come; who wants to rely on no more has to flush.)
+//! A stolen task carries its **origin**: the rank and slot of its spawn, even if it is stolen a
+//! second time. The thief writes the result into that slot, and then raises the slot's state.
+//! The owner reads only its own memory: it waits for the state, reads the result and frees the
+//! slot.
 //!
-//! A slot with another rank's task (it was stolen, and stolen again before it was run)
-//! never sees a result. The second thief raises its state as soon as he has copied it.
+//! The thief writes the result by additions, too. It has copied the slot, so it knows what to
+//! add to turn the old words into the new ones. A put could complete here before it completes at
+//! the target, and the thief would have to wait for a flush, which takes too long. A fetching
+//! addition is complete at the target when the old words have arrived here. (This holds in every
+//! MPI that was examined. The standard guarantees only that the fetched words have arrived. An
+//! implementation that relies on the standard alone needs a flush.)
+//!
+//! A slot that holds another rank's task never receives a result: the task was stolen, and
+//! stolen again before it ran. The second thief raises the state of such a slot as soon as it
+//! has copied the task.
 //!
 //! # Who may write what
 //!
-//! | what | who | when |
+//! | what | writer | when |
 //! |---|---|---|
-//! | word | all | atomic additions |
-//! | slot, private or free | owner | plain stores, made visible (`MPI_Win_sync`) before the slot is published |
-//! | slot, claimed | the one thief | until its state is raised |
-//! | state | owner: to 0 before the slot is published; thief: atomic addition | as above |
+//! | batch word | all ranks | atomic additions only |
+//! | private or free slot | owner | plain stores, made visible with `MPI_Win_sync` before the slot is published |
+//! | claimed slot | the one thief that claimed it | until it raises the state |
+//! | state | owner | sets it to 0 before the slot is published |
+//! | state | thief | adds 1 atomically, after the result or the copy |
 //!
-//! The owner reads a slot's state as an atomic word with acquire ordering before it
-//! reads the result.
+//! The owner reads the state of a slot as an atomic word, with acquire ordering, before it reads
+//! the result.
 //!
 //! Source: AsynchWS, section II (private and shared region, split pointer) and IV.B
 //! (steal-half of at most 24); Dinan and others, *Scalable work stealing* (2009); Cartier,
 //! Dinan and Larkins, *Optimizing work stealing communication with structured atomic
 //! operations* (2021).
 
+mod batch;
 mod layout;
 #[cfg(test)]
 mod models;
 #[cfg(test)]
 mod random_tests;
-mod share;
 mod stack;
 
-pub use layout::{Head, LARGEST, Layout, OVER, Origin, SHARE, Slot};
-pub use share::{CLAIM, MOST, claimed};
+pub use batch::{CLAIM, MAX_STEAL, claimed};
+pub use layout::{BATCH_WORD, DONE_FLAG, Header, Layout, MAX_TASK_BYTES, Origin, SlotHandle};
 pub use stack::Stack;

@@ -1,4 +1,4 @@
-//! Models of the word between an owner and its thieves, with loom.
+//! Loom models of the batch word between an owner and its thieves.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use super::share::{CLAIM, Offer, Word, claimed};
+use super::batch::{CLAIM, Offer, Word, claimed};
 
 impl Word for Arc<AtomicU64> {
     fn load(&self) -> u64 {
@@ -18,7 +18,7 @@ impl Word for Arc<AtomicU64> {
     }
 }
 
-/// A thief that comes `times` times, and what it gets.
+/// Starts a thief that claims `times` times, and returns the slots that it gets.
 fn thief(word: &Arc<AtomicU64>, times: usize) -> thread::JoinHandle<Vec<usize>> {
     let word = word.clone();
     thread::spawn(move || {
@@ -29,8 +29,9 @@ fn thief(word: &Arc<AtomicU64>, times: usize) -> thread::JoinHandle<Vec<usize>> 
     })
 }
 
-/// Everybody's slots, none of which may be anybody else's.
-fn together(parts: impl IntoIterator<Item = Vec<usize>>) -> BTreeSet<usize> {
+/// Returns the union of the slots that all threads got. Panics if two threads got the same
+/// slot.
+fn disjoint_union(parts: impl IntoIterator<Item = Vec<usize>>) -> BTreeSet<usize> {
     let mut all = BTreeSet::new();
     for slot in parts.into_iter().flatten() {
         assert!(all.insert(slot), "slot {slot} has two owners");
@@ -39,46 +40,47 @@ fn together(parts: impl IntoIterator<Item = Vec<usize>>) -> BTreeSet<usize> {
 }
 
 #[test]
-fn every_slot_of_a_batch_has_one_owner() {
+fn every_slot_of_a_batch_goes_to_one_thread() {
     loom::model(|| {
         let word = Arc::new(AtomicU64::new(0));
         let mut offer = Offer::new(word.clone());
         let thieves = [thief(&word, 2), thief(&word, 1)];
-        let kept = offer.publish(5, 4);
+        let skipped = offer.publish(5, 4);
         let (first, left) = offer.withdraw();
-        let mine = (5..5 + kept).chain(first..first + left).collect();
+        let mine = (5..5 + skipped).chain(first..first + left).collect();
         let parts = thieves.map(|thief| thief.join().unwrap());
-        let all = together(parts.into_iter().chain([mine]));
+        let all = disjoint_union(parts.into_iter().chain([mine]));
         assert_eq!(all, (5..9).collect());
     });
 }
 
 #[test]
-fn what_comes_back_is_offered_again() {
+fn withdrawn_slots_can_be_offered_again() {
     loom::model(|| {
         let word = Arc::new(AtomicU64::new(0));
         let mut offer = Offer::new(word.clone());
         let thieves = [thief(&word, 1), thief(&word, 1)];
-        let kept = offer.publish(0, 3);
-        let mut mine: Vec<_> = (0..kept).collect();
+        let skipped = offer.publish(0, 3);
+        let mut mine: Vec<_> = (0..skipped).collect();
         let (first, left) = offer.withdraw();
-        // The newest is taken back, the others are offered again.
+        // The owner takes the newest slot, and offers the others again.
         let again = left.saturating_sub(1);
         if left > 0 {
             mine.push(first + again);
-            let kept = offer.publish(first, again);
-            mine.extend(first..first + kept);
+            let skipped = offer.publish(first, again);
+            mine.extend(first..first + skipped);
         }
         let (first, left) = offer.withdraw();
         mine.extend(first..first + left);
         let parts = thieves.map(|thief| thief.join().unwrap());
-        assert_eq!(together(parts.into_iter().chain([mine])), (0..3).collect());
+        let all = disjoint_union(parts.into_iter().chain([mine]));
+        assert_eq!(all, (0..3).collect());
     });
 }
 
 #[test]
-fn a_batch_follows_one_that_is_gone_without_being_withdrawn() {
-    // Of all, these would take minutes.
+fn a_new_batch_may_follow_one_that_thieves_have_emptied() {
+    // Without the bound, this model takes minutes.
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -87,14 +89,14 @@ fn a_batch_follows_one_that_is_gone_without_being_withdrawn() {
         let thieves = [thief(&word, 2), thief(&word, 1)];
         let mut mine: Vec<_> = (0..offer.publish(0, 1)).collect();
         let mut offered = 1;
-        if offer.left() == 0 {
+        if offer.unclaimed() == 0 {
             mine.extend((1..3).take(offer.publish(1, 2)));
             offered = 3;
         }
         let (first, left) = offer.withdraw();
         mine.extend(first..first + left);
         let parts = thieves.map(|thief| thief.join().unwrap());
-        let all = together(parts.into_iter().chain([mine]));
+        let all = disjoint_union(parts.into_iter().chain([mine]));
         assert_eq!(all, (0..offered).collect());
     });
 }

@@ -1,8 +1,9 @@
-//! Random owners and thieves: whatever both do, every task is run once, and every
-//! result goes where it belongs.
+//! Random programs of one owner and its thieves. Each task must run once, and each result must
+//! go to its origin.
 //!
-//! The owner is the real one; thieves take their steps (claim, copy, result) in between, also
-//! in the midst of what the owner does, whenever it looks at its word or adds to it.
+//! The owner's side is the real [`Stack`]. The thieves are simulated: they take their steps
+//! (claim, copy, write the result) between the owner's operations, and also in the middle of an
+//! operation, whenever the owner reads its batch word or adds to it.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,17 +11,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::layout::{Head, Layout, Origin, SHARE, Slot};
-use super::share::{CLAIM, MOST, MOST_OFFERED, claimed};
+use super::batch::{CLAIM, MAX_OFFERED, MAX_STEAL, claimed};
+use super::layout::{BATCH_WORD, Header, Layout, Origin, SlotHandle};
 use super::stack::{Memory, Stack};
-use crate::{Rank, Task};
+use crate::{Random, Rank, Task};
 
-/// A task that only has a name.
+/// A task that consists of its name.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Job {
     name: u64,
-    /// So that torn or stale ones are noticed.
+    /// The complement of the name, which reveals torn or stale tasks.
     check: u64,
 }
 
@@ -33,68 +34,65 @@ impl Job {
         [7, 11, 13].map(|factor| self.name * factor)
     }
 
-    /// What it has taken.
+    /// The time that the task pretends to take.
     fn work(self) -> u64 {
         self.name % 100
     }
 }
 
 impl Task for Job {
-    /// Longer than the task, so that there is more to be written than was there.
+    /// Longer than the task, so that the result overwrites more than the task.
     type Output = [u64; 3];
     type Context = ();
 
     fn run<R: Rank<Self>>(self, _: R) -> Self::Output {
-        unreachable!("they are only moved about");
+        unreachable!("these tests only move tasks");
     }
 }
 
 type Place = Layout<Job>;
 
-/// The rank whose stack it is, and another one.
+/// The rank that owns the stack, and another rank.
 const OWN: u32 = 3;
 const OTHER: u32 = 5;
 
-/// Where the other rank's tasks that were stolen were spawned, more or less.
-const FAR: u32 = 1000;
+/// Slots of the other rank's tasks are greater than this.
+const OTHER_SLOTS: u32 = 1000;
 
-/// What a thief has under way.
+/// A theft that is under way.
 enum Theft {
+    /// The thief has claimed this many slots from the first on.
     Claimed(usize, usize),
+    /// The thief has copied this task.
     Copied(Job, Origin),
 }
 
 struct World {
-    bytes: Box<[AtomicU64]>,
-    random: Cell<u64>,
+    words: Box<[AtomicU64]>,
+    random: RefCell<Random>,
     thefts: RefCell<Vec<Theft>>,
-    /// How often each task was run.
+    /// How often each task has run, by its name.
     runs: RefCell<Vec<u32>>,
-    /// Tasks of the other rank's that were run.
-    far: Cell<u32>,
+    /// The number of the other rank's tasks that have run.
+    other_ranks_runs: Cell<u32>,
     stolen: Cell<usize>,
 }
 
 impl World {
     fn new(seed: u64) -> Rc<World> {
-        let words = Place::WINDOW.div_ceil(8).min(1 << 16);
+        let words = Place::WINDOW_BYTES.div_ceil(8).min(1 << 16);
         Rc::new(World {
-            bytes: (0..words).map(|_| AtomicU64::new(0)).collect(),
-            random: Cell::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1),
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            random: RefCell::new(Random::new(seed)),
             thefts: RefCell::default(),
             runs: RefCell::default(),
-            far: Cell::new(0),
+            other_ranks_runs: Cell::new(0),
             stolen: Cell::new(0),
         })
     }
 
-    fn below(&self, n: u64) -> u64 {
-        let mut random = self.random.get();
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        self.random.set(random);
-        (random >> 32) % n
+    fn below(&self, n: usize) -> usize {
+        self.random.borrow_mut().below(n)
     }
 
     fn spawn(&self) -> Job {
@@ -104,60 +102,61 @@ impl World {
     }
 
     fn run(&self, job: Job) {
-        assert_eq!(job.check, !job.name, "no task lies there");
+        assert_eq!(job.check, !job.name, "the slot contains no task");
         self.runs.borrow_mut()[job.name as usize] += 1;
     }
 
-    /// A thief takes a step, if there is one to take.
+    /// Lets a random thief take its next step, or starts a new theft.
     fn step(&self) {
         let mut thefts = self.thefts.borrow_mut();
         if thefts.is_empty() || self.below(3) == 0 {
-            let before = self.bytes[SHARE / 8].fetch_add(CLAIM, Ordering::Relaxed);
+            let before = self.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed);
             if let Some((first, count)) = claimed(before) {
-                assert!((1..=MOST).contains(&count));
+                assert!((1..=MAX_STEAL).contains(&count));
                 self.stolen.set(self.stolen.get() + count);
                 thefts.push(Theft::Claimed(first, count));
             }
             return;
         }
-        let place = self.below(thefts.len() as u64) as usize;
+        let place = self.below(thefts.len());
         match thefts.swap_remove(place) {
             Theft::Claimed(first, count) => {
                 for slot in first..first + count {
-                    // SAFETY: it is in the window, and whole words.
-                    let (head, job) = unsafe {
-                        let head = self.local(Place::slot(slot)).cast::<Head>();
+                    // SAFETY: the claimed slot is inside the window, and the test runs on one
+                    // thread, so nothing else accesses it.
+                    let (header, job) = unsafe {
+                        let header = self.local(Place::slot(slot)).cast::<Header>();
                         let job = self.local(Place::payload(slot)).cast::<Job>();
-                        (head.read(), job.read())
+                        (header.read(), job.read())
                     };
-                    if (head.origin.rank, head.origin.slot) != (OWN, slot as u32) {
+                    if (header.origin.rank, header.origin.slot) != (OWN, slot as u32) {
                         self.raise(slot);
                     }
-                    thefts.push(Theft::Copied(job, head.origin));
+                    thefts.push(Theft::Copied(job, header.origin));
                 }
             }
             Theft::Copied(job, origin) => {
                 self.run(job);
-                self.deliver(origin, job);
+                self.send_back(origin, job);
             }
         }
     }
 
     fn raise(&self, slot: usize) {
-        let before = self.bytes[Place::state(slot) / 8].fetch_add(1, Ordering::Relaxed);
-        assert_eq!(before, 0, "slot {slot} is no thief's");
+        let before = self.words[Place::state(slot) / 8].fetch_add(1, Ordering::Relaxed);
+        assert_eq!(before, 0, "slot {slot} was not stolen, or is done already");
     }
 
-    /// Writes a result to where it belongs, by additions.
-    fn deliver(&self, origin: Origin, job: Job) {
+    /// Writes a result to its origin by additions.
+    fn send_back(&self, origin: Origin, job: Job) {
         if origin.rank == OTHER {
-            self.far.set(self.far.get() + 1);
+            self.other_ranks_runs.set(self.other_ranks_runs.get() + 1);
             return;
         }
         let slot = origin.slot as usize;
         let before = [0, job.name, job.check, 0];
         let [a, b, c] = job.output();
-        let words = self.bytes[Place::work(slot) / 8..].iter();
+        let words = self.words[Place::result(slot) / 8..].iter();
         for ((word, before), after) in words.zip(before).zip([job.work(), a, b, c]) {
             word.fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
         }
@@ -165,7 +164,7 @@ impl World {
     }
 
     fn local(&self, offset: usize) -> *mut u8 {
-        let bytes = self.bytes.as_ptr().cast::<u8>();
+        let bytes = self.words.as_ptr().cast::<u8>();
         bytes.cast_mut().wrapping_add(offset)
     }
 }
@@ -184,17 +183,17 @@ impl Memory for Rc<World> {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        if offset == SHARE && self.below(8) == 0 {
+        if offset == BATCH_WORD && self.below(8) == 0 {
             self.step();
         }
-        &self.bytes[offset / 8]
+        &self.words[offset / 8]
     }
 
     fn fetch_add(&self, offset: usize, value: u64) -> u64 {
         if self.below(3) == 0 {
             self.step();
         }
-        self.bytes[offset / 8].fetch_add(value, Ordering::Relaxed)
+        self.words[offset / 8].fetch_add(value, Ordering::Relaxed)
     }
 
     fn sync(&self) {}
@@ -203,24 +202,24 @@ impl Memory for Rc<World> {
 struct Owner {
     world: Rc<World>,
     stack: Stack<Job, Rc<World>>,
-    /// Tasks that were taken from the other rank.
+    /// The number of tasks that the owner has stolen from the other rank.
     taken: u32,
 }
 
 impl Owner {
-    /// Runs a task that may do anything that tasks do.
+    /// Runs a task, which does a random selection of what tasks can do.
     fn run(&mut self, job: Job, depth: u32) {
         let base = self.stack.top();
         for _ in 0..self.world.below(4) {
             match self.world.below(4) {
-                0 => self.stack.share(),
+                0 => self.stack.replenish_offer(),
                 1 if depth < 6 => self.join(depth),
                 2 if depth < 6 => self.spawn_some(depth),
-                3 if depth < 4 => self.run_prey(depth),
+                3 if depth < 4 => self.run_stolen_tasks(depth),
                 _ => self.world.step(),
             }
         }
-        assert_eq!(self.stack.top(), base, "a task leaves nothing behind");
+        assert_eq!(self.stack.top(), base, "the task has left slots in use");
         self.world.run(job);
     }
 
@@ -228,16 +227,16 @@ impl Owner {
         let job = self.world.spawn();
         let slot = self.stack.push(job, 0);
         if self.world.below(4) == 0 {
-            self.stack.share();
+            self.stack.replenish_offer();
         }
         (slot, job)
     }
 
-    /// Waits for a stolen task, and looks at its result.
+    /// Waits for a stolen task, and checks its result if it is the owner's.
     fn await_done(&mut self, slot: usize, job: Option<Job>) {
         while !self.stack.is_done(slot) {
             self.world.step();
-            self.stack.share();
+            self.stack.replenish_offer();
         }
         if let Some(job) = job {
             assert_eq!(self.stack.output(slot), (job.output(), job.work()));
@@ -252,15 +251,15 @@ impl Owner {
             }
             None => {
                 self.await_done(slot, Some(job));
-                self.stack.release(slot);
+                self.stack.free_newest(slot);
             }
         }
     }
 
-    /// Joins, and tasks that were spawned together.
+    /// Joins, or spawns several tasks together.
     fn join(&mut self, depth: u32) {
-        let most = if depth == 0 { 80 } else { 4 };
-        let mut jobs: Vec<_> = (0..self.world.below(most)).map(|_| self.push()).collect();
+        let max = if depth == 0 { 80 } else { 4 };
+        let mut jobs: Vec<_> = (0..self.world.below(max)).map(|_| self.push()).collect();
         if self.world.below(2) == 0 {
             self.reverse(&mut jobs);
         }
@@ -273,7 +272,7 @@ impl Owner {
         }
     }
 
-    /// Turns around the order of the newest tasks.
+    /// Reverses the order of the newest tasks, `jobs`.
     fn reverse(&mut self, jobs: &mut [(usize, Job)]) {
         let Some(&(first, _)) = jobs.first() else {
             return;
@@ -281,89 +280,89 @@ impl Owner {
         self.stack.reverse(first);
         for (slot, job) in jobs {
             let found = self.stack.task(*slot);
-            // Otherwise it is stolen, and its result lies there.
+            // If the slot contains no task, the task was stolen and this is its result.
             if found.check == !found.name {
                 *job = found;
             }
         }
     }
 
-    /// Tasks whose results are asked for in any order, or not at all.
+    /// Spawns tasks, and asks for their results in any order, or not at all.
     fn spawn_some(&mut self, depth: u32) {
         let base = self.stack.top();
-        let mut promises: Vec<(Slot, Job)> = Vec::new();
-        let mut old: Vec<Slot> = Vec::new();
+        let mut handles: Vec<(SlotHandle, Job)> = Vec::new();
+        let mut used: Vec<SlotHandle> = Vec::new();
         for _ in 0..self.world.below(5) {
             let (slot, job) = self.push();
-            promises.push((self.stack.promise(slot, 0), job));
+            handles.push((self.stack.handle(slot, 0), job));
         }
-        while !promises.is_empty() && self.world.below(8) > 0 {
-            let place = self.world.below(promises.len() as u64) as usize;
-            let (promise, job) = promises.swap_remove(place);
-            assert!(self.stack.has(promise));
-            let slot = promise.index as usize;
+        while !handles.is_empty() && self.world.below(8) > 0 {
+            let place = self.world.below(handles.len());
+            let (handle, job) = handles.swap_remove(place);
+            assert!(self.stack.is_valid(handle));
+            let slot = handle.index as usize;
             if slot + 1 == self.stack.top() && !self.stack.is_settled(slot) {
-                self.stack.forget(slot);
+                self.stack.invalidate_handle(slot);
                 self.finish_newest(slot, job, depth);
             } else {
-                match self.stack.take(slot) {
+                match self.stack.take_in_place(slot) {
                     Some(found) => {
                         assert_eq!(found.name, job.name);
                         self.run(found, depth + 1);
                     }
                     None => self.await_done(slot, Some(job)),
                 }
-                self.stack.let_go(slot);
+                self.stack.release(slot);
             }
-            assert!(!self.stack.has(promise));
-            old.push(promise);
+            assert!(!self.stack.is_valid(handle));
+            used.push(handle);
         }
-        // In a slot that is used again there is another promise.
+        // A slot that is used again does not make old handles valid.
         let (slot, job) = self.push();
-        promises.push((self.stack.promise(slot, 0), job));
-        assert!(old.iter().all(|&promise| !self.stack.has(promise)));
-        // As at the end of a task.
+        handles.push((self.stack.handle(slot, 0), job));
+        assert!(used.iter().all(|&handle| !self.stack.is_valid(handle)));
+        // The end of a task waits for all that it has spawned.
         while self.stack.top() > base {
             let slot = self.stack.top() - 1;
             if self.stack.is_settled(slot) {
-                self.stack.let_go(slot);
+                self.stack.release(slot);
             } else {
-                let left = promises
+                let left = handles
                     .iter()
-                    .find(|(promise, _)| promise.index as usize == slot);
-                let &(_, job) = left.expect("nothing else is left");
-                self.stack.forget(slot);
+                    .find(|(handle, _)| handle.index as usize == slot);
+                let &(_, job) = left.expect("every task left has a handle");
+                self.stack.invalidate_handle(slot);
                 self.finish_newest(slot, job, depth);
             }
         }
     }
 
-    /// Tasks that were stolen from the other rank.
-    fn run_prey(&mut self, depth: u32) {
+    /// Pushes tasks as if they were stolen from the other rank, and runs them.
+    fn run_stolen_tasks(&mut self, depth: u32) {
         let base = self.stack.top();
         for _ in 0..self.world.below(6) {
             self.taken += 1;
             let origin = Origin {
                 rank: OTHER,
-                slot: FAR + self.taken,
+                slot: OTHER_SLOTS + self.taken,
             };
             let job = self.world.spawn();
-            self.stack.push_from(job, 0, origin);
+            self.stack.push_stolen(job, 0, origin);
         }
         while self.stack.top() > base {
             let slot = self.stack.top() - 1;
             if self.world.below(3) == 0 {
-                self.stack.share();
+                self.stack.replenish_offer();
             }
-            let origin = self.stack.head(slot).0;
+            let origin = self.stack.origin_and_depth(slot).0;
             match self.stack.pop(slot) {
                 Some(job) => {
                     self.run(job, depth + 1);
-                    self.world.deliver(origin, job);
+                    self.world.send_back(origin, job);
                 }
                 None => {
                     self.await_done(slot, None);
-                    self.stack.release(slot);
+                    self.stack.free_newest(slot);
                 }
             }
         }
@@ -371,7 +370,7 @@ impl Owner {
 }
 
 #[test]
-fn every_task_is_run_once_whatever_owner_and_thieves_do() {
+fn every_task_runs_once_in_any_interleaving_of_owner_and_thieves() {
     let (mut tasks, mut stolen) = (0, 0);
     for seed in 0..if cfg!(miri) { 20 } else { 3000 } {
         let world = World::new(seed);
@@ -388,47 +387,47 @@ fn every_task_is_run_once_whatever_owner_and_thieves_do() {
             world.step();
         }
         assert_eq!(owner.stack.top(), 0);
-        assert_eq!(world.far.get(), owner.taken);
+        assert_eq!(world.other_ranks_runs.get(), owner.taken);
         let runs = world.runs.borrow();
         assert!(runs.iter().all(|&runs| runs == 1), "seed {seed}: {runs:?}");
         tasks += runs.len();
         stolen += world.stolen.get();
     }
-    // Otherwise this shows nothing.
+    // With fewer steals, the test would prove little.
     assert!(stolen > tasks / 10, "{stolen} of {tasks}");
     assert!(stolen < tasks);
 }
 
 #[test]
-fn a_batch_of_which_little_is_left_is_renewed() {
+fn an_offer_of_which_little_is_left_is_replenished() {
     let world = World::new(1);
-    // No thief but this one.
-    let claim = || claimed(world.bytes[SHARE / 8].fetch_add(CLAIM, Ordering::Relaxed));
-    let mut stack = Stack::<Job, _>::new(&Quiet(world.clone()));
+    // The only thief.
+    let claim = || claimed(world.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed));
+    let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()));
     for _ in 0..100 {
         stack.push(world.spawn(), 0);
     }
-    stack.share();
+    stack.replenish_offer();
     assert_eq!(stack.ready(), 100);
-    assert_eq!(claim(), Some((0, MOST)));
-    stack.share();
-    assert_eq!(claim(), Some((MOST, MOST / 2)), "half is left");
-    stack.share();
-    let next = MOST + MOST / 2;
-    assert_eq!(claim(), Some((next, MOST)), "a quarter is left, of many");
-    // The newest of those that are offered is taken back; older ones stay in others' reach.
-    let offered = next + MOST_OFFERED;
+    assert_eq!(claim(), Some((0, MAX_STEAL)));
+    stack.replenish_offer();
+    assert_eq!(claim(), Some((MAX_STEAL, MAX_STEAL / 2)), "half was left");
+    stack.replenish_offer();
+    let next = MAX_STEAL + MAX_STEAL / 2;
+    assert_eq!(claim(), Some((next, MAX_STEAL)), "a quarter was left");
+    // The owner reclaims the newest task of the batch. The older half stays offered.
+    let offered = next + MAX_OFFERED;
     for slot in (offered - 1..100).rev() {
         assert!(stack.pop(slot).is_some());
     }
-    assert_eq!(claim(), Some((next + MOST, MOST / 4)));
+    assert_eq!(claim(), Some((next + MAX_STEAL, MAX_STEAL / 4)));
 }
 
-/// The same without thieves.
+/// The memory of a [`World`] whose thieves take no steps.
 #[derive(Clone)]
-struct Quiet(Rc<World>);
+struct WithoutThieves(Rc<World>);
 
-impl Memory for Quiet {
+impl Memory for WithoutThieves {
     fn rank(&self) -> usize {
         OWN as usize
     }
@@ -442,11 +441,11 @@ impl Memory for Quiet {
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {
-        &self.0.bytes[offset / 8]
+        &self.0.words[offset / 8]
     }
 
     fn fetch_add(&self, offset: usize, value: u64) -> u64 {
-        self.0.bytes[offset / 8].fetch_add(value, Ordering::Relaxed)
+        self.0.words[offset / 8].fetch_add(value, Ordering::Relaxed)
     }
 
     fn sync(&self) {}

@@ -5,28 +5,29 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::layout::{Head, Layout, Origin, SHARE, Slot};
-use super::share::{MOST_OFFERED, Offer, Word};
+use super::batch::{MAX_OFFERED, Offer, Word};
+use super::layout::{BATCH_WORD, Header, Layout, Origin, SlotHandle};
 use crate::Task;
 use crate::transport::Window;
 
-/// A rank's own part of a window, which others reach.
+/// A rank's own part of a window, which other ranks also access.
 pub trait Memory: Clone {
-    /// The number of this rank.
+    /// Returns the number of this rank.
     fn rank(&self) -> usize;
 
-    /// Whether there are other ranks.
+    /// Returns whether the job has other ranks.
     fn is_shared(&self) -> bool;
 
+    /// Returns a pointer into this rank's part.
     fn local(&self, offset: usize) -> *mut u8;
 
-    /// A word that others change.
+    /// Returns a word of this rank's part that other ranks change.
     fn word(&self, offset: usize) -> &AtomicU64;
 
-    /// Adds to a word that others add to, and returns what it was.
+    /// Adds to a word of this rank's part to which other ranks add, and returns the old word.
     fn fetch_add(&self, offset: usize, value: u64) -> u64;
 
-    /// Makes what was written visible to others.
+    /// Makes this rank's stores visible to other ranks.
     fn sync(&self);
 }
 
@@ -58,49 +59,51 @@ impl Memory for Rc<Window> {
     }
 }
 
-/// A rank's own word.
+/// A rank's own batch word.
 struct OwnWord<M>(M);
 
 impl<M: Memory> Word for OwnWord<M> {
     #[inline(always)]
     fn load(&self) -> u64 {
-        // Relaxed: only numbers of slots, whose contents are this rank's own.
-        self.0.word(SHARE).load(Ordering::Relaxed)
+        // Relaxed: the word contains numbers of slots only, and only this rank writes to
+        // unclaimed slots.
+        self.0.word(BATCH_WORD).load(Ordering::Relaxed)
     }
 
     fn fetch_add(&self, value: u64) -> u64 {
-        self.0.fetch_add(SHARE, value)
+        self.0.fetch_add(BATCH_WORD, value)
     }
 }
 
-/// What this rank notes about a slot.
+/// The owner's private notes about a slot.
 #[derive(Clone, Copy, Default)]
 struct Mark {
-    /// The number of the spawn whose result is asked for by a [`Slot`], or 0.
+    /// The number of the spawn to which a valid [`SlotHandle`] refers, or 0.
     serial: u64,
-    /// It is below the split, but nobody will come for it.
-    is_kept: bool,
-    /// It was run, or its result has come, and lies there.
+    /// Whether the slot is below the split although no thief will ever copy it.
+    is_skipped: bool,
+    /// Whether the owner runs or has run the task in its slot, or has used its result.
     is_settled: bool,
-    /// Nobody asks for it any more.
+    /// Whether the slot is free as soon as it is the newest.
     is_released: bool,
 }
 
 /// Copies a task to its slot.
 ///
-/// A small one field by field: the task has just been made, and processors do not forward
-/// what was stored in pieces to a load of several of them. A copy by vectors waits for
-/// that, for a dozen cycles.
+/// Small tasks are copied field by field. The caller has just stored the fields of the task one
+/// by one, and processors do not forward several small stores to one larger load. A vector copy
+/// would wait about a dozen cycles for the stores.
 ///
 /// # Safety
 ///
-/// There is room for it.
+/// `place` must be aligned to eight bytes and valid for writes of `size_of::<T>()` bytes.
 #[inline(always)]
 unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
     const SMALL: usize = 64;
     let from = ptr::from_ref(task);
-    // SAFETY: by the caller; slots are aligned to eight bytes. Volatile, as the compiler would
-    // join the stores.
+    // SAFETY: the caller guarantees room and alignment. A size is a multiple of the alignment,
+    // so the loops copy all bytes. The stores are volatile because the compiler would merge
+    // plain ones into vector stores.
     unsafe {
         match align_of::<T>() {
             4 if size_of::<T>() <= SMALL => {
@@ -120,7 +123,8 @@ unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
     }
 }
 
-/// The number of the next promise: none is that of another, also not in another run.
+/// The serial number of the next handle. Serial numbers are unique in a process, so a handle
+/// from an earlier run is never taken for a valid one.
 static NEXT_SERIAL: AtomicU64 = AtomicU64::new(1);
 
 /// The tasks of a rank.
@@ -132,16 +136,16 @@ pub struct Stack<T, M = Rc<Window>> {
     top: usize,
     /// The first private slot.
     split: usize,
-    /// Whether there is anybody to offer anything to.
+    /// Whether the job has other ranks, which can steal.
     is_shared: bool,
     marks: Box<[Mark]>,
-    /// How many slots are settled.
+    /// The number of settled slots.
     settled: usize,
     tasks: PhantomData<T>,
 }
 
 impl<T: Task, M: Memory> Stack<T, M> {
-    /// An empty one, in a window of [`Layout::WINDOW`] bytes.
+    /// Creates an empty stack in a window of [`Layout::WINDOW_BYTES`] bytes.
     pub fn new(memory: &M) -> Self {
         Stack {
             memory: memory.clone(),
@@ -156,48 +160,48 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
     }
 
-    /// The first free slot.
+    /// Returns the first free slot.
     #[inline]
     pub fn top(&self) -> usize {
         self.top
     }
 
-    /// Whether there is room for so many.
+    /// Returns whether there is room for this many tasks.
     #[inline]
     pub fn has_room_for(&self, tasks: usize) -> bool {
         Layout::<T>::CAPACITY - self.top >= tasks
     }
 
-    /// How many tasks wait to be run or stolen.
+    /// Returns the number of tasks that wait to run or to be stolen.
     #[inline]
     pub fn ready(&mut self) -> usize {
-        self.top - self.split + self.offer.left()
+        self.top - self.split + self.offer.unclaimed()
     }
 
-    /// Whether fewer tasks than that are ready.
+    /// Returns whether fewer than `tasks` tasks are ready.
     #[inline]
     pub fn has_fewer_than(&mut self, tasks: usize) -> bool {
         self.top - self.split < tasks && self.ready() < tasks
     }
 
-    /// Whether others find something here.
+    /// Returns whether a thief would find a task now.
     #[inline]
-    pub fn offers(&mut self) -> bool {
-        self.offer.left() > 0
+    pub fn has_offer(&mut self) -> bool {
+        self.offer.unclaimed() > 0
     }
 
-    fn head_at(&self, slot: usize) -> *mut Head {
+    fn header(&self, slot: usize) -> *mut Header {
         self.memory.local(Layout::<T>::slot(slot)).cast()
     }
 
-    /// Where the task in a slot of this rank's was spawned, and its level.
-    pub fn head(&self, slot: usize) -> (Origin, u32) {
-        let head = self.head_at(slot);
-        // SAFETY: the slot was pushed, and others change nothing of its head but state and
-        // work.
+    /// Returns the origin and the depth of the task in a slot that is in use.
+    pub fn origin_and_depth(&self, slot: usize) -> (Origin, u32) {
+        let header = self.header(slot);
+        // SAFETY: the slot is inside the window and was written by a push. Other ranks write
+        // only to the state and the work in its header, which are not read here.
         unsafe {
-            let level = (&raw const (*head).level).read();
-            ((&raw const (*head).origin).read(), level as u32)
+            let depth = (&raw const (*header).depth).read();
+            ((&raw const (*header).origin).read(), depth as u32)
         }
     }
 
@@ -205,81 +209,93 @@ impl<T: Task, M: Memory> Stack<T, M> {
         self.memory.word(Layout::<T>::state(slot))
     }
 
-    /// The task in a slot of this rank's.
+    /// Returns the task in a slot that is in use.
     #[inline]
     pub fn task(&self, slot: usize) -> T {
-        let place = self.memory.local(Layout::<T>::payload(slot));
-        // SAFETY: it was pushed, and any bytes are a task.
-        unsafe { place.cast::<T>().read_unaligned() }
+        let payload = self.memory.local(Layout::<T>::payload(slot));
+        // SAFETY: the payload is inside the window and was written by a push. Any bytes are a
+        // valid `Pod` task.
+        unsafe { payload.cast::<T>().read_unaligned() }
     }
 
-    /// The result in a slot, and what it took.
+    /// Returns the output in a slot whose task [is done](Stack::is_done), and the time that the
+    /// task took in nanoseconds.
     pub fn output(&self, slot: usize) -> (T::Output, u64) {
-        let place = self.memory.local(Layout::<T>::payload(slot));
-        // SAFETY: any bytes are a result. Whoever has written it has raised the state
-        // afterwards, which we have seen.
+        let payload = self.memory.local(Layout::<T>::payload(slot));
+        // SAFETY: the payload is inside the window, and any bytes are a valid `Pod` output. The
+        // thief wrote the result before it raised the state, and `is_done` read the state with
+        // acquire ordering, so no rank writes here now.
         unsafe {
-            let work = (&raw const (*self.head_at(slot)).work).read();
-            (place.cast::<T::Output>().read_unaligned(), work)
+            let work = (&raw const (*self.header(slot)).work).read();
+            (payload.cast::<T::Output>().read_unaligned(), work)
         }
     }
 
-    /// Pushes a task of this rank.
+    /// Pushes a task that this rank has spawned. Returns its slot.
     #[inline]
-    pub fn push(&mut self, task: T, level: u32) -> usize {
+    pub fn push(&mut self, task: T, depth: u32) -> usize {
         let origin = Origin {
             rank: self.rank,
             slot: self.top as u32,
         };
-        self.push_from(task, level, origin)
+        self.push_stolen(task, depth, origin)
     }
 
-    /// Pushes a task from elsewhere.
+    /// Pushes a task that was spawned at `origin`. Returns its slot.
     #[inline]
-    pub fn push_from(&mut self, task: T, level: u32, origin: Origin) -> usize {
+    pub fn push_stolen(&mut self, task: T, depth: u32, origin: Origin) -> usize {
         let slot = self.top;
-        assert!(slot < Layout::<T>::CAPACITY, "callers look for room first");
-        let place = self.memory.local(Layout::<T>::payload(slot));
-        // SAFETY: the slot is in the window, and free: nobody else looks at it.
+        assert!(
+            slot < Layout::<T>::CAPACITY,
+            "callers check `has_room_for` first"
+        );
+        let payload = self.memory.local(Layout::<T>::payload(slot));
+        // SAFETY: the assertion above keeps the slot inside the window, and slots are multiples
+        // of eight bytes. The slot is free, so no other rank accesses it.
         unsafe {
-            // State and work are not looked at before the slot is published.
-            let head = self.head_at(slot);
-            (&raw mut (*head).origin).write(origin);
-            (&raw mut (*head).level).write(level.into());
-            write_fields(place, &task);
-            // Whoever writes the result must know what was there.
-            let rest = Layout::<T>::RESULT_END.saturating_sub(size_of::<T>());
-            place.add(size_of::<T>()).write_bytes(0, rest);
+            // The state and the work are reset when the slot is published; until then they are
+            // not read.
+            let header = self.header(slot);
+            (&raw mut (*header).origin).write(origin);
+            (&raw mut (*header).depth).write(depth.into());
+            write_fields(payload, &task);
+            // A thief adds the difference between the result and the old payload, so it must
+            // know the old payload: the task, then zeros.
+            let rest = Layout::<T>::OUTPUT_BYTES.saturating_sub(size_of::<T>());
+            payload.add(size_of::<T>()).write_bytes(0, rest);
         }
         self.top = slot + 1;
         slot
     }
 
-    /// Turns around the order of the newest tasks, from this slot on, but for those that are
-    /// offered already. All were spawned by the same task of this rank.
+    /// Reverses the order of the newest tasks, from the slot `from` on. Tasks that are already
+    /// offered stay where they are. The same task of this rank must have spawned all of them,
+    /// so that only their payloads differ.
     pub fn reverse(&mut self, from: usize) {
         let (mut low, mut high) = (from.max(self.split), self.top);
         while low + 1 < high {
             high -= 1;
-            let places = [low, high].map(|slot| self.memory.local(Layout::<T>::payload(slot)));
-            // SAFETY: both are tasks in private slots, which do not overlap.
-            unsafe { ptr::swap_nonoverlapping(places[0], places[1], size_of::<T>()) };
+            let payloads = [low, high].map(|slot| self.memory.local(Layout::<T>::payload(slot)));
+            // SAFETY: both slots are private, inside the window and different.
+            unsafe { ptr::swap_nonoverlapping(payloads[0], payloads[1], size_of::<T>()) };
             low += 1;
         }
     }
 
-    /// Offers the oldest tasks, if none are offered, or few of many.
+    /// Offers the oldest private tasks if nothing is offered, or adds to an offer of which
+    /// little is left.
     #[inline]
-    pub fn share(&mut self) {
+    pub fn replenish_offer(&mut self) {
         if !self.is_shared || self.split == self.top {
             return;
         }
-        let left = self.offer.left();
-        let all = left + self.top - self.split;
-        if 2 * left < all.min(MOST_OFFERED) {
-            if left > 0 {
+        let unclaimed = self.offer.unclaimed();
+        let ready = unclaimed + self.top - self.split;
+        if 2 * unclaimed < ready.min(MAX_OFFERED) {
+            if unclaimed > 0 {
                 if self.settled > 0 {
-                    // It might be the same that is offered again.
+                    // A batch ends before a settled slot, so the new batch might be the same
+                    // as the old one.
                     return;
                 }
                 (self.split, _) = self.offer.withdraw();
@@ -291,15 +307,15 @@ impl<T: Task, M: Memory> Stack<T, M> {
     #[cold]
     fn publish_oldest_tasks(&mut self) {
         if self.settled > 0 {
-            // Those are no tasks any more.
+            // Settled slots contain no tasks to steal.
             while self.split < self.top && self.marks[self.split].is_settled {
                 self.split += 1;
             }
         }
-        let most = (self.top - self.split).min(MOST_OFFERED);
-        let marks = &self.marks[self.split..][..most];
+        let max = (self.top - self.split).min(MAX_OFFERED);
+        let marks = &self.marks[self.split..][..max];
         let count = match self.settled {
-            0 => most,
+            0 => max,
             _ => marks.iter().take_while(|mark| !mark.is_settled).count(),
         };
         if count > 0 {
@@ -309,48 +325,51 @@ impl<T: Task, M: Memory> Stack<T, M> {
 
     fn publish(&mut self, first: usize, count: usize) {
         for slot in first..first + count {
-            let head = self.head_at(slot);
-            // SAFETY: the slot is in the window, and nobody else looks at it yet.
+            let header = self.header(slot);
+            // SAFETY: the slot is inside the window and private, so no other rank accesses it.
             unsafe {
-                (&raw mut (*head).state).write(0);
-                (&raw mut (*head).work).write(0);
+                (&raw mut (*header).state).write(0);
+                (&raw mut (*header).work).write(0);
             }
         }
-        // What was written to the slots is there before the word says so.
+        // Makes the slots visible before the word that announces them.
         self.memory.sync();
-        let kept = self.offer.publish(first, count);
-        for mark in &mut self.marks[first..first + kept] {
-            mark.is_kept = true;
+        let skipped = self.offer.publish(first, count);
+        for mark in &mut self.marks[first..first + skipped] {
+            mark.is_skipped = true;
         }
         self.split = first + count;
     }
 
-    /// Takes the newest task off the stack. `None` if it is stolen: then it stays.
+    /// Pops the newest task, whose slot is `slot`. Returns `None` if it is stolen; its slot then
+    /// stays in use.
     #[inline]
     pub fn pop(&mut self, slot: usize) -> Option<T> {
         debug_assert_eq!(slot + 1, self.top);
-        if slot < self.split && !self.take_back(slot) {
+        if slot < self.split && !self.reclaim(slot) {
             return None;
         }
         self.lower_to(slot);
         Some(self.task(slot))
     }
 
-    /// Takes a task, the newest or not, out of what is shared. False if it is stolen.
+    /// Makes the task in a slot unavailable to thieves, whether it is the newest or not. Returns
+    /// false if it is stolen.
     #[cold]
-    fn take_back(&mut self, slot: usize) -> bool {
+    fn reclaim(&mut self, slot: usize) -> bool {
         if slot >= self.split {
             return true;
         }
-        if self.marks[slot].is_kept {
-            self.marks[slot].is_kept = false;
-            // All that is older and was offered is gone, or kept as well.
+        if self.marks[slot].is_skipped {
+            self.marks[slot].is_skipped = false;
+            // Older slots that were offered are stolen, or skipped as well, so the split may
+            // move down to this slot.
             if slot + 1 == self.top {
                 self.split = self.split.min(slot);
             }
             return true;
         }
-        if !self.offer.covers(slot) {
+        if !self.offer.contains(slot) {
             return false;
         }
         let end = self.split;
@@ -360,11 +379,11 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
         self.split = first;
         if slot < first {
-            // Stolen; the newer ones of the batch are still there.
+            // The task is stolen, but newer tasks of the batch are still here.
             return false;
         }
         debug_assert_eq!(first + left, end);
-        // The older half is offered again.
+        // Offers the older half again.
         let again = (slot - first).div_ceil(2);
         if again > 0 {
             self.publish(first, again);
@@ -372,45 +391,47 @@ impl<T: Task, M: Memory> Stack<T, M> {
         true
     }
 
-    /// Whether a stolen task's result is there or, if it is another rank's, whether it
-    /// has been copied.
+    /// Returns whether the result of a stolen task has arrived or, for another rank's task,
+    /// whether a thief has copied it.
     pub fn is_done(&self, slot: usize) -> bool {
-        // Acquire: the result.
+        // Acquire: pairs with the thief's addition, so that `output` reads the result.
         self.state(slot).load(Ordering::Acquire) != 0
     }
 
-    /// Writes the result of a task of this rank's that was stolen, and came back.
-    pub fn deliver(&self, slot: usize, output: T::Output, work: u64) {
-        let place = self.memory.local(Layout::<T>::payload(slot));
-        // SAFETY: the slot waits for its result, which nobody else has.
+    /// Writes the output of a task that this rank spawned, and that came back to it by a steal.
+    pub fn write_output(&self, slot: usize, output: T::Output, work: u64) {
+        let payload = self.memory.local(Layout::<T>::payload(slot));
+        // SAFETY: the slot is inside the window. Only the rank that ran the task writes to a
+        // slot that waits for its result, and that is this rank.
         unsafe {
-            (&raw mut (*self.head_at(slot)).work).write(work);
-            place.cast::<T::Output>().write_unaligned(output);
+            (&raw mut (*self.header(slot)).work).write(work);
+            payload.cast::<T::Output>().write_unaligned(output);
         }
-        // Release: the result.
+        // Release: `is_done` makes the result visible to the frame that waits for it.
         self.state(slot).store(1, Ordering::Release);
     }
 
-    /// The newest slot is free again, whose task was stolen.
-    pub fn release(&mut self, slot: usize) {
+    /// Frees the newest slot, whose task was stolen and is done.
+    pub fn free_newest(&mut self, slot: usize) {
         debug_assert_eq!(slot + 1, self.top);
         self.split = self.split.min(slot);
         self.lower_to(slot);
     }
 
-    /// The newest slot is free. So are those below it that nobody asks for any more:
-    /// the newest is never one of these, so that no task begins above one, which might go
-    /// while it runs.
+    /// Frees the newest slot, and then the released slots below it.
+    ///
+    /// So the newest slot is never a released one. Otherwise a task could start above a released
+    /// slot, and that slot could be freed while the task runs.
     #[inline]
     fn lower_to(&mut self, slot: usize) {
         self.top = slot;
         if self.settled > 0 {
-            self.trim();
+            self.free_released();
         }
     }
 
     #[cold]
-    fn trim(&mut self) {
+    fn free_released(&mut self) {
         while self.top > 0 && self.marks[self.top - 1].is_released {
             self.settled -= 1;
             self.top -= 1;
@@ -422,57 +443,58 @@ impl<T: Task, M: Memory> Stack<T, M> {
 
 /// Tasks whose results are asked for in any order.
 impl<T: Task, M: Memory> Stack<T, M> {
-    /// Notes that the result of the newest task will be asked for.
-    pub fn promise(&mut self, slot: usize, level: u32) -> Slot {
-        // Relaxed: only a number that nobody else has.
+    /// Makes a handle to the task in a slot.
+    pub fn handle(&mut self, slot: usize, depth: u32) -> SlotHandle {
+        // Relaxed: the number only needs to be unique.
         let serial = NEXT_SERIAL.fetch_add(1, Ordering::Relaxed);
         self.marks[slot].serial = serial;
-        Slot {
+        SlotHandle {
             index: slot as u32,
-            level,
+            depth,
             serial,
         }
     }
 
-    /// Whether a slot is still the one that was promised.
-    pub fn has(&self, slot: Slot) -> bool {
-        let index = slot.index as usize;
+    /// Returns whether the handle's task is still in its slot.
+    pub fn is_valid(&self, handle: SlotHandle) -> bool {
+        let index = handle.index as usize;
         index < self.top
-            && self.marks[index].serial == slot.serial
+            && self.marks[index].serial == handle.serial
             && !self.marks[index].is_released
     }
 
-    /// Whether the result lies in the slot, and is this rank's own business.
+    /// Returns whether the owner runs or has run the task in its slot, or has used its result.
     pub fn is_settled(&self, slot: usize) -> bool {
         self.marks[slot].is_settled
     }
 
-    /// Takes a task, the newest or not, to run it while it stays in its slot. `None` if
+    /// Takes a task, the newest or not, to run it while it stays in its slot. Returns `None` if
     /// it is stolen.
-    pub fn take(&mut self, slot: usize) -> Option<T> {
-        // From now on nobody else must get it.
-        let is_mine = self.take_back(slot);
-        is_mine.then(|| {
+    pub fn take_in_place(&mut self, slot: usize) -> Option<T> {
+        let is_reclaimed = self.reclaim(slot);
+        is_reclaimed.then(|| {
+            // A settled slot is not offered, so no thief can take the task from now on.
             self.settle(slot);
             self.task(slot)
         })
     }
 
-    /// The result of a slot is there, or will be before anybody asks for it.
+    /// Marks a slot as settled.
     pub fn settle(&mut self, slot: usize) {
         self.settled += usize::from(!self.marks[slot].is_settled);
         self.marks[slot].is_settled = true;
     }
 
-    /// Nobody asks for this slot any more. It is free as soon as it is the newest.
-    pub fn let_go(&mut self, slot: usize) {
+    /// Releases a slot whose result is not needed any more. It is free as soon as it is the
+    /// newest.
+    pub fn release(&mut self, slot: usize) {
         self.settle(slot);
         self.marks[slot].is_released = true;
-        self.trim();
+        self.free_released();
     }
 
-    /// The result of a slot is not asked for by its promise any more.
-    pub fn forget(&mut self, slot: usize) {
+    /// Invalidates the handle to a slot.
+    pub fn invalidate_handle(&mut self, slot: usize) {
         self.marks[slot].serial = 0;
     }
 }

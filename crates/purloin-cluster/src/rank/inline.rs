@@ -1,49 +1,50 @@
-//! Running tasks without asking: [`Quick`].
+//! The token of a task in a subtree that runs inline: [`InlineRank`].
 
 use super::Engine;
-use super::spawning::Active;
+use super::spawning::SpawningRank;
 use crate::Task;
-use crate::cut_off::CutOff;
-use crate::task::{Promise, Rank, Spawned, not_mine};
+use crate::cut_off::Policy;
+use crate::task::{Rank, Spawned};
 
-/// A rank that runs a subtree in which nothing is worth being created.
+/// A rank that runs a subtree in which no task is worth a place in the queue.
 ///
-/// A spawn decrements a counter, and is a call.
-pub struct Quick<'r, 'c, T: Task, C: CutOff> {
-    engine: &'r mut Engine<'c, T, C>,
-    level: u32,
+/// A spawn decrements a counter and calls the task. This is the serial elision
+/// ([`Serial`](crate::Serial)) plus that counter.
+pub struct InlineRank<'r, 'c, T: Task, P: Policy> {
+    engine: &'r mut Engine<'c, T, P>,
+    depth: u32,
 }
 
-impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
-    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32) -> Self {
-        Quick { engine, level }
+impl<'r, 'c, T: Task, P: Policy> InlineRank<'r, 'c, T, P> {
+    pub fn new(engine: &'r mut Engine<'c, T, P>, depth: u32) -> Self {
+        InlineRank { engine, depth }
     }
 
     #[inline(always)]
     fn call(&mut self, task: T) -> T::Output {
-        task.run(Quick::new(self.engine, self.level + 1))
+        task.run(InlineRank::new(self.engine, self.depth + 1))
     }
 
-    /// Whether it is time to look up, or this task is in doubt.
+    /// Counts a spawn. Returns whether a poll is due, or this task is overdue.
     #[inline(always)]
-    fn has_to_ask(&mut self) -> bool {
-        self.engine.pulse.beat() || self.level < self.engine.doubt.end()
+    fn must_ask(&mut self) -> bool {
+        self.engine.poll_timer.count(1) || self.depth < self.engine.overdue.end()
     }
 
     #[cold]
     #[inline(never)]
     fn ask_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        if self.engine.ask(self.level) {
-            Active::new(self.engine, self.level).push_and_join(a, b)
+        if self.engine.enqueues_overdue(self.depth) {
+            SpawningRank::new(self.engine, self.depth).push_and_join(a, b)
         } else {
             (self.call(a), self.call(b))
         }
     }
 
-    /// Runs tasks that go into the queue, after all.
+    /// Spawns tasks that go into the queue because the subtree is overdue.
     #[cold]
     #[inline(never)]
-    fn create_all<A>(
+    fn enqueue_all<A>(
         &mut self,
         task: T,
         rest: impl Iterator<Item = T>,
@@ -51,14 +52,14 @@ impl<'r, 'c, T: Task, C: CutOff> Quick<'r, 'c, T, C> {
         combine: impl FnMut(A, T::Output) -> A,
     ) -> A {
         let tasks = std::iter::once(task).chain(rest);
-        Active::new(self.engine, self.level).spawn_rest(tasks, start, combine, true)
+        SpawningRank::new(self.engine, self.depth).spawn_rest(tasks, start, combine, true)
     }
 }
 
-impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
+impl<T: Task, P: Policy> Rank<T> for InlineRank<'_, '_, T, P> {
     #[inline(always)]
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        if self.has_to_ask() {
+        if self.must_ask() {
             return self.ask_and_join(a, b);
         }
         (self.call(a), self.call(b))
@@ -66,18 +67,15 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
 
     #[inline(always)]
     fn spawn(&mut self, task: T) -> Spawned<T> {
-        if self.engine.pulse.beat() {
-            self.engine.ask(self.level);
+        if self.engine.poll_timer.count(1) {
+            self.engine.poll_inline();
         }
-        Spawned(Promise::Done(self.call(task)))
+        Spawned::done(self.call(task))
     }
 
     #[inline(always)]
     fn get(&mut self, spawned: Spawned<T>) -> T::Output {
-        match spawned.0 {
-            Promise::Done(output) => output,
-            Promise::Slot(_) => not_mine(),
-        }
+        spawned.into_output()
     }
 
     #[inline(always)]
@@ -90,8 +88,8 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
         let mut sum = start;
         let mut tasks = tasks.into_iter();
         while let Some(task) = tasks.next() {
-            if self.has_to_ask() && self.engine.ask(self.level) {
-                return self.create_all(task, tasks, sum, combine);
+            if self.must_ask() && self.engine.enqueues_overdue(self.depth) {
+                return self.enqueue_all(task, tasks, sum, combine);
             }
             sum = combine(sum, self.call(task));
         }
@@ -105,8 +103,8 @@ impl<T: Task, C: CutOff> Rank<T> for Quick<'_, '_, T, C> {
 
     #[inline]
     fn poll(&mut self) {
-        if self.engine.pulse.is_due() {
-            self.engine.ask(self.level);
+        if self.engine.poll_timer.is_due_by_clock() {
+            self.engine.poll_inline();
         }
     }
 }

@@ -1,45 +1,47 @@
-//! What a rank does: it runs tasks, and steals when it runs out of them.
+//! What a rank does during a run: it runs tasks, and steals when it runs out of them.
 //!
-//! # Two ways to run a task
+//! # Two tokens
 //!
-//! Under [`Active`] each spawn asks the cut-off, and may push a task. Under [`Quick`] a
-//! spawn is a plain call and the decrement of a counter; that is how whole subtrees are
-//! run in which no level is worth a task. Both are types, so that the program is compiled
-//! once for each, and a third time for its serial elision.
+//! Under [`SpawningRank`], each spawn asks the cut-off and may push a task. Under
+//! [`InlineRank`], a spawn decrements a counter and calls the task. Whole subtrees run like this
+//! if no task in them is worth a place in the queue. Because the tokens are types, the program
+//! is compiled once for each of them, and a third time for its serial elision.
 //!
-//! When the counter is down, which is about every 20 µs, the rank looks up
-//! ([`Engine::look_up`]): it lets MPI serve others, sees to results and a steal that are
-//! under way, and offers what it has kept. A subtree that runs much longer under `Quick` than
-//! was thought is *doubted*: its tasks ask again, as long as the queue has room, those
-//! next to its root first.
+//! When the counter reaches zero, about every 20 µs, the rank *polls* ([`Engine::poll`]): it
+//! lets MPI serve other ranks, advances its results and its steal that are under way, and
+//! offers private tasks. A subtree that runs under [`InlineRank`] for much longer than expected
+//! is *overdue*. Its tasks ask again while the queue has room, beginning with those next to
+//! the root of the subtree.
 //!
 //! # Waiting
 //!
-//! A join whose task is stolen is blocked until the result has come. The rank steals
-//! meanwhile, from anyone, and runs what it gets on top of its stack. Nobody waits in a
-//! circle: a frame waits for tasks that began after it, or will, and for what lies above it
-//! on its own stack, which also began later. So the frame that began last, of all that have
-//! not ended, can go on.
+//! A join whose task is stolen blocks until the result has arrived. Meanwhile the rank steals
+//! from any other rank, and runs the stolen tasks on top of its stack. Ranks never wait in a
+//! circle. A frame waits only for tasks that began after it, or have not begun yet, and for the
+//! frames above it on its own stack, which also began later. So of all unfinished frames, the
+//! one that began last can always go on.
 //!
-//! It is unrelated work that runs on top of a blocked frame, unlike in the shared memory
-//! library: a rank has no threads to lend its processor to, and a latency is a million
-//! instructions. So a task must not hold across a spawn what another task needs; there are no
-//! locks in its plain data anyway, and contexts should have none.
+//! The tasks on top of a blocked frame are unrelated to it. This differs from the library for
+//! shared memory: a rank has no other thread to lend its processor to, and waiting for a
+//! network costs a million instructions. So a task must not hold anything across a spawn that
+//! another task needs. The plain data of tasks contain no locks, and a context should not
+//! contain any either.
 //!
-//! # Stealing early
+//! # Early steals
 //!
-//! A steal takes its steps whenever the rank looks after it ([`Thief`]). Under
-//! [`Steal::Sync`] it is begun when nothing is left to run. Under [`Steal::Async`] it is begun
-//! as soon as fewer than the residual tasks are left, unless these are coarse: if they
-//! should last for three steals, there is time. What a steal brings is kept until the rank
-//! runs out of tasks, or a join blocks.
+//! A steal advances by one step whenever the rank attends to it ([`Thief`]). Under
+//! [`Steal::Sync`], a steal starts when no task is left. Under [`Steal::Async`], it starts as
+//! soon as fewer than `residual` tasks are left, unless these tasks are coarse: if they
+//! probably last for three steals, the rank can start later. Stolen tasks wait until the rank
+//! runs out of tasks or a join blocks.
 //!
 //! # The end
 //!
-//! Every task is waited for by the one that has spawned it, so that all tasks have ended when
-//! the first has: this is termination detection already. The first rank tells two others, these
-//! tell two more each, and each rank waits for what it has under way. Then a barrier, as
-//! nobody's window may go while another has something under way.
+//! Every task is waited for by the task that has spawned it. So when the first task ends, all
+//! tasks have ended, and no other termination detection is necessary. Rank 0 notifies two
+//! ranks, each of them notifies two more, and so on. Each rank waits for its own operations
+//! that are under way. A barrier follows, because no window may be freed while another rank
+//! still has an operation on it.
 //!
 //! Source: AsynchWS, section II (dependences and termination as in the work that it
 //! cites) and IV.A.
@@ -55,106 +57,107 @@ mod writes;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use self::inline::Quick;
-use self::poll_timer::{PERIOD, Pulse};
-use self::spawning::Active;
+use self::inline::InlineRank;
+use self::poll_timer::{PERIOD, PollTimer};
+use self::spawning::SpawningRank;
 use self::thief::Thief;
-use self::writes::Returns;
-use crate::cut_off::CutOff;
-use crate::failure::Running;
+use self::writes::Writes;
+use crate::cut_off::Policy;
+use crate::failure::TaskGuard;
 use crate::options::{Options, Steal};
-use crate::queue::{Layout, MOST, Stack};
+use crate::queue::{Layout, MAX_STEAL, Stack};
 use crate::stats::Stats;
 use crate::transport::{Window, World};
 use crate::{Error, Task, launch};
 
-/// At least so long is it between two pokes of MPI, which cost half a microsecond.
-const POKE: Duration = Duration::from_micros(50);
+/// The minimum interval between two calls for MPI progress. A call takes half a microsecond.
+const PROGRESS_INTERVAL: Duration = Duration::from_micros(50);
 
-/// A poke that takes longer has cost a time slice.
-const LONG_POKE: Duration = Duration::from_micros(20);
+/// A call for MPI progress that takes longer than this has given up its time slice.
+const LONG_PROGRESS: Duration = Duration::from_micros(20);
 
-/// The most levels of a subtree that are doubted: all, in trees of any sense.
-const MOST_DOUBTED: u32 = 1 << 20;
+/// The largest number of levels of a subtree that count as overdue. No sensible tree has more.
+const MAX_OVERDUE_LEVELS: u32 = 1 << 20;
 
-/// With as many tasks, no steal is begun early.
+/// With at least this many tasks, no early steal starts.
 const FEW: usize = 16;
 
-/// What a rank has, in a run.
-pub struct Engine<'c, T: Task, C: CutOff> {
+/// The state of a rank during a run.
+pub struct Engine<'c, T: Task, P: Policy> {
     context: &'c T::Context,
     window: Rc<Window>,
     stack: Stack<T>,
-    cutoff: C,
+    policy: P,
     thief: Thief<T>,
-    returns: Returns,
-    pulse: Pulse,
+    writes: Writes,
+    poll_timer: PollTimer,
     steals_early: bool,
     residual: usize,
     is_alone: bool,
-    /// Not before then is MPI poked the next time.
-    next_poke: Instant,
-    doubt: Doubt,
-    /// The number of looks when a steal was begun early, the last time.
-    early: u64,
+    /// The earliest time of the next call for MPI progress.
+    next_progress: Instant,
+    overdue: Overdue,
+    /// The number of polls when the last early steal started.
+    last_early_steal: u64,
     account: Account,
     stats: Stats,
 }
 
-/// Whether a subtree under [`Quick`] is as fine as was thought.
+/// The subtree that runs under [`InlineRank`], and which of its levels are overdue.
 #[derive(Clone, Copy, Default)]
-struct Doubt {
-    /// The number of looks when it was begun.
+struct Overdue {
+    /// The number of polls when the subtree started.
     since: u64,
-    /// The level of its root, and how many levels from there on are doubted.
-    level: u32,
+    /// The depth of the subtree's root.
+    depth: u32,
+    /// The number of overdue levels, from the root downwards.
     levels: u32,
 }
 
-impl Doubt {
-    /// Tasks above this level ask the cut-off about what they spawn.
+impl Overdue {
+    /// Tasks of smaller depths than this one ask whether their spawns enter the queue.
     #[inline]
     fn end(self) -> u32 {
-        self.level + self.levels
+        self.depth + self.levels
     }
 }
 
-/// What is needed to tell the work of a task from the time it took, in nanoseconds.
+/// Times that distinguish the work of a task from the time that it took, in nanoseconds.
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// Time for which joins were blocked.
+    /// The time for which joins were blocked.
     blocked: u64,
-    /// Work that others have done for tasks of this rank.
+    /// The work that other ranks have done for tasks of this rank.
     elsewhere: u64,
 }
 
-impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
-    /// On all ranks together.
+impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
+    /// Prepares a run. All ranks must call this function.
     pub fn new(
         world: &Rc<World>,
         context: &'c T::Context,
-        cutoff: C,
+        policy: P,
         options: &Options,
     ) -> Result<Self, Error> {
-        let window = Rc::new(Window::allocate(world, Layout::<T>::WINDOW)?);
+        let window = Rc::new(Window::allocate(world, Layout::<T>::WINDOW_BYTES)?);
         let mut engine = Engine {
             context,
             stack: Stack::new(&window),
-            cutoff,
+            policy,
             thief: Thief::new(&window),
-            returns: Returns::new(&window),
+            writes: Writes::new(&window),
             window,
-            pulse: Pulse::new(),
+            poll_timer: PollTimer::new(),
             steals_early: options.steal == Steal::Async && world.ranks() > 1,
             residual: options.residual,
             is_alone: world.ranks() == 1,
-            next_poke: Instant::now(),
-            doubt: Doubt::default(),
-            early: 0,
+            next_progress: Instant::now(),
+            overdue: Overdue::default(),
+            last_early_steal: 0,
             account: Account::default(),
             stats: Stats::default(),
         };
-        engine.tell_cost();
+        engine.update_steal_cost();
         Ok(engine)
     }
 
@@ -162,258 +165,276 @@ impl<'c, T: Task, C: CutOff> Engine<'c, T, C> {
         self.window.world()
     }
 
-    /// What was counted, and the cut-off.
-    pub fn finish(self) -> (Stats, C) {
-        (self.stats, self.cutoff)
+    /// Returns the statistics and the cut-off.
+    pub fn finish(self) -> (Stats, P) {
+        (self.stats, self.policy)
     }
 
-    fn tell_cost(&mut self) {
-        self.cutoff.tell_cost(self.thief.cost().as_nanos() as u64);
+    fn update_steal_cost(&mut self) {
+        self.policy
+            .set_steal_cost(self.thief.cost().as_nanos() as u64);
     }
 
-    /// Pushes a task, and offers what is to be offered.
+    /// Pushes a spawned task, and offers it if the next poll may be far away.
     #[inline]
-    fn push(&mut self, task: T, level: u32) -> usize {
+    fn push(&mut self, task: T, depth: u32) -> usize {
         self.stats.tasks += 1;
-        let slot = self.stack.push(task, level);
-        if self.pulse.is_slow() {
-            self.offer();
+        let slot = self.stack.push(task, depth);
+        if self.poll_timer.are_spawns_rare() {
+            self.offer_if_none();
         }
         slot
     }
 
-    /// Offers tasks, if nothing is offered.
+    /// Offers private tasks if no task is offered.
     #[cold]
-    fn offer(&mut self) {
-        if self.is_alone || self.stack.offers() {
+    fn offer_if_none(&mut self) {
+        if self.is_alone || self.stack.has_offer() {
             return;
         }
-        self.stack.share();
+        self.stack.replenish_offer();
     }
 
-    /// Runs a task that did not go into the queue.
+    /// Runs a task that did not enter the queue.
     #[inline]
-    fn run(&mut self, task: T, level: u32) -> T::Output {
-        if self.cutoff.is_fine(level) {
-            self.run_quick(task, level)
-        } else if C::MEASURES && self.cutoff.wants_sample(level) {
+    fn run_inline(&mut self, task: T, depth: u32) -> T::Output {
+        if self.policy.is_fine(depth) {
+            self.run_fine(task, depth)
+        } else if P::MEASURES && self.policy.wants_sample(depth) {
             self.stats.samples += 1;
-            self.run_timed(task, level).0
+            self.run_timed(task, depth).0
         } else {
-            self.run_active(task, level)
+            self.run_spawning(task, depth)
         }
     }
 
+    /// Runs a task whose spawns may enter the queue.
     #[inline]
-    fn run_active(&mut self, task: T, level: u32) -> T::Output {
+    fn run_spawning(&mut self, task: T, depth: u32) -> T::Output {
         let base = self.stack.top();
-        let output = task.run(Active::new(self, level));
+        let output = task.run(SpawningRank::new(self, depth));
         debug_assert!(self.stack.top() >= base);
         if self.stack.top() != base {
-            self.end_of_task(base, level);
+            self.finish_spawned(base, depth);
         }
         output
     }
 
-    fn run_quick(&mut self, task: T, level: u32) -> T::Output {
-        let outer = self.doubt;
+    /// Runs a task whose whole subtree runs inline.
+    fn run_fine(&mut self, task: T, depth: u32) -> T::Output {
+        let outer = self.overdue;
         if outer.levels == 0 {
-            self.doubt = Doubt {
-                since: self.pulse.looks(),
-                level,
+            self.overdue = Overdue {
+                since: self.poll_timer.polls(),
+                depth,
                 levels: 0,
             };
         }
-        let output = task.run(Quick::new(self, level));
-        self.doubt = outer;
+        let output = task.run(InlineRank::new(self, depth));
+        self.overdue = outer;
         output
     }
 
     /// Runs a task that came out of a queue.
     #[inline]
-    fn run_created(&mut self, task: T, level: u32) -> T::Output {
-        match C::MEASURES && self.cutoff.wants_time(level) {
-            true => self.run_timed(task, level).0,
-            false => self.run_active_or_quick(task, level),
+    fn run_dequeued(&mut self, task: T, depth: u32) -> T::Output {
+        match P::MEASURES && self.policy.wants_time(depth) {
+            true => self.run_timed(task, depth).0,
+            false => self.run_untimed(task, depth),
         }
     }
 
     #[inline]
-    fn run_active_or_quick(&mut self, task: T, level: u32) -> T::Output {
-        match self.cutoff.is_fine(level) {
-            true => self.run_quick(task, level),
-            false => self.run_active(task, level),
+    fn run_untimed(&mut self, task: T, depth: u32) -> T::Output {
+        match self.policy.is_fine(depth) {
+            true => self.run_fine(task, depth),
+            false => self.run_spawning(task, depth),
         }
     }
 
-    /// Runs a task, and tells the cut-off what it has taken; with that, in nanoseconds.
+    /// Runs a task, and records its work with the cut-off. Also returns the work, in
+    /// nanoseconds.
     #[inline(never)]
-    fn run_timed(&mut self, task: T, level: u32) -> (T::Output, u64) {
+    fn run_timed(&mut self, task: T, depth: u32) -> (T::Output, u64) {
         let outer = self.account;
         let begin = Instant::now();
-        let output = self.run_active_or_quick(task, level);
+        let output = self.run_untimed(task, depth);
         let end = Instant::now();
-        // What a reading of the clock costs.
+        // The cost of one reading of the clock.
         let clock = end.elapsed();
         let blocked = self.account.blocked - outer.blocked;
         let elsewhere = self.account.elsewhere - outer.elsewhere;
-        if end - self.pulse.last() >= PERIOD {
-            self.pulse.expire();
+        if end - self.poll_timer.last_poll() >= PERIOD {
+            self.poll_timer.expire();
         }
         let taken = (end - begin).as_nanos() as u64;
         let work = taken.saturating_sub(blocked) + elsewhere;
-        self.cutoff.learn(level, work);
-        // The first reading was before `begin`, the last is not over.
+        self.policy.record(depth, work);
+        // `end.elapsed()` misses two readings of the clock: the one before `begin`, and the one
+        // that it makes itself.
         self.stats.profiling_nanoseconds += (end.elapsed() + 2 * clock).as_nanos() as u64;
         (output, work)
     }
 
-    /// Runs a task that was stolen, or the first of all; with what it has taken.
-    fn run_guarded(&mut self, task: T, level: u32, is_serial: bool) -> (T::Output, u64) {
+    /// Runs a stolen task or the first task. Also returns its work in nanoseconds, or 0 if it
+    /// was not measured.
+    fn run_guarded(&mut self, task: T, depth: u32, is_serial: bool) -> (T::Output, u64) {
         let window = self.window.clone();
-        let _running = Running::new(window.world(), &task, level);
+        let _guard = TaskGuard::new(window.world(), &task, depth);
         if is_serial {
-            (self.run_quick(task, level), 0)
-        } else if C::MEASURES {
-            self.run_timed(task, level)
+            (self.run_fine(task, depth), 0)
+        } else if P::MEASURES {
+            self.run_timed(task, depth)
         } else {
-            (self.run_active_or_quick(task, level), 0)
+            (self.run_untimed(task, depth), 0)
         }
     }
 
-    /// The result of the newest task, whose slot this is.
+    /// Returns the output of the newest task, whose slot is `slot`: runs the task, or waits for
+    /// its thief.
     #[inline]
-    fn finish_newest(&mut self, slot: usize, level: u32) -> T::Output {
+    fn finish_newest(&mut self, slot: usize, depth: u32) -> T::Output {
         let Some(task) = self.stack.pop(slot) else {
-            return self.await_result(slot);
+            return self.await_output(slot);
         };
-        if self.pulse.is_slow() {
-            self.offer();
+        if self.poll_timer.are_spawns_rare() {
+            self.offer_if_none();
         }
-        self.look_ahead(level);
-        self.run_created(task, level)
+        self.steal_early_if_few(depth);
+        self.run_dequeued(task, depth)
     }
 
-    /// What a task has spawned and not asked for is waited for.
+    /// Waits for the tasks that a task has spawned without asking for their outputs.
     #[cold]
-    fn end_of_task(&mut self, base: usize, level: u32) {
+    fn finish_spawned(&mut self, base: usize, depth: u32) {
         while self.stack.top() > base {
             let slot = self.stack.top() - 1;
             if self.stack.is_settled(slot) {
-                self.stack.let_go(slot);
+                self.stack.release(slot);
             } else {
-                self.stack.forget(slot);
-                self.finish_newest(slot, level + 1);
+                self.stack.invalidate_handle(slot);
+                self.finish_newest(slot, depth + 1);
             }
         }
     }
 
-    /// Whether a steal can be begun: there is none, and what it brings has room, and
-    /// may run on top of what waits. Pushes leave that room alone.
+    /// Returns whether a steal may start: no other steal is under way, the queue has room for
+    /// the stolen tasks, and the stack has room to run them on top of the current frame. Pushes
+    /// always leave that room in the queue.
     fn may_steal(&self) -> bool {
-        let is_free = !self.thief.is_busy() && !self.thief.has_loot();
-        !self.is_alone && is_free && self.stack.has_room_for(MOST) && launch::has_stack()
+        let is_free = !self.thief.is_busy() && !self.thief.has_tasks();
+        !self.is_alone && is_free && self.stack.has_room_for(MAX_STEAL) && launch::has_stack()
     }
 
-    /// Goes on with the steal that is under way.
-    fn advance(&mut self) {
-        self.thief.advance(&mut self.stats, &mut self.returns);
+    /// Advances the steal that is under way.
+    fn advance_steal(&mut self) {
+        self.thief.advance(&mut self.stats, &mut self.writes);
     }
 
-    /// Begins to steal if few tasks are left.
+    /// Starts an early steal if few tasks are left.
     #[inline]
-    fn look_ahead(&mut self, level: u32) {
+    fn steal_early_if_few(&mut self, depth: u32) {
         if self.steals_early && self.stack.has_fewer_than(FEW) {
-            self.steal_early(level);
+            self.steal_early(depth);
         }
     }
 
     #[cold]
-    fn steal_early(&mut self, level: u32) {
-        self.advance();
+    fn steal_early(&mut self, depth: u32) {
+        self.advance_steal();
         let tasks = self.stack.ready();
-        // After one in vain, not before the next look.
-        let is_new = self.early != self.pulse.looks();
-        if is_new && self.may_steal() && self.cutoff.are_residual(level, tasks, self.residual) {
-            self.early = self.pulse.looks();
+        // After an unsuccessful attempt, the next one waits for a poll.
+        let has_polled = self.last_early_steal != self.poll_timer.polls();
+        if has_polled && self.may_steal() && self.policy.are_residual(depth, tasks, self.residual) {
+            self.last_early_steal = self.poll_timer.polls();
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
         }
     }
 
-    /// Counts a spawn; looks up if it is time to.
+    /// Counts a spawn that asks the cut-off, and polls if a poll is due.
     #[inline]
-    fn beat(&mut self) {
-        // Spawns that ask the cut-off cost more than those that do not.
-        if self.pulse.beats(8) {
-            self.look_up();
+    fn count_spawn(&mut self) {
+        // Such a spawn costs about as much as eight inline spawns.
+        if self.poll_timer.count(8) {
+            self.poll();
         }
     }
 
-    /// Counts a task that comes off the queue; looks up if it is time to.
+    /// Counts a task that comes off the queue, and polls if a poll is due.
     #[inline]
-    fn beat_for_task(&mut self) {
-        if self.pulse.beats(32) {
-            self.look_up();
+    fn count_task(&mut self) {
+        if self.poll_timer.count(32) {
+            self.poll();
         }
     }
 
-    /// Under [`Quick`], in a task of this level: at the end of an interval, or in doubt.
-    /// Whether what it spawns is to go into the queue.
+    /// Polls, and checks whether the subtree that runs under [`InlineRank`] is overdue.
     #[cold]
-    fn ask(&mut self, level: u32) -> bool {
-        if self.pulse.is_over() {
-            self.look_up();
-            if !self.is_alone {
-                self.doubt_if_slow();
-            }
+    fn poll_inline(&mut self) {
+        self.poll();
+        if !self.is_alone {
+            self.check_overdue();
         }
-        level < self.doubt.end()
-            && self.stack.has_room_for(1 + MOST)
-            && self.cutoff.refills(self.stack.ready())
     }
 
-    /// Doubts a subtree that lasts, from its root downwards: there are the longest tasks. If
-    /// that does not fill the queue, more levels are doubted at every look, and fewer if
-    /// it does.
-    fn doubt_if_slow(&mut self) {
-        let looks = self.pulse.looks() - self.doubt.since;
-        let at_least = looks.saturating_sub(1) * PERIOD.as_nanos() as u64;
-        if self
-            .cutoff
-            .patience()
-            .is_some_and(|patience| at_least > patience)
-        {
-            let Doubt { levels, .. } = self.doubt;
-            self.doubt.levels = match self.cutoff.refills(self.stack.ready()) {
-                true => (2 * levels).clamp(1, MOST_DOUBTED),
+    /// Polls if a poll is due. Returns whether the spawns of a task at this depth, which runs
+    /// under [`InlineRank`], enter the queue because the task is overdue.
+    #[cold]
+    fn enqueues_overdue(&mut self, depth: u32) -> bool {
+        if self.poll_timer.is_due() {
+            self.poll_inline();
+        }
+        depth < self.overdue.end()
+            && self.stack.has_room_for(1 + MAX_STEAL)
+            && self.policy.refills(self.stack.ready())
+    }
+
+    /// Adjusts the number of overdue levels of a subtree that runs for longer than expected.
+    ///
+    /// Levels become overdue from the root downwards, because the longest tasks are near the
+    /// root. At each poll the number of levels doubles if the queue still has too few tasks,
+    /// and halves otherwise.
+    fn check_overdue(&mut self) {
+        let polls = self.poll_timer.polls() - self.overdue.since;
+        let running_for = polls.saturating_sub(1) * PERIOD.as_nanos() as u64;
+        let limit = self.policy.overdue_after();
+        if limit.is_some_and(|limit| running_for > limit) {
+            let Overdue { levels, .. } = self.overdue;
+            self.overdue.levels = match self.policy.refills(self.stack.ready()) {
+                true => (2 * levels).clamp(1, MAX_OVERDUE_LEVELS),
                 false => (levels / 2).max(1),
             };
         }
     }
 
-    /// Sees to all that goes on beside the work.
+    /// Attends to everything besides the work: the steal and the writes that are under way, the
+    /// offer, and MPI's progress.
     #[cold]
-    fn look_up(&mut self) {
-        self.pulse.go_on();
+    fn poll(&mut self) {
+        self.poll_timer.restart();
         if self.is_alone {
             return;
         }
-        self.advance();
-        self.returns.progress();
-        self.stack.share();
+        self.advance_steal();
+        self.writes.advance();
+        self.stack.replenish_offer();
 
-        let now = self.pulse.last();
-        if now >= self.next_poke {
-            self.world().poke();
+        let now = self.poll_timer.last_poll();
+        if now >= self.next_progress {
+            self.world().progress();
             let taken = now.elapsed();
-            // Where ranks share processors, MPI gives this one away in that call: not to
-            // lose all of it.
-            let pause = if taken > LONG_POKE { 10 * taken } else { POKE };
-            self.next_poke = now + taken + pause;
+            // If ranks share a processor, MPI gives it to another rank during the call. Then
+            // calls at the usual interval would lose most of the time slices.
+            let pause = if taken > LONG_PROGRESS {
+                10 * taken
+            } else {
+                PROGRESS_INTERVAL
+            };
+            self.next_progress = now + taken + pause;
         }
-        if self.pulse.looks().is_multiple_of(64) {
-            self.tell_cost();
+        if self.poll_timer.polls().is_multiple_of(64) {
+            self.update_steal_cost();
         }
     }
 }

@@ -1,89 +1,88 @@
-//! When to look up from the work: [`Pulse`].
+//! The time between two polls: [`PollTimer`].
 
 use std::time::{Duration, Instant};
 
-/// About how long it is between two looks.
+/// The intended time between two polls.
 pub const PERIOD: Duration = Duration::from_micros(20);
 
-/// The most joins between two looks. They may become slow all at once.
-const MOST: i32 = 1 << 12;
+/// The largest number of joins between two polls. Joins may become slow at any moment, and then
+/// the next poll must not be too far away.
+const MAX_INTERVAL: i32 = 1 << 12;
 
-/// Counts joins, not time: a clock would cost more than a join.
-pub struct Pulse {
-    /// What is left of the interval.
+/// Decides when a rank polls.
+///
+/// The timer counts joins instead of reading the clock, because a clock would cost more than a
+/// join. It adapts the number of joins between two polls so that they take about [`PERIOD`].
+pub struct PollTimer {
+    /// The joins that are left until the next poll.
     countdown: i32,
-    /// So many joins seem to take the period.
+    /// The number of joins that seem to take one period.
     interval: i32,
-    last: Instant,
-    looks: u64,
+    last_poll: Instant,
+    polls: u64,
 }
 
-impl Pulse {
-    pub fn new() -> Pulse {
-        Pulse {
+impl PollTimer {
+    pub fn new() -> PollTimer {
+        PollTimer {
             countdown: 1,
             interval: 1,
-            last: Instant::now(),
-            looks: 0,
+            last_poll: Instant::now(),
+            polls: 0,
         }
     }
 
-    /// Counts a join. True at the end of an interval: then it is time to look up.
+    /// Counts down by `joins`. Returns whether a poll is due.
     #[inline(always)]
-    pub fn beat(&mut self) -> bool {
-        self.beats(1)
+    pub fn count(&mut self, joins: i32) -> bool {
+        self.countdown -= joins;
+        self.is_due()
     }
 
-    /// Counts what is worth so many joins.
+    /// Returns whether a poll is due by the count.
     #[inline(always)]
-    pub fn beats(&mut self, joins: i32) -> bool {
-        self.countdown -= joins;
+    pub fn is_due(&self) -> bool {
         self.countdown <= 0
     }
 
-    /// Begins the next interval.
-    pub fn go_on(&mut self) {
-        self.looks += 1;
-        let now = Instant::now();
-        let taken = (now - self.last).as_nanos().max(1);
-        self.last = now;
-        let ideal = self.interval as u128 * PERIOD.as_nanos() / taken;
-        // Slowly up, at once down.
-        self.interval = (ideal.min(MOST as u128) as i32).clamp(1, 2 * self.interval);
-        self.countdown = self.interval;
-    }
-
-    /// The interval is over, whatever the count says.
+    /// Makes the next poll due at once.
     pub fn expire(&mut self) {
         self.countdown = 0;
     }
 
-    /// Whether it is time to look up, by the clock.
-    pub fn is_due(&mut self) -> bool {
-        let is_due = self.last.elapsed() >= PERIOD;
+    /// Returns whether a poll is due by the clock. If so, makes it due by the count as well.
+    pub fn is_due_by_clock(&mut self) -> bool {
+        let is_due = self.last_poll.elapsed() >= PERIOD;
         if is_due {
             self.expire();
         }
         is_due
     }
 
-    /// Whether it is time to look up.
-    pub fn is_over(&self) -> bool {
-        self.countdown <= 0
+    /// Starts the next interval, at a poll.
+    pub fn restart(&mut self) {
+        self.polls += 1;
+        let now = Instant::now();
+        let taken = (now - self.last_poll).as_nanos().max(1);
+        self.last_poll = now;
+        let ideal = self.interval as u128 * PERIOD.as_nanos() / taken;
+        // The interval at most doubles, but shrinks at once.
+        self.interval = (ideal.min(MAX_INTERVAL as u128) as i32).clamp(1, 2 * self.interval);
+        self.countdown = self.interval;
     }
 
-    /// Whether spawns are so rare that the next look is far away.
-    pub fn is_slow(&self) -> bool {
+    /// Returns whether spawns are so rare that the next poll may be far away.
+    pub fn are_spawns_rare(&self) -> bool {
         self.interval < 8
     }
 
-    /// How often it was time to look up.
-    pub fn looks(&self) -> u64 {
-        self.looks
+    /// Returns the number of polls so far.
+    pub fn polls(&self) -> u64 {
+        self.polls
     }
 
-    /// When that was, the last time.
-    pub fn last(&self) -> Instant {
-        self.last
+    /// Returns the time of the last poll.
+    pub fn last_poll(&self) -> Instant {
+        self.last_poll
     }
 }

@@ -1,133 +1,133 @@
-//! Running tasks that may push others: [`Active`].
+//! The token of a task whose spawns may enter the queue: [`SpawningRank`].
 
 use super::Engine;
 use crate::Task;
-use crate::cut_off::CutOff;
-use crate::queue::MOST;
-use crate::task::{Promise, Rank, Spawned, not_mine};
+use crate::cut_off::Policy;
+use crate::queue::MAX_STEAL;
+use crate::task::{Rank, Spawned, SpawnedState, spawned_by_another_task};
 
 /// A rank that asks the cut-off about each task that is spawned.
-pub struct Active<'r, 'c, T: Task, C: CutOff> {
-    engine: &'r mut Engine<'c, T, C>,
-    /// How deep the running task is.
-    level: u32,
+pub struct SpawningRank<'r, 'c, T: Task, P: Policy> {
+    engine: &'r mut Engine<'c, T, P>,
+    /// The depth of the running task.
+    depth: u32,
 }
 
-impl<'r, 'c, T: Task, C: CutOff> Active<'r, 'c, T, C> {
-    pub fn new(engine: &'r mut Engine<'c, T, C>, level: u32) -> Self {
-        Active { engine, level }
+impl<'r, 'c, T: Task, P: Policy> SpawningRank<'r, 'c, T, P> {
+    pub fn new(engine: &'r mut Engine<'c, T, P>, depth: u32) -> Self {
+        SpawningRank { engine, depth }
     }
 
-    /// The level of tasks that are spawned here.
-    fn below(&self) -> u32 {
-        self.level + 1
+    /// Returns the depth of tasks that the running task spawns.
+    fn child_depth(&self) -> u32 {
+        self.depth + 1
     }
 
-    /// Whether a task that is spawned now goes into the queue.
+    /// Counts a spawn. Returns whether the spawned task enters the queue.
     #[inline]
-    fn creates(&mut self) -> bool {
-        self.engine.beat();
-        let level = self.below();
+    fn enqueues(&mut self) -> bool {
+        self.engine.count_spawn();
+        let depth = self.child_depth();
         let Engine {
-            cutoff,
+            policy,
             stack,
-            doubt,
+            overdue,
             ..
         } = &mut *self.engine;
-        if !stack.has_room_for(1 + MOST) {
+        if !stack.has_room_for(1 + MAX_STEAL) {
             return false;
         }
-        let is_doubted = self.level < doubt.end() && cutoff.refills(stack.ready());
-        is_doubted || cutoff.creates(level, || stack.ready())
+        let is_overdue = self.depth < overdue.end() && policy.refills(stack.ready());
+        is_overdue || policy.enqueues(depth, || stack.ready())
     }
 
-    /// Pushes the second task, whatever the cut-off says.
+    /// Joins two tasks, the second through the queue. Does not ask the cut-off.
     #[inline]
     pub fn push_and_join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        let level = self.below();
-        let slot = self.engine.push(b, level);
-        let a = self.engine.run(a, level);
-        (a, self.engine.finish_newest(slot, level))
+        let depth = self.child_depth();
+        let slot = self.engine.push(b, depth);
+        let a = self.engine.run_inline(a, depth);
+        (a, self.engine.finish_newest(slot, depth))
     }
 
-    /// Spawns tasks; `creates` says whether the cut-off has been asked, and has agreed.
+    /// Spawns tasks and folds their outputs. `enqueues` says whether the cut-off has already
+    /// let the first of them into the queue.
     pub fn spawn_rest<A>(
         &mut self,
         tasks: impl IntoIterator<Item = T>,
         start: A,
         mut combine: impl FnMut(A, T::Output) -> A,
-        mut creates: bool,
+        mut enqueues: bool,
     ) -> A {
-        let level = self.below();
+        let depth = self.child_depth();
         let first = self.engine.stack.top();
         let mut sum = start;
         for task in tasks {
             let stack = &mut self.engine.stack;
-            creates = match creates && stack.ready() < C::SET {
-                true => stack.has_room_for(1 + MOST),
-                false => self.creates(),
+            enqueues = match enqueues && stack.ready() < P::GROUP {
+                true => stack.has_room_for(1 + MAX_STEAL),
+                false => self.enqueues(),
             };
-            if creates {
-                self.engine.push(task, level);
+            if enqueues {
+                self.engine.push(task, depth);
             } else {
-                let output = self.engine.run(task, level);
+                let output = self.engine.run_inline(task, depth);
                 sum = combine(sum, output);
             }
         }
         debug_assert!(self.engine.stack.top() >= first);
-        // The first is run first, as it is without queues; others come for the last.
+        // The owner pops the newest task. Reversed, it runs the tasks in the order of their
+        // spawns, as the serial elision does, and thieves take the last ones.
         self.engine.stack.reverse(first);
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
-            // Those that are leaves spawn nothing, so that the rank would not look up.
-            self.engine.beat_for_task();
-            self.engine.offer();
-            let output = self.engine.finish_newest(newest, level);
+            // Tasks that are leaves spawn nothing, and so do not count down to a poll.
+            self.engine.count_task();
+            self.engine.offer_if_none();
+            let output = self.engine.finish_newest(newest, depth);
             sum = combine(sum, output);
         }
         sum
     }
 }
 
-impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
+impl<T: Task, P: Policy> Rank<T> for SpawningRank<'_, '_, T, P> {
     #[inline]
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
-        let level = self.below();
-        if !self.creates() {
-            let a = self.engine.run(a, level);
-            return (a, self.engine.run(b, level));
+        let depth = self.child_depth();
+        if !self.enqueues() {
+            let a = self.engine.run_inline(a, depth);
+            return (a, self.engine.run_inline(b, depth));
         }
         self.push_and_join(a, b)
     }
 
     fn spawn(&mut self, task: T) -> Spawned<T> {
-        let level = self.below();
-        Spawned(match self.creates() {
-            false => Promise::Done(self.engine.run(task, level)),
-            true => {
-                let slot = self.engine.push(task, level);
-                Promise::Slot(self.engine.stack.promise(slot, level))
-            }
-        })
+        let depth = self.child_depth();
+        if !self.enqueues() {
+            return Spawned::done(self.engine.run_inline(task, depth));
+        }
+        let slot = self.engine.push(task, depth);
+        Spawned(SpawnedState::Queued(self.engine.stack.handle(slot, depth)))
     }
 
     fn get(&mut self, spawned: Spawned<T>) -> T::Output {
-        let slot = match spawned.0 {
-            Promise::Done(output) => return output,
-            Promise::Slot(slot) => slot,
+        let handle = match spawned.0 {
+            SpawnedState::Done(output) => return output,
+            SpawnedState::Queued(handle) => handle,
         };
-        let index = slot.index as usize;
-        if slot.level != self.below() || !self.engine.stack.has(slot) {
-            not_mine();
+        let slot = handle.index as usize;
+        let depth = self.child_depth();
+        if handle.depth != depth || !self.engine.stack.is_valid(handle) {
+            spawned_by_another_task();
         }
-        let level = self.below();
         let engine = &mut *self.engine;
-        if index + 1 == engine.stack.top() && !engine.stack.is_settled(index) {
-            engine.stack.forget(index);
-            return engine.finish_newest(index, level);
+        if slot + 1 == engine.stack.top() && !engine.stack.is_settled(slot) {
+            engine.stack.invalidate_handle(slot);
+            return engine.finish_newest(slot, depth);
         }
-        // Not the newest: it keeps its slot until those above it are free.
-        engine.finish_in_place(index, level)
+        // Newer tasks lie above this one, so it keeps its slot until theirs are free.
+        engine.finish_in_place(slot, depth)
     }
 
     fn spawn_all<A>(
@@ -144,8 +144,8 @@ impl<T: Task, C: CutOff> Rank<T> for Active<'_, '_, T, C> {
     }
 
     fn poll(&mut self) {
-        if self.engine.pulse.is_due() {
-            self.engine.look_up();
+        if self.engine.poll_timer.is_due_by_clock() {
+            self.engine.poll();
         }
     }
 }

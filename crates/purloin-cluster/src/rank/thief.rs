@@ -1,8 +1,4 @@
-//! How a rank steals: [`Thief`].
-//!
-//! A steal is under way while the rank does something else, and takes a step whenever
-//! [`advance`](Thief::advance) is called: a look or a claim at a victim, then the copy of
-//! the claimed slots. If the victim has nothing, the next is asked.
+//! The thief's side of a queue: [`Thief`].
 
 use std::ptr;
 use std::rc::Rc;
@@ -11,208 +7,219 @@ use std::time::{Duration, Instant};
 use bytemuck::pod_read_unaligned;
 
 use super::victims::Victims;
-use super::writes::Returns;
+use super::writes::Writes;
 use crate::Task;
-use crate::queue::{CLAIM, Head, Layout, MOST, Origin, SHARE, claimed};
+use crate::queue::{BATCH_WORD, CLAIM, Header, Layout, MAX_STEAL, Origin, claimed};
 use crate::stats::Stats;
 use crate::transport::{Transfer, Window};
 
-/// After so many claims in vain at a victim, it is looked at before the next is made. That
-/// takes another round trip, but claims are counted in a field of 24 bits.
-const MOST_IN_VAIN: u8 = 4;
+/// After this many failed claims in a row, the thief peeks at a victim's batch word before it
+/// claims again. Peeking takes another round trip, but claims are counted in a field of 24 bits
+/// that must not overflow.
+const MAX_FAILED_CLAIMS: u8 = 4;
 
-/// What is under way.
+/// The step of a steal that is under way.
 enum Step {
+    /// No steal is under way.
     Nothing,
-    /// The word is looked at, without a claim.
-    Looking(Transfer),
-    /// A claim is being made.
+    /// The thief reads the batch word without a claim.
+    Peeking(Transfer),
+    /// The thief makes a claim.
     Claiming(Transfer),
-    /// So many slots from the first are being copied.
+    /// The thief copies this many slots from the first on.
     Copying(Transfer, usize, usize),
 }
 
 /// A task that was stolen.
-pub struct Loot<T> {
+pub struct StolenTask<T> {
     pub task: T,
-    pub level: u32,
+    pub depth: u32,
     pub origin: Origin,
-    /// Whether it comes from another node.
-    pub is_far: bool,
+    /// Whether the victim is on another node.
+    pub is_remote: bool,
 }
 
-/// The steal of a rank, one at a time.
+/// The steal of a rank, at most one at a time.
+///
+/// A steal is under way while the rank does something else. It takes its next step whenever the
+/// rank calls [`advance`](Thief::advance): first a claim at the victim, or a peek followed by a
+/// claim, and then the copy of the claimed slots. If the victim has no tasks, the steal ends,
+/// and the next one tries another victim.
 pub struct Thief<T: Task> {
     window: Rc<Window>,
     victims: Victims,
     victim: usize,
-    is_far: bool,
+    is_remote: bool,
     step: Step,
     begun: Instant,
-    /// For each rank, how often in a row claims there were in vain.
-    in_vain: Box<[u8]>,
-    /// What an addition adds, and what was there. Boxed, as MPI works on them meanwhile.
+    /// For each rank, the number of failed claims in a row.
+    failed_claims: Box<[u8]>,
+    /// The word that MPI adds, and the old word that it fetches. They are boxed because MPI
+    /// accesses them while a transfer is under way.
     words: Box<[u64; 2]>,
     slots: Box<[u8]>,
-    loot: Vec<Loot<T>>,
+    stolen: Vec<StolenTask<T>>,
     cost: Duration,
 }
 
 impl<T: Task> Thief<T> {
     pub fn new(window: &Rc<Window>) -> Self {
         let world = window.world();
-        let victims = Victims::new(world.rank(), world.ranks(), world.neighbours());
+        let victims = Victims::new(world.rank(), world.ranks(), world.node_ranks());
         let mut thief = Thief {
             window: window.clone(),
             victims,
             victim: 0,
-            is_far: false,
+            is_remote: false,
             step: Step::Nothing,
             begun: Instant::now(),
-            in_vain: vec![0; world.ranks()].into(),
+            failed_claims: vec![0; world.ranks()].into(),
             words: Box::default(),
-            slots: vec![0; MOST * Layout::<T>::SLOT].into(),
-            loot: Vec::new(),
+            slots: vec![0; MAX_STEAL * Layout::<T>::SLOT_BYTES].into(),
+            stolen: Vec::new(),
             cost: Duration::ZERO,
         };
-        thief.gauge();
+        thief.estimate_cost();
         thief
     }
 
-    /// Estimates what a steal costs: two round trips.
-    fn gauge(&mut self) {
+    /// Estimates the cost of a steal as two round trips.
+    fn estimate_cost(&mut self) {
         let world = self.window.world();
         if world.ranks() == 1 {
             return;
         }
         let other = (world.rank() + 1) % world.ranks();
-        let trip = |_| {
+        let round_trip = |_| {
             let begin = Instant::now();
-            self.window.fetch_add(other, SHARE, 0);
+            self.window.fetch_add(other, BATCH_WORD, 0);
             begin.elapsed()
         };
-        self.cost = 2 * (0..5).map(trip).min().unwrap_or_default();
+        self.cost = 2 * (0..5).map(round_trip).min().unwrap_or_default();
     }
 
-    /// What a steal costs.
+    /// Returns the estimated cost of a steal.
     pub fn cost(&self) -> Duration {
         self.cost
     }
 
-    /// Whether a steal is under way.
+    /// Returns whether a steal is under way.
     pub fn is_busy(&self) -> bool {
         !matches!(self.step, Step::Nothing)
     }
 
-    /// Begins a steal.
+    /// Starts a steal.
     pub fn begin(&mut self, stats: &mut Stats) {
-        (self.victim, self.is_far) = self.victims.next();
+        (self.victim, self.is_remote) = self.victims.next();
         stats.steal_attempts += 1;
         self.begun = Instant::now();
-        self.step = match self.in_vain[self.victim] >= MOST_IN_VAIN {
-            true => Step::Looking(self.add(0)),
-            false => Step::Claiming(self.add(CLAIM)),
+        self.step = match self.failed_claims[self.victim] >= MAX_FAILED_CLAIMS {
+            true => Step::Peeking(self.fetch_add(0)),
+            false => Step::Claiming(self.fetch_add(CLAIM)),
         };
     }
 
-    fn add(&mut self, value: u64) -> Transfer {
+    /// Starts to add to the victim's batch word.
+    fn fetch_add(&mut self, value: u64) -> Transfer {
         let [values, before] = &mut *self.words;
         *values = value;
-        // SAFETY: the words are boxed, and left alone until the transfer has ended.
+        // SAFETY: the words are boxed. This type does not access them, and starts no other
+        // transfer, until the transfer has ended.
         unsafe {
             self.window
-                .add(self.victim, SHARE, ptr::from_ref(values), before, 1)
+                .add(self.victim, BATCH_WORD, ptr::from_ref(values), before, 1)
         }
     }
 
-    /// Takes the next step, if the last has ended. A steal in vain is over; one that has
-    /// brought something leaves it as [`loot`](Thief::take_loot).
-    pub fn advance(&mut self, stats: &mut Stats, returns: &mut Returns) {
+    /// Takes the next step if the last one has ended. A successful steal leaves its tasks for
+    /// [`take_tasks`](Thief::take_tasks).
+    pub fn advance(&mut self, stats: &mut Stats, writes: &mut Writes) {
         let world = self.window.world();
         match &mut self.step {
             Step::Nothing => {}
-            Step::Looking(transfer) => {
+            Step::Peeking(transfer) => {
                 if transfer.test(world) {
                     self.step = match claimed(self.words[1]) {
-                        Some(_) => Step::Claiming(self.add(CLAIM)),
+                        Some(_) => Step::Claiming(self.fetch_add(CLAIM)),
                         None => Step::Nothing,
                     };
                 }
             }
             Step::Claiming(transfer) => {
                 if transfer.test(world) {
-                    self.claim();
+                    self.copy_claimed_slots();
                 }
             }
             &mut Step::Copying(ref mut transfer, first, count) => {
                 if transfer.test(world) {
                     self.step = Step::Nothing;
-                    self.unpack(first, count, stats, returns);
+                    self.unpack(first, count, stats, writes);
                 }
             }
         }
     }
 
-    /// The claim was made.
-    fn claim(&mut self) {
+    /// Starts to copy the slots that the claim has taken, if any.
+    fn copy_claimed_slots(&mut self) {
         let claimed = claimed(self.words[1]);
-        let in_vain = &mut self.in_vain[self.victim];
-        *in_vain = match claimed {
+        let failed_claims = &mut self.failed_claims[self.victim];
+        *failed_claims = match claimed {
             Some(_) => 0,
-            None => in_vain.saturating_add(1),
+            None => failed_claims.saturating_add(1),
         };
         self.step = match claimed {
             None => Step::Nothing,
             Some((first, count)) => {
                 let into = self.slots.as_mut_ptr();
-                let (offset, len) = (Layout::<T>::slot(first), count * Layout::<T>::SLOT);
-                // SAFETY: there is room for the most that can be claimed, and it is left
-                // alone until the transfer has ended.
+                let (offset, len) = (Layout::<T>::slot(first), count * Layout::<T>::SLOT_BYTES);
+                // SAFETY: a claim takes at most `MAX_STEAL` slots, for which the boxed buffer
+                // has room. This type does not access the buffer until the transfer has ended.
                 let transfer = unsafe { self.window.get(self.victim, offset, into, len) };
                 Step::Copying(transfer, first, count)
             }
         };
     }
 
-    /// The slots were copied.
-    fn unpack(&mut self, first: usize, count: usize, stats: &mut Stats, returns: &mut Returns) {
+    /// Unpacks the tasks from the copied slots.
+    fn unpack(&mut self, first: usize, count: usize, stats: &mut Stats, writes: &mut Writes) {
         stats.steals += 1;
-        stats.remote_steals += u64::from(self.is_far);
+        stats.remote_steals += u64::from(self.is_remote);
         stats.stolen += count as u64;
-        // The least of late: what is above that is other processes' time, or that of the
-        // tasks that have been run meanwhile.
+        // The cost is the recent minimum. Longer times include other processes' time slices, or
+        // tasks that this rank has run meanwhile.
         self.cost = self.begun.elapsed().min(self.cost + self.cost / 32);
         for (place, slot) in self
             .slots
-            .chunks_exact(Layout::<T>::SLOT)
+            .chunks_exact(Layout::<T>::SLOT_BYTES)
             .take(count)
             .enumerate()
         {
-            let (head, payload) = slot.split_at(size_of::<Head>());
-            let head: Head = pod_read_unaligned(head);
+            let (header, payload) = slot.split_at(size_of::<Header>());
+            let header: Header = pod_read_unaligned(header);
             let slot = first + place;
-            let is_own =
-                head.origin.rank as usize == self.victim && head.origin.slot as usize == slot;
-            if !is_own {
-                // It was the victim's prey, who waits for this to have its slot back.
-                returns.raise(self.victim, Layout::<T>::state(slot));
+            let is_victims_own =
+                header.origin.rank as usize == self.victim && header.origin.slot as usize == slot;
+            if !is_victims_own {
+                // The victim had stolen the task itself. It gets no result, and waits only for
+                // this acknowledgement before it frees the slot.
+                writes.raise(self.victim, Layout::<T>::state(slot));
             }
-            self.loot.push(Loot {
+            self.stolen.push(StolenTask {
                 task: pod_read_unaligned(&payload[..size_of::<T>()]),
-                level: head.level as u32,
-                origin: head.origin,
-                is_far: self.is_far,
+                depth: header.depth as u32,
+                origin: header.origin,
+                is_remote: self.is_remote,
             });
         }
     }
 
-    /// Whether tasks have come.
-    pub fn has_loot(&self) -> bool {
-        !self.loot.is_empty()
+    /// Returns whether stolen tasks have arrived.
+    pub fn has_tasks(&self) -> bool {
+        !self.stolen.is_empty()
     }
 
-    /// The tasks that have come, oldest first.
-    pub fn take_loot(&mut self) -> Vec<Loot<T>> {
-        std::mem::take(&mut self.loot)
+    /// Takes the stolen tasks, oldest first.
+    pub fn take_tasks(&mut self) -> Vec<StolenTask<T>> {
+        std::mem::take(&mut self.stolen)
     }
 }

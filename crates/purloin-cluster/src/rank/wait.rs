@@ -1,4 +1,4 @@
-//! What a rank does that has nothing to run: it steals.
+//! What a rank does while it has no task of its own to run: it steals.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -7,18 +7,18 @@ use bytemuck::{bytes_of, bytes_of_mut};
 
 use super::Engine;
 use crate::Task;
-use crate::cut_off::CutOff;
+use crate::cut_off::Policy;
 use crate::failure;
-use crate::queue::{LARGEST, Layout, OVER, Origin};
+use crate::queue::{DONE_FLAG, Layout, MAX_TASK_BYTES, Origin};
 
-/// How many times a rank lets others run, at most, between two attempts in vain.
-const MOST_PAUSES: u32 = 4;
+/// The largest number of yields between two unsuccessful attempts to steal.
+const MAX_YIELDS: u32 = 4;
 
-/// Room for a result: the time that it took, and itself.
-type Words = [u64; 1 + LARGEST / 8];
+/// Room for a result: the time that the task took, and its output.
+type Words = [u64; 1 + MAX_TASK_BYTES / 8];
 
-impl<T: Task, C: CutOff> Engine<'_, T, C> {
-    /// Runs the first task, on the first rank, and tells the others when it is done.
+impl<T: Task, P: Policy> Engine<'_, T, P> {
+    /// Runs the first task, on rank 0, and notifies the other ranks when it has ended.
     pub fn lead(&mut self, task: T) -> T::Output {
         failure::set_runs_tasks(true);
         let (output, _) = self.run_guarded(task, 0, false);
@@ -26,61 +26,63 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         output
     }
 
-    /// Steals and runs, until the first rank says that all is done.
+    /// Steals and runs tasks until rank 0 has finished the first task.
     pub fn follow(&mut self) {
         failure::set_runs_tasks(true);
         self.work_until(|engine| {
-            // Acquire: nothing in particular; the end is a barrier.
-            engine.window.word(OVER).load(Ordering::Acquire) != 0
+            // Acquire is not needed for any data, since the run ends with a barrier.
+            engine.window.word(DONE_FLAG).load(Ordering::Acquire) != 0
         });
         self.end();
     }
 
-    /// Passes the end on, and waits for all that is under way.
+    /// Notifies the next ranks of the end, and waits for operations that are under way.
     fn end(&mut self) {
         let rank = self.world().rank();
         for other in [2 * rank + 1, 2 * rank + 2] {
             if other < self.world().ranks() {
-                self.returns.raise(other, OVER);
+                self.writes.raise(other, DONE_FLAG);
             }
         }
-        while self.thief.is_busy() || !self.returns.is_empty() {
-            self.advance();
-            self.returns.progress();
+        while self.thief.is_busy() || !self.writes.is_empty() {
+            self.advance_steal();
+            self.writes.advance();
             std::thread::yield_now();
         }
-        debug_assert!(!self.thief.has_loot() && self.stack.top() == 0);
+        debug_assert!(!self.thief.has_tasks() && self.stack.top() == 0);
         failure::set_runs_tasks(false);
         self.world().barrier();
     }
 
-    /// The result of the newest task, which is stolen.
+    /// Waits for the output of the newest task, which is stolen, and frees its slot.
     #[cold]
-    pub(super) fn await_result(&mut self, slot: usize) -> T::Output {
-        self.await_done(slot);
-        let (output, work) = self.stack.output(slot);
-        self.account.elsewhere += work;
+    pub(super) fn await_output(&mut self, slot: usize) -> T::Output {
+        let output = self.await_stolen(slot);
+        self.stack.free_newest(slot);
+        output
+    }
+
+    /// Returns the output of a task that is not the newest, and releases its slot. Runs the task
+    /// if it is not stolen.
+    #[cold]
+    pub(super) fn finish_in_place(&mut self, slot: usize, depth: u32) -> T::Output {
+        let output = match self.stack.take_in_place(slot) {
+            Some(task) => self.run_dequeued(task, depth),
+            None => self.await_stolen(slot),
+        };
         self.stack.release(slot);
         output
     }
 
-    /// The result of a task that is not the newest.
-    #[cold]
-    pub(super) fn finish_in_place(&mut self, slot: usize, level: u32) -> T::Output {
-        let output = match self.stack.take(slot) {
-            Some(task) => self.run_created(task, level),
-            None => {
-                self.await_done(slot);
-                let (output, work) = self.stack.output(slot);
-                self.account.elsewhere += work;
-                output
-            }
-        };
-        self.stack.let_go(slot);
+    /// Waits for the output of a stolen task, and accounts for the thief's work.
+    fn await_stolen(&mut self, slot: usize) -> T::Output {
+        self.await_done(slot);
+        let (output, work) = self.stack.output(slot);
+        self.account.elsewhere += work;
         output
     }
 
-    /// Waits until the result of a stolen task is there, and works meanwhile.
+    /// Waits until the result of a stolen task has arrived. Runs other tasks meanwhile.
     fn await_done(&mut self, slot: usize) {
         if self.stack.is_done(slot) {
             return;
@@ -88,86 +90,90 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         let begin = Instant::now();
         let account = self.account;
         self.work_until(|engine| engine.stack.is_done(slot));
-        // What was run meanwhile has nothing to do with the task that waits.
+        // The tasks that ran meanwhile are not part of the waiting task's work.
         self.account = account;
         self.account.blocked += begin.elapsed().as_nanos() as u64;
     }
 
     fn work_until(&mut self, is_done: impl Fn(&Self) -> bool) {
-        let mut pauses = 1;
-        let mut idle = Instant::now();
+        let mut yields = 1;
+        let mut idle_since = Instant::now();
         while !is_done(self) {
             self.steal();
-            if self.thief.has_loot() {
-                self.stats.idle_nanoseconds += idle.elapsed().as_nanos() as u64;
-                self.run_loot();
-                idle = Instant::now();
-                pauses = 1;
+            if self.thief.has_tasks() {
+                self.stats.idle_nanoseconds += idle_since.elapsed().as_nanos() as u64;
+                self.run_stolen_tasks();
+                idle_since = Instant::now();
+                yields = 1;
                 continue;
             }
-            self.returns.progress();
-            // Older tasks of this rank: they are out of its reach, not of others'.
-            self.stack.share();
-            self.world().poke();
-            for _ in 0..pauses {
+            self.writes.advance();
+            // This rank cannot run its older tasks while the newest frame is blocked, but
+            // thieves can.
+            self.stack.replenish_offer();
+            self.world().progress();
+            for _ in 0..yields {
                 std::thread::yield_now();
             }
             if !self.thief.is_busy() {
-                pauses = (2 * pauses).min(MOST_PAUSES);
+                yields = (2 * yields).min(MAX_YIELDS);
             }
         }
-        self.stats.idle_nanoseconds += idle.elapsed().as_nanos() as u64;
+        self.stats.idle_nanoseconds += idle_since.elapsed().as_nanos() as u64;
     }
 
-    /// Begins a steal, or goes on with it.
+    /// Starts a steal, or advances the one that is under way.
     fn steal(&mut self) {
         if self.may_steal() {
             self.thief.begin(&mut self.stats);
         }
-        self.advance();
+        self.advance_steal();
     }
 
-    /// Runs what was stolen.
-    fn run_loot(&mut self) {
+    /// Runs the tasks that the last steal has brought.
+    fn run_stolen_tasks(&mut self) {
         let base = self.stack.top();
-        // Nobody has doubts about these yet.
-        let outer = std::mem::take(&mut self.doubt);
-        let mut is_far = false;
-        for loot in self.thief.take_loot() {
-            is_far = loot.is_far;
-            self.stack.push_from(loot.task, loot.level, loot.origin);
+        // The stolen tasks are not part of the subtree that may be overdue here.
+        let outer = std::mem::take(&mut self.overdue);
+        let mut is_remote = false;
+        for stolen in self.thief.take_tasks() {
+            is_remote = stolen.is_remote;
+            self.stack
+                .push_stolen(stolen.task, stolen.depth, stolen.origin);
         }
         while self.stack.top() > base {
-            self.run_prey(is_far);
+            self.run_newest_stolen(is_remote);
         }
-        self.doubt = outer;
+        self.overdue = outer;
     }
 
-    /// Runs the newest task, which comes from elsewhere, unless others have it by now.
-    fn run_prey(&mut self, is_far: bool) {
+    /// Runs the newest task, which was stolen from another rank, unless a thief has stolen it
+    /// again.
+    fn run_newest_stolen(&mut self, is_remote: bool) {
         let slot = self.stack.top() - 1;
-        let (origin, level) = self.stack.head(slot);
-        self.offer();
+        let (origin, depth) = self.stack.origin_and_depth(slot);
+        self.offer_if_none();
         let Some(task) = self.stack.pop(slot) else {
-            // The other has it when he next looks after his steal. He may be waiting here,
-            // too, for us: waiting is working, and looking after one's own.
+            // The second thief acknowledges its copy the next time it attends to its steal. It
+            // may be waiting for this rank meanwhile. That is no deadlock, because a waiting
+            // rank goes on to run tasks and to advance its own operations.
             self.work_until(|engine| engine.stack.is_done(slot));
-            self.stack.release(slot);
+            self.stack.free_newest(slot);
             return;
         };
-        self.look_ahead(level);
-        let is_serial = is_far && self.cutoff.serialises_from_afar(level);
-        let (output, work) = self.run_guarded(task, level, is_serial);
+        self.steal_early_if_few(depth);
+        let is_serial = is_remote && self.policy.is_serial_after_remote_steal(depth);
+        let (output, work) = self.run_guarded(task, depth, is_serial);
         self.send_back(origin, &task, output, work);
     }
 
-    /// Returns a result to where the task was spawned.
+    /// Sends the output of a stolen task to its origin.
     fn send_back(&mut self, origin: Origin, task: &T, output: T::Output, work: u64) {
         let (rank, slot) = (origin.rank as usize, origin.slot as usize);
         if rank == self.world().rank() {
-            return self.stack.deliver(slot, output, work);
+            return self.stack.write_output(slot, output, work);
         }
-        // What lies there, and what is to lie there.
+        // The words that lie there, and the words that shall lie there.
         let (mut before, mut values): (Words, Words) = ([0; _], [0; _]);
         let task = bytes_of(task);
         bytes_of_mut(&mut before)[8..][..task.len()].copy_from_slice(task);
@@ -177,8 +183,8 @@ impl<T: Task, C: CutOff> Engine<'_, T, C> {
         for (value, before) in values.iter_mut().zip(before) {
             *value = value.wrapping_sub(before);
         }
-        let values = &values[..Layout::<T>::RESULT];
-        let (work, state) = (Layout::<T>::work(slot), Layout::<T>::state(slot));
-        self.returns.write(rank, work, values, state);
+        let values = &values[..Layout::<T>::RESULT_WORDS];
+        let (result, state) = (Layout::<T>::result(slot), Layout::<T>::state(slot));
+        self.writes.add_then_raise(rank, result, values, state);
     }
 }

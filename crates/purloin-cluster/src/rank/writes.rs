@@ -1,37 +1,38 @@
-//! Results and acknowledgements on their way: [`Returns`].
+//! Results and acknowledgements that are under way: [`Writes`].
 
 use std::rc::Rc;
 
 use crate::transport::{Transfer, Window};
 
-/// Something that is written to another rank, and does not keep this one waiting.
-struct Parcel {
+/// A write to another rank that is under way.
+struct Write {
     transfer: Transfer,
-    /// What is added, and room for what was there: halves of one buffer.
+    /// One buffer with two halves: the words to add, and room for the old words.
     words: Vec<u64>,
-    /// The state to raise when the transfer has ended: a rank and an offset.
+    /// The state to raise when the transfer has ended: its rank and offset.
     then: Option<(usize, usize)>,
 }
 
-/// All that is on its way.
-pub struct Returns {
+/// All writes of this rank that are under way. The rank does not wait for them.
+pub struct Writes {
     window: Rc<Window>,
-    parcels: Vec<Parcel>,
+    under_way: Vec<Write>,
 }
 
-impl Returns {
-    pub fn new(window: &Rc<Window>) -> Returns {
-        Returns {
+impl Writes {
+    pub fn new(window: &Rc<Window>) -> Writes {
+        Writes {
             window: window.clone(),
-            parcels: Vec::new(),
+            under_way: Vec::new(),
         }
     }
 
-    fn send(&mut self, rank: usize, offset: usize, values: &[u64], then: Option<(usize, usize)>) {
+    fn start(&mut self, rank: usize, offset: usize, values: &[u64], then: Option<(usize, usize)>) {
         let mut words = vec![0; 2 * values.len()];
         let (new, before) = words.split_at_mut(values.len());
         new.copy_from_slice(values);
-        // SAFETY: the buffer does not move, and goes only after the transfer has ended.
+        // SAFETY: both halves belong to `words`, whose buffer does not move with the vector.
+        // `advance` drops it only after the transfer has ended.
         let transfer = unsafe {
             self.window.add(
                 rank,
@@ -41,43 +42,43 @@ impl Returns {
                 values.len(),
             )
         };
-        self.parcels.push(Parcel {
+        self.under_way.push(Write {
             transfer,
             words,
             then,
         });
     }
 
-    /// Adds `values` to the words at a rank's `offset`, and raises the state there when
-    /// that is done.
-    pub fn write(&mut self, rank: usize, offset: usize, values: &[u64], state: usize) {
-        self.send(rank, offset, values, Some((rank, state)));
-        self.progress();
+    /// Adds `values` to words of a rank that begin at `offset`, and then raises the state at the
+    /// offset `state` of that rank.
+    pub fn add_then_raise(&mut self, rank: usize, offset: usize, values: &[u64], state: usize) {
+        self.start(rank, offset, values, Some((rank, state)));
+        self.advance();
     }
 
-    /// Raises the state of a slot.
+    /// Raises the state at the offset `state` of a rank.
     pub fn raise(&mut self, rank: usize, state: usize) {
-        self.send(rank, state, &[1], None);
+        self.start(rank, state, &[1], None);
     }
 
-    /// Looks after what is on its way.
-    pub fn progress(&mut self) {
+    /// Advances all writes that are under way.
+    pub fn advance(&mut self) {
         let mut place = 0;
-        while place < self.parcels.len() {
-            if !self.parcels[place].transfer.test(self.window.world()) {
+        while place < self.under_way.len() {
+            if !self.under_way[place].transfer.test(self.window.world()) {
                 place += 1;
                 continue;
             }
-            let parcel = self.parcels.swap_remove(place);
-            debug_assert!(!parcel.words.is_empty());
-            if let Some((rank, state)) = parcel.then {
+            let write = self.under_way.swap_remove(place);
+            debug_assert!(!write.words.is_empty());
+            if let Some((rank, state)) = write.then {
                 self.raise(rank, state);
             }
         }
     }
 
-    /// Whether all has arrived.
+    /// Returns whether all writes have ended.
     pub fn is_empty(&self) -> bool {
-        self.parcels.is_empty()
+        self.under_way.is_empty()
     }
 }

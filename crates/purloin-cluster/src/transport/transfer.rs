@@ -1,4 +1,4 @@
-//! Transfers that are under way: [`Transfer`].
+//! Operations that MPI performs in the background: [`Transfer`].
 
 use std::time::Instant;
 
@@ -6,15 +6,15 @@ use mpi::ffi;
 
 use super::World;
 
-/// Something that MPI does meanwhile.
+/// An operation on another rank's memory that is under way.
 pub struct Transfer {
     request: ffi::MPI_Request,
-    /// Not before then, for experiments.
+    /// With an artificial latency: the earliest time at which the transfer ends.
     due: Option<Instant>,
 }
 
 impl Transfer {
-    /// What is done to another rank is delayed as `world` says.
+    /// Wraps a request. If it targets another rank, the latency of `world` delays it.
     pub(super) fn new(world: &World, rank: usize, request: ffi::MPI_Request) -> Transfer {
         let is_delayed = rank != world.rank() && !world.latency().is_zero();
         Transfer {
@@ -23,17 +23,18 @@ impl Transfer {
         }
     }
 
-    /// Whether it has ended.
+    /// Returns whether the transfer has ended.
     pub fn test(&mut self, world: &World) -> bool {
         let mut flag = 0;
-        // SAFETY: the request is one of ours, or null when it has ended.
+        // SAFETY: `request` is a live request, or the null request that MPI_Test leaves after
+        // completion and accepts again.
         let code = unsafe { ffi::MPI_Test(&mut self.request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
         world.check("MPI_Test", code);
         flag != 0 && self.due.is_none_or(|due| due <= Instant::now())
     }
 
-    /// Waits until it has ended, and lets other processes of this machine go on
-    /// meanwhile.
+    /// Waits until the transfer has ended. Yields the processor to other processes of this
+    /// machine meanwhile.
     pub fn wait(mut self, world: &World) {
         while !self.test(world) {
             std::thread::yield_now();
@@ -41,7 +42,7 @@ impl Transfer {
     }
 }
 
-/// Waits as long as something that has been done to `rank` is to be delayed.
+/// Waits for the artificial latency, if any, after a blocking operation on `rank`.
 pub(super) fn delay(world: &World, rank: usize) {
     if rank != world.rank() && !world.latency().is_zero() {
         let due = Instant::now() + world.latency();

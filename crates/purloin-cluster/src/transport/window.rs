@@ -11,7 +11,7 @@ use mpi::ffi;
 use super::{Transfer, World, reason};
 use crate::{Error, failure};
 
-/// Some memory of each rank, all of it zero at first.
+/// Memory of each rank that all ranks can access. It is zero at first.
 pub struct Window {
     world: Rc<World>,
     win: ffi::MPI_Win,
@@ -20,12 +20,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// Makes one, on all ranks together; `len` is this rank's part, in bytes.
+    /// Allocates a window. All ranks must call this function; `len` is the size of this rank's
+    /// part, in bytes.
     pub fn allocate(world: &Rc<World>, len: usize) -> Result<Window, Error> {
-        available(world, len)?;
+        check_memory(world, len)?;
         let mut win = MaybeUninit::uninit();
         let mut base: *mut u8 = ptr::null_mut();
-        // SAFETY: `base` is where MPI puts the address.
+        // SAFETY: MPI writes the address to `base` and the handle to `win`. All ranks call
+        // this together.
         let code = unsafe {
             ffi::MPI_Win_allocate(
                 len as ffi::MPI_Aint,
@@ -36,17 +38,17 @@ impl Window {
                 win.as_mut_ptr(),
             )
         };
-        // All ranks learn if one has none.
+        // If the allocation failed on one rank, all ranks return an error.
         if let Some(rank) = world
             .all_gather(code as u64)
             .iter()
             .position(|&code| code != 0)
         {
             let reason = match code {
-                0 => "no memory there".to_owned(),
+                0 => "that rank lacks memory".to_owned(),
                 code => format!(
-                    "{} (if this MPI has no windows on this network, choose another \
-                     transport, such as Open MPI's by mpirun --mca osc sm,pt2pt)",
+                    "{} (if this MPI does not support windows on this network, choose another \
+                     transport, for example with Open MPI's mpirun --mca osc sm,pt2pt)",
                     reason(code)
                 ),
             };
@@ -56,7 +58,8 @@ impl Window {
                 reason,
             });
         }
-        // SAFETY: it was made. It is ours alone until the barrier.
+        // SAFETY: the allocation succeeded on all ranks, so `win` and `base` are set. No other
+        // rank accesses this part before the barrier below.
         let win = unsafe {
             let win = win.assume_init();
             ffi::MPI_Win_set_errhandler(win, ffi::RSMPI_ERRORS_RETURN);
@@ -65,7 +68,7 @@ impl Window {
             world.check("MPI_Win_sync", ffi::MPI_Win_sync(win));
             win
         };
-        assert!(base.addr().is_multiple_of(8), "MPI aligns its memory");
+        assert!(base.addr().is_multiple_of(8), "MPI aligns windows to words");
         world.barrier();
         Ok(Window {
             world: world.clone(),
@@ -75,30 +78,30 @@ impl Window {
         })
     }
 
-    /// The job's ranks.
+    /// Returns the ranks of the job.
     pub fn world(&self) -> &Rc<World> {
         &self.world
     }
 
-    /// This rank's part.
+    /// Returns a pointer into this rank's part.
     #[inline]
     pub fn local(&self, offset: usize) -> *mut u8 {
         debug_assert!(offset <= self.len);
         self.base.wrapping_add(offset)
     }
 
-    /// A word of this rank's part that others change.
+    /// Returns a word of this rank's part that other ranks change.
     #[inline]
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset + 8 <= self.len);
-        // SAFETY: the window lives as long as `self`; words that others change are only
-        // looked at as atomic ones.
+        // SAFETY: the window lives as long as `self`, and the word is aligned and inside this
+        // rank's part. This rank accesses words that other ranks change only through here.
         unsafe { AtomicU64::from_ptr(self.local(offset).cast()) }
     }
 
-    /// Makes what this rank has written visible to others, and the other way around.
+    /// Makes this rank's stores visible to other ranks, and theirs to this rank.
     pub fn sync(&self) {
-        // SAFETY: the window is locked.
+        // SAFETY: the window is locked from its allocation until it is dropped.
         self.check("MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.win) });
     }
 
@@ -107,19 +110,19 @@ impl Window {
     }
 
     fn transfer(&self, rank: usize, request: MaybeUninit<ffi::MPI_Request>) -> Transfer {
-        // SAFETY: all callers have filled it.
+        // SAFETY: the callers in this file pass a request that a successful MPI call has set.
         Transfer::new(&self.world, rank, unsafe { request.assume_init() })
     }
 
-    /// Begins to copy from a rank.
+    /// Starts to copy `len` bytes from a rank.
     ///
     /// # Safety
     ///
-    /// There is room for `len` bytes at `into`, which is left alone until the transfer has
-    /// ended.
+    /// `into` must be valid for writes of `len` bytes until the transfer has ended, and nothing
+    /// else may access these bytes until then.
     pub unsafe fn get(&self, rank: usize, offset: usize, into: *mut u8, len: usize) -> Transfer {
         let mut request = MaybeUninit::uninit();
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the buffers stay valid until the transfer ends.
         let code = unsafe {
             ffi::MPI_Rget(
                 into.cast(),
@@ -137,14 +140,17 @@ impl Window {
         self.transfer(rank, request)
     }
 
-    /// Begins to add to words of a rank, each atomically, and to fetch what they were.
+    /// Starts to add `values` to `count` words of a rank, each atomically, and to fetch the old
+    /// words into `before`.
     ///
-    /// This is also how words are replaced where it is known what they are: unlike a
-    /// put, it has ended there when it has ended here.
+    /// A caller that knows the old words can also replace them with this operation, by adding
+    /// the differences. Unlike a put, the operation is complete at the target when it is
+    /// complete here.
     ///
     /// # Safety
     ///
-    /// `values` and `before` are `count` words, left alone until the transfer has ended.
+    /// Until the transfer has ended, `values` must be valid for reads and `before` for writes
+    /// of `count` words, and nothing else may access `before` or write to `values`.
     pub unsafe fn add(
         &self,
         rank: usize,
@@ -155,7 +161,7 @@ impl Window {
     ) -> Transfer {
         let mut request = MaybeUninit::uninit();
         let word = ffi_word();
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the buffers stay valid until the transfer ends.
         let code = unsafe {
             ffi::MPI_Rget_accumulate(
                 values.cast(),
@@ -177,18 +183,18 @@ impl Window {
         self.transfer(rank, request)
     }
 
-    /// Adds to a word of a rank, and returns what it was.
+    /// Adds to a word of a rank, and returns the old word.
     pub fn fetch_add(&self, rank: usize, offset: usize, value: u64) -> u64 {
         let mut before = 0;
-        // SAFETY: both live until it has ended.
+        // SAFETY: both words live on this stack frame until `wait` returns below.
         let transfer = unsafe { self.add(rank, offset, &raw const value, &raw mut before, 1) };
         transfer.wait(&self.world);
         before
     }
 
-    /// Copies to a rank; done there when it returns.
+    /// Copies bytes to a rank. The copy is complete at the target when this function returns.
     pub fn put(&self, rank: usize, offset: usize, bytes: &[u8]) {
-        // SAFETY: the bytes live until the flush.
+        // SAFETY: `bytes` stay borrowed until the flush below, which completes the operation.
         let code = unsafe {
             ffi::MPI_Put(
                 bytes.as_ptr().cast(),
@@ -205,12 +211,12 @@ impl Window {
         self.flush(rank);
     }
 
-    /// Adds `count` elements to those of a rank, each atomically; done there when it
-    /// returns.
+    /// Adds `count` elements to elements of a rank, each atomically. The additions are complete
+    /// at the target when this function returns.
     ///
     /// # Safety
     ///
-    /// There are as many elements of that type at `values`.
+    /// `values` must be valid for reads of `count` elements of the type `element`.
     pub unsafe fn add_elements(
         &self,
         rank: usize,
@@ -219,7 +225,7 @@ impl Window {
         count: usize,
         element: ffi::MPI_Datatype,
     ) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees the elements, which stay borrowed until the flush below.
         let code = unsafe {
             ffi::MPI_Accumulate(
                 values.cast(),
@@ -237,30 +243,30 @@ impl Window {
         self.flush(rank);
     }
 
-    /// Waits until all that was begun has ended where it was to be done.
+    /// Waits until all operations that this rank has started are complete at their targets.
     pub fn flush_all(&self) {
-        // SAFETY: the window is locked.
+        // SAFETY: the window is locked from its allocation until it is dropped.
         let code = unsafe { ffi::MPI_Win_flush_all(self.win) };
         self.check("MPI_Win_flush_all", code);
     }
 
-    /// Waits until what was begun with a rank has ended there.
+    /// Waits until all operations that this rank has started on `rank` are complete there.
     fn flush(&self, rank: usize) {
-        // SAFETY: the window is locked.
+        // SAFETY: the window is locked from its allocation until it is dropped.
         let code = unsafe { ffi::MPI_Win_flush(rank as c_int, self.win) };
         self.check("MPI_Win_flush", code);
         super::transfer::delay(&self.world, rank);
     }
 
-    /// Begins to take the minimum of a word of a rank and `value`.
+    /// Starts to replace a word of a rank by the minimum of the word and `value`.
     ///
     /// # Safety
     ///
-    /// `value` is left alone until the transfer has ended.
+    /// `value` must be valid for reads, and must not change, until the transfer has ended.
     pub unsafe fn lower(&self, rank: usize, offset: usize, value: *const u64) -> Transfer {
         let mut request = MaybeUninit::uninit();
         let word = ffi_word();
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the buffers stay valid until the transfer ends.
         let code = unsafe {
             ffi::MPI_Raccumulate(
                 value.cast(),
@@ -280,20 +286,21 @@ impl Window {
     }
 }
 
-/// MPI's name of a `u64`.
+/// Returns MPI's name of the type `u64`.
 fn ffi_word() -> ffi::MPI_Datatype {
-    // SAFETY: a constant.
+    // SAFETY: this is a constant of the MPI library.
     unsafe { ffi::RSMPI_UINT64_T }
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // Freeing is done by all ranks together; a panic on one is not.
+        // Freeing a window is collective. The other ranks do not take part in a panic.
         if std::thread::panicking() {
             return;
         }
-        failure::assert_no_task();
-        // SAFETY: nobody uses it any more, on any rank, as freeing waits for all.
+        failure::assert_outside_tasks();
+        // SAFETY: MPI_Win_free waits for all ranks, each of which has dropped its `Window` and
+        // so has no operation under way. The handle is not used afterwards.
         unsafe {
             self.check("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.win));
             let code = ffi::MPI_Win_free(&mut self.win);
@@ -302,18 +309,19 @@ impl Drop for Window {
     }
 }
 
-/// Asks, on all ranks together, whether every node has the memory that its ranks want.
+/// Checks that every node has the memory that its ranks want, `len` bytes on this rank. All
+/// ranks must call this function.
 ///
-/// MPI gets it from the system, which promises more than it has: a process would be
-/// killed only when it writes there.
-fn available(world: &World, len: usize) -> Result<(), Error> {
+/// Without the check, the system would grant more memory than it has, and kill a process later
+/// when the process writes there.
+fn check_memory(world: &World, len: usize) -> Result<(), Error> {
     let wanted: u128 = world
         .all_gather_on_node(len as u64)
         .into_iter()
         .map(u128::from)
         .sum();
-    // Where the system does not say, MPI will.
-    let lacks = free().is_some_and(|free| wanted > u128::from(free));
+    // If the system does not report its free memory, the allocation itself is the only check.
+    let lacks = free_memory().is_some_and(|free| wanted > u128::from(free));
     match world
         .all_gather(lacks.into())
         .iter()
@@ -323,13 +331,13 @@ fn available(world: &World, len: usize) -> Result<(), Error> {
         Some(rank) => Err(Error::Window {
             rank,
             bytes: len,
-            reason: "its node has less memory than its ranks want".to_owned(),
+            reason: "the memory of its node is less than the ranks there want".to_owned(),
         }),
     }
 }
 
-/// The memory, in bytes, that the system could give to programs.
-fn free() -> Option<u64> {
+/// Returns the memory that is available to programs on this node, in bytes.
+fn free_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text
         .lines()
