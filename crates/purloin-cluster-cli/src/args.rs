@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use purloin_cluster::{CutOff, Grain, Options, Profiling, Steal};
 
-use crate::values::{parse_cutoff, parse_grain, parse_latency, parse_residual, parse_runs};
+use crate::values::{parse_cut_off, parse_grain, parse_latency, parse_residual, parse_runs};
 
-/// Work stealing between the ranks of an MPI job, on the kernels of the AsynchWS paper.
+/// Work stealing between the ranks of an MPI job, measured with the kernels of the AsynchWS paper.
 ///
-/// Run by itself, it is a job of one rank; by mpirun or srun, of as many as they start.
+/// Started directly, the command is a job of one rank. mpirun and srun start it with more ranks.
 #[derive(Parser, Debug)]
 #[command(
     name = "purloin-cluster",
@@ -31,41 +31,47 @@ pub struct Args {
     #[command(subcommand)]
     pub subcommand: Option<Other>,
 
-    /// A kernel of `purloin-cluster list`, with its input if not the usual one
+    /// The kernel to run, with its input if it is not the default; see `purloin-cluster list`
     #[arg(value_name = "KERNEL[=INPUT]", required = true)]
     pub kernel: Option<String>,
 
-    /// How a rank waits for what it steals: async runs its last tasks meanwhile
+    /// What a rank does while it steals: run its last tasks (async), or wait (sync)
     #[arg(long, value_enum, default_value = "async")]
     pub steal: StealArg,
 
-    /// Which spawned tasks others may steal: adaptive, none (all), depth:D or queue
-    #[arg(long, default_value = "adaptive", value_parser = parse_cutoff)]
-    pub cutoff: CutOff,
+    /// Which spawned tasks other ranks can steal: adaptive, none (no cut-off: all tasks), depth:D
+    /// or queue
+    #[arg(
+        long = "cutoff",
+        value_name = "CUTOFF",
+        default_value = "adaptive",
+        value_parser = parse_cut_off
+    )]
+    pub cut_off: CutOff,
 
-    /// With fewer tasks than that left, a rank begins to steal, if it steals asynchronously;
-    /// from 0 to 6
+    /// A rank starts to steal when fewer than R tasks remain, if it steals asynchronously; from 0
+    /// to 6
     #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
     pub residual: usize,
 
-    /// The least time of a task that is worth it, for the adaptive cut-off, such as the paper's
-    /// 2ms; auto is 10us, and follows the network where the paper follows its own
+    /// The shortest task that is worth stealing, for the adaptive cut-off, such as the paper's
+    /// 2ms; auto means 10us, with the other times derived from the measured cost of a steal
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 
-    /// Where the times of tasks are collected, for the adaptive cut-off
+    /// Where durations of tasks are collected, for the adaptive cut-off
     #[arg(long, value_enum, default_value = "local")]
     pub profile: ProfileArg,
 
-    /// Delays what is done to other ranks, to see what a slower network does
+    /// Delay operations on other ranks by this time, to imitate a slower network
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_latency)]
     pub latency: Duration,
 
-    /// Run it so many times; the median counts
+    /// Run the kernel N times, and report the median
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_runs)]
     pub runs: usize,
 
-    /// Also run the serial elision, by turns; for one rank
+    /// Also run the serial elision, in alternation; for a job of one rank
     #[arg(long)]
     pub serial: bool,
 
@@ -76,9 +82,9 @@ pub struct Args {
 
 #[derive(Subcommand, Debug)]
 pub enum Other {
-    /// Show the kernels with their inputs
+    /// List the kernels with their inputs
     List,
-    /// Run this machine's version of the paper's Figures 6 to 10, and print their tables
+    /// Repeat the paper's Figures 6 to 10 on this machine, and print their tables
     Figures(super::figures::Args),
 }
 
@@ -90,14 +96,14 @@ pub enum StealArg {
 
 #[derive(Clone, Copy, ValueEnum, Debug)]
 pub enum ProfileArg {
-    /// On each node by itself
+    /// On each node separately
     Local,
-    /// On the first rank, for all
+    /// On rank 0 for all ranks
     Global,
 }
 
 impl Args {
-    /// How the tasks are to be run.
+    /// Returns the options of the library.
     pub fn options(&self) -> Options {
         let mut options = Options::default();
         options.steal = match self.steal {
@@ -108,7 +114,7 @@ impl Args {
             ProfileArg::Local => Profiling::Local,
             ProfileArg::Global => Profiling::Global,
         };
-        options.cut_off = self.cutoff;
+        options.cut_off = self.cut_off;
         options.residual = self.residual;
         options.grain = self.grain;
         options.latency = self.latency;

@@ -17,6 +17,7 @@ use purloin_command::{Failure, is_help, one_line, print};
 use self::args::{Args, Other};
 use self::kernels::KERNELS;
 
+/// The name of the command, which begins all of its messages.
 const NAME: &str = "purloin-cluster";
 
 fn main() -> ExitCode {
@@ -35,15 +36,15 @@ fn main() -> ExitCode {
                 Err(failure) => failure.tell(NAME),
             }
         }
-        // From here on there may be other ranks.
-        args => launch(|| on_all_ranks(args)).unwrap_or_else(|error| {
+        // All other mistakes are reported once the ranks know of each other.
+        args => launch(|| run_on_all_ranks(args)).unwrap_or_else(|error| {
             Failure::Run(format!("cannot start a thread: {error}")).tell(NAME)
         }),
     }
 }
 
-/// What all ranks do. Only the first tells what is wrong.
-fn on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
+/// Runs the kernel on all ranks. Only rank 0 reports mistakes.
+fn run_on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
     let cluster = match Cluster::initialize() {
         Ok(cluster) => cluster,
         Err(error) => return Failure::Run(error.to_string()).tell(NAME),
@@ -59,18 +60,19 @@ fn on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
     match (result, cluster.rank()) {
         (Ok(()), _) => ExitCode::SUCCESS,
         (Err(failure), 0) => failure.tell(NAME),
-        // `mpirun` asks for one that has failed only.
+        // `mpirun` exits with the status of any rank that fails, so the status of rank 0 is
+        // enough.
         (Err(_), _) => ExitCode::SUCCESS,
     }
 }
 
-/// The kernels with their inputs.
+/// Returns the text of `purloin-cluster list`.
 fn list() -> String {
     let mut text = String::new();
     for kernel in KERNELS {
         let _ = writeln!(
             text,
-            "{:<10} {}\n{:<10} input: {}; usually {}",
+            "{:<10} {}\n{:<10} input: {}; default {}",
             kernel.name, kernel.about, "", kernel.inputs, kernel.default
         );
     }

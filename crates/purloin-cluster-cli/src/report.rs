@@ -1,11 +1,11 @@
-//! What a run is reported as: [`Report`].
+//! The report of a run, as JSON and as text: [`Report`].
 
 use purloin_cluster::Stats;
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
 use serde::{Deserialize, Serialize};
 
-/// The result of a kernel.
+/// The JSON report.
 #[derive(Serialize)]
 pub struct Report {
     pub machine: Machine,
@@ -13,7 +13,7 @@ pub struct Report {
     pub outcome: Outcome,
 }
 
-/// The part of it that `figures` reads back.
+/// The part of the report that `purloin-cluster figures` reads back.
 #[derive(Serialize, Deserialize)]
 pub struct Outcome {
     pub kernel: String,
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub grain: String,
     pub profile: String,
     pub latency_seconds: f64,
-    /// The median.
+    /// The median of `all_seconds`.
     pub seconds: f64,
     pub all_seconds: Vec<f64>,
     pub serial_seconds: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Outcome {
     pub stats: Counts,
 }
 
-/// Sums over all ranks, of the run with the median time.
+/// The sums of all ranks' counters, in the run with the median time.
 #[derive(Serialize, Deserialize)]
 pub struct Counts {
     pub tasks: u64,
@@ -69,22 +69,15 @@ impl From<Stats> for Counts {
 }
 
 impl Outcome {
-    /// For people.
+    /// Returns the report as text.
     pub fn text(&self) -> String {
         let Outcome { stats, ranks, .. } = self;
-        // All ranks, all of the time.
-        let whole = self.seconds * *ranks as f64;
-        let share = |part: f64| 100.0 * part / whole.max(f64::MIN_POSITIVE);
+        let ranks_seconds = self.seconds * *ranks as f64;
+        let percent = |part: f64| 100.0 * part / ranks_seconds.max(f64::MIN_POSITIVE);
+        let wrong = if self.verified { "" } else { " WRONG" };
         let mut lines = vec![
             ("kernel", format!("{}={}", self.kernel, self.input)),
-            (
-                "answer",
-                format!(
-                    "{}{}",
-                    self.answer,
-                    if self.verified { "" } else { " WRONG" }
-                ),
-            ),
+            ("answer", format!("{}{wrong}", self.answer)),
             ("ranks", format!("{ranks} on {} node(s)", self.nodes)),
             (
                 "policy",
@@ -113,7 +106,7 @@ impl Outcome {
             (
                 "steals",
                 format!(
-                    "{} ({} from other nodes) of {} attempts, {} begun early",
+                    "{} ({} from other nodes) in {} attempts, {} of them early",
                     grouped(stats.steals),
                     grouped(stats.remote_steals),
                     grouped(stats.steal_attempts),
@@ -122,11 +115,14 @@ impl Outcome {
             ),
             (
                 "idle",
-                format!("{:.2} % of the ranks' time", share(stats.idle_seconds)),
+                format!("{:.2} % of the ranks' time", percent(stats.idle_seconds)),
             ),
             (
                 "profiling",
-                format!("{:.3} % of the ranks' time", share(stats.profiling_seconds)),
+                format!(
+                    "{:.3} % of the ranks' time",
+                    percent(stats.profiling_seconds)
+                ),
             ),
         ]);
         lines

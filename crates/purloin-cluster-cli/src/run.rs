@@ -1,4 +1,4 @@
-//! Running a kernel.
+//! Running one kernel: [`run`].
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -9,19 +9,20 @@ use purloin_command::{Destination, Failure, Machine, print, progress};
 use purloin_kernels::Input;
 
 use super::args::Args;
+use super::kernels::{Action, Kernel, Output, with_kernel};
 use super::report::{Outcome, Report};
-use super::values::{cutoff_text, grain_text};
-use crate::kernels::{self, Kernel, Output};
+use super::values::{cut_off_text, grain_text};
 
-/// Runs the kernel that is asked for, on all ranks together.
+/// Runs the kernel that the arguments name, and reports. All ranks must call this function.
 pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
     let kernel = args.kernel.as_deref().unwrap_or_default();
     if args.serial && cluster.ranks() > 1 {
         return Err(Failure::usage(
-            "--serial is for one rank; run it without mpirun, or with mpirun -n 1",
+            "--serial needs a job of one rank; run it without mpirun, or with mpirun -n 1",
         ));
     }
-    // Before anything is measured, so that no result is lost for want of it.
+    // The file is opened before anything is measured, so that no result is lost because the file
+    // cannot be written.
     let destination = match (cluster.rank(), &args.json) {
         (0, Some(path)) => Destination::open(path).map(Some),
         _ => Ok(None),
@@ -29,10 +30,10 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
     let is_open = cluster.all(destination.is_ok());
     let destination = destination?;
     if !is_open {
-        // The first rank says why.
-        return Err(Failure::usage("the report cannot be written"));
+        // This is not rank 0, which reports the reason.
+        return Err(Failure::usage("rank 0 cannot write the report"));
     }
-    let outcome = kernels::run(kernel, Runner { cluster, args })?;
+    let outcome = with_kernel(kernel, RunKernel { cluster, args })??;
     if cluster.rank() == 0 {
         if !destination
             .as_ref()
@@ -52,16 +53,17 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What runs a kernel whose type is known.
-pub struct Runner<'r> {
+/// The action that runs a kernel as often as the arguments say.
+struct RunKernel<'r> {
     cluster: &'r Cluster,
     args: &'r Args,
 }
 
-impl Runner<'_> {
-    /// Runs it as often as asked for.
-    pub fn run<K: Kernel>(&self, input: Input) -> Result<Outcome, Failure> {
-        let Runner { cluster, args } = self;
+impl Action for RunKernel<'_> {
+    type Result = Result<Outcome, Failure>;
+
+    fn perform<K: Kernel>(self, input: Input) -> Result<Outcome, Failure> {
+        let RunKernel { cluster, args } = self;
         let failed = |error: purloin_cluster::Error| Failure::Run(error.to_string());
         let mut kernel = K::prepare(cluster, input).map_err(failed)?;
         let options = args.options();
@@ -101,7 +103,7 @@ impl Runner<'_> {
             ranks: cluster.ranks(),
             nodes: cluster.nodes(),
             steal: format!("{:?}", args.steal).to_lowercase(),
-            cutoff: cutoff_text(args.cutoff),
+            cutoff: cut_off_text(args.cut_off),
             residual: args.residual,
             grain: grain_text(args.grain),
             profile: format!("{:?}", args.profile).to_lowercase(),
@@ -115,8 +117,10 @@ impl Runner<'_> {
             stats: stats.into(),
         })
     }
+}
 
-    /// Shown by the first rank on standard error, if that is a terminal.
+impl RunKernel<'_> {
+    /// Returns the progress bar, which rank 0 shows on standard error if that is a terminal.
     fn progress<K: Kernel>(&self) -> ProgressBar {
         if self.cluster.rank() > 0 {
             return ProgressBar::hidden();
@@ -127,6 +131,7 @@ impl Runner<'_> {
     }
 }
 
+/// Runs the serial elision of a kernel, and returns the output and the time that it took.
 fn run_serial<K: Kernel>(kernel: &K) -> (Output<K>, Duration) {
     let root = black_box(kernel.root());
     let begin = Instant::now();

@@ -1,11 +1,11 @@
-//! Values of options: reading and writing them.
+//! Values of options, as text: parsing and printing.
 
 use std::time::Duration;
 
-use purloin_cluster::{CutOff, Grain};
+use purloin_cluster::{CutOff, Grain, MAX_RESIDUAL};
 use purloin_command::format::parse_time;
 
-pub fn parse_cutoff(text: &str) -> Result<CutOff, String> {
+pub fn parse_cut_off(text: &str) -> Result<CutOff, String> {
     match text.split_once(':') {
         Some(("depth", depth)) => match depth.parse() {
             Ok(depth @ 0..=1_000_000) => Ok(CutOff::Depth(depth)),
@@ -18,9 +18,9 @@ pub fn parse_cutoff(text: &str) -> Result<CutOff, String> {
     }
 }
 
-/// A cut-off as it is given.
-pub fn cutoff_text(cutoff: CutOff) -> String {
-    match cutoff {
+/// Returns a cut-off as an argument.
+pub fn cut_off_text(cut_off: CutOff) -> String {
+    match cut_off {
         CutOff::Adaptive => "adaptive".to_owned(),
         CutOff::None => "none".to_owned(),
         CutOff::Depth(depth) => format!("depth:{depth}"),
@@ -28,7 +28,8 @@ pub fn cutoff_text(cutoff: CutOff) -> String {
     }
 }
 
-pub fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
+/// Parses a number from `least` to `most`.
+pub fn parse_number(text: &str, least: usize, most: usize) -> Result<usize, String> {
     text.parse()
         .ok()
         .filter(|number| (least..=most).contains(number))
@@ -36,11 +37,11 @@ pub fn number(text: &str, least: usize, most: usize) -> Result<usize, String> {
 }
 
 pub fn parse_residual(text: &str) -> Result<usize, String> {
-    number(text, 0, purloin_cluster::MAX_RESIDUAL)
+    parse_number(text, 0, MAX_RESIDUAL)
 }
 
 pub fn parse_runs(text: &str) -> Result<usize, String> {
-    number(text, 1, 1000)
+    parse_number(text, 1, 1000)
 }
 
 pub fn parse_latency(text: &str) -> Result<Duration, String> {
@@ -56,16 +57,16 @@ pub fn parse_grain(text: &str) -> Result<Grain, String> {
     }
 }
 
-/// A grain as an argument has it.
+/// Returns a grain as an argument.
 pub fn grain_text(grain: Grain) -> String {
     match grain {
         Grain::Auto => "auto".to_owned(),
-        Grain::Fixed(time) => time_argument(time),
+        Grain::Fixed(time) => time_text(time),
     }
 }
 
-/// A time as an argument has it.
-pub fn time_argument(time: Duration) -> String {
+/// Returns a time as an argument, in its largest unit without a fraction.
+pub fn time_text(time: Duration) -> String {
     let nanoseconds = time.as_nanos();
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
     let unit = units
@@ -80,9 +81,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_they_are_read() {
+    fn a_printed_time_is_the_time_that_was_parsed() {
         for text in ["0ns", "1s", "200us", "15ms", "1001us", "7ns"] {
-            assert_eq!(time_argument(parse_time(text).unwrap()), text);
+            assert_eq!(time_text(parse_time(text).unwrap()), text);
         }
     }
 }

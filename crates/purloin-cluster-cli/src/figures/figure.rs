@@ -1,34 +1,34 @@
-//! What each figure compares: [`FIGURES`].
+//! The figures and what they compare: [`FIGURES`].
 
 use purloin_cluster::{CutOff, MAX_RESIDUAL, Options, Profiling, Steal};
 
 /// One of the paper's figures.
 pub struct Figure {
     pub number: u32,
-    /// What is compared, in a sentence.
+    /// One sentence about the comparison.
     pub title: &'static str,
-    /// What the paper has found, on 384 threads of 32 nodes.
+    /// The paper's result, with 384 threads on 32 nodes.
     pub paper: &'static str,
     pub shows: Shows,
-    /// What is compared, for a kernel whose best depth for [`CutOff::Depth`] is this.
+    /// Returns the variants to compare, given the kernel's best depth for [`CutOff::Depth`].
     pub variants: fn(depth: u32) -> Vec<Variant>,
 }
 
-/// What the cells of a figure's table are.
+/// The content of a figure's table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shows {
-    /// The share of the ranks' time that goes into profiling.
+    /// The share of the ranks' time that profiling takes.
     Profiling,
-    /// Speed-ups, of which the best is named.
+    /// Speed-ups, and the name of the best variant.
     SpeedUps,
-    /// Two speed-ups, and how many times as fast the second is.
+    /// Two speed-ups, and their ratio.
     Gain,
 }
 
-/// A way to run a kernel.
+/// A set of options with which a figure runs its kernels.
 pub struct Variant {
     pub name: String,
-    /// All but the latency.
+    /// The options, without the latency.
     pub options: Options,
 }
 
@@ -41,22 +41,22 @@ fn variant(name: impl Into<String>, change: impl FnOnce(&mut Options)) -> Varian
     }
 }
 
-/// The depths of which the best is looked for. Those of UTS are the deepest, as its tree is
+/// The depths among which the best one is searched. The largest are for UTS, whose tree is
 /// hundreds of levels deep.
 pub const DEPTHS: &[u32] = &[1, 2, 4, 6, 8, 12, 16, 24, 48];
 
-/// The figure that needs the best depth.
-pub const TUNED: u32 = 8;
+/// The number of the figure that needs the best depth.
+pub const FIGURE_WITH_DEPTH: u32 = 8;
 
-/// Every figure that can be shown.
+/// All figures, in order.
 ///
 /// Source: AsynchWS, sections V.B to V.E.
 pub const FIGURES: &[Figure] = &[
     Figure {
         number: 6,
-        title: "What profiling costs, in percent of the ranks' time, if the times of tasks are \
-                collected on each node by itself (local) or on the first rank for all (global).",
-        paper: "local below 2 for every kernel, global 23.6 in the mean.",
+        title: "The cost of profiling, in percent of the ranks' time, if durations of tasks are \
+                collected on each node separately (local) or on rank 0 for all ranks (global).",
+        paper: "local is below 2 for every kernel, and global is 23.6 on average.",
         shows: Shows::Profiling,
         variants: |_| {
             vec![
@@ -67,10 +67,10 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 7,
-        title: "Speed-up by the number of residual tasks: with so many left, a rank begins to \
-                steal, and runs them while it waits.",
-        paper: "best with 2 or 3 for floorplan, nqueens and uts, with 2 for strassen, \
-                with none for fib and sparselu.",
+        title: "Speed-up by the number of residual tasks: a rank starts to steal when fewer tasks \
+                remain, and runs them during the steal.",
+        paper: "2 or 3 are best for floorplan, nqueens and uts, 2 is best for strassen, and 0 is \
+                best for fib and sparselu.",
         shows: Shows::SpeedUps,
         variants: |_| {
             let of = |residual: usize| {
@@ -80,12 +80,14 @@ pub const FIGURES: &[Figure] = &[
         },
     },
     Figure {
-        number: TUNED,
-        title: "Speed-up by the cut-off, which says what tasks others may steal: all of them \
-                (none), those that find room in the queue, those of at most depth D (the best D \
-                of several), or those that are worth it by the times of others (adaptive).",
-        paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth for fib; \
-                with none, all but sparselu stay below 1.4; for sparselu all are alike.",
+        number: FIGURE_WITH_DEPTH,
+        title: "Speed-up by the cut-off, which decides which tasks other ranks can steal: all \
+                tasks (none), tasks for which the queue has room (queue), tasks of at most depth D \
+                (depth; the best of several D), or tasks that are long enough, judged by the \
+                durations of others (adaptive).",
+        paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth is best for \
+                fib; with none, all kernels but sparselu stay below 1.4; for sparselu, all \
+                cut-offs are equally good.",
         shows: Shows::SpeedUps,
         variants: |depth| {
             vec![
@@ -98,10 +100,11 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 9,
-        title: "Speed-up with synchronous stealing, where a rank waits for what it steals, and \
-                with asynchronous, where it runs its last tasks meanwhile; both adaptive.",
-        paper: "async is faster for floorplan, nqueens and uts, slower for sparselu, and the \
-                same for fib and strassen.",
+        title: "Speed-up with synchronous stealing, where a rank waits during a steal, and with \
+                asynchronous stealing, where it runs its last tasks; both with the adaptive \
+                cut-off.",
+        paper: "async is faster for floorplan, nqueens and uts, slower for sparselu, and equally \
+                fast for fib and strassen.",
         shows: Shows::Gain,
         variants: |_| {
             vec![
@@ -112,10 +115,10 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         number: 10,
-        title: "Speed-up of what HotSLAW does (synchronous stealing, as many tasks as find room \
-                in the queue) and of AsynchWS (asynchronous, adaptive).",
-        paper: "AsynchWS is 1.16 times as fast for floorplan, 1.06 for nqueens, 1.14 for uts, \
-                1.11 for strassen, and a little slower for sparselu and fib.",
+        title: "Speed-up of HotSLAW's policy (synchronous stealing, tasks for which the queue has \
+                room) and of AsynchWS (asynchronous stealing, adaptive cut-off).",
+        paper: "AsynchWS is 1.16 times as fast for floorplan, 1.06 times for nqueens, 1.14 times \
+                for uts, 1.11 times for strassen, and a little slower for sparselu and fib.",
         shows: Shows::Gain,
         variants: |_| {
             vec![

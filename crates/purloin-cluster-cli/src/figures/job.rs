@@ -1,12 +1,12 @@
-//! One job of several ranks: [`Job`].
+//! The jobs that a figure measures: [`Job`].
 
 use std::fmt;
 
 use purloin_cluster::{Options, Profiling, Steal};
 
-use crate::values::{cutoff_text, grain_text, time_argument};
+use crate::values::{cut_off_text, grain_text, time_text};
 
-/// A kernel with its input, and how it is run.
+/// A kernel with its input, the number of ranks, and the options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
     pub kernel: String,
@@ -15,10 +15,10 @@ pub struct Job {
 }
 
 impl Job {
-    /// What `purloin-cluster` is to be given for it.
+    /// Returns the arguments of `purloin-cluster` for this job.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![self.kernel.clone()];
-        arguments.extend(unusual(&self.options));
+        arguments.extend(option_arguments(&self.options));
         arguments
     }
 }
@@ -38,12 +38,12 @@ impl fmt::Display for Job {
     }
 }
 
-/// The arguments for those options that are not as usual.
-pub fn unusual(options: &Options) -> Vec<String> {
-    let usual = Options::default();
+/// Returns the arguments for the options that differ from the defaults.
+pub fn option_arguments(options: &Options) -> Vec<String> {
+    let default = Options::default();
     let mut arguments = Vec::new();
-    let mut add = |name: &str, value: String, is_usual: bool| {
-        if !is_usual {
+    let mut add = |name: &str, value: String, is_default: bool| {
+        if !is_default {
             arguments.extend([name.to_owned(), value]);
         }
     };
@@ -56,19 +56,19 @@ pub fn unusual(options: &Options) -> Vec<String> {
         Profiling::Global => "global",
     };
     let residual = options.residual.to_string();
-    let cutoff = cutoff_text(options.cut_off);
-    let latency = time_argument(options.latency);
-    add("--steal", steal.to_owned(), options.steal == usual.steal);
-    add("--cutoff", cutoff, options.cut_off == usual.cut_off);
-    add("--residual", residual, options.residual == usual.residual);
-    let is_usual = options.profiling == usual.profiling;
-    add("--profile", profile.to_owned(), is_usual);
+    let cut_off = cut_off_text(options.cut_off);
+    let latency = time_text(options.latency);
+    add("--steal", steal.to_owned(), options.steal == default.steal);
+    add("--cutoff", cut_off, options.cut_off == default.cut_off);
+    add("--residual", residual, options.residual == default.residual);
+    let is_default = options.profiling == default.profiling;
+    add("--profile", profile.to_owned(), is_default);
     add(
         "--grain",
         grain_text(options.grain),
-        options.grain == usual.grain,
+        options.grain == default.grain,
     );
-    add("--latency", latency, options.latency == usual.latency);
+    add("--latency", latency, options.latency == default.latency);
     arguments
 }
 
@@ -79,9 +79,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_unusual_is_an_argument() {
+    fn only_options_that_differ_from_the_defaults_are_arguments() {
         let mut options = Options::default();
-        assert!(unusual(&options).is_empty());
+        assert!(option_arguments(&options).is_empty());
         options.cut_off = purloin_cluster::CutOff::Depth(4);
         options.latency = Duration::from_micros(200);
         let job = Job {

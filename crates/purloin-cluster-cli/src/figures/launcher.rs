@@ -1,4 +1,4 @@
-//! Starting jobs: [`Launcher`].
+//! Starting jobs through `mpirun`: [`Launcher`].
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -10,23 +10,24 @@ use super::job::Job;
 use crate::NAME;
 use crate::report::Outcome;
 
-/// What starts a job of several ranks, such as `mpirun`.
+/// A command that starts jobs, such as `mpirun`.
 pub struct Launcher {
     /// The command and its options.
     words: Vec<String>,
-    /// This command.
+    /// The path of `purloin-cluster`.
     program: PathBuf,
-    /// Open MPI wants to be told that more ranks than cores are meant.
+    /// Whether the command is Open MPI's, which needs `--oversubscribe` to start more ranks than
+    /// cores.
     is_open_mpi: bool,
 }
 
 impl Launcher {
-    /// Makes sure that the command is there.
+    /// Parses a command with its options, and checks that it can be run.
     pub fn find(command: &str) -> Result<Launcher, Failure> {
         let words: Vec<_> = command.split_whitespace().map(str::to_owned).collect();
         let Some(first) = words.first() else {
             return Err(Failure::usage(
-                "--mpirun: there must be a command, such as mpirun",
+                "--mpirun is empty; name a command, such as mpirun",
             ));
         };
         let version = Command::new(first)
@@ -35,15 +36,15 @@ impl Launcher {
             .output()
             .map_err(|error| match error.kind() {
                 ErrorKind::NotFound => Failure::Usage(format!(
-                    "no command \"{first}\" to start jobs with; install Open MPI (package \
-                     openmpi-bin) or MPICH, or name another with --mpirun"
+                    "the command \"{first}\", which starts jobs, is not installed; install Open \
+                     MPI (package openmpi-bin) or MPICH, or name another command with --mpirun"
                 )),
                 _ => Failure::Usage(format!(
                     "cannot run \"{first}\": {error}; name another command with --mpirun"
                 )),
             })?;
         let program = std::env::current_exe()
-            .map_err(|error| Failure::Run(format!("cannot find {NAME} itself: {error}")))?;
+            .map_err(|error| Failure::Run(format!("cannot find the path of {NAME}: {error}")))?;
         let is_open_mpi = String::from_utf8_lossy(&version.stdout).contains("Open MPI");
         Ok(Launcher {
             words,
@@ -52,7 +53,7 @@ impl Launcher {
         })
     }
 
-    /// Runs a job to its end, and reads its report.
+    /// Runs a job to its end, and returns its report.
     pub fn run(&self, job: &Job) -> Result<Outcome, Failure> {
         let failed = |why: String| Failure::Run(format!("cannot run {job}: {why}"));
         let output = self
@@ -64,11 +65,12 @@ impl Launcher {
             return Err(failed(reason.unwrap_or_else(|| output.status.to_string())));
         }
         let outcome: Outcome = serde_json::from_slice(&output.stdout)
-            .map_err(|error| failed(format!("its report cannot be read: {error}")))?;
-        // Such as one that MPI of another kind has started: many jobs of one rank.
+            .map_err(|error| failed(format!("cannot read its report: {error}")))?;
+        // The launcher of another MPI would start many jobs of one rank.
         if outcome.ranks != job.ranks {
             return Err(failed(format!(
-                "{} has started {} rank(s); it must be of the MPI that {NAME} was built with",
+                "{} started a job of {} rank(s); use the launcher of the MPI that {NAME} was built \
+                 with",
                 self.words[0], outcome.ranks
             )));
         }
@@ -94,21 +96,21 @@ impl Launcher {
     }
 }
 
-/// Why a job has failed, in one line, by what it has told.
-fn reason(told: &str) -> Option<String> {
-    if told.contains("OMPI_ALLOW_RUN_AS_ROOT") {
+/// Extracts the reason for a failure from a job's standard error, as one line.
+fn reason(stderr: &str) -> Option<String> {
+    if stderr.contains("OMPI_ALLOW_RUN_AS_ROOT") {
         return Some(
-            "mpirun does not like to be run by root; run it as another user, or set \
+            "mpirun refuses to run as root; run it as another user, or set \
              OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
                 .to_owned(),
         );
     }
-    let ours = format!("{NAME}: ");
-    if let Some(line) = told.lines().find_map(|line| line.strip_prefix(&ours)) {
+    let prefix = format!("{NAME}: ");
+    if let Some(line) = stderr.lines().find_map(|line| line.strip_prefix(&prefix)) {
         return Some(line.to_owned());
     }
-    // Not ours: the first paragraph, without its frame.
-    let lines = told.lines().map(str::trim);
+    // The message is the launcher's. Its first paragraph, without the frame of dashes, says most.
+    let lines = stderr.lines().map(str::trim);
     let paragraph: Vec<_> = lines
         .skip_while(|line| line.trim_matches('-').is_empty())
         .take_while(|line| !line.trim_matches('-').is_empty())
@@ -121,13 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_what_a_failed_job_tells_one_line_is_left() {
+    fn the_reason_for_a_failure_is_one_line_of_the_jobs_messages() {
         let frame = "-".repeat(40);
-        let told = format!("{frame}\nThere are not enough slots\n  for you:\n\nEither\n{frame}\n");
+        let stderr =
+            format!("{frame}\nThere are not enough slots\n  for you:\n\nEither\n{frame}\n");
         let paragraph = Some("There are not enough slots for you:".to_owned());
-        assert_eq!(reason(&told), paragraph);
-        let told = format!("{frame}\nPrimary job\n{frame}\npurloin-cluster: it is wrong\n");
-        assert_eq!(reason(&told), Some("it is wrong".to_owned()));
+        assert_eq!(reason(&stderr), paragraph);
+        let stderr = format!("{frame}\nPrimary job\n{frame}\npurloin-cluster: it is wrong\n");
+        assert_eq!(reason(&stderr), Some("it is wrong".to_owned()));
         assert_eq!(reason("\n"), None);
     }
 }

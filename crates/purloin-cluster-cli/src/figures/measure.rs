@@ -1,4 +1,4 @@
-//! Running jobs by turns, and what they took: [`Measurements`].
+//! Running jobs in turn, and the times that they took: [`Measurements`].
 
 use indicatif::ProgressBar;
 use purloin_command::Failure;
@@ -6,11 +6,11 @@ use purloin_command::Failure;
 use super::job::Job;
 use super::launcher::Launcher;
 
-/// What the runs of a job took.
+/// The times of all runs of a job.
 pub struct Measurement {
     job: Job,
     pub seconds: Vec<f64>,
-    /// Of the ranks' time, what went into profiling; from 0 to 1.
+    /// For each run, the share of the ranks' time that profiling took, from 0 to 1.
     profiling: Vec<f64>,
     pub nodes: usize,
 }
@@ -24,7 +24,7 @@ impl Measurement {
         median(&self.profiling)
     }
 
-    /// Half of the runs were within so much of the median, relative to it.
+    /// Returns the median distance of a run from the median time, relative to the median time.
     pub fn spread(&self) -> f64 {
         let middle = self.median_seconds();
         let distances = self.seconds.iter().map(|time| (time - middle).abs());
@@ -32,11 +32,12 @@ impl Measurement {
     }
 }
 
-/// What several jobs took.
+/// The times of several jobs.
 pub struct Measurements(Vec<Measurement>);
 
 impl Measurements {
-    /// Runs all jobs, by turns: whatever else the machine does hits them alike.
+    /// Runs each job `runs` times. The jobs take turns, so that other load on the machine affects
+    /// all of them alike.
     pub fn take(
         jobs: Vec<Job>,
         runs: usize,
@@ -70,27 +71,27 @@ impl Measurements {
         Ok(Measurements(measurements))
     }
 
-    /// What this job took; it must have been among those that were run.
+    /// Returns the times of a job, which must be one of those that ran.
     pub fn of(&self, job: &Job) -> &Measurement {
         let found = self.0.iter().find(|measurement| measurement.job == *job);
-        found.expect("it has been run")
+        found.expect("the job ran")
     }
 
-    /// The most nodes that a job had.
+    /// Returns the largest number of nodes that a job ran on.
     pub fn nodes(&self) -> usize {
         let nodes = self.0.iter().map(|measurement| measurement.nodes);
         nodes.max().unwrap_or(1)
     }
 
-    /// The one that was fastest, if there is any.
+    /// Returns the job with the smallest median time, if there is any job.
     pub fn fastest(&self) -> Option<&Job> {
-        let times = self.0.iter().map(|it| (it.median_seconds(), &it.job));
+        let times = self.0.iter().map(|job| (job.median_seconds(), &job.job));
         let fastest = times.min_by(|a, b| a.0.total_cmp(&b.0));
         fastest.map(|(_, job)| job)
     }
 }
 
-/// Of an even number of values, the mean of the two in the middle.
+/// Returns the median. For an even number of values, it is the mean of the two in the middle.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -132,17 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn one_run_that_was_disturbed_changes_neither_median_nor_spread() {
+    fn a_single_slow_run_changes_neither_median_nor_spread() {
         let quiet = measurement(0, &[1.0, 1.1, 0.9, 1.2, 0.8]);
-        let disturbed = measurement(0, &[1.0, 1.1, 0.9, 7.0, 0.8]);
-        for measurement in [quiet, disturbed] {
+        let slow = measurement(0, &[1.0, 1.1, 0.9, 7.0, 0.8]);
+        for measurement in [quiet, slow] {
             assert_eq!(measurement.median_seconds(), 1.0);
             assert!((measurement.spread() - 0.1).abs() < 1e-9);
         }
     }
 
     #[test]
-    fn the_fastest_is_so_by_its_median() {
+    fn the_fastest_job_is_the_one_with_the_smallest_median() {
         let measurements = Measurements(vec![
             measurement(0, &[1.0, 5.0, 5.0]),
             measurement(1, &[4.0, 4.0, 9.0]),

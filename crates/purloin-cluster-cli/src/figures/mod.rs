@@ -1,4 +1,7 @@
-//! `purloin-cluster figures`.
+//! `purloin-cluster figures`: the paper's figures, measured on this machine.
+//!
+//! A [`Session`] knows which jobs the figures need. It runs them in turn through a
+//! [`Launcher`](launcher::Launcher), and makes a [`Report`](report::Report) of their times.
 
 mod args;
 mod figure;
@@ -14,19 +17,20 @@ use purloin_command::{Destination, Failure, print};
 pub use self::args::Args;
 use self::session::Session;
 
-/// Runs the command.
+/// Runs the subcommand.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if let Some(rank) = rank_of_a_job() {
+    if let Some(rank) = rank_in_a_job() {
         return match rank.as_str() {
             "0" => Err(Failure::usage(
-                "figures starts its jobs itself; run it without mpirun, and see --ranks",
+                "figures starts its jobs itself; run it without mpirun, and choose --ranks",
             )),
-            // The first rank has told it.
+            // Rank 0 reports the mistake.
             _ => Ok(()),
         };
     }
     let session = Session::new(args)?;
-    // Before anything is measured, so that no result is lost for want of it.
+    // The file is opened before anything is measured, so that no result is lost because the file
+    // cannot be written.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
     let report = session.report()?;
     if !destination
@@ -41,8 +45,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// This process' rank, if `mpirun` has started it; it could not start other jobs then.
-fn rank_of_a_job() -> Option<String> {
+/// Returns the rank of this process if `mpirun` has started it. Such a process cannot start jobs
+/// itself.
+fn rank_in_a_job() -> Option<String> {
     let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
     names.iter().find_map(|name| std::env::var(name).ok())
 }

@@ -1,4 +1,4 @@
-//! The figures as they are found here, as JSON and for people: [`Report`].
+//! The results of all figures, as JSON and as text: [`Report`].
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::figure::Shows;
 use super::table::Table;
 
-/// All that is found.
+/// The results of all figures.
 #[derive(Serialize)]
 pub struct Report {
     pub machine: Machine,
@@ -17,45 +17,45 @@ pub struct Report {
     pub nodes: usize,
     pub runs: usize,
     pub latency_seconds: f64,
-    pub figures: Vec<Found>,
+    pub figures: Vec<FigureResult>,
     #[serde(skip)]
     pub latency: String,
 }
 
-/// One figure.
+/// The result of one figure.
 #[derive(Serialize)]
-pub struct Found {
+pub struct FigureResult {
     pub figure: u32,
     pub title: &'static str,
     pub paper: &'static str,
-    /// What shows it again.
+    /// The command that repeats the figure.
     pub command: String,
     pub rows: Vec<Row>,
     #[serde(skip)]
     pub shows: Shows,
 }
 
-/// What is found for one kernel.
+/// The result of one kernel.
 #[derive(Serialize)]
 pub struct Row {
     pub kernel: String,
-    /// The median on one rank, async and adaptive, where speed-ups are shown.
+    /// The median time of a job of one rank, async and adaptive, if the figure shows speed-ups.
     pub one_rank_seconds: Option<f64>,
-    /// The depth that is best for the cut-off by depth, where that is compared.
+    /// The best depth for the cut-off by depth, if the figure compares it.
     pub best_depth: Option<u32>,
     pub cells: Vec<Cell>,
 }
 
-/// What is found for one way to run it.
+/// The result of one variant.
 #[derive(Serialize)]
 pub struct Cell {
     pub variant: String,
-    /// Of `purloin-cluster`.
+    /// The arguments of `purloin-cluster`.
     pub arguments: String,
-    /// The median.
+    /// The median time.
     pub seconds: f64,
     pub all_seconds: Vec<f64>,
-    /// Half of the runs were within so much of the median, relative to it.
+    /// The median distance of a run from the median time, relative to the median time.
     pub spread: f64,
     pub profiling_percent: f64,
 }
@@ -65,7 +65,7 @@ impl Row {
         self.one_rank_seconds.unwrap_or(f64::NAN) / cell.seconds
     }
 
-    /// How many times as fast the second way is.
+    /// Returns how many times as fast the second variant is as the first.
     fn gain(&self) -> f64 {
         match &self.cells[..] {
             [first, second] => first.seconds / second.seconds,
@@ -81,7 +81,7 @@ impl Row {
         best.map_or("", |cell| &cell.variant)
     }
 
-    /// The greatest of its cells.
+    /// Returns the largest spread of the row's cells, as text.
     fn spread(&self) -> String {
         if self.cells.iter().any(|cell| cell.all_seconds.len() < FEW) {
             return "–".to_owned();
@@ -91,7 +91,7 @@ impl Row {
     }
 }
 
-impl Found {
+impl FigureResult {
     fn table(&self) -> Table {
         match self.shows {
             Shows::Profiling => self.profiling(),
@@ -151,16 +151,16 @@ impl Found {
     }
 }
 
-/// The spread above which a median says little.
+/// A spread above which a median says little.
 const WIDE: f64 = 0.05;
 
-/// Seconds, below which a time says little about the kernel.
+/// A time, in seconds, below which starting and ending a run matter more than the kernel.
 const SHORT: f64 = 5e-3;
 
-/// With fewer runs there is no spread.
+/// The number of runs from which a spread is computed.
 const FEW: usize = 3;
 
-/// The text in lines that a terminal has room for.
+/// Wraps a text at the width of a terminal.
 fn wrapped(text: &str) -> String {
     const WIDTH: usize = 90;
     let mut lines = String::new();
@@ -180,10 +180,10 @@ fn wrapped(text: &str) -> String {
 }
 
 impl Report {
-    /// For people.
+    /// Returns the report as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
-        self.write(&mut text).expect("a string takes everything");
+        self.write(&mut text).expect("writing to a string succeeds");
         text
     }
 
@@ -198,53 +198,57 @@ impl Report {
             ..
         } = self;
         writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
-        for found in figures {
-            let title = format!("Figure {}. {}", found.figure, found.title);
-            let paper = format!("The paper, with 384 threads: {}", found.paper);
+        for figure in figures {
+            let title = format!("Figure {}. {}", figure.figure, figure.title);
+            let paper = format!("In the paper, with 384 threads: {}", figure.paper);
             writeln!(
                 text,
                 "\n{}\nHere: {ranks} ranks on {nodes} node(s), latency {latency}, medians of \
-                 {runs} run(s).\n{}\n\n{}\nAgain: {}",
+                 {runs} run(s).\n{}\n\n{}\nTo repeat: {}",
                 wrapped(&title),
                 wrapped(&paper),
-                found.table().text(),
-                found.command
+                figure.table().text(),
+                figure.command
             )?;
         }
-        if figures.iter().any(|found| found.shows != Shows::Profiling) {
+        if figures
+            .iter()
+            .any(|figure| figure.shows != Shows::Profiling)
+        {
             writeln!(
                 text,
                 "\none rank: the time of a job of one rank, async and adaptive.\n\
                  speed-up: that time divided by the time on {ranks} ranks; above 1 is a gain.\n\
-                 times as fast: the time of the first divided by that of the second.\n\
-                 ±: half of the runs of each cell were within so much of its median, or less; \
-                 differences\nthat are not larger say nothing."
+                 times as fast: the time of the first variant divided by that of the second.\n\
+                 ±: the spread; in each cell, half of the runs are this close to the median. \
+                 Smaller\ndifferences mean nothing."
             )?;
         }
         writeln!(
             text,
-            "latency: what is done to another rank is delayed by so much, as on a slower network."
+            "latency: an artificial delay of operations on other ranks, as on a slower network."
         )?;
         if *ranks > nodes * machine.cores {
             writeln!(
                 text,
-                "\nThere are more ranks than cores, which take turns: speed-ups are low whatever \
-                 is compared."
+                "\nThere are more ranks than cores, so the ranks take turns and all speed-ups are \
+                 low."
             )?;
         }
-        let rows = || figures.iter().flat_map(|found| &found.rows);
+        let rows = || figures.iter().flat_map(|figure| &figure.rows);
         let has = |is: fn(&Cell) -> bool| rows().flat_map(|row| &row.cells).any(is);
         if has(|cell| cell.seconds < SHORT) {
             writeln!(
                 text,
-                "\nSome times are so short that starting and ending counts; try larger inputs."
+                "\nSome times are so short that starting and ending a run matters; try larger \
+                 inputs."
             )?;
         }
         if *runs < FEW || has(|cell| cell.spread > WIDE) {
             writeln!(
                 text,
-                "\nThe times of so few runs, or on so busy a machine, may say little; try more \
-                 --runs."
+                "\nThe runs are few, or their times vary much, so the medians may say little; try \
+                 more --runs."
             )?;
         }
         Ok(())
@@ -272,8 +276,8 @@ mod tests {
         }
     }
 
-    fn found(shows: Shows, rows: Vec<Row>) -> Found {
-        Found {
+    fn result(shows: Shows, rows: Vec<Row>) -> FigureResult {
+        FigureResult {
             figure: 6,
             title: "",
             paper: "",
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn long_sentences_go_into_several_lines() {
+    fn long_sentences_are_wrapped() {
         assert_eq!(wrapped("a few  words"), "a few words");
         let text = wrapped(&"word ".repeat(40));
         assert_eq!(text.lines().count(), 3);
@@ -292,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_have_no_spread() {
+    fn two_runs_are_too_few_for_a_spread() {
         let mut row = row("fib=40", &[("queue", 0.8)]);
         assert_eq!(row.spread(), "10%");
         row.cells[0].all_seconds.pop();
@@ -300,21 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn shares_have_their_mean_below() {
+    fn shares_of_profiling_have_their_mean_below() {
         let rows = vec![
             row("a", &[("local", 0.1), ("global", 2.0)]),
             row("b", &[("local", 0.3), ("global", 4.0)]),
         ];
         let text = "  kernel  local  global\n  a        1.00   20.00\n  b        3.00   40.00\n  \
                     mean     2.00   30.00\n";
-        assert_eq!(found(Shows::Profiling, rows).table().text(), text);
+        assert_eq!(result(Shows::Profiling, rows).table().text(), text);
     }
 
     #[test]
-    fn the_best_speed_up_is_named_with_its_depth() {
+    fn the_best_variant_and_the_best_depth_are_named() {
         let mut row = row("fib=40", &[("queue", 0.8), ("depth", 0.5)]);
         row.best_depth = Some(12);
-        let text = found(Shows::SpeedUps, vec![row]).table().text();
+        let text = result(Shows::SpeedUps, vec![row]).table().text();
         let lines = [
             "  kernel  one rank  queue  depth   D   best    ±",
             "  fib=40   1.000 s   1.25   2.00  12  depth  10%",
@@ -323,9 +327,9 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_the_ratio_of_the_times() {
+    fn times_as_fast_is_the_ratio_of_the_times() {
         let rows = vec![row("uts=T3", &[("sync", 0.6), ("async", 0.5)])];
-        let text = found(Shows::Gain, rows).table().text();
+        let text = result(Shows::Gain, rows).table().text();
         let lines = [
             "  kernel  one rank  sync  async  times as fast    ±",
             "  uts=T3   1.000 s  1.67   2.00           1.20  10%",

@@ -1,22 +1,22 @@
-//! From what is asked for to what is found: [`Session`].
+//! The jobs that the figures need, and their results: [`Session`].
 
 use indicatif::ProgressBar;
 use purloin_cluster::{CutOff, Options};
 use purloin_command::{Failure, Machine, progress};
 
 use super::args::{Args, KERNELS, with_input};
-use super::figure::{DEPTHS, FIGURES, Figure, Shows, TUNED};
-use super::job::{Job, unusual};
+use super::figure::{DEPTHS, FIGURE_WITH_DEPTH, FIGURES, Figure, Shows};
+use super::job::{Job, option_arguments};
 use super::launcher::Launcher;
 use super::measure::Measurements;
-use super::report::{Cell, Found, Report, Row};
+use super::report::{Cell, FigureResult, Report, Row};
 use crate::kernels;
-use crate::values::time_argument;
+use crate::values::time_text;
 
-/// How often each depth is tried, at most, to find the best.
-const TRIALS: usize = 3;
+/// The largest number of runs with each depth, to find the best depth.
+const MAX_TRIALS: usize = 3;
 
-/// What is to be shown, and what it takes to find out.
+/// The kernels and figures that the user has asked for, and the means to measure them.
 pub struct Session<'a> {
     args: &'a Args,
     kernels: Vec<String>,
@@ -25,7 +25,7 @@ pub struct Session<'a> {
     progress: ProgressBar,
 }
 
-/// What is found for one kernel.
+/// The measurements of one kernel.
 struct Kernel {
     name: String,
     best_depth: u32,
@@ -33,7 +33,7 @@ struct Kernel {
 }
 
 impl<'a> Session<'a> {
-    /// Makes sure that all is there.
+    /// Checks the arguments and the launcher, and starts the progress bar.
     pub fn new(args: &'a Args) -> Result<Session<'a>, Failure> {
         let given: Vec<_> = match args.kernels.is_empty() {
             true => KERNELS.to_vec(),
@@ -47,23 +47,23 @@ impl<'a> Session<'a> {
                 kernels.push(kernel);
             }
         }
-        let is_asked_for =
+        let is_selected =
             |figure: &&Figure| args.figures.is_empty() || args.figures.contains(&figure.number);
         let mpirun = args.mpirun.clone().or_else(|| std::env::var("MPIRUN").ok());
         let mut session = Session {
             args,
             kernels,
-            figures: FIGURES.iter().filter(is_asked_for).collect(),
+            figures: FIGURES.iter().filter(is_selected).collect(),
             launcher: Launcher::find(mpirun.as_deref().unwrap_or("mpirun"))?,
             progress: ProgressBar::hidden(),
         };
-        let of_a_kernel = session.jobs("", DEPTHS[0]).len() * args.runs
-            + session.trials("").len() * session.runs_of_a_trial();
-        session.progress = progress((session.kernels.len() * of_a_kernel) as u64, "jobs");
+        let per_kernel = session.jobs("", DEPTHS[0]).len() * args.runs
+            + session.trials("").len() * session.runs_per_trial();
+        session.progress = progress((session.kernels.len() * per_kernel) as u64, "jobs");
         Ok(session)
     }
 
-    /// Runs all jobs.
+    /// Runs all jobs, and returns their results.
     pub fn report(&self) -> Result<Report, Failure> {
         let kernels = self.kernels.iter().map(|kernel| self.measure(kernel));
         let kernels = kernels.collect::<Result<Vec<_>, _>>();
@@ -82,11 +82,11 @@ impl<'a> Session<'a> {
             nodes: nodes.max().unwrap_or(1),
             runs,
             latency_seconds: latency.as_secs_f64(),
-            latency: time_argument(latency),
+            latency: time_text(latency),
             figures: self
                 .figures
                 .iter()
-                .map(|figure| self.found(figure, &kernels))
+                .map(|figure| self.result(figure, &kernels))
                 .collect(),
         })
     }
@@ -95,12 +95,12 @@ impl<'a> Session<'a> {
     fn measure(&self, kernel: &str) -> Result<Kernel, Failure> {
         let take = |jobs, runs| Measurements::take(jobs, runs, &self.launcher, &self.progress);
         let trials = self.trials(kernel);
-        let trials = take(trials, self.runs_of_a_trial())?;
+        let trials = take(trials, self.runs_per_trial())?;
         let best_depth = match trials.fastest().map(|job| job.options.cut_off) {
             Some(CutOff::Depth(depth)) => depth,
             _ => DEPTHS[0],
         };
-        // The best depth is run anew: its trials were the luckiest.
+        // The best depth is measured again, because its trials were also the luckiest.
         let measurements = take(self.jobs(kernel, best_depth), self.args.runs)?;
         Ok(Kernel {
             name: kernel.to_owned(),
@@ -119,9 +119,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What speed-ups are relative to: one for all variants, so that what a variant costs
-    /// on one rank, too, is seen.
-    fn alone(kernel: &str) -> Job {
+    /// Returns the job to which all speed-ups are relative. It is the same for all variants, so
+    /// that the speed-ups also show what a variant costs on one rank.
+    fn on_one_rank(kernel: &str) -> Job {
         Job {
             kernel: kernel.to_owned(),
             ranks: 1,
@@ -129,14 +129,16 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the figures need of a kernel, each once.
+    /// Returns the jobs of a kernel that the figures need, without duplicates.
     fn jobs(&self, kernel: &str, best_depth: u32) -> Vec<Job> {
         let mut jobs = Vec::new();
         for figure in &self.figures {
             let variants = (figure.variants)(best_depth);
-            let variants = variants.iter().map(|it| self.job(kernel, &it.options));
-            let alone = (figure.shows != Shows::Profiling).then(|| Self::alone(kernel));
-            for job in alone.into_iter().chain(variants) {
+            let variants = variants
+                .iter()
+                .map(|variant| self.job(kernel, &variant.options));
+            let on_one_rank = (figure.shows != Shows::Profiling).then(|| Self::on_one_rank(kernel));
+            for job in on_one_rank.into_iter().chain(variants) {
                 if !jobs.contains(&job) {
                     jobs.push(job);
                 }
@@ -145,9 +147,12 @@ impl<'a> Session<'a> {
         jobs
     }
 
-    /// What it takes to find the best depth, if that is needed.
+    /// Returns the jobs that find the best depth of a kernel, if a figure needs it.
     fn trials(&self, kernel: &str) -> Vec<Job> {
-        let is_needed = self.figures.iter().any(|figure| figure.number == TUNED);
+        let is_needed = self
+            .figures
+            .iter()
+            .any(|figure| figure.number == FIGURE_WITH_DEPTH);
         let depths = DEPTHS.iter().filter(|_| is_needed);
         let trial = |depth: &u32| {
             let mut options = Options::default();
@@ -157,12 +162,12 @@ impl<'a> Session<'a> {
         depths.map(trial).collect()
     }
 
-    fn runs_of_a_trial(&self) -> usize {
-        self.args.runs.min(TRIALS)
+    fn runs_per_trial(&self) -> usize {
+        self.args.runs.min(MAX_TRIALS)
     }
 
-    fn found(&self, figure: &Figure, kernels: &[Kernel]) -> Found {
-        Found {
+    fn result(&self, figure: &Figure, kernels: &[Kernel]) -> FigureResult {
+        FigureResult {
             figure: figure.number,
             title: figure.title,
             paper: figure.paper,
@@ -186,24 +191,24 @@ impl<'a> Session<'a> {
             let measured = measurements.of(&job);
             Cell {
                 variant: variant.name,
-                arguments: unusual(&job.options).join(" "),
+                arguments: option_arguments(&job.options).join(" "),
                 seconds: measured.median_seconds(),
                 all_seconds: measured.seconds.clone(),
                 spread: measured.spread(),
                 profiling_percent: 100.0 * measured.median_profiling(),
             }
         });
-        let alone = (figure.shows != Shows::Profiling)
-            .then(|| measurements.of(&Self::alone(name)).median_seconds());
+        let on_one_rank = (figure.shows != Shows::Profiling)
+            .then(|| measurements.of(&Self::on_one_rank(name)).median_seconds());
         Row {
             kernel: name.clone(),
-            one_rank_seconds: alone,
-            best_depth: (figure.number == TUNED).then_some(*best_depth),
+            one_rank_seconds: on_one_rank,
+            best_depth: (figure.number == FIGURE_WITH_DEPTH).then_some(*best_depth),
             cells: cells.collect(),
         }
     }
 
-    /// What shows this figure again.
+    /// Returns the command that repeats a figure.
     fn command(&self, figure: u32) -> String {
         let Args {
             kernels,
@@ -215,7 +220,7 @@ impl<'a> Session<'a> {
         } = self.args;
         let mut command = format!(
             "purloin-cluster figures --figure {figure} --ranks {ranks} --runs {runs} --latency {}",
-            time_argument(*latency)
+            time_text(*latency)
         );
         for kernel in kernels {
             command += &format!(" --kernel {kernel}");

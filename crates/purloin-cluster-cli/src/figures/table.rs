@@ -1,24 +1,24 @@
-//! Tables for people: [`Table`].
+//! Tables as text: [`Table`].
 
-/// Cells in columns. The first column's are aligned to the left, as they are names.
+/// Cells in columns. The first column contains names, and is aligned to the left.
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// One with these headings.
+    /// Creates a table with these headings.
     pub fn new<H: Into<String>>(headings: impl IntoIterator<Item = H>) -> Table {
         let mut table = Table { rows: Vec::new() };
         table.row(headings.into_iter().map(Into::into).collect());
         table
     }
 
-    /// Adds a row; cells that are left out at its end are empty.
+    /// Adds a row. Missing cells at its end are empty.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells);
     }
 
-    /// All lines, each indented by two.
+    /// Returns all lines, each indented by two spaces.
     pub fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_to_the_left_and_numbers_to_the_right() {
+    fn names_are_aligned_left_and_numbers_right() {
         let mut table = Table::new(["kernel", "0", "±"]);
         table.row(["fib=40", "10.25", "3%"].map(str::to_owned).to_vec());
         table.row(["nqueens=13", "0.97"].map(str::to_owned).to_vec());

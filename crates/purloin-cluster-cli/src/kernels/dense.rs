@@ -1,28 +1,31 @@
-//! Products of dense square blocks, which lie in memory row by row.
+//! Dense square blocks, stored in row-major order: products, images of vectors, and comparison.
 
-/// The longest side of a block.
-pub const LONGEST: usize = 256;
+use purloin_cluster::Random;
 
-/// Columns of a product that are computed at once. With two rows, their sums take
-/// eight of the 16 registers for two doubles; of the shapes from 2 × 4 to 4 × 8, this
-/// was the fastest.
+/// The largest number of rows of a block.
+pub const MAX_SIDE: usize = 256;
+
+/// The number of columns of a product that are computed at once. Together with two rows, their sums
+/// take eight of the 16 vector registers, of two doubles each. Of the shapes from 2 × 4 to 4 × 8,
+/// this was the fastest.
 const WIDTH: usize = 8;
 
-/// Some columns of a right factor, side by side: in the whole block, its rows would be so
-/// far apart that they contend for the same few places of the first-level cache.
+/// Some columns of a right factor, copied so that its rows are contiguous. In the whole block, the
+/// rows are so far apart that they compete for the same few sets of the first-level cache.
 type Strip = [[f64; WIDTH]];
 
 /// Adds `scale` times `left`·`right` to `target`.
 ///
-/// Not generic, so that there is one copy of it: it is most of the work of two kernels.
+/// This function does most of the work of two kernels. It is not generic, so that only one copy
+/// exists.
 ///
 /// # Panics
 ///
-/// If `side` is more than [`LONGEST`], or a block is not `side` by `side`.
+/// Panics if `side` is more than [`MAX_SIDE`], or if a block is not `side` by `side`.
 #[inline(never)]
 pub fn add_product(side: usize, target: &mut [f64], left: &[f64], right: &[f64], scale: f64) {
     assert!([target.len(), left.len(), right.len()] == [side * side; 3]);
-    let mut strip = [[0.0; WIDTH]; LONGEST];
+    let mut strip = [[0.0; WIDTH]; MAX_SIDE];
     let strip = &mut strip[..side];
     for first in (0..side).step_by(WIDTH) {
         let columns = first..side.min(first + WIDTH);
@@ -39,7 +42,7 @@ pub fn add_product(side: usize, target: &mut [f64], left: &[f64], right: &[f64],
             let (upper, lower) = left.split_at(side);
             add_rows(targets, [upper, lower], strip);
         }
-        // The last row, if they are odd.
+        // The last row, if their number is odd.
         let target = targets.into_remainder();
         if !target.is_empty() {
             add_rows([&mut target[columns]], [lefts.remainder()], strip);
@@ -47,7 +50,8 @@ pub fn add_product(side: usize, target: &mut [f64], left: &[f64], right: &[f64],
     }
 }
 
-/// Adds the products of some rows with a strip to those columns of as many rows.
+/// Adds the products of `ROWS` rows of a left factor and a strip to the strip's columns of `ROWS`
+/// target rows.
 #[inline(always)]
 fn add_rows<const ROWS: usize>(targets: [&mut [f64]; ROWS], rows: [&[f64]; ROWS], strip: &Strip) {
     let rows = rows.map(|row| &row[..strip.len()]);
@@ -73,34 +77,39 @@ pub fn add_image(target: &mut [f64], block: &[f64], vector: &[f64]) {
     }
 }
 
-/// The sum of the products of their numbers.
+/// Returns the scalar product of two vectors.
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Whether these are as expected but for rounding: each differs by at most a billionth of
-/// the greatest.
+/// Returns whether two vectors are equal except for rounding: no element differs by more than a
+/// billionth of the largest one.
 pub fn are_close(expected: &[f64], found: &[f64]) -> bool {
     let magnitudes = expected.iter().map(|number| number.abs());
     let greatest = magnitudes.fold(0.0, f64::max);
     let mut pairs = expected.iter().zip(found);
-    // What is not a number is not close to any.
+    // The comparison is false if one of the two is not a number.
     expected.len() == found.len() && pairs.all(|(a, b)| (a - b).abs() <= 1e-9 * greatest)
+}
+
+/// Fills a block with random numbers from -½ to below ½, the same on each rank and in each run.
+pub fn fill_randomly(seed: u64, numbers: &mut [f64]) {
+    let mut random = Random::new(seed);
+    numbers.fill_with(|| random.real() - 0.5);
 }
 
 #[cfg(test)]
 pub mod tests {
-    use super::super::random::Random;
     use super::*;
 
-    /// A block that looks random.
+    /// Returns a random block.
     pub fn random(side: usize, seed: u64) -> Vec<f64> {
         let mut block = vec![0.0; side * side];
-        Random::new(seed).fill(&mut block);
+        fill_randomly(seed, &mut block);
         block
     }
 
-    /// *a*·*b*, by the definition.
+    /// Returns *a*·*b*, computed by the definition.
     pub fn product(side: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
         let at = |place: usize| {
             let (i, j) = (place / side, place % side);
@@ -110,8 +119,8 @@ pub mod tests {
     }
 
     #[test]
-    fn blocks_of_any_side_are_multiplied() {
-        for side in (1..=20).chain([64, 67, LONGEST]) {
+    fn products_of_blocks_of_any_side_are_right() {
+        for side in (1..=20).chain([64, 67, MAX_SIDE]) {
             let [mut sum, a, b] = [1, 2, 3].map(|seed| random(side, seed));
             let before = sum.clone();
             add_product(side, &mut sum, &a, &b, -2.0);
@@ -129,7 +138,7 @@ pub mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_close_to_none() {
+    fn nothing_is_close_to_nan() {
         assert!(are_close(&[1.0, 1e-10], &[1.0, 0.0]));
         assert!(!are_close(&[1.0, 1e-8], &[1.0, 0.0]));
         assert!(!are_close(&[1.0, 0.0], &[1.0, f64::NAN]));

@@ -1,4 +1,4 @@
-//! Fibonacci numbers by the naive recursion: what a task costs.
+//! Fibonacci numbers by the naive recursion, which measures the cost of a task.
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
@@ -7,7 +7,7 @@ use purloin_kernels::{Description, Input, fib};
 
 use super::Kernel;
 
-/// The number of this index.
+/// The task that computes the Fibonacci number of this index.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct Number(u64);
@@ -16,7 +16,7 @@ impl Task for Number {
     type Output = u64;
     type Context = ();
 
-    /// The base case is inlined into the callers, as in the kernel for shared memory.
+    /// The compiler inlines the base case into the callers, as in the kernel for shared memory.
     #[inline(always)]
     fn run<R: Rank<Self>>(self, rank: R) -> u64 {
         match self.0 {
@@ -38,7 +38,7 @@ pub struct Fib {
 }
 
 impl Kernel for Fib {
-    /// The same as in shared memory.
+    /// The description of the kernel for shared memory.
     const DESCRIPTION: Description = <fib::Fib as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Number;

@@ -1,12 +1,11 @@
 //! The programs of the AsynchWS paper, each with a check of its answer.
 //!
-//! Source: AsynchWS, Table I; all but `uts` from the Barcelona OpenMP Tasks Suite.
+//! Source: AsynchWS, Table I; all but `uts` are from the Barcelona OpenMP Tasks Suite.
 
 mod dense;
 mod fib;
 mod floorplan;
 mod nqueens;
-mod random;
 mod sparselu;
 mod strassen;
 mod uts;
@@ -15,65 +14,68 @@ use purloin_cluster::{Cluster, Error, Task};
 use purloin_command::Failure;
 use purloin_kernels::{Description, Input};
 
-pub use self::fib::Fib;
-pub use self::floorplan::Floorplan;
-pub use self::nqueens::Nqueens;
-pub use self::sparselu::SparseLu;
-pub use self::strassen::Strassen;
-pub use self::uts::Uts;
-use crate::{report::Outcome, run::Runner};
+use self::fib::Fib;
+use self::floorplan::Floorplan;
+use self::nqueens::Nqueens;
+use self::sparselu::SparseLu;
+use self::strassen::Strassen;
+use self::uts::Uts;
 
-/// A kernel with its input, ready to run on all ranks together.
+/// A kernel with its input, ready to run on all ranks.
 pub trait Kernel: Sized {
-    /// What the kernel is called, does and takes.
+    /// The kernel's name, purpose and inputs.
     const DESCRIPTION: Description;
 
-    /// Its tasks.
+    /// The type of its tasks.
     type Task: Task;
 
-    /// Does what is not timed, on all ranks together.
+    /// Does the part of the work that is not timed. All ranks must call this function.
     fn prepare(cluster: &Cluster, input: Input) -> Result<Self, Error>;
 
-    /// What tasks look at.
+    /// Returns the data that the tasks on this rank can read.
     fn context(&self) -> &<Self::Task as Task>::Context;
 
-    /// The first task.
+    /// Returns the first task.
     fn root(&self) -> Self::Task;
 
-    /// Makes it ready for another run, on all ranks together.
+    /// Prepares the kernel for another run. All ranks must call this function.
     fn reset(&mut self, _cluster: &Cluster) {}
 
-    /// The answer as it is reported.
+    /// Returns the answer as it is reported.
     fn answer(&self, output: &Output<Self>) -> String;
 
-    /// Whether it is right; on all ranks together.
+    /// Returns whether the output is right. All ranks must call this function.
     fn verify(&self, output: &Output<Self>) -> bool;
 }
 
-/// What the first task of a kernel makes.
+/// The output of a kernel's first task.
 pub type Output<K> = <<K as Kernel>::Task as Task>::Output;
 
-/// Makes the table of kernels and the choice among them, from their types.
+/// An action on a kernel that the user has named.
+pub trait Action {
+    /// The result of the action.
+    type Result;
+
+    /// Performs the action on the kernel `K`.
+    fn perform<K: Kernel>(self, input: Input) -> Self::Result;
+}
+
+/// Generates the table of kernels, and the choice among them by name, from their types.
 macro_rules! kernels {
     ($($Kernel:ident),*) => {
-        /// Every kernel.
+        /// The descriptions of all kernels.
         pub const KERNELS: &[Description] = &[$($Kernel::DESCRIPTION),*];
 
-        /// Runs the kernel that `job` names, with its input: `kernel=input`, or `kernel`.
-        pub fn run(job: &str, runner: Runner<'_>) -> Result<Outcome, Failure> {
+        /// Performs an action on the kernel that `job` names, with its input: `NAME=INPUT`, or
+        /// `NAME` for the default input.
+        ///
+        /// # Errors
+        ///
+        /// Returns an error if there is no such kernel, or its input is not valid.
+        pub fn with_kernel<A: Action>(job: &str, action: A) -> Result<A::Result, Failure> {
             $(
                 if let Some(input) = input::<$Kernel>(job)? {
-                    return runner.run::<$Kernel>(input);
-                }
-            )*
-            Err(unknown(job))
-        }
-
-        /// Whether there is the kernel that `job` names, and takes its input.
-        pub fn check(job: &str) -> Result<(), Failure> {
-            $(
-                if input::<$Kernel>(job)?.is_some() {
-                    return Ok(());
+                    return Ok(action.perform::<$Kernel>(input));
                 }
             )*
             Err(unknown(job))
@@ -83,15 +85,33 @@ macro_rules! kernels {
 
 kernels!(Fib, Floorplan, Nqueens, SparseLu, Strassen, Uts);
 
+/// Checks that `job` names a kernel and a valid input.
+///
+/// # Errors
+///
+/// Returns an error if there is no such kernel, or its input is not valid.
+pub fn check(job: &str) -> Result<(), Failure> {
+    struct Nothing;
+
+    impl Action for Nothing {
+        type Result = ();
+
+        fn perform<K: Kernel>(self, _: Input) {}
+    }
+
+    with_kernel(job, Nothing)
+}
+
 fn unknown(job: &str) -> Failure {
     let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
     Failure::Usage(format!(
-        "no kernel \"{job}\"; there are: {}",
+        "unknown kernel \"{job}\"; use one of {}",
         names.join(", ")
     ))
 }
 
-/// The input that `job` has for this kernel, if it names it.
+/// Returns the input that `job` gives to the kernel `K`, or `None` if `job` names another
+/// kernel.
 fn input<K: Kernel>(job: &str) -> Result<Option<Input>, Failure> {
     let (name, input) = job.split_once('=').unwrap_or((job, K::DESCRIPTION.default));
     if name != K::DESCRIPTION.name {

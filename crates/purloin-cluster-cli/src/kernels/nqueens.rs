@@ -1,4 +1,4 @@
-//! All ways to place *n* queens on a board: depth-first search.
+//! The number of ways to place *n* queens on a board, by depth-first search.
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
@@ -7,24 +7,26 @@ use purloin_kernels::{Description, Input, nqueens};
 
 use super::Kernel;
 
-/// To count the ways to place queens on the remaining rows of a board.
+/// The task that counts the ways to place queens on the remaining rows of a board.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
-pub struct Rest(Board);
+pub struct PartialBoard(Board);
 
-impl Task for Rest {
+impl Task for PartialBoard {
     type Output = u64;
     type Context = ();
 
     fn run<R: Rank<Self>>(self, mut rank: R) -> u64 {
-        let Rest(board) = self;
+        let PartialBoard(board) = self;
         if board.is_full() {
             return 1;
         }
-        // Tested before tasks are made, so that none is spent on a conflict.
+        // Conflicts are excluded before tasks are created, so that no task runs into one.
         let mut safe = [0; LARGEST];
         let count = board.safe_columns(&mut safe);
-        let tasks = safe[..count].iter().map(|&column| Rest(board.with(column)));
+        let tasks = safe[..count]
+            .iter()
+            .map(|&column| PartialBoard(board.with(column)));
         rank.spawn_all(tasks, 0, |sum, ways| sum + ways)
     }
 }
@@ -35,10 +37,10 @@ pub struct Nqueens {
 }
 
 impl Kernel for Nqueens {
-    /// The same as in shared memory.
+    /// The description of the kernel for shared memory.
     const DESCRIPTION: Description = <nqueens::Nqueens as purloin_kernels::Kernel>::DESCRIPTION;
 
-    type Task = Rest;
+    type Task = PartialBoard;
 
     fn prepare(_: &Cluster, input: Input) -> Result<Self, Error> {
         Ok(Nqueens {
@@ -50,8 +52,8 @@ impl Kernel for Nqueens {
         &()
     }
 
-    fn root(&self) -> Rest {
-        Rest(Board::new(self.size))
+    fn root(&self) -> PartialBoard {
+        PartialBoard(Board::new(self.size))
     }
 
     fn answer(&self, output: &u64) -> String {

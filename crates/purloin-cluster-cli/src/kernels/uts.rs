@@ -1,4 +1,4 @@
-//! Unbalanced tree search: counting a tree that unfolds from hash values.
+//! Unbalanced tree search: the size of a tree whose shape follows from hash values.
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, Rank, Task};
@@ -7,20 +7,20 @@ use purloin_kernels::{Description, Input, uts};
 
 use super::Kernel;
 
-/// To count the subtrees of some siblings.
+/// The task that counts the subtrees of some siblings.
 ///
-/// Not a task for each: whoever steals half of the siblings steals more than a leaf, as
-/// most of them are.
+/// A task comprises several siblings because most of them are leaves. A thief that steals half of
+/// the siblings gets more work than one leaf.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Siblings {
     parent: Node,
-    /// The number of the first, and how many there are.
+    /// The number of the first sibling, and the number of siblings.
     first: u32,
     count: u32,
 }
 
-/// A node, with its distance from the root.
+/// A node and its distance from the root.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 struct Node {
@@ -28,12 +28,12 @@ struct Node {
     depth: u32,
 }
 
-/// The size of some subtrees, in two registers.
+/// The size of some subtrees. It fits into two registers.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Tally {
-    /// Nodes in the upper half, leaves in the lower, to be added up together. (No tree here
-    /// has 2³² nodes.)
+    /// The number of nodes in the upper half and the number of leaves in the lower half, so that
+    /// one addition adds both. No tree here has 2³² nodes.
     counts: u64,
     depth: u64,
 }
@@ -101,7 +101,7 @@ pub struct Uts {
     tree: Tree,
 }
 
-/// The size of the whole tree, by that of all but its root.
+/// Returns the size of the whole tree, given the size of all subtrees of the root.
 fn size(below: &Tally) -> Size {
     Size {
         nodes: (below.counts >> 32) + 1,
@@ -111,7 +111,7 @@ fn size(below: &Tally) -> Size {
 }
 
 impl Kernel for Uts {
-    /// The same as in shared memory.
+    /// The description of the kernel for shared memory.
     const DESCRIPTION: Description = <uts::Uts as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Siblings;

@@ -1,33 +1,33 @@
-//! Where cells are and where others may be: [`Board`].
+//! Boards with some cells in place: [`Board`].
 
 use std::iter;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::cells::{Cell, MOST, Place, Shape};
+use super::cells::{Cell, MAX_CELLS, Place, Shape};
 
-/// The number of rows of a board, and of columns: as many as a word has bits.
+/// The number of rows of a board, and its number of columns. A word has a bit for each column.
 const SIDE: u8 = 64;
 
 /// A board with some cells on it.
 ///
-/// It is a list of them, not a picture: that is a sixth of the bytes, all of which are
-/// copied for each task, and few of the cells lie in the rows where the next one
-/// is to be.
+/// The board is a list of cells instead of a bitmap. Each task copies its board, and the list has a
+/// sixth of the bytes. Searching it is cheap, because few cells lie in the rows where the next cell
+/// may be placed.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Board {
-    /// How many cells there are.
+    /// The number of cells.
     len: u16,
-    /// How many rows they take, from the top of the board.
+    /// The number of rows that the cells take, from the top of the board.
     rows: u8,
-    /// How many columns they take, from the left.
+    /// The number of columns that the cells take, from the left.
     columns: u8,
-    /// Where they are.
-    cells: [Rectangle; MOST],
+    /// The places of the cells.
+    cells: [Rectangle; MAX_CELLS],
 }
 
-/// Where a cell is: in the rows from `top` to before `bottom`, and so on.
+/// The place of a cell: rows from `top` to before `bottom`, columns from `left` to before `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Rectangle {
@@ -52,23 +52,23 @@ impl Board {
     /// The area of a full board.
     pub(super) const AREA: u64 = (SIDE as u64).pow(2);
 
-    /// A board without cells.
+    /// Creates a board without cells.
     pub(super) fn new() -> Board {
         Board::zeroed()
     }
 
-    /// The number of cells on it.
+    /// Returns the number of cells on the board.
     pub(super) fn len(&self) -> usize {
         self.len.into()
     }
 
-    /// The area of the least rectangle that has all cells in it, and the board's corner.
+    /// Returns the area of the smallest rectangle that contains all cells and the board's corner.
     pub(super) fn area(&self) -> u64 {
         u64::from(self.rows) * u64::from(self.columns)
     }
 
-    /// The boards with `cell` in addition whose area is less than `limit`; that of this
-    /// one is.
+    /// Returns all boards that have `cell` in addition and an area below `limit`. The area of this
+    /// board must be below `limit`.
     pub(super) fn with_next(&self, cell: &'static Cell, limit: u64) -> impl Iterator<Item = Board> {
         let mut shapes = cell.shapes.iter();
         let mut shape = (0, 0);
@@ -84,7 +84,7 @@ impl Board {
         })
     }
 
-    /// This board with one more cell.
+    /// Returns this board with one more cell.
     fn with(&self, place: Rectangle) -> Board {
         let mut board = *self;
         board.cells[self.len()] = place;
@@ -94,10 +94,11 @@ impl Board {
         board
     }
 
-    /// Where the upper left corner of a cell of this shape may be, so that the area is
-    /// less than `limit`: a row, and the columns in it, as bits.
+    /// Returns the places for the upper left corner of a cell of this shape that keep the area
+    /// below `limit`: a row, and the columns in it, as bits.
     ///
-    /// This is most of the work. Kept out of the generic functions, it is there once.
+    /// This function does most of the work. It is not inlined into generic functions, so that only
+    /// one copy exists.
     #[inline(never)]
     fn places(&self, place: Place, shape: Shape, limit: u64) -> (u8, u64) {
         let (rows, columns) = shape;
@@ -106,20 +107,21 @@ impl Board {
         if lefts == 0 || bottom > SIDE {
             return (top, 0);
         }
-        // So far to the right the area is less than the limit.
-        let most = (limit - 1) / u64::from(bottom.max(self.rows));
-        let most = most.min(SIDE.into()) as u8;
-        if most < columns.max(self.columns) {
+        // With more columns than this, the area would not be below the limit.
+        let max_columns = (limit - 1) / u64::from(bottom.max(self.rows));
+        let max_columns = max_columns.min(SIDE.into()) as u8;
+        if max_columns < columns.max(self.columns) {
             return (top, 0);
         }
-        let lefts = lefts & span(0, most - columns + 1);
+        let lefts = lefts & span(0, max_columns - columns + 1);
         if lefts == 0 {
             return (top, 0);
         }
         (top, lefts & starts(!self.occupied(top, bottom), columns))
     }
 
-    /// Where the upper left corner of a cell has to be for it to touch what it must.
+    /// Returns the places for the upper left corner of a cell at which the cell touches the cells
+    /// that it must touch: a row, and the columns in it, as bits.
     fn touching(&self, place: Place, (rows, columns): Shape) -> (u8, u64) {
         match place {
             Place::Corner => (0, 1),
@@ -132,8 +134,8 @@ impl Board {
                 let left = self.cells[usize::from(left)];
                 let above = self.cells[usize::from(above)];
                 let (top, start) = (above.bottom, left.right);
-                // As in the original, the lower left corner may be all that touches the
-                // cell on the left, and the upper right one the cell above.
+                // As in the original program, it is enough if the lower left corner touches the
+                // cell on the left, and the upper right corner the cell above.
                 let beside = top < left.bottom && top + rows >= left.top;
                 let below = start < above.right && start + columns >= above.left;
                 (top, if beside && below { 1 << start } else { 0 })
@@ -141,12 +143,11 @@ impl Board {
         }
     }
 
-    /// The columns in which there is a cell, in any of the rows from `top` to before
-    /// `bottom`, as bits.
+    /// Returns the columns that are occupied in any row from `top` to before `bottom`, as bits.
     fn occupied(&self, top: u8, bottom: u8) -> u64 {
         let mut occupied = 0;
         for cell in &self.cells[..self.len()] {
-            // A branch, as it is foreseeable: most cells end above these rows.
+            // The branch is predictable, because most cells end above these rows.
             if cell.bottom > top && cell.top < bottom {
                 occupied |= span(cell.left, cell.right);
             }
@@ -155,15 +156,15 @@ impl Board {
     }
 }
 
-/// The bits from `start` to before `end`, which is greater.
+/// Returns the bits from `start` to before `end`, which must be greater than `start`.
 fn span(start: u8, end: u8) -> u64 {
-    // A shift by `end` could be one by 64, which there is not.
+    // `end` may be 64, and a word cannot be shifted by 64.
     (2u64 << (end - 1)).wrapping_sub(1 << start)
 }
 
-/// The bits at which `len` ones in a row begin.
+/// Returns the bits at which `len` consecutive ones begin.
 fn starts(mut ones: u64, len: u8) -> u64 {
-    // A bit says whether so many begin there.
+    // A bit in `ones` says whether `known` consecutive ones begin there.
     let mut known = 1;
     while known < len {
         let more = known.min(len - known);
@@ -178,12 +179,12 @@ mod tests {
     use super::super::cells::CELLS;
     use super::*;
 
-    /// Whether a rectangle has this row and this column.
+    /// Returns whether a rectangle contains this row and this column.
     fn covers(at: Rectangle, row: u8, column: u8) -> bool {
         (at.top..at.bottom).contains(&row) && (at.left..at.right).contains(&column)
     }
 
-    /// Whether a cell may be there, told square by square.
+    /// Returns whether a cell may be at this place. Checks every square.
     fn fits(board: &Board, at: Rectangle, place: Place, limit: u64) -> bool {
         let cells = &board.cells[..board.len()];
         let free = |row, column| cells.iter().all(|&cell| !covers(cell, row, column));
@@ -196,7 +197,7 @@ mod tests {
             }
             Place::Between { left, above } => {
                 let (left, above) = (cells[usize::from(left)], cells[usize::from(above)]);
-                // One more, for the corner.
+                // One row and one column more, because touching at a corner is enough.
                 let mut rows = at.top..=at.bottom;
                 let mut columns = at.left..=at.right;
                 at.top == above.bottom
@@ -214,7 +215,7 @@ mod tests {
             && board.with(at).area() < limit
     }
 
-    /// All places where `cell` may be.
+    /// Returns all places where `cell` may be, by [`fits`].
     fn expected(board: &Board, cell: &Cell, limit: u64) -> Vec<Rectangle> {
         let mut expected = Vec::new();
         for &shape in cell.shapes {
@@ -226,14 +227,14 @@ mod tests {
         expected
     }
 
-    /// The places where `cell` is found to be.
+    /// Returns all places where [`Board::with_next`] puts `cell`.
     fn found(board: &Board, cell: &'static Cell, limit: u64) -> Vec<Rectangle> {
         let last = |next: Board| next.cells[board.len()];
         board.with_next(cell, limit).map(last).collect()
     }
 
-    /// Places cells wherever they may be, and looks closely at every so many boards.
-    fn look_at_some(board: &Board, cells: &'static [Cell], limit: u64, boards: &mut u32) {
+    /// Places cells wherever they may be, and checks one in 8,000 boards square by square.
+    fn check_some_boards(board: &Board, cells: &'static [Cell], limit: u64, boards: &mut u32) {
         let Some(cell) = cells.get(board.len()) else {
             return;
         };
@@ -242,7 +243,7 @@ mod tests {
             assert_eq!(found(board, cell, limit), expected(board, cell, limit));
         }
         for next in board.with_next(cell, limit) {
-            look_at_some(&next, cells, limit, boards);
+            check_some_boards(&next, cells, limit, boards);
         }
     }
 
@@ -250,7 +251,7 @@ mod tests {
     fn a_cell_may_be_wherever_it_touches_and_fits() {
         for (cells, limit) in [(7, Board::AREA), (13, 461)] {
             let mut boards = 0;
-            look_at_some(&Board::new(), &CELLS[..cells], limit, &mut boards);
+            check_some_boards(&Board::new(), &CELLS[..cells], limit, &mut boards);
             assert!(boards > 10_000);
         }
     }
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_ones_start_where_all_are_ones() {
+    fn consecutive_ones_start_where_all_bits_are_ones() {
         let words = [0, 1, u64::MAX, 0xFF0F_3F7F_01FE_DCBA, 0x7FFF_FFFF_0FFF_FFF7];
         for ones in words {
             for len in 1..=SIDE {

@@ -1,31 +1,31 @@
-//! What is to be placed: [`CELLS`].
+//! The cells to be placed: [`CELLS`].
 
-/// The number of cells that there are.
-pub(super) const MOST: usize = 20;
+/// The number of cells in [`CELLS`].
+pub(super) const MAX_CELLS: usize = 20;
 
-/// A cell: a rectangle that comes in some shapes.
+/// A cell: a rectangle with several possible shapes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
-    /// The shapes.
+    /// The possible shapes.
     pub(super) shapes: &'static [Shape],
-    /// Where it is to be.
+    /// The places that the cell may take.
     pub(super) place: Place,
 }
 
-/// How many rows a cell takes, and how many columns.
+/// The number of rows of a cell, and its number of columns.
 pub(super) type Shape = (u8, u8);
 
-/// Where a cell is to be, in terms of cells before it.
+/// The places that a cell may take, relative to earlier cells.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// In the upper left corner of the board.
+    /// The upper left corner of the board.
     Corner,
-    /// Anywhere along the lower edge of a cell, as long as it touches it.
+    /// Anywhere along the lower edge of this cell, as long as the two touch.
     Below(u8),
-    /// Below one cell and on the right of another: in the row where the first ends and
-    /// the column where the second does, if it touches them there.
+    /// Below one cell and to the right of another: in the row where the former ends and the
+    /// column where the latter ends, if the cell touches both there.
     Between {
-        /// The cell on its left.
+        /// The cell to the left.
         left: u8,
         /// The cell above.
         above: u8,
@@ -34,13 +34,13 @@ pub(super) enum Place {
 
 use Place::{Below, Between, Corner};
 
-/// The cells.
+/// All cells, in the order in which they are placed.
 ///
-/// They are those of the inputs `input.5`, `input.15` and `input.20` of the Barcelona
-/// OpenMP Tasks Suite, each of which begins with the one before. There they are counted
-/// from 1, here from 0.
+/// They come from the inputs `input.5`, `input.15` and `input.20` of the Barcelona OpenMP Tasks
+/// Suite, each of which begins with the cells of the one before. The suite numbers cells from 1,
+/// and this table from 0.
 #[rustfmt::skip]
-pub(super) static CELLS: [Cell; MOST] = [
+pub(super) static CELLS: [Cell; MAX_CELLS] = [
     cell(&[(3, 10), (6, 5)], Corner),
     cell(&[(2, 12), (3, 8), (4, 6)], Below(0)),
     cell(&[(5, 12), (6, 10)], Between { left: 1, above: 0 }),
@@ -63,9 +63,9 @@ pub(super) static CELLS: [Cell; MOST] = [
     cell(&[(5, 5)], Below(15)),
 ];
 
-/// The least area of the first 1, 2, 3 … cells. Those of 5, 15 and 20 are published
-/// with the inputs; the others are what the suite's own program finds.
-pub(super) static AREAS: [u64; MOST] = [
+/// The smallest area for the first 1, 2, 3 … cells. The areas for 5, 15 and 20 cells are published
+/// with the inputs. The suite's own program has computed the others.
+pub(super) static AREAS: [u64; MAX_CELLS] = [
     30, 60, 144, 192, 216, 252, 270, 270, 285, 323, 361, 380, 460, 540, 713, 736, 837, 837, 837,
     896,
 ];

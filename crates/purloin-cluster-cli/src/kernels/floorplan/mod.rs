@@ -1,10 +1,9 @@
-//! The least board for cells that touch one another: branch and bound.
+//! The smallest board for cells that touch each other, by branch and bound.
 //!
-//! Cells are placed one after the other, in all of their shapes, wherever they touch
-//! what they have to. No more are placed on a board whose area is not less than the
-//! least that any rank has found so far. So the number of tasks depends on how early
-//! good boards are found, and how fast the others hear of them; the least area does
-//! not.
+//! The search places one cell after the other, in all shapes, wherever the cell touches the cells
+//! that it must touch. It abandons a board whose area is not below the smallest area that any rank
+//! has found so far. So the number of tasks depends on how early a rank finds good boards, and
+//! how fast the other ranks learn of them. The smallest area does not depend on that.
 //!
 //! Source: AsynchWS, Table I (20 cells); from BOTS, there from Cray's Application Kernel
 //! Matrix.
@@ -18,33 +17,33 @@ use purloin_kernels::{Description, Input, Inputs, Range};
 
 use super::Kernel;
 pub use board::Board;
-use cells::{AREAS, CELLS, Cell, MOST};
+use cells::{AREAS, CELLS, Cell, MAX_CELLS};
 
-/// The cells that are to be placed, and what is known of the least area.
+/// The cells to be placed, and the bound of the search.
 pub struct Plan {
     cells: &'static [Cell],
-    /// The least area found so far, on any rank; or that of a full board.
+    /// The smallest area that any rank has found so far, or the area of a full board.
     best: GlobalMin,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Found {
-    /// The least area of a board with all cells; the greatest number if there is none.
+    /// The smallest area of a board with all cells, or the largest number if there is none.
     pub area: u64,
-    /// The number of boards looked at, other than those already known to be too large.
+    /// The number of boards that were examined, without those that the bound excluded.
     pub boards: u64,
 }
 
 impl Found {
-    /// No board at all.
+    /// The result of a search that found no board.
     const NOTHING: Found = Found {
         area: u64::MAX,
         boards: 0,
     };
 
-    /// What two searches have found together.
+    /// Combines the results of two searches.
     fn and(self, other: Found) -> Found {
         Found {
             area: self.area.min(other.area),
@@ -61,7 +60,8 @@ impl Task for Board {
         let plan = rank.context();
         let area = self.area();
         let best = plan.best.get();
-        // It was less when the task was spawned; a better board may have come since.
+        // The area was below the bound when this task was spawned, but another task may have
+        // found a better board since.
         if area >= best {
             return Found::NOTHING;
         }
@@ -85,11 +85,11 @@ pub struct Floorplan {
 impl Kernel for Floorplan {
     const DESCRIPTION: Description = Description {
         name: "floorplan",
-        about: "the least board for n cells of several shapes, each touching others",
+        about: "the smallest board for n cells of several shapes, each touching others",
         inputs: Inputs::Numbers(&[Range {
             what: "cells",
             least: 1,
-            most: MOST as u32,
+            most: MAX_CELLS as u32,
             usual: None,
         }]),
         default: "20",
@@ -130,7 +130,7 @@ impl Kernel for Floorplan {
 mod tests {
     use super::*;
 
-    /// What tasks do, one after the other, with a best area of their own.
+    /// Does the same search as the tasks, sequentially and with its own bound.
     fn search(board: Board, cells: &'static [Cell], best: &mut u64) -> Found {
         let area = board.area();
         if area >= *best {
@@ -148,28 +148,28 @@ mod tests {
         boards.fold(found, |sum, board| sum.and(search(board, cells, best)))
     }
 
-    /// The least area of all boards that can be made of this one.
-    fn least_of_all(board: Board, cells: &'static [Cell]) -> Option<u64> {
+    /// Returns the smallest area of all complete boards that extend this one, without a bound.
+    fn exhaustive_search(board: Board, cells: &'static [Cell]) -> Option<u64> {
         match cells.get(board.len()) {
             None => Some(board.area()),
             Some(cell) => board
                 .with_next(cell, Board::AREA)
-                .filter_map(|board| least_of_all(board, cells))
+                .filter_map(|board| exhaustive_search(board, cells))
                 .min(),
         }
     }
 
     #[test]
-    fn the_areas_published_with_the_inputs_are_found() {
+    fn the_search_finds_the_areas_published_with_the_inputs() {
         for (cells, area) in [(5, 216), (15, 713)] {
             let found = search(Board::new(), &CELLS[..cells], &mut { Board::AREA });
             assert_eq!(found.area, area);
         }
     }
 
-    /// In BOTS, a node is a call for the next cell; here, boards with all cells count too.
+    /// BOTS counts the calls that place a next cell. This kernel also counts the complete boards.
     #[test]
-    fn as_many_boards_are_looked_at_as_in_the_original() {
+    fn the_search_examines_as_many_boards_as_the_original() {
         for (cells, nodes, complete) in [(5, 130, 4), (10, 23_424, 5)] {
             let found = search(Board::new(), &CELLS[..cells], &mut { Board::AREA });
             assert_eq!(found.boards, nodes + complete);
@@ -177,16 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn the_least_area_is_found_without_looking_at_all_boards() {
+    fn the_search_with_a_bound_finds_the_area_of_the_exhaustive_search() {
         for cells in 1..=7 {
             let cells = &CELLS[..cells];
             let found = search(Board::new(), cells, &mut { Board::AREA });
-            assert_eq!(Some(found.area), least_of_all(Board::new(), cells));
+            assert_eq!(Some(found.area), exhaustive_search(Board::new(), cells));
         }
     }
 
     #[test]
-    fn nothing_is_found_that_is_not_less_than_what_is_known() {
+    fn the_search_finds_only_areas_below_its_bound() {
         for (cells, &area) in (1..=12).zip(&AREAS) {
             let search = |mut best| search(Board::new(), &CELLS[..cells], &mut best).area;
             assert_eq!(search(area + 1), area);

@@ -1,8 +1,9 @@
-//! What is done with dense square blocks, which lie in memory row by row.
+//! The steps of an LU factorisation on dense square blocks, stored in row-major order.
 //!
-//! Nothing here is generic, so that there is one copy of what is most of the work.
+//! These functions do most of the kernel's work. They are not generic, so that only one copy of
+//! each exists.
 
-pub use super::super::dense::{LONGEST, add_image, add_product, are_close, dot};
+use super::super::dense::dot;
 
 /// Subtracts `factor` times `other` from `row`.
 #[inline(always)]
@@ -12,8 +13,8 @@ fn subtract(row: &mut [f64], factor: f64, other: &[f64]) {
     }
 }
 
-/// Replaces a block by its factors: *l* below the diagonal, with ones there that are not
-/// written down, and *u*.
+/// Replaces a block by its factors: *l* below the diagonal, and *u* from the diagonal on. The ones
+/// on the diagonal of *l* are not stored.
 #[inline(never)]
 pub fn factor(side: usize, block: &mut [f64]) {
     for k in 0..side {
@@ -27,7 +28,8 @@ pub fn factor(side: usize, block: &mut [f64]) {
     }
 }
 
-/// Replaces a block by the *x* for which *l*·*x* is this; *l* is that of `factors`.
+/// Replaces a block *b* by the solution *x* of *l*·*x* = *b*, where *l* is the lower factor in
+/// `factors`.
 #[inline(never)]
 pub fn solve_lower(side: usize, block: &mut [f64], factors: &[f64]) {
     for (i, factors) in factors.chunks_exact(side).enumerate() {
@@ -39,7 +41,8 @@ pub fn solve_lower(side: usize, block: &mut [f64], factors: &[f64]) {
     }
 }
 
-/// Replaces a block by the *x* for which *x*·*u* is this; *u* is that of `factors`.
+/// Replaces a block *b* by the solution *x* of *x*·*u* = *b*, where *u* is the upper factor in
+/// `factors`.
 #[inline(never)]
 pub fn solve_upper(side: usize, block: &mut [f64], factors: &[f64]) {
     for row in block.chunks_exact_mut(side) {
@@ -51,7 +54,7 @@ pub fn solve_upper(side: usize, block: &mut [f64], factors: &[f64]) {
     }
 }
 
-/// Adds *u*·`vector` to `target`; *u* is that of `factors`.
+/// Adds *u*·`vector` to `target`, where *u* is the upper factor in `factors`.
 pub fn add_upper_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
     let rows = factors.chunks_exact(vector.len());
     for (k, (number, row)) in target.iter_mut().zip(rows).enumerate() {
@@ -59,7 +62,7 @@ pub fn add_upper_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
     }
 }
 
-/// Adds *l*·`vector` to `target`; *l* is that of `factors`.
+/// Adds *l*·`vector` to `target`, where *l* is the lower factor in `factors`.
 pub fn add_lower_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
     let rows = factors.chunks_exact(vector.len());
     for (k, (number, row)) in target.iter_mut().zip(rows).enumerate() {
@@ -70,11 +73,12 @@ pub fn add_lower_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::super::super::dense::tests::{product, random};
+    use super::super::super::dense::{add_image, are_close};
     use super::*;
 
     const SIDES: [usize; 5] = [1, 2, 7, 16, 33];
 
-    /// A block that outweighs itself on the diagonal.
+    /// Returns a diagonally dominant block.
     fn dominant(side: usize) -> Vec<f64> {
         let mut block = random(side, 1);
         for diagonal in block.iter_mut().step_by(side + 1) {
@@ -83,7 +87,7 @@ mod tests {
         block
     }
 
-    /// Those factors that are written as one block.
+    /// Returns the factors of a block: both in one block, the lower, and the upper.
     fn factors(side: usize) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
         let mut both = dominant(side);
         factor(side, &mut both);
@@ -99,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_multiply_to_the_block() {
+    fn the_product_of_the_factors_is_the_block() {
         for side in SIDES {
             let (_, lower, upper) = factors(side);
             assert!(are_close(&dominant(side), &product(side, &lower, &upper)));
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn solutions_multiply_to_the_block() {
+    fn a_solution_times_the_factor_is_the_block() {
         for side in SIDES {
             let (both, lower, upper) = factors(side);
             let block = random(side, 2);
@@ -121,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn images_under_the_factors_are_those_under_each() {
+    fn images_under_combined_factors_equal_those_under_separate_factors() {
         for side in SIDES {
             let (both, lower, upper) = factors(side);
             let vector = &random(side, 2)[..side];

@@ -1,14 +1,14 @@
 //! LU factorisation of a sparse matrix of dense blocks.
 //!
-//! The blocks that are not empty lie in a global array; which they are, empty ones that
-//! fill on the way among them, every rank knows beforehand. For each block of the
-//! diagonal, the first task factors it, then lets all blocks to its right and below it be
-//! solved with these factors, then all those be updated that lie both right of one and
-//! below one: a task for each block. The updates of a row are spawned by a task of their
-//! own, which can be stolen as one. With all spawned by the first task, two ranks took
-//! four times as many steals.
+//! A global array contains the non-empty blocks, including those that fill during the
+//! factorisation. Every rank knows their pattern beforehand. The first task goes through the blocks
+//! of the diagonal. It factors each of them. With these factors, tasks then solve for all blocks to
+//! its right and below it. Finally, tasks update all blocks that lie both below one of the former
+//! and to the right of one of the latter. Each task solves for or updates one block. The updates of
+//! a row are spawned by a task of their own, which a thief can steal as a whole. When the first task
+//! spawned all updates itself, two ranks made four times as many steals.
 //!
-//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which has floats.
+//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which uses floats.
 
 mod block;
 mod pattern;
@@ -21,24 +21,25 @@ use purloin_kernels::{Description, Input, Inputs, Range};
 
 use self::pattern::{Pattern, is_given};
 use super::Kernel;
-use super::random::Random;
+use super::dense::{MAX_SIDE, add_image, add_product, are_close, fill_randomly};
 
-/// A task: what is done to blocks on account of a block of the diagonal.
+/// The task that does one step of the factorisation on one or more blocks. Each step belongs to a
+/// block of the diagonal.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Work {
-    /// Which block of the diagonal, or [`ALL`], one after the other.
+    /// The number of the step, or [`ALL`] steps, one after the other.
     step: u32,
     row: u32,
-    /// Of one block, or [`ALL`] of the row that are to be updated.
+    /// The column of the block, or [`ALL`] blocks of the row that need an update.
     column: u32,
 }
 
-/// Stands for all of what there is otherwise one.
+/// The value of a field that stands for all steps or all columns.
 const ALL: u32 = u32::MAX;
 
 impl Work {
-    /// What is done to one block.
+    /// Returns the task for one block.
     fn new(step: usize, row: usize, column: usize) -> Work {
         Work {
             step: step as u32,
@@ -49,7 +50,7 @@ impl Work {
 }
 
 impl Task for Work {
-    /// Operations on blocks.
+    /// The number of operations on blocks.
     type Output = u64;
     type Context = Blocks;
 
@@ -68,9 +69,9 @@ impl Task for Work {
     }
 }
 
-/// Does one step, and returns how many operations on blocks that took.
+/// Does one step, and returns the number of operations on blocks.
 fn eliminate<R: Rank<Work>>(rank: &mut R, step: usize) -> u64 {
-    // All others wait for it, and nobody need steal it.
+    // All other operations of the step wait for this one, so there is no point in spawning it.
     rank.context().work(&Work::new(step, step, step));
     let beyond: Vec<usize> = rank.context().pattern.beyond(step).collect();
     let right = beyond.iter().map(|&column| Work::new(step, step, column));
@@ -83,7 +84,7 @@ fn eliminate<R: Rank<Work>>(rank: &mut R, step: usize) -> u64 {
     rank.spawn_all(rows, 1 + solved, |sum, count| sum + count)
 }
 
-/// Updates a row in a step, and returns how many operations on blocks that took.
+/// Updates a row in a step, and returns the number of operations on blocks.
 fn update_row<R: Rank<Work>>(rank: &mut R, step: usize, row: u32) -> u64 {
     let columns: Vec<usize> = rank.context().pattern.beyond(step).collect();
     let blocks = columns
@@ -92,29 +93,29 @@ fn update_row<R: Rank<Work>>(rank: &mut R, step: usize, row: u32) -> u64 {
     rank.spawn_all(blocks, 0, |sum, count| sum + count)
 }
 
-/// The matrix, which becomes its factors.
+/// The matrix, which the factorisation replaces by its factors.
 pub struct Blocks {
     pattern: Pattern,
-    /// Rows and columns of a block.
+    /// The number of rows and columns of a block.
     side: usize,
-    /// The blocks that are not empty, in the order of their numbers.
+    /// The non-empty blocks, in the order of their numbers.
     blocks: GlobalArray<f64>,
     scratch: RefCell<Scratch>,
 }
 
-/// Memory for the tasks on this rank, one after the other.
+/// Scratch memory, which the tasks on this rank use one after the other.
 struct Scratch {
     /// The block that a task changes.
     target: Vec<f64>,
-    /// Blocks that tasks look at: of each row one that is not above the diagonal, then of
-    /// each column one that is.
+    /// Copies of blocks that tasks read: for each row, one block on or below the diagonal, followed
+    /// by one block above the diagonal for each column.
     copies: Vec<Copied>,
 }
 
-/// A copy of a block that is not changed any more.
+/// A copy of a block that does not change any more.
 #[derive(Clone, Default)]
 struct Copied {
-    /// The number of the block, if it is of any.
+    /// The number of the block, or `None` if there is no copy.
     number: Option<usize>,
     block: Vec<f64>,
 }
@@ -129,14 +130,16 @@ impl Blocks {
     }
 
     fn number(&self, row: usize, column: usize) -> usize {
-        self.pattern.number(row, column).expect("not empty")
+        self.pattern
+            .number(row, column)
+            .expect("tasks access non-empty blocks only")
     }
 
-    /// Makes sure that there is a copy of a block, and returns where.
+    /// Copies a block, unless a copy exists, and returns the place of the copy.
     ///
-    /// What a step uses of blocks that it does not change is one column and one row, and
-    /// these are final. As each block of a column is used for a whole row, most are
-    /// there already.
+    /// The blocks that a step reads without changing them form one column and one row, and are
+    /// final. The updates of a whole row read the same block of the column, so most copies exist
+    /// already.
     fn copy(&self, copies: &mut [Copied], row: usize, column: usize) -> usize {
         let place = match row >= column {
             true => row,
@@ -152,11 +155,12 @@ impl Blocks {
         place
     }
 
-    /// Does what a task does that is of one block.
+    /// Does the work of a task for one block.
     #[inline(never)]
     fn work(&self, work: &Work) {
         let [step, row, column] = [work.step, work.row, work.column].map(|place| place as usize);
-        // No other task is run on this rank before this one ends: it spawns none.
+        // The borrow is exclusive: this task does not spawn, so no other task runs on this rank
+        // before this one ends.
         let Scratch { target, copies } = &mut *self.scratch.borrow_mut();
         let number = self.number(row, column);
         self.get(number, target);
@@ -174,30 +178,30 @@ impl Blocks {
                 let left = self.copy(copies, row, step);
                 let right = self.copy(copies, step, column);
                 let [left, right] = [left, right].map(|place| &*copies[place].block);
-                block::add_product(self.side, target, left, right, -1.0);
+                add_product(self.side, target, left, right, -1.0);
             }
         }
         self.put(number, target);
     }
 
-    /// What is in a block at first: numbers that look random, such that each on the
-    /// diagonal outweighs its row, so that no rows need be exchanged.
+    /// Computes a block of the input: random numbers, with larger ones on the diagonal. The matrix is
+    /// diagonally dominant, so the factorisation needs no row exchanges.
     fn given(&self, row: usize, column: usize, into: &mut [f64]) {
         let blocks = self.pattern.side();
         if !is_given(row, column) {
             return into.fill(0.0);
         }
-        Random::new((row * blocks + column) as u64).fill(into);
+        fill_randomly((row * blocks + column) as u64, into);
         if row == column {
             let given = (0..blocks).filter(|&column| is_given(row, column)).count();
             for diagonal in into.iter_mut().step_by(self.side + 1) {
-                // No number of those in the row is more than a half.
+                // No other number in the row is greater than a half.
                 *diagonal += 0.5 * (given * self.side) as f64;
             }
         }
     }
 
-    /// Makes it the matrix it was at first, on all ranks together.
+    /// Writes the input to the matrix. All ranks must call this function.
     fn fill(&self, cluster: &Cluster) {
         let mut block = vec![0.0; self.side * self.side];
         for row in 0..self.pattern.side() {
@@ -214,7 +218,7 @@ impl Blocks {
         cluster.barrier();
     }
 
-    /// The images of a vector under the matrix that it was, and under its factors.
+    /// Returns the images of a vector under the input, and under the product of its factors.
     fn images(&self, vector: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut block = vec![0.0; self.side * self.side];
         let [mut given, mut upper, mut lower] = [(); 3].map(|()| vec![0.0; vector.len()]);
@@ -223,11 +227,11 @@ impl Blocks {
             for column in 0..self.pattern.side() {
                 if is_given(row, column) {
                     self.given(row, column, &mut block);
-                    block::add_image(&mut given[part(row)], &block, &vector[part(column)]);
+                    add_image(&mut given[part(row)], &block, &vector[part(column)]);
                 }
             }
-            // From right to left: the image under the lower factor is that of the image
-            // under the upper one, which is complete from the diagonal on.
+            // From right to left: the lower factor is applied to the image under the upper factor,
+            // which is complete once the loop reaches the diagonal.
             for column in (0..self.pattern.side()).rev() {
                 let Some(number) = self.pattern.number(row, column) else {
                     continue;
@@ -235,12 +239,12 @@ impl Blocks {
                 self.get(number, &mut block);
                 let upper_row = &mut upper[part(row)];
                 if column > row {
-                    block::add_image(upper_row, &block, &vector[part(column)]);
+                    add_image(upper_row, &block, &vector[part(column)]);
                 } else if column == row {
                     block::add_upper_image(upper_row, &block, &vector[part(column)]);
                     block::add_lower_image(&mut lower[part(row)], &block, &upper[part(column)]);
                 } else {
-                    block::add_image(&mut lower[part(row)], &block, &upper[part(column)]);
+                    add_image(&mut lower[part(row)], &block, &upper[part(column)]);
                 }
             }
         }
@@ -257,7 +261,7 @@ pub struct SparseLu {
 impl Kernel for SparseLu {
     const DESCRIPTION: Description = Description {
         name: "sparselu",
-        about: "LU factorisation of a sparse matrix of doubles, of n by n dense blocks",
+        about: "the LU factorisation of a sparse matrix of doubles, with n by n dense blocks",
         inputs: Inputs::Numbers(&[
             Range {
                 what: "blocks in a row",
@@ -268,7 +272,7 @@ impl Kernel for SparseLu {
             Range {
                 what: "rows of a block",
                 least: 1,
-                most: block::LONGEST as u32,
+                most: MAX_SIDE as u32,
                 usual: Some(64),
             },
         ]),
@@ -309,7 +313,7 @@ impl Kernel for SparseLu {
     }
 
     fn reset(&mut self, cluster: &Cluster) {
-        // One rank may be verifying yet.
+        // Rank 0 may still be verifying the last run.
         cluster.barrier();
         for copy in &mut self.blocks.scratch.get_mut().copies {
             copy.number = None;
@@ -322,8 +326,8 @@ impl Kernel for SparseLu {
         format!("{count} blocks, {operations} operations on them")
     }
 
-    /// Whether *l*·(*u*·*x*) is *a*·*x* for some *x*. One rank's word is enough, and
-    /// spares the network that of the others.
+    /// Returns whether *l*·(*u*·*x*) equals *a*·*x* for a random *x*. Only rank 0 checks, which keeps
+    /// the other ranks' reads off the network.
     fn verify(&self, operations: &u64) -> bool {
         if self.rank != 0 {
             return true;
@@ -331,8 +335,8 @@ impl Kernel for SparseLu {
         let pattern = &self.blocks.pattern;
         let squares = (0..pattern.side()).map(|step| (1 + pattern.beyond(step).count()).pow(2));
         let mut vector = vec![0.0; pattern.side() * self.blocks.side];
-        Random::new(u64::MAX).fill(&mut vector);
+        fill_randomly(u64::MAX, &mut vector);
         let (given, found) = self.blocks.images(&vector);
-        *operations == squares.sum::<usize>() as u64 && block::are_close(&given, &found)
+        *operations == squares.sum::<usize>() as u64 && are_close(&given, &found)
     }
 }

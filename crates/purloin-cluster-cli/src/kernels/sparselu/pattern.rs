@@ -1,29 +1,29 @@
-//! Which blocks of the matrix are not empty: [`Pattern`].
+//! The non-empty blocks of the matrix: [`Pattern`].
 
-/// What stands for the number of an empty block.
+/// The value that an empty block has instead of a number.
 const EMPTY: u32 = u32::MAX;
 
-/// The blocks that are not empty, each with a number. It is symmetric.
+/// The non-empty blocks, each with a number. The pattern is symmetric.
 #[derive(Debug)]
 pub struct Pattern {
-    /// Blocks in a row.
+    /// The number of blocks in a row.
     side: usize,
-    /// The number of each block, by rows.
+    /// The number of each block, or [`EMPTY`], in row-major order.
     numbers: Vec<u32>,
-    /// Numbers given.
+    /// The number of non-empty blocks.
     count: usize,
 }
 
-/// Whether a block is not empty at first: those on the diagonal and beside it, and of
-/// those in even rows and columns, what is in every sixth row from the diagonal on to the
-/// right, and in every sixth column from there downwards.
+/// Returns whether a block of the input is not empty. These are the blocks on the diagonal and next
+/// to it. In addition, in every sixth row, the blocks right of the diagonal in even columns, and in
+/// every sixth column, the blocks below the diagonal in even rows.
 pub fn is_given(row: usize, column: usize) -> bool {
     let is_even = row.is_multiple_of(2) && column.is_multiple_of(2);
     row.abs_diff(column) <= 1 || is_even && row.min(column).is_multiple_of(3)
 }
 
 impl Pattern {
-    /// The blocks that are not empty in the factors of a matrix of `side` × `side` blocks.
+    /// Returns the pattern of the factors of a matrix of `side` × `side` blocks.
     pub fn of_factors(side: usize) -> Pattern {
         let places = (0..side * side).map(|place| is_given(place / side, place % side));
         let mut filled: Vec<bool> = places.collect();
@@ -51,24 +51,25 @@ impl Pattern {
         }
     }
 
-    /// Blocks in a row.
+    /// Returns the number of blocks in a row.
     pub fn side(&self) -> usize {
         self.side
     }
 
-    /// How many blocks are not empty.
+    /// Returns the number of non-empty blocks.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The number of a block, from 0 to below [`Pattern::count`], if it is not empty.
+    /// Returns the number of a block, from 0 to below [`Pattern::count`], or `None` if the block is
+    /// empty.
     pub fn number(&self, row: usize, column: usize) -> Option<usize> {
         let number = self.numbers[row * self.side + column];
         (number != EMPTY).then_some(number as usize)
     }
 
-    /// The columns of the blocks to the right of this one of the diagonal; and just so,
-    /// the rows of those below it.
+    /// Returns the columns of the non-empty blocks to the right of a block on the diagonal. Because
+    /// the pattern is symmetric, these are also the rows of the non-empty blocks below it.
     pub fn beyond(&self, step: usize) -> impl Iterator<Item = usize> {
         (step + 1..self.side).filter(move |&column| self.number(step, column).is_some())
     }
@@ -78,8 +79,9 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    /// Which numbers are not zero in the factors of a matrix of numbers.
-    fn dense(side: usize) -> Vec<bool> {
+    /// Returns which elements are not zero in the factors of a matrix with the input's pattern, but
+    /// single numbers instead of blocks.
+    fn nonzero_in_factors(side: usize) -> Vec<bool> {
         let given = |place| is_given(place / side, place % side);
         let mut matrix: Vec<f64> = (0..side * side)
             .map(|place| match (place / side, place % side) {
@@ -99,19 +101,19 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_filled_where_numbers_would_be() {
+    fn blocks_fill_where_single_numbers_would() {
         for side in 1..=30 {
             let pattern = Pattern::of_factors(side);
             let places = (0..side * side).map(|place| (place / side, place % side));
             let filled: Vec<_> = places
                 .map(|(row, column)| pattern.number(row, column).is_some())
                 .collect();
-            assert_eq!(filled, dense(side), "{side}");
+            assert_eq!(filled, nonzero_in_factors(side), "{side}");
         }
     }
 
     #[test]
-    fn blocks_are_numbered_one_by_one() {
+    fn blocks_are_numbered_consecutively() {
         let pattern = Pattern::of_factors(20);
         let places = (0..400).map(|place| (place / 20, place % 20));
         let numbers = places.filter_map(|(row, column)| pattern.number(row, column));
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn few_blocks_are_given() {
+    fn the_input_has_few_blocks() {
         let row = |row: usize| -> String {
             let columns = (0..14).map(|column| if is_given(row, column) { 'x' } else { '.' });
             columns.collect()

@@ -1,20 +1,20 @@
 //! The product of two dense matrices by seven products of their quadrants.
 //!
-//! All that lies in one global array, in tiles: both factors, their product, and room
-//! for what is computed on the way. The tiles of a matrix are in Z-order, so that a
-//! quadrant of it, and a quadrant of that, is a range of tiles like the matrix itself.
+//! One global array contains both factors, their product and room for temporaries, in tiles. The
+//! tiles of a matrix are in Z-order, so that a quadrant of a matrix, and a quadrant of the quadrant,
+//! is a range of tiles like the matrix itself.
 //!
-//! A product of matrices larger than a tile is three steps, one after the other: sums of
-//! quadrants, seven products, and sums of these. Each step is as many tasks as there is
-//! work for. Where a task leaves what it computes follows from its place in the
-//! recursion, so that nothing is allocated on the way.
+//! A product of matrices larger than a tile takes three steps, one after the other: sums of
+//! quadrants, seven products, and sums of the products. Each step consists of many tasks. The place
+//! of a task's output follows from its position in the recursion, so that tasks allocate nothing.
 //!
-//! That room is dear: each level has 7/4 times as much of it as the one above if the
-//! seven are computed side by side. So they are only as far down as it takes to keep all
-//! ranks busy; above, they are computed one after the other and share theirs.
+//! The temporaries take much memory: if the seven products of a level are computed in parallel,
+//! the next level needs 7/4 times as much as this one. So only as many of the lowest levels are
+//! parallel as keep all ranks busy. On the levels above, the products are computed one after the
+//! other and share their temporaries.
 //!
-//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), after the program of
-//! that name in the Cilk distribution.
+//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), after the program of the same
+//! name in the Cilk distribution.
 
 mod product;
 mod sums;
@@ -28,48 +28,49 @@ use purloin_kernels::{Description, Input, Inputs};
 
 use self::product::{Product, room, row_and_column, tiles};
 use super::Kernel;
-use super::dense::{add_image, add_product, are_close};
-use super::random::Random;
+use super::dense::{add_image, add_product, are_close, fill_randomly};
 
-/// Rows and columns of a tile. Three take 384 KiB, which fits a second-level cache.
+/// The number of rows and columns of a tile. Three tiles take 384 KiB, which fits into a
+/// second-level cache.
 const SIDE: usize = 128;
 
-/// Numbers in a tile.
+/// The number of elements in a tile.
 const TILE: usize = SIDE * SIDE;
 
-/// Products of tiles at a time that keep a rank busy, even while others have none left.
+/// The number of parallel products of tiles per rank that keeps all ranks busy, even when some ranks
+/// have none left.
 const PRODUCTS_PER_RANK: u64 = 64;
 
-/// What a task does for a product.
+/// The part of a product that a task does.
 type Step = u32;
 
-/// All of it.
+/// The whole product.
 const MULTIPLY: Step = 0;
 
-/// One tile of each of the sums of its left factor's quadrants.
+/// One tile of each of the sums of the left factor's quadrants.
 const LEFT_SUMS: Step = 1;
 
-/// The same of its right factor.
+/// One tile of each of the sums of the right factor's quadrants.
 const RIGHT_SUMS: Step = 2;
 
-/// One tile of each quadrant of its result, from the seven products.
+/// One tile of each quadrant of the result, from the seven products.
 const WHOLE: Step = 3;
 
-/// What replaces a tile of each quadrant by sums of them.
+/// A function that replaces one tile of each quadrant by sums of these tiles.
 type SumOfFour = fn(&mut [f64], &mut [f64], &mut [f64], &mut [f64]);
 
-/// A task: a product, or a part of one.
+/// The task that computes a product, or a part of one.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Work {
     product: Product,
     step: Step,
-    /// Which tile of a quadrant, for a part.
+    /// For a part of a product: the number of the tile in its quadrant.
     tile: u32,
 }
 
 impl Task for Work {
-    /// Products of tiles.
+    /// The number of products of tiles.
     type Output = u64;
     type Context = Matrices;
 
@@ -84,16 +85,16 @@ impl Task for Work {
     }
 }
 
-/// Computes a product, and returns how many products of tiles that took.
+/// Computes a product, and returns the number of products of tiles that this took.
 fn multiply<R: Rank<Work>>(rank: &mut R, product: Product) -> u64 {
     if product.levels == 0 {
         rank.context().multiply_tiles(&product);
         return 1;
     }
-    in_parts(rank, product, &[LEFT_SUMS, RIGHT_SUMS]);
-    let side_by_side = rank.context().side_by_side;
-    let seven = product.seven(side_by_side);
-    let products = if product.levels > side_by_side {
+    run_steps(rank, product, &[LEFT_SUMS, RIGHT_SUMS]);
+    let parallel_levels = rank.context().parallel_levels;
+    let seven = product.seven(parallel_levels);
+    let products = if product.levels > parallel_levels {
         seven.iter().map(|&product| multiply(rank, product)).sum()
     } else {
         let seven = seven.map(|product| Work {
@@ -103,12 +104,12 @@ fn multiply<R: Rank<Work>>(rank: &mut R, product: Product) -> u64 {
         });
         rank.spawn_all(seven, 0, |sum, products| sum + products)
     };
-    in_parts(rank, product, &[WHOLE]);
+    run_steps(rank, product, &[WHOLE]);
     products
 }
 
-/// Does these steps of a product, each as one task for each tile of a quadrant.
-fn in_parts<R: Rank<Work>>(rank: &mut R, product: Product, steps: &[Step]) {
+/// Does these steps of a product, with one task for each step and each tile of a quadrant.
+fn run_steps<R: Rank<Work>>(rank: &mut R, product: Product, steps: &[Step]) {
     let parts = steps.iter().flat_map(|&step| {
         (0..product.quadrant()).map(move |tile| Work {
             product,
@@ -119,14 +120,14 @@ fn in_parts<R: Rank<Work>>(rank: &mut R, product: Product, steps: &[Step]) {
     rank.spawn_all(parts, (), |(), _| ());
 }
 
-/// Both factors, their product, and room for temporaries.
+/// Both factors, their product, and the temporaries.
 pub struct Matrices {
-    /// The tiles, in this order.
+    /// The tiles of all of these, in this order.
     tiles: GlobalArray<f64>,
     levels: u32,
-    /// Levels up to which the seven products are computed at the same time.
-    side_by_side: u32,
-    /// Tiles for the tasks on this rank, one after the other.
+    /// Products with at most this many levels compute their seven products in parallel.
+    parallel_levels: u32,
+    /// Scratch tiles, which the tasks on this rank use one after the other.
     scratch: RefCell<Vec<f64>>,
 }
 
@@ -139,13 +140,15 @@ impl Matrices {
         self.tiles.put(tile as usize * TILE, from);
     }
 
-    /// Runs this with tiles of memory, seven at most.
+    /// Calls `work` with `COUNT` scratch tiles, at most seven.
     ///
-    /// It is not to spawn anything: another task on this rank needs the same memory.
+    /// `work` must not spawn, because other tasks on this rank use the same tiles.
     fn with_scratch<const COUNT: usize>(&self, work: impl FnOnce([&mut [f64]; COUNT])) {
         let mut scratch = self.scratch.borrow_mut();
         let mut tiles = scratch.chunks_exact_mut(TILE);
-        work(std::array::from_fn(|_| tiles.next().expect("seven")));
+        work(std::array::from_fn(|_| {
+            tiles.next().expect("COUNT is at most seven")
+        }));
     }
 
     /// Computes a product of tiles.
@@ -160,7 +163,7 @@ impl Matrices {
         });
     }
 
-    /// Does what a task does that is a part of a product.
+    /// Computes the sums of a task that does a part of a product.
     #[inline(never)]
     fn sum(&self, work: &Work) {
         let product = &work.product;
@@ -192,12 +195,12 @@ impl Matrices {
         }
     }
 
-    /// What is in a tile of a factor at first.
+    /// Computes the input in a tile of a factor.
     fn factor(tile: u32, into: &mut [f64]) {
-        Random::new(tile.into()).fill(into);
+        fill_randomly(tile.into(), into);
     }
 
-    /// Fills those of these tiles that lie on this rank.
+    /// Fills the tiles of a range that this rank holds.
     fn fill(&self, cluster: &Cluster, tiles: Range<u32>, fill: fn(u32, &mut [f64])) {
         let mut scratch = vec![0.0; TILE];
         for tile in tiles {
@@ -208,7 +211,7 @@ impl Matrices {
         }
     }
 
-    /// The image of a vector under a matrix from tile `from` on.
+    /// Returns the image of a vector under the matrix at the place `from`, whose tiles `get` reads.
     fn image(&self, from: u32, vector: &[f64], get: impl Fn(u32, &mut [f64])) -> Vec<f64> {
         let mut image = vec![0.0; vector.len()];
         let mut scratch = vec![0.0; TILE];
@@ -231,7 +234,7 @@ pub struct Strassen {
 impl Kernel for Strassen {
     const DESCRIPTION: Description = Description {
         name: "strassen",
-        about: "the product of two dense matrices of doubles, n by n, by seven of their quadrants",
+        about: "the product of two dense n by n matrices of doubles, by Strassen's algorithm",
         inputs: Inputs::Name(&["128", "256", "512", "1024", "2048", "4096", "8192", "16384"]),
         default: "2048",
     };
@@ -242,12 +245,12 @@ impl Kernel for Strassen {
         let levels = input[0];
         let enough = PRODUCTS_PER_RANK * cluster.ranks() as u64;
         let is_enough = |&levels: &u32| 7_u64.pow(levels) >= enough;
-        let side_by_side = (0..).find(is_enough).expect("it grows");
-        let count = 3 * tiles(levels) + room(levels, side_by_side);
+        let parallel_levels = (0..).find(is_enough).expect("powers of seven grow");
+        let count = 3 * tiles(levels) + room(levels, parallel_levels);
         let matrices = Matrices {
             tiles: GlobalArray::new(cluster, count as usize * TILE, TILE)?,
             levels,
-            side_by_side,
+            parallel_levels,
             scratch: RefCell::new(vec![0.0; 7 * TILE]),
         };
         let product = Product::whole(matrices.levels);
@@ -269,10 +272,10 @@ impl Kernel for Strassen {
         }
     }
 
-    /// The factors are as they were; of what was computed from them, nothing is left that
-    /// could be taken for the work of another run.
+    /// Clears everything that the last run computed, so that it is not taken for the work of the
+    /// next run. The factors have not changed.
     fn reset(&mut self, cluster: &Cluster) {
-        // One rank may be verifying yet.
+        // Rank 0 may still be verifying the last run.
         cluster.barrier();
         let matrices = &self.matrices;
         let computed = Product::whole(matrices.levels).result..matrices.tiles.blocks() as u32;
@@ -284,8 +287,8 @@ impl Kernel for Strassen {
         format!("{products} products of tiles")
     }
 
-    /// Freivalds' check: whether *c*·*x* is *a*·(*b*·*x*) for some *x*. One rank's word
-    /// is enough, and spares the network that of the others.
+    /// Makes Freivalds' check: whether *c*·*x* equals *a*·(*b*·*x*) for a random *x*. Only rank 0
+    /// checks, which keeps the other ranks' reads off the network.
     fn verify(&self, products: &u64) -> bool {
         let matrices = &self.matrices;
         if self.rank != 0 {
@@ -299,8 +302,9 @@ impl Kernel for Strassen {
             ..
         } = Product::whole(matrices.levels);
         let mut vector = vec![0.0; SIDE << levels];
-        Random::new(u64::MAX).fill(&mut vector);
-        // Not what is left of the factors, but what they were.
+        fill_randomly(u64::MAX, &mut vector);
+        // The factors are computed anew instead of read, so that a factor that a task has
+        // overwritten is noticed.
         let image = matrices.image(right, &vector, Matrices::factor);
         let expected = matrices.image(left, &image, Matrices::factor);
         let found = matrices.image(result, &vector, |tile, into| matrices.get(tile, into));

@@ -1,13 +1,13 @@
-//! Where all lies: [`Product`].
+//! The places of factors, results and temporaries: [`Product`].
 
 use bytemuck::{Pod, Zeroable};
 
-/// Temporaries of a product, each as large as a quadrant: eight sums, and three of the
-/// seven products. The other four lie in the quadrants of the result.
+/// The number of temporaries of a product, each as large as a quadrant: eight sums, and three of
+/// the seven products. The other four products lie in the quadrants of the result.
 const TEMPORARIES: u32 = 8 + 3;
 
-/// A product of two square matrices, each 4 to the power of `levels` tiles in Z-order.
-/// Places are numbers of tiles.
+/// A product of two square matrices, each of 4 to the power of `levels` tiles in Z-order. A place is
+/// the number of a matrix's first tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Product {
@@ -15,28 +15,29 @@ pub struct Product {
     pub left: u32,
     pub right: u32,
     pub result: u32,
-    /// Where its temporaries lie, as many as [`room`] says.
+    /// The place of the temporaries, which take [`room`] tiles.
     pub room: u32,
 }
 
-/// Tiles that the temporaries of a product take, if the seven below it are computed side
-/// by side on levels up to `side_by_side`.
-pub fn room(levels: u32, side_by_side: u32) -> u32 {
+/// Returns the number of tiles that the temporaries of a product take. The seven products below a
+/// product are computed in parallel if it has at most `parallel_levels` levels.
+pub fn room(levels: u32, parallel_levels: u32) -> u32 {
     match levels {
         0 => 0,
-        _ if levels > side_by_side => {
-            TEMPORARIES * tiles(levels - 1) + room(levels - 1, side_by_side)
+        _ if levels > parallel_levels => {
+            TEMPORARIES * tiles(levels - 1) + room(levels - 1, parallel_levels)
         }
-        _ => TEMPORARIES * tiles(levels - 1) + 7 * room(levels - 1, side_by_side),
+        _ => TEMPORARIES * tiles(levels - 1) + 7 * room(levels - 1, parallel_levels),
     }
 }
 
-/// Tiles in a matrix.
+/// Returns the number of tiles in a matrix.
 pub fn tiles(levels: u32) -> u32 {
     1 << (2 * levels)
 }
 
-/// The row and column of a tile of a matrix: its number has the bits of both, in turn.
+/// Returns the row and the column of a tile in a matrix. The bits of the two are interleaved in the
+/// number of the tile.
 pub fn row_and_column(tile: usize) -> (usize, usize) {
     let even_bits = |number: usize| {
         let bits = (0..usize::BITS / 2).map(|bit| (number >> (2 * bit) & 1) << bit);
@@ -46,8 +47,8 @@ pub fn row_and_column(tile: usize) -> (usize, usize) {
 }
 
 impl Product {
-    /// The product of whole matrices: from tile 0 on lie both factors, the result, and the
-    /// temporaries.
+    /// Returns the product of the whole matrices. Both factors, the result and the temporaries lie
+    /// one after the other from tile 0 on.
     pub fn whole(levels: u32) -> Product {
         let [left, right, result, room] = [0, 1, 2, 3].map(|matrix| matrix * tiles(levels));
         Product {
@@ -59,29 +60,29 @@ impl Product {
         }
     }
 
-    /// Tiles in a quadrant.
+    /// Returns the number of tiles in a quadrant.
     pub fn quadrant(&self) -> u32 {
         tiles(self.levels - 1)
     }
 
-    /// The quadrants of a matrix or of what else is as large, from a tile on, by rows.
+    /// Returns the places of the four quadrants of a matrix at the place `from`, in row-major order.
     pub fn quadrants(&self, from: u32) -> [u32; 4] {
         [0, 1, 2, 3].map(|number| from + number * self.quadrant())
     }
 
-    /// Where *S₁* to *S₄* lie.
+    /// Returns the places of *S₁* to *S₄*.
     pub fn left_sums(&self) -> [u32; 4] {
         self.quadrants(self.room)
     }
 
-    /// Where *T₁* to *T₄* lie.
+    /// Returns the places of *T₁* to *T₄*.
     pub fn right_sums(&self) -> [u32; 4] {
         self.quadrants(self.room + 4 * self.quadrant())
     }
 
-    /// The seven products of which it is made, in the order of
+    /// Returns the seven products that make up this product, in the order of the parameters of
     /// [`whole`](super::sums::whole).
-    pub fn seven(&self, side_by_side: u32) -> [Product; 7] {
+    pub fn seven(&self, parallel_levels: u32) -> [Product; 7] {
         let [a11, a12, _, a22] = self.quadrants(self.left);
         let [s1, s2, s3, s4] = self.left_sums();
         let [b11, _, b21, b22] = self.quadrants(self.right);
@@ -90,9 +91,9 @@ impl Product {
         let [c5, c6, c7, below] = self.quadrants(self.room + 8 * self.quadrant());
 
         let levels = self.levels - 1;
-        let distance = match self.levels > side_by_side {
+        let distance = match self.levels > parallel_levels {
             true => 0,
-            false => room(levels, side_by_side),
+            false => room(levels, parallel_levels),
         };
         let mut next = below;
         [
@@ -117,7 +118,7 @@ impl Product {
         })
     }
 
-    /// Where the seven leave their results.
+    /// Returns the places of the results of the seven products.
     pub fn results(&self) -> [u32; 7] {
         self.seven(0).map(|product| product.result)
     }
@@ -144,21 +145,22 @@ mod tests {
         }
     }
 
-    /// Adds what is written below a product to `written`: tiles, and how many.
-    fn temporaries(product: &Product, side_by_side: u32, written: &mut Vec<(u32, u32)>) {
+    /// Appends the temporaries of a product and of all products below it to `written`: the first
+    /// tile of each, and the number of tiles.
+    fn temporaries(product: &Product, parallel_levels: u32, written: &mut Vec<(u32, u32)>) {
         if product.levels == 0 {
             return;
         }
         let sums = product.left_sums().into_iter().chain(product.right_sums());
         let tiles = sums.chain(product.results().into_iter().skip(4));
         written.extend(tiles.map(|tile| (tile, product.quadrant())));
-        for product in product.seven(side_by_side) {
-            temporaries(&product, side_by_side, written);
+        for product in product.seven(parallel_levels) {
+            temporaries(&product, parallel_levels, written);
         }
     }
 
     #[test]
-    fn what_is_computed_side_by_side_has_its_own_room() {
+    fn products_computed_in_parallel_have_separate_temporaries() {
         let product = Product::whole(3);
         let mut written = Vec::new();
         temporaries(&product, 3, &mut written);
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_computed_one_after_the_other_shares_its_room() {
+    fn products_computed_one_after_the_other_share_their_temporaries() {
         let product = Product::whole(3);
         let seven = product.seven(2);
         let below = product.room + TEMPORARIES * product.quadrant();
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_where_the_products_leave_them() {
+    fn the_seven_products_have_the_expected_places() {
         let product = Product::whole(1);
         assert_eq!(product.results(), [8, 9, 10, 11, 20, 21, 22]);
         assert_eq!(product.left_sums(), [12, 13, 14, 15]);

@@ -1,4 +1,4 @@
-//! The 15 sums of Winograd's form of Strassen's product, number by number.
+//! The 15 sums of Winograd's variant of Strassen's product, element by element.
 //!
 //! ```text
 //! S₁ = A₂₁ + A₂₂    T₁ = B₁₂ − B₁₁
@@ -12,11 +12,11 @@
 //! C₂₂ = A₁₁·B₁₁ + S₂·T₂ + S₃·T₃ + S₁·T₁
 //! ```
 //!
-//! All work in place, so that what is needed of the three matrices is read once and
-//! written once. Each slice is a parameter by itself: only so does the compiler know
-//! that they do not overlap, and uses vectors.
+//! All functions work in place, so that each element is read once and written once. Each slice is a
+//! parameter of its own. This tells the compiler that the slices do not overlap, which it must know
+//! to use vector instructions.
 
-/// Replaces the quadrants of a left factor, by rows, by *S₁* to *S₄*.
+/// Replaces the quadrants of a left factor, in row-major order, by *S₁* to *S₄*.
 #[inline(never)]
 pub fn left(a11: &mut [f64], a12: &mut [f64], a21: &mut [f64], a22: &mut [f64]) {
     let rows = a11.iter_mut().zip(a12).zip(a21.iter_mut().zip(a22));
@@ -29,7 +29,7 @@ pub fn left(a11: &mut [f64], a12: &mut [f64], a21: &mut [f64], a22: &mut [f64]) 
     }
 }
 
-/// Replaces the quadrants of a right factor, by rows, by *T₁* to *T₄*.
+/// Replaces the quadrants of a right factor, in row-major order, by *T₁* to *T₄*.
 #[inline(never)]
 pub fn right(b11: &mut [f64], b12: &mut [f64], b21: &mut [f64], b22: &mut [f64]) {
     let rows = b11.iter_mut().zip(b12).zip(b21.iter_mut().zip(b22));
@@ -42,8 +42,8 @@ pub fn right(b11: &mut [f64], b12: &mut [f64], b21: &mut [f64], b22: &mut [f64])
     }
 }
 
-/// Replaces the first four of the seven products by the quadrants of the whole one, by
-/// rows.
+/// Replaces the first four of the seven products by the quadrants of the whole product, in
+/// row-major order.
 #[inline(never)]
 pub fn whole(
     a11_b11: &mut [f64],
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_products_make_a_whole_one() {
+    fn seven_products_add_up_to_the_whole_product() {
         let (a, b) = ([[2.0, 3.0], [5.0, 7.0]], [[11.0, 13.0], [17.0, 19.0]]);
         let [mut s1, mut s2, mut s3, mut s4] = [a[0][0], a[0][1], a[1][0], a[1][1]].map(|n| [n]);
         left(&mut s1, &mut s2, &mut s3, &mut s4);
