@@ -1,12 +1,12 @@
-//! Every kernel, on one to eight ranks, with every cut-off and both ways to steal.
+//! The answers of all kernels, on one to eight ranks, with every cut-off and both kinds of steals.
 
 mod common;
 
 use common::report;
 
-const CUTOFFS: [&str; 4] = ["adaptive", "none", "depth:4", "queue"];
+const CUT_OFFS: [&str; 4] = ["adaptive", "none", "depth:4", "queue"];
 
-/// Small inputs, that take milliseconds.
+/// Small inputs, which take milliseconds.
 #[cfg(debug_assertions)]
 const KERNELS: [&str; 2] = ["fib=18", "nqueens=7"];
 #[cfg(not(debug_assertions))]
@@ -21,12 +21,12 @@ const KERNELS: [&str; 6] = [
 
 fn kernels_are_right_on(ranks: usize) {
     for kernel in KERNELS {
-        for cutoff in CUTOFFS {
+        for cut_off in CUT_OFFS {
             for steal in ["async", "sync"] {
-                let report = report(ranks, &[kernel, "--cutoff", cutoff, "--steal", steal]);
+                let report = report(ranks, &[kernel, "--cutoff", cut_off, "--steal", steal]);
                 assert_eq!(report["verified"], true, "{report}");
                 assert_eq!(report["ranks"], ranks);
-                assert_eq!(report["cutoff"], cutoff);
+                assert_eq!(report["cutoff"], cut_off);
                 assert_eq!(report["steal"], steal);
             }
         }
@@ -54,7 +54,7 @@ fn kernels_are_right_on_eight_ranks() {
 }
 
 #[test]
-fn every_residual_number_and_a_latency_change_no_answer() {
+fn residual_tasks_and_latency_do_not_change_the_answer() {
     for residual in ["0", "1", "3", "6"] {
         let args = ["nqueens=9", "--residual", residual, "--latency", "50us"];
         assert_eq!(report(3, &args)["answer"], "352");
@@ -62,13 +62,13 @@ fn every_residual_number_and_a_latency_change_no_answer() {
 }
 
 #[test]
-fn a_global_profile_changes_no_answer() {
+fn a_global_profile_does_not_change_the_answer() {
     let args = ["nqueens=9", "--profile", "global", "--grain", "2ms"];
     assert_eq!(report(3, &args)["answer"], "352");
 }
 
 #[test]
-fn the_serial_elision_is_timed_beside_a_rank() {
+fn serial_also_times_the_serial_elision() {
     let report = report(1, &["fib=20", "--serial", "--runs", "3"]);
     assert_eq!(report["verified"], true);
     assert_eq!(report["all_seconds"].as_array().unwrap().len(), 3);
@@ -78,7 +78,7 @@ fn the_serial_elision_is_timed_beside_a_rank() {
 
 #[test]
 #[cfg(not(debug_assertions))]
-fn work_is_stolen() {
+fn two_ranks_share_the_work_by_steals() {
     for steal in ["async", "sync"] {
         let report = report(2, &["nqueens=12", "--steal", steal]);
         assert!(report["stats"]["stolen"].as_u64().unwrap() > 0, "{report}");

@@ -1,32 +1,33 @@
-//! What users get wrong, and what they are told.
+//! Users' mistakes: each gets one line that names the culprit and the way out, and exit status 2.
 
 mod common;
 
 use std::process::Output;
 use std::time::Duration;
 
-use common::{LONG, command, is_open_mpi, job, launcher, run, skipped};
+use common::{LONG, allow_root, command, is_open_mpi, job, launcher, run, skipped};
 
+/// Runs the command with arguments that it must refuse, and returns its message.
 fn refusal(ranks: usize, args: &[&str]) -> String {
     let output = run(job(ranks, &command(), args), LONG);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
-    let ours: Vec<_> = ours(&output).collect();
-    assert_eq!(ours.len(), 1, "{args:?}: {text}");
-    ours[0].clone()
+    let messages = messages(&output);
+    assert_eq!(messages.len(), 1, "{args:?}: {text}");
+    messages[0].clone()
 }
 
-/// The lines that are ours; `mpirun` adds its own.
-fn ours(output: &Output) -> impl Iterator<Item = String> {
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
-    lines
-        .into_iter()
-        .filter(|line| line.starts_with("purloin-cluster: "))
+/// Returns the messages of the command. `mpirun` adds lines of its own.
+fn messages(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let messages = text
+        .lines()
+        .filter(|line| line.starts_with("purloin-cluster: "));
+    messages.map(str::to_owned).collect()
 }
 
 #[test]
-fn mistakes_are_named_in_one_line_with_what_would_be_right() {
+fn a_mistake_gets_one_line_with_the_culprit_and_the_way_out() {
     for (args, culprit, way_out) in [
         (&["fibb"][..], "\"fibb\"", "nqueens"),
         (&["fib=99"], "\"99\"", "from 0 to 60"),
@@ -54,7 +55,7 @@ fn mistakes_are_named_in_one_line_with_what_would_be_right() {
 }
 
 #[test]
-fn several_ranks_tell_a_mistake_once() {
+fn several_ranks_report_a_mistake_once() {
     for args in [
         &["fibb"][..],
         &["fib", "--residual", "7"],
@@ -67,22 +68,22 @@ fn several_ranks_tell_a_mistake_once() {
 }
 
 #[test]
-fn ranks_with_different_arguments_are_named() {
+fn a_rank_with_different_arguments_is_named() {
     let program = command();
     let program = program.to_str().unwrap();
     let mut job = job(2, &command(), &["fib=20"]);
     job.args([":", "-n", "1", program, "fib=21"]);
     let output = run(job, LONG);
     assert!(!output.status.success());
-    let told: Vec<_> = ours(&output).collect();
+    let messages = messages(&output);
     assert!(
-        matches!(&told[..], [line] if line.contains("rank 2")),
-        "{told:?}"
+        matches!(&messages[..], [line] if line.contains("rank 2")),
+        "{messages:?}"
     );
 }
 
 #[test]
-fn help_teaches() {
+fn help_shows_examples_and_list_shows_all_kernels() {
     let output = run(job(1, &command(), &["--help"]), LONG);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
@@ -97,16 +98,15 @@ fn help_teaches() {
 }
 
 #[test]
-fn a_launch_without_slots_is_refused() {
+fn open_mpi_refuses_more_ranks_than_slots() {
     if !is_open_mpi() {
         return skipped("MPICH has no slots");
     }
     let mut job = std::process::Command::new(launcher());
     job.args(["--host", "localhost:2", "-n", "3"])
         .arg(command())
-        .arg("fib=5")
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        .arg("fib=5");
+    allow_root(&mut job);
     let output = run(job, Duration::from_secs(10));
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("slots"));

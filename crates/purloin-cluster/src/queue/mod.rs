@@ -80,13 +80,13 @@
 //! | what | writer | when |
 //! |---|---|---|
 //! | batch word | all ranks | atomic additions only |
-//! | private or free slot | owner | plain stores, made visible with `MPI_Win_sync` before the slot is published |
-//! | claimed slot | the one thief that claimed it | until it raises the state |
+//! | private or free slot | owner | plain stores, made visible before the slot is published |
+//! | claimed slot | the one rank that runs its task | until it raises the state |
 //! | state | owner | sets it to 0 before the slot is published |
 //! | state | thief | adds 1 atomically, after the result or the copy |
 //!
-//! The owner reads the state of a slot as an atomic word, with acquire ordering, before it reads
-//! the result.
+//! `MPI_Win_sync` makes the owner's stores visible. The owner reads the state of a slot as an
+//! atomic word, with acquire ordering, before it reads the result.
 //!
 //! Source: AsynchWS, section II (private and shared region, split pointer) and IV.B
 //! (steal-half of at most 24); Dinan and others, *Scalable work stealing* (2009); Cartier,

@@ -5,8 +5,8 @@
 //! of the diagonal. It factors each of them. With these factors, tasks then solve for all blocks to
 //! its right and below it. Finally, tasks update all blocks that lie both below one of the former
 //! and to the right of one of the latter. Each task solves for or updates one block. The updates of
-//! a row are spawned by a task of their own, which a thief can steal as a whole. When the first task
-//! spawned all updates itself, two ranks made four times as many steals.
+//! a row are spawned by a task of their own, which a thief can steal as a whole. When the first
+//! task spawned all updates itself, two ranks made four times as many steals.
 //!
 //! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which uses floats.
 
@@ -184,8 +184,8 @@ impl Blocks {
         self.put(number, target);
     }
 
-    /// Computes a block of the input: random numbers, with larger ones on the diagonal. The matrix is
-    /// diagonally dominant, so the factorisation needs no row exchanges.
+    /// Computes a block of the input: random numbers, with larger ones on the diagonal. The matrix
+    /// is diagonally dominant, so the factorisation needs no row exchanges.
     fn given(&self, row: usize, column: usize, into: &mut [f64]) {
         let blocks = self.pattern.side();
         if !is_given(row, column) {
@@ -326,8 +326,8 @@ impl Kernel for SparseLu {
         format!("{count} blocks, {operations} operations on them")
     }
 
-    /// Returns whether *l*·(*u*·*x*) equals *a*·*x* for a random *x*. Only rank 0 checks, which keeps
-    /// the other ranks' reads off the network.
+    /// Returns whether *l*·(*u*·*x*) equals *a*·*x* for a random *x*. Only rank 0 checks, which
+    /// keeps the other ranks' reads off the network.
     fn verify(&self, operations: &u64) -> bool {
         if self.rank != 0 {
             return true;

@@ -1,8 +1,8 @@
 //! The product of two dense matrices by seven products of their quadrants.
 //!
 //! One global array contains both factors, their product and room for temporaries, in tiles. The
-//! tiles of a matrix are in Z-order, so that a quadrant of a matrix, and a quadrant of the quadrant,
-//! is a range of tiles like the matrix itself.
+//! tiles of a matrix are in Z-order, so that a quadrant of a matrix, and a quadrant of the
+//! quadrant, is a range of tiles like the matrix itself.
 //!
 //! A product of matrices larger than a tile takes three steps, one after the other: sums of
 //! quadrants, seven products, and sums of the products. Each step consists of many tasks. The place
@@ -37,8 +37,8 @@ const SIDE: usize = 128;
 /// The number of elements in a tile.
 const TILE: usize = SIDE * SIDE;
 
-/// The number of parallel products of tiles per rank that keeps all ranks busy, even when some ranks
-/// have none left.
+/// The number of parallel products of tiles per rank that keeps all ranks busy, even when some
+/// ranks have none left.
 const PRODUCTS_PER_RANK: u64 = 64;
 
 /// The part of a product that a task does.

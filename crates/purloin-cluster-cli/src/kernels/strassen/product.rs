@@ -6,8 +6,8 @@ use bytemuck::{Pod, Zeroable};
 /// the seven products. The other four products lie in the quadrants of the result.
 const TEMPORARIES: u32 = 8 + 3;
 
-/// A product of two square matrices, each of 4 to the power of `levels` tiles in Z-order. A place is
-/// the number of a matrix's first tile.
+/// A product of two square matrices, each of 4 to the power of `levels` tiles in Z-order. A place
+/// is the number of a matrix's first tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Product {
@@ -65,7 +65,8 @@ impl Product {
         tiles(self.levels - 1)
     }
 
-    /// Returns the places of the four quadrants of a matrix at the place `from`, in row-major order.
+    /// Returns the places of the four quadrants of a matrix at the place `from`, in row-major
+    /// order.
     pub fn quadrants(&self, from: u32) -> [u32; 4] {
         [0, 1, 2, 3].map(|number| from + number * self.quadrant())
     }
