@@ -1,4 +1,4 @@
-//! Data that are too large for a task: [`GlobalArray`].
+//! Data that is too large for a task: [`GlobalArray`].
 
 use std::marker::PhantomData;
 use std::ops::Range;

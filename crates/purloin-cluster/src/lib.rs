@@ -1,11 +1,11 @@
 //! Work stealing between the ranks of an MPI job.
 //!
-//! A program defines [`Task`]s: plain data that compute plain data. Tasks spawn whatever could
-//! run in parallel, and the ranks of the job steal tasks from each other. Each rank keeps its
-//! tasks in an MPI window that the other ranks access with one-sided operations, so a steal
-//! does not disturb the victim. A thief hides the latency of a steal behind its own last
-//! tasks. The runtime measures how long tasks take, and offers only tasks that are worth
-//! stealing.
+//! A program defines [`Task`]s. A task and its output are plain data, so that any rank can copy and
+//! run it. Tasks spawn everything that could run in parallel, and the ranks of the job steal tasks
+//! from each other. Each rank keeps its tasks in an MPI window that the other ranks access with
+//! one-sided operations, so a steal does not disturb the victim. A thief hides the latency of a
+//! steal behind its own last tasks. The runtime measures how long tasks take, and offers only tasks
+//! that are worth stealing.
 //!
 //! [`Cluster`] shows a complete program. Start it like any MPI program:
 //!
@@ -21,7 +21,7 @@
 //! # Modules
 //!
 //! * `task` is the programming model.
-//! * `array` and `minimum` hold data that all ranks access.
+//! * `array` and `minimum` implement data that all ranks access.
 //! * `queue` is the protocol between an owner and its thieves; its page explains it.
 //! * `rank` runs tasks, waits and steals.
 //! * `cut_off` decides which spawned tasks enter the queue.

@@ -6,11 +6,12 @@ use bytemuck::Pod;
 
 use crate::queue::SlotHandle;
 
-/// A task: plain data that compute plain data, on any rank.
+/// A task, which may run on any rank.
 ///
-/// Tasks and outputs lie in the slots of a queue, and other ranks copy them byte by byte. So
-/// they contain no references. Larger data belong in a [`GlobalArray`](crate::GlobalArray),
-/// which the tasks of a rank access through their [context](Rank::context).
+/// The task and its output are plain data. They lie in the slots of a queue, and other ranks copy
+/// them byte by byte, so they contain no references. Larger data belongs in a
+/// [`GlobalArray`](crate::GlobalArray), which the tasks of a rank access through their
+/// [context](Rank::context).
 ///
 /// ```
 /// use bytemuck::{Pod, Zeroable};
@@ -75,7 +76,7 @@ pub trait Task: Pod + Debug {
 ///
 /// The token is small and passed by value. Another rank may steal a task that this one spawns.
 /// The [cut-off](crate::CutOff) decides whether a spawned task enters the queue or runs inline.
-/// So programs spawn whatever could run in parallel, however small.
+/// So programs spawn everything that could run in parallel, however small.
 pub trait Rank<T: Task>: Sized {
     /// Runs two tasks and returns both outputs. The second task may run on another rank.
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output);

@@ -24,8 +24,8 @@
 //! The tasks on top of a blocked frame are unrelated to it. This differs from the library for
 //! shared memory: a rank has no other thread to lend its processor to, and waiting for a
 //! network costs a million instructions. So a task must not hold anything across a spawn that
-//! another task needs. The plain data of tasks contain no locks, and a context should not
-//! contain any either.
+//! another task needs. Tasks are plain data and contain no locks. A context should not contain any
+//! either.
 //!
 //! # Early steals
 //!
@@ -424,8 +424,8 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
         if now >= self.next_progress {
             self.world().progress();
             let taken = now.elapsed();
-            // If ranks share a processor, MPI gives it to another rank during the call. Then
-            // calls at the usual interval would lose most of the time slices.
+            // If ranks share a processor, MPI gives it to another rank during the call. With calls
+            // every 50 µs, this rank would lose most of its time slices.
             let pause = if taken > LONG_PROGRESS {
                 10 * taken
             } else {

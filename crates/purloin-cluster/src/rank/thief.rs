@@ -185,8 +185,8 @@ impl<T: Task> Thief<T> {
         stats.steals += 1;
         stats.remote_steals += u64::from(self.is_remote);
         stats.stolen += count as u64;
-        // The cost is the recent minimum. Longer times include other processes' time slices, or
-        // tasks that this rank has run meanwhile.
+        // The estimate is a recent minimum. Longer times include time slices of other processes,
+        // or tasks that this rank ran during the steal.
         self.cost = self.begun.elapsed().min(self.cost + self.cost / 32);
         for (place, slot) in self
             .slots

@@ -33,8 +33,8 @@ impl Transfer {
         flag != 0 && self.due.is_none_or(|due| due <= Instant::now())
     }
 
-    /// Waits until the transfer has ended. Yields the processor to other processes of this
-    /// machine meanwhile.
+    /// Waits until the transfer has ended, and yields the processor to other processes of this
+    /// machine while it waits.
     pub fn wait(mut self, world: &World) {
         while !self.test(world) {
             std::thread::yield_now();

@@ -1,12 +1,18 @@
 //! LU factorisation of a sparse matrix of dense blocks.
 //!
 //! A global array contains the non-empty blocks, including those that fill during the
-//! factorisation. Every rank knows their pattern beforehand. The first task goes through the blocks
-//! of the diagonal. It factors each of them. With these factors, tasks then solve for all blocks to
-//! its right and below it. Finally, tasks update all blocks that lie both below one of the former
-//! and to the right of one of the latter. Each task solves for or updates one block. The updates of
-//! a row are spawned by a task of their own, which a thief can steal as a whole. When the first
-//! task spawned all updates itself, two ranks made four times as many steals.
+//! factorisation. Every rank knows their pattern beforehand.
+//!
+//! The first task goes through the blocks of the diagonal, and does three things for each:
+//!
+//! 1. It factors the block.
+//! 2. It spawns tasks that solve for the blocks to its right and below it, with these factors.
+//! 3. It spawns tasks that update the blocks in the columns of the former and the rows of the
+//!    latter.
+//!
+//! Each task handles one block. The updates of a row are spawned by a task of their own, which a
+//! thief can steal as a whole. When the first task spawned all updates itself, two ranks made four
+//! times as many steals.
 //!
 //! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which uses floats.
 
