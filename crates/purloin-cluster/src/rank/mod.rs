@@ -8,8 +8,7 @@
 //! is compiled once for each of them, and a third time for its serial elision.
 //!
 //! When the counter reaches zero, about every 20 µs, the rank *polls* ([`Engine::poll`]): it
-//! lets MPI serve other ranks, advances its results and its steal that are under way, and
-//! offers private tasks. A subtree that runs under [`InlineRank`] for much longer than expected
+//! lets MPI serve other ranks, advances its writes and its steal, and offers private tasks. A subtree that runs under [`InlineRank`] for much longer than expected
 //! is *overdue*. Its tasks ask again while the queue has room, beginning with those next to
 //! the root of the subtree.
 //!
@@ -37,8 +36,8 @@
 //!
 //! # The end
 //!
-//! Every task is waited for by the task that has spawned it. So when the first task ends, all
-//! tasks have ended, and no other termination detection is necessary. Rank 0 notifies two
+//! Every task waits for the tasks that it has spawned. So when the first task ends, all tasks have
+//! ended, and no other termination detection is necessary. Rank 0 notifies two
 //! ranks, each of them notifies two more, and so on. Each rank waits for its own operations
 //! that are under way. A barrier follows, because no window may be freed while another rank
 //! still has an operation on it.

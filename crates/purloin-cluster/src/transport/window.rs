@@ -1,4 +1,4 @@
-//! Memory that every rank can reach: [`Window`].
+//! Memory that all ranks can access: [`Window`].
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;

@@ -64,7 +64,7 @@ pub(super) static CELLS: [Cell; MAX_CELLS] = [
 ];
 
 /// The smallest area for the first 1, 2, 3 … cells. The areas for 5, 15 and 20 cells are published
-/// with the inputs. The suite's own program has computed the others.
+/// with the inputs. The suite's own program computed the others.
 pub(super) static AREAS: [u64; MAX_CELLS] = [
     30, 60, 144, 192, 216, 252, 270, 270, 285, 323, 361, 380, 460, 540, 713, 736, 837, 837, 837,
     896,
