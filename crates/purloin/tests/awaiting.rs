@@ -1,18 +1,16 @@
-//! Futures in difficult places: what is below and beside them on the stacks.
-#![allow(missing_docs)]
+//! Futures and spawns in difficult places on the task stack, and workers that wait for them.
 
 mod common;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering::*};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, busy, pool};
-use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
+use common::{add, busy, eventually, pool, pool_with, wait_for};
+use purloin::{ChaseLev, Future, Pool, ReturnBarrier, Scheduler, Worker};
 
 fn some_joins<W: Worker>(w: &mut W) {
     for _ in 0..3 {
@@ -21,9 +19,10 @@ fn some_joins<W: Worker>(w: &mut W) {
     }
 }
 
-/// The token of a second closure lies above tickets of its frame.
+/// When the second closure runs, tickets of the frame around the join lie below the top of
+/// its token.
 #[test]
-fn futures_made_in_the_second_closure_of_a_join() {
+fn the_second_closure_of_a_join_may_make_and_get_futures() {
     let (pool, runs) = (pool(2), &AtomicUsize::new(0));
     for i in 1..=100 {
         pool.run(move |mut w| {
@@ -47,9 +46,10 @@ fn futures_made_in_the_second_closure_of_a_join() {
     }
 }
 
-/// The same with spawns, in a stack that they fill.
+/// When the second closure runs, spawns of the frame around the join fill the task stack below
+/// the top of its token.
 #[test]
-fn spawns_in_the_second_closure_of_a_join() {
+fn the_second_closure_of_a_join_may_spawn_into_a_full_stack() {
     let pool = Pool::builder().workers(3).stack_size(256 << 10);
     let pool = pool.build().unwrap();
     for _ in 0..5 {
@@ -62,7 +62,7 @@ fn spawns_in_the_second_closure_of_a_join() {
                             add(spawned, 1);
                             scope.spawn(move |_| add(runs, 1));
                         }
-                        // Thieves take them, and their slots stay.
+                        // Meanwhile thieves take the tasks, but the slots stay in use.
                         busy(Duration::from_micros(200));
                     };
                     (0..80).for_each(|_| spawn(200));
@@ -83,9 +83,10 @@ fn spawns_in_the_second_closure_of_a_join() {
     }
 }
 
-/// Perhaps at the same address, of another type.
+/// The workers of the later pools may have the addresses of the first pool's workers, but
+/// another type.
 #[test]
-fn futures_outlive_their_pool_and_are_got_in_another() {
+fn a_worker_of_another_pool_may_get_a_future_whose_pool_is_gone() {
     for _ in 0..20 {
         let first = pool(2);
         let mut futures: Vec<_> =
@@ -110,20 +111,24 @@ fn futures_outlive_their_pool_and_are_got_in_another() {
 }
 
 thread_local! {
+    /// Whether the worker of this thread is waiting for a future.
     static BLOCKED: Cell<bool> = const { Cell::new(false) };
 }
 
-fn who_waits_for_a_future_runs_nothing_else<S: Scheduler>(scheduler: S) {
-    let pool = &Pool::builder()
-        .workers(2)
-        .scheduler(scheduler)
-        .build()
-        .unwrap();
-    let (sender, receiver) = mpsc::channel::<Handle<()>>();
+common::under_each_scheduler! {
+    for workers in [2], Pool::builder().workers(workers);
+    a_worker_that_waits_for_a_future_runs_no_unrelated_task,
+}
+
+fn a_worker_that_waits_for_a_future_runs_no_unrelated_task(pool: Pool<impl Scheduler>) {
+    let pool = &pool;
+    let (sender, receiver) = mpsc::channel::<Future<()>>();
     let (started, has_started) = mpsc::channel();
+    let is_ready = &AtomicBool::new(false);
     let unrelated = thread::scope(|threads| {
         threads.spawn(move || {
             pool.run(move |mut w| {
+                is_ready.store(true, SeqCst);
                 let future = receiver.recv().unwrap();
                 has_started.recv().unwrap();
                 BLOCKED.set(true);
@@ -131,11 +136,13 @@ fn who_waits_for_a_future_runs_nothing_else<S: Scheduler>(scheduler: S) {
                 BLOCKED.set(false);
             });
         });
-        thread::sleep(Duration::from_millis(50));
+        // From here on, the other worker can run the second closure only while it waits.
+        wait_for(is_ready);
         let ((), unrelated) = pool.run(move |mut w| {
             w.join(
                 |mut w| {
-                    // Left to the end of this closure, where the second is unstolen.
+                    // The owner runs the task of this future at the end of the closure, while
+                    // the second closure still lies below it and is not stolen.
                     let future = w.future(move |mut w| {
                         started.send(()).unwrap();
                         for _ in 0..100 {
@@ -150,20 +157,15 @@ fn who_waits_for_a_future_runs_nothing_else<S: Scheduler>(scheduler: S) {
         });
         unrelated
     });
-    assert!(!unrelated, "it does not descend from what was waited for");
+    assert!(
+        !unrelated,
+        "a worker that waited for a future ran a task that does not descend from it"
+    );
 }
 
+/// The slots of stolen tickets stay in use for a while, but leave room for joins.
 #[test]
-fn who_waits_for_a_future_runs_nothing_else_under_any_scheduler() {
-    who_waits_for_a_future_runs_nothing_else(ReturnBarrier::default());
-    who_waits_for_a_future_runs_nothing_else(DirectStack::<OneField>::new());
-    who_waits_for_a_future_runs_nothing_else(ChaseLev::default());
-    who_waits_for_a_future_runs_nothing_else(Channel::default());
-}
-
-/// The slots of stolen tickets stay for a while, but leave room for joins.
-#[test]
-fn a_window_of_futures_slides_through_a_small_stack() {
+fn a_small_stack_is_enough_for_a_sliding_window_of_futures() {
     let pool = Pool::builder().workers(2).stack_size(64 << 10);
     let pool = pool.build().unwrap();
     pool.run(|mut w| {
@@ -188,19 +190,18 @@ fn a_window_of_futures_slides_through_a_small_stack() {
 }
 
 #[test]
-fn a_worker_that_waits_for_a_future_gives_away_its_own_tasks() {
+fn a_worker_that_waits_for_a_future_lets_others_steal_its_tasks() {
     for forced in [true, false] {
-        let scheduler = ReturnBarrier::default().forced_steals(forced);
-        let pool = &Pool::builder()
-            .workers(3)
-            .scheduler(scheduler)
-            .build()
-            .unwrap();
-        let (sender, receiver) = mpsc::channel::<Handle<()>>();
+        let pool = &pool_with(ReturnBarrier::default().forced_steals(forced), 3);
+        let (sender, receiver) = mpsc::channel::<Future<()>>();
         let (started, has_started) = mpsc::channel();
+        let busy_workers = &AtomicUsize::new(0);
+        let is_stolen = Arc::new(AtomicBool::new(false));
         let (got, begun) = thread::scope(|threads| {
+            let has_begun = Arc::clone(&is_stolen);
             let getter = threads.spawn(move || {
                 pool.run(move |mut w| {
+                    add(busy_workers, 1);
                     let future = receiver.recv().unwrap();
                     has_started.recv().unwrap();
                     w.join(
@@ -208,29 +209,44 @@ fn a_worker_that_waits_for_a_future_gives_away_its_own_tasks() {
                             w.get(future);
                             Instant::now()
                         },
-                        |_| Instant::now(),
+                        |_| {
+                            has_begun.store(true, Release);
+                            Instant::now()
+                        },
                     )
                 })
             });
-            thread::sleep(Duration::from_millis(50));
-            threads.spawn(move || pool.run(|_| thread::sleep(Duration::from_millis(150))));
-            thread::sleep(Duration::from_millis(50));
+            threads.spawn(move || {
+                pool.run(|_| {
+                    add(busy_workers, 1);
+                    // It becomes idle long after the getter has fallen asleep.
+                    thread::sleep(Duration::from_millis(150));
+                });
+            });
+            eventually("two workers are busy", || busy_workers.load(Relaxed) == 2);
             pool.run(move |mut w| {
                 let future = w.future(move |_| {
                     started.send(()).unwrap();
-                    thread::sleep(Duration::from_millis(400));
+                    let start = Instant::now();
+                    while !is_stolen.load(Acquire) && start.elapsed() < Duration::from_millis(400) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
                 });
                 sender.send(future).unwrap();
             });
             getter.join().unwrap()
         });
-        assert!(begun < got, "nobody has taken it, though a worker was idle");
+        assert!(
+            begun < got,
+            "no idle worker stole the second closure while its owner waited for a future"
+        );
     }
 }
 
-/// The token of a loop lies above what the body of a finish has spawned before.
+/// When the loop begins, tasks that the body of the finish has spawned lie below the top of its
+/// token.
 #[test]
-fn spawns_in_a_token_free_loop_in_the_body_of_a_finish() {
+fn a_token_free_loop_in_the_body_of_a_finish_may_spawn() {
     let pool = Pool::builder().workers(3).stack_size(256 << 10);
     let pool = pool.build().unwrap();
     for _ in 0..20 {

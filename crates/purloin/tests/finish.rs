@@ -1,9 +1,8 @@
-//! What the documentation promises of finishes, each as a test.
-#![allow(missing_docs)]
+//! Tests of what the documentation promises about finishes.
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
@@ -13,21 +12,23 @@ use common::{add, fib, message, pool, rounds, workers};
 use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
-/// How deep trees of spawns are.
+/// Depth of a tree in which each task spawns three.
 const TREE: u32 = if cfg!(miri) { 3 } else { 7 };
+/// Depth of a tree of spawns and joins.
 const DEPTH: u32 = if cfg!(miri) { 2 } else { 8 };
+/// Number of finishes that nest.
 const NESTED: usize = if cfg!(miri) { 4 } else { 30 };
-/// How many tasks one finish waits for.
+/// Number of small tasks in the largest finish.
 const SPAWNS: usize = if cfg!(miri) { 100 } else { 1_000_000 };
+/// Number of tasks in that finish that do not fit in a slot.
 const BIG_SPAWNS: usize = if cfg!(miri) { 10 } else { 1_000 };
+/// Number of tasks in a finish whose owner has a small stack.
 const MANY: usize = if cfg!(miri) { 50 } else { 20_000 };
-/// How many results panic; normally more than there are slots.
-const BOMBS: u64 = if cfg!(miri) {
-    2
-} else {
-    STACK as u64 / 8 + 3000
-};
+/// Size of a small stack, in bytes.
 const STACK: usize = 64 << 10;
+/// Number of results that panic when they are dropped. Natively this is more than the slots of
+/// a small stack, which has one slot for each 8 bytes and at most 1,024 more.
+const BOMBS: usize = if cfg!(miri) { 2 } else { STACK / 8 + 1500 };
 
 #[test]
 fn a_finish_waits_for_everything_spawned_in_it() {
@@ -54,9 +55,9 @@ fn a_finish_waits_for_everything_spawned_in_it() {
 }
 
 #[test]
-fn a_token_is_not_fooled_by_spawns_that_it_does_not_know() {
-    // Each task spawns, and then joins with a token whose top is below the
-    // spawned task: it must not overwrite that.
+fn a_join_does_not_overwrite_spawns_above_the_top_of_its_token() {
+    // Each task spawns a task, and then joins with a token whose top is still below the
+    // spawned task.
     fn work<'s, S: Spawner, W: Worker>(
         mut w: W,
         scope: &'s Scope<'s, '_, S>,
@@ -71,7 +72,7 @@ fn a_token_is_not_fooled_by_spawns_that_it_does_not_know() {
         let (a, b) = w.join(|w| fib(w, 6), |w| fib(w, 7));
         assert_eq!(a + b, 21);
         scope.spawn(move |w| work(w, scope, depth - 1, sum));
-        // In the second closure, which runs where the task was.
+        // The second closure runs with a token whose top is the slot of its own task.
         let ((), b) = w.join(
             |_| (),
             |mut w| {
@@ -110,19 +111,19 @@ fn tasks_may_be_spawned_into_an_outer_scope_from_anywhere() {
             let add = || add(&count, 1);
             pool.run(|mut w| {
                 w.finish(|outer| {
-                    // From the first closure of a join, and a stolen one.
+                    // From the closures of a join, of which a thief may run the second.
                     outer.join(
                         |_| outer.spawn(move |_| add()),
                         |_| outer.spawn(move |_| add()),
                     );
-                    // From an inner finish, which does not wait for it.
+                    // From an inner finish, which does not wait for the task.
                     outer.spawn(move |mut w| {
                         w.finish(|inner| {
                             inner.spawn(move |_| outer.spawn(move |_| add()));
                             outer.spawn(move |_| add());
                         });
                     });
-                    // From a thread that is no worker.
+                    // From a thread that is not a worker.
                     thread::scope(|threads| {
                         threads.spawn(|| outer.spawn(move |_| add()));
                     });
@@ -134,9 +135,9 @@ fn tasks_may_be_spawned_into_an_outer_scope_from_anywhere() {
 }
 
 #[test]
-fn a_join_does_not_wait_for_what_its_closures_spawn_outside() {
-    // The task takes a lock that is held across the join. It runs at the end
-    // of the finish, or elsewhere, but not inside the join.
+fn a_join_does_not_wait_for_tasks_that_its_closures_spawn_into_an_outer_finish() {
+    // The task takes a lock that the worker holds across the join. So the task must not run
+    // inside the join.
     let pool = pool(1);
     let lock = Mutex::new(0);
     pool.run(|mut w| {
@@ -150,7 +151,7 @@ fn a_join_does_not_wait_for_what_its_closures_spawn_outside() {
 }
 
 #[test]
-fn a_panic_in_a_finish_surfaces_when_all_its_tasks_have_ended() {
+fn a_panic_in_a_finish_surfaces_after_all_its_tasks_have_ended() {
     for workers in workers([1, 2, 4]) {
         let pool = pool(workers);
         for _ in 0..rounds(50) {
@@ -170,7 +171,7 @@ fn a_panic_in_a_finish_surfaces_when_all_its_tasks_have_ended() {
             }));
             assert!(message(panic.unwrap_err()).contains("task"));
             assert_eq!(ended.load(Relaxed), 100);
-            // Of two, the body's.
+            // If a task and the body panic, the caller sees the panic of the body.
             let panic = catch_unwind(AssertUnwindSafe(|| {
                 pool.run(|mut w| {
                     w.finish(|scope| {
@@ -185,7 +186,7 @@ fn a_panic_in_a_finish_surfaces_when_all_its_tasks_have_ended() {
 }
 
 #[test]
-fn a_million_spawns_in_one_finish() {
+fn one_finish_may_spawn_a_million_tasks() {
     for workers in workers([1, 2]) {
         let pool = pool(workers);
         let count = AtomicUsize::new(0);
@@ -206,7 +207,7 @@ fn a_million_spawns_in_one_finish() {
 }
 
 #[test]
-fn token_free_finish_works_inside_and_outside_a_pool() {
+fn a_token_free_finish_works_inside_and_outside_a_pool() {
     let count = AtomicUsize::new(0);
     let both = || {
         purloin::finish(|scope| {
@@ -216,16 +217,16 @@ fn token_free_finish_works_inside_and_outside_a_pool() {
     };
     pool(2).run(|_| both());
     assert_eq!(count.load(Relaxed), 56);
-    // The threads of the global pool do not end: Miri takes that for a leak.
+    // The threads of the global pool never end, which Miri reports as a leak.
     if !cfg!(miri) {
         both();
         assert_eq!(count.load(Relaxed), 2 * 56);
     }
 }
 
-/// Stolen tasks keep their places until the finish takes them back.
+/// Stolen tasks keep their slots until the finish takes them back.
 #[test]
-fn a_small_stack_is_enough_for_many_tasks_whoever_runs_them() {
+fn a_small_stack_is_enough_for_many_tasks_with_and_without_thieves() {
     fn check<S: Scheduler>(scheduler: S) {
         let builder = Pool::builder().workers(2).stack_size(STACK);
         let pool = builder.scheduler(scheduler).build().unwrap();
@@ -248,7 +249,7 @@ fn a_small_stack_is_enough_for_many_tasks_whoever_runs_them() {
     check(ReturnBarrier::default());
     check(DirectStack::<OneField>::new());
     check(DirectStack::<TwoFields>::new());
-    if common::MAY_HAVE_CHASE_LEV {
+    if common::MAY_USE_CHASE_LEV {
         check(ChaseLev::default());
     }
     check(Channel::default().steal(Stealing::Half));
@@ -259,12 +260,12 @@ struct Bomb;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        panic_any(7);
+        resume_unwind(Box::new(7));
     }
 }
 
 #[test]
-fn panics_whose_payloads_panic_do_not_end_the_process() {
+fn a_panic_payload_that_panics_when_it_is_dropped_does_not_end_the_process() {
     let pool = pool(1);
     let result = catch_unwind(AssertUnwindSafe(|| {
         pool.run(|mut w| {
@@ -280,38 +281,47 @@ fn panics_whose_payloads_panic_do_not_end_the_process() {
 
 #[test]
 fn a_result_that_panics_when_it_is_dropped_leaves_the_stack_as_it_was() {
-    let pool = Pool::builder().workers(2).stack_size(STACK);
-    let pool = pool.build().unwrap();
-    while pool.stats().steals < BOMBS {
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| {
-                let stolen = AtomicBool::new(false);
+    let builder = Pool::builder().workers(2).stack_size(STACK);
+    let pool = builder.build().unwrap();
+    let stolen = AtomicUsize::new(0);
+    // All joins belong to one run, so their tasks lie on the stack of the same worker.
+    let panic = pool.run(|mut w| {
+        while stolen.load(Relaxed) < BOMBS {
+            let is_stolen = AtomicBool::new(false);
+            let join = || {
                 w.join(
                     |_| {
                         let start = Instant::now();
-                        while !stolen.load(Acquire) && start.elapsed() < Duration::from_millis(5) {
-                            std::hint::spin_loop();
+                        while !is_stolen.load(Acquire) && start.elapsed() < Duration::from_millis(5)
+                        {
+                            thread::yield_now();
                         }
-                        panic_any(1);
+                        add(&stolen, usize::from(is_stolen.load(Acquire)));
+                        // Unlike `panic_any`, it does not call the hook, which would print.
+                        resume_unwind(Box::new(1));
                     },
                     |_| {
-                        stolen.store(true, Release);
+                        is_stolen.store(true, Release);
                         Bomb
                     },
                 );
-            });
-        }));
-        let panic = result.unwrap_err();
-        let panic = panic.downcast::<i32>().map_err(message).unwrap();
-        assert_eq!(
-            *panic, 1,
-            "of two panics the caller sees the first closure's"
+            };
+            let panic = catch_unwind(AssertUnwindSafe(join)).unwrap_err();
+            if panic.downcast_ref() != Some(&1) {
+                return Some(panic);
+            }
+        }
+        None
+    });
+    if let Some(panic) = panic {
+        panic!(
+            "this is not the panic of the first closure: {}",
+            message(panic)
         );
     }
 }
 
-/// A task may outlive the frame, the closure and the task that have spawned it, but
-/// not its finish.
+/// A task may outlive the frame, the closure and the task that spawned it, but not its finish.
 #[test]
 fn tasks_outlive_their_spawners_but_not_their_finish() {
     fn spawner<'s, S: Spawner>(
@@ -319,7 +329,7 @@ fn tasks_outlive_their_spawners_but_not_their_finish() {
         has_returned: &'s AtomicBool,
         late: &'s AtomicUsize,
     ) {
-        // On the frame that is gone by then.
+        // This function has returned when the task uses the string.
         let mine = String::from("moved along");
         scope.spawn(move |_| {
             while !has_returned.load(Acquire) {
@@ -353,9 +363,6 @@ fn tasks_outlive_their_spawners_but_not_their_finish() {
 
 #[test]
 fn finishes_nest_and_return_values() {
-    fn count(ended: &AtomicUsize) {
-        ended.fetch_add(1, Relaxed);
-    }
     fn depth<W: Worker>(w: &mut W, levels: usize, ended: &AtomicUsize) -> usize {
         if levels == 0 {
             return 0;
@@ -363,13 +370,13 @@ fn finishes_nest_and_return_values() {
         let inner = w.finish(|scope| {
             for _ in 0..4 {
                 scope.spawn(move |mut w| {
-                    w.finish(|scope| scope.spawn(move |_| count(ended)));
-                    count(ended);
+                    w.finish(|scope| scope.spawn(move |_| add(ended, 1)));
+                    add(ended, 1);
                 });
             }
             levels
         });
-        // All of this level have ended, and those of the levels above.
+        // All eight tasks of this level have ended, and all tasks of the levels above.
         assert_eq!(ended.load(Relaxed) % 8, 0);
         inner + depth(w, levels - 1, ended)
     }

@@ -1,5 +1,4 @@
-//! What the documentation promises of futures, each as a test.
-#![allow(missing_docs)]
+//! Tests of what the documentation promises about futures.
 
 mod common;
 
@@ -10,58 +9,38 @@ use std::thread;
 use std::time::Duration;
 
 use common::{add, busy, eventually, eventually_stolen, pool, rounds};
-use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Serial, Worker};
-use purloin_analysis::Counted;
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use purloin::{Counted, Future, Pool, Scheduler, Serial, Worker};
 
-/// The sizes of recursions.
+/// A Fibonacci number's index and value.
 const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
+/// Depth of a tree of futures.
 const DEPTH: usize = if cfg!(miri) { 1 } else { 4 };
+/// Depth of a recursion that takes a lock at each level.
 const LOCKS_DEEP: u32 = if cfg!(miri) { 5 } else { 50 };
-/// How many futures wait for one another.
+/// Number of futures in a chain in which each waits for the one before.
 const CHAIN: usize = if cfg!(miri) { 6 } else { 100 };
+/// Number of futures that panic.
 const PANICS: i32 = if cfg!(miri) { 3 } else { 50 };
-/// How often two futures are made and got.
+/// Number of pairs of futures that a test makes and gets.
 const PAIRS: u64 = if cfg!(miri) { 9 } else { 300_000 };
+/// Number of words that futures borrow.
 const WORDS: usize = if cfg!(miri) { 10 } else { 40 };
 
-/// Runs a test under each scheduler, on one worker and on several.
-macro_rules! under_each_scheduler {
-    ($($test:ident),* $(,)?) => {
-        $(
-            #[test]
-            fn $test() {
-                for workers in common::workers([1, 2, 5]) {
-                    let pool = || Pool::builder().workers(workers);
-                    $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
-                    if common::MAY_HAVE_CHASE_LEV {
-                        $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
-                    }
-                    $test::check(pool().scheduler(Channel::default()).build().unwrap());
-                }
-            }
-        )*
-    };
-}
-
-under_each_scheduler!(
+common::under_each_scheduler! {
+    for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
     a_future_has_the_result_of_its_task,
-    futures_may_be_got_in_any_order,
-    a_future_may_be_got_by_another_task,
-    futures_that_nobody_gets_end_before_their_scope,
-    a_panic_surfaces_where_the_future_is_got,
-    the_stack_does_not_grow_with_futures_that_are_got,
-    a_scope_s_futures_borrow_from_outside,
+    a_task_may_get_its_futures_in_any_order,
+    a_task_may_get_the_future_of_another_task,
+    futures_that_nothing_gets_end_before_their_scope,
+    get_passes_on_the_panic_of_the_task,
+    getting_futures_keeps_the_stack_small,
+    futures_of_a_finish_may_borrow_from_outside,
     results_are_dropped_once,
     closures_and_results_may_be_of_any_size,
-    a_panic_of_a_future_that_nobody_gets_surfaces,
-);
+    the_panic_of_a_future_that_nothing_gets_surfaces,
+}
 
-mod a_future_has_the_result_of_its_task {
-    use super::*;
-
+fn a_future_has_the_result_of_its_task(pool: Pool<impl Scheduler>) {
     fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
         if n < 2 {
             return n.into();
@@ -71,17 +50,13 @@ mod a_future_has_the_result_of_its_task {
         w.get(a) + b
     }
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..rounds(20) {
-            assert_eq!(pool.run(|w| fib(w, FIB.0)), FIB.1);
-        }
-        assert_eq!(fib(Serial, FIB.0), FIB.1);
+    for _ in 0..rounds(20) {
+        assert_eq!(pool.run(|w| fib(w, FIB.0)), FIB.1);
     }
+    assert_eq!(fib(Serial, FIB.0), FIB.1);
 }
 
-mod futures_may_be_got_in_any_order {
-    use super::*;
-
+fn a_task_may_get_its_futures_in_any_order(pool: Pool<impl Scheduler>) {
     fn all<W: Worker>(mut w: W, depth: usize) -> usize {
         if depth == 0 {
             return 1;
@@ -89,7 +64,7 @@ mod futures_may_be_got_in_any_order {
         let mut futures: Vec<_> = (0..4)
             .map(|i| (i, w.future(move |w| all(w, depth - 1) + i)))
             .collect();
-        // In between, joins whose slots lie above the tickets.
+        // The slots of this join lie above the tickets of the futures.
         let (a, b) = w.join(|w| all(w, depth - 1), |w| all(w, depth - 1));
         futures.rotate_left(depth % 4);
         if depth.is_multiple_of(2) {
@@ -108,206 +83,177 @@ mod futures_may_be_got_in_any_order {
         sum
     }
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..rounds(5) {
-            assert_eq!(pool.run(|w| all(w, DEPTH)), 6_usize.pow(DEPTH as u32));
-        }
+    for _ in 0..rounds(5) {
+        assert_eq!(pool.run(|w| all(w, DEPTH)), 6_usize.pow(DEPTH as u32));
     }
 }
 
-mod a_future_may_be_got_by_another_task {
-    use super::*;
-
-    /// Each waits for the one before.
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..rounds(50) {
-            let last = pool.run(|mut w| {
-                let mut last = w.future(|_| 0);
-                for i in 1..CHAIN {
-                    last = w.future(move |mut w| w.get(last) + i);
-                }
-                w.get(last)
-            });
-            assert_eq!(last, (CHAIN - 1) * CHAIN / 2);
-        }
+/// Each future waits for the one before.
+fn a_task_may_get_the_future_of_another_task(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(50) {
+        let last = pool.run(|mut w| {
+            let mut last = w.future(|_| 0);
+            for i in 1..CHAIN {
+                last = w.future(move |mut w| w.get(last) + i);
+            }
+            w.get(last)
+        });
+        assert_eq!(last, (CHAIN - 1) * CHAIN / 2);
     }
 }
 
-mod futures_that_nobody_gets_end_before_their_scope {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        let ended = Arc::new(AtomicUsize::new(0));
-        for i in 1..=rounds(20) {
-            pool.run(|mut w| {
-                for _ in 0..10 {
-                    let ended = Arc::clone(&ended);
-                    drop(w.future(move |mut w| {
-                        let inner = Arc::clone(&ended);
-                        drop(w.future(move |_| add(&inner, 1)));
-                        busy(Duration::from_micros(20));
-                        add(&ended, 1);
-                    }));
-                }
-                let before = ended.load(Relaxed);
-                w.join(
-                    |mut w| {
-                        let ended = Arc::clone(&ended);
-                        drop(w.future(move |_| add(&ended, 1)));
-                    },
-                    |_| (),
-                );
-                // The scope of that was the join.
-                assert!(ended.load(Acquire) > before);
-            });
-            assert_eq!(ended.load(Acquire), 21 * i);
-        }
-        // Whether or not the scope panics.
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| {
-                for _ in 0..10 {
+fn futures_that_nothing_gets_end_before_their_scope(pool: Pool<impl Scheduler>) {
+    let ended = Arc::new(AtomicUsize::new(0));
+    for i in 1..=rounds(20) {
+        pool.run(|mut w| {
+            for _ in 0..10 {
+                let ended = Arc::clone(&ended);
+                drop(w.future(move |mut w| {
+                    let inner = Arc::clone(&ended);
+                    drop(w.future(move |_| add(&inner, 1)));
+                    busy(Duration::from_micros(20));
+                    add(&ended, 1);
+                }));
+            }
+            let before = ended.load(Relaxed);
+            w.join(
+                |mut w| {
                     let ended = Arc::clone(&ended);
                     drop(w.future(move |_| add(&ended, 1)));
-                }
-                panic_any(1);
-            })
-        }));
-        assert_eq!(result.unwrap_err().downcast_ref(), Some(&1));
-        assert_eq!(ended.load(Acquire), 21 * rounds(20) + 10);
+                },
+                |_| (),
+            );
+            // The scope of that future was the first closure of the join.
+            assert!(ended.load(Acquire) > before);
+        });
+        assert_eq!(ended.load(Acquire), 21 * i);
+    }
+    // The futures end even if the scope panics.
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            for _ in 0..10 {
+                let ended = Arc::clone(&ended);
+                drop(w.future(move |_| add(&ended, 1)));
+            }
+            panic_any(1);
+        })
+    }));
+    assert_eq!(result.unwrap_err().downcast_ref(), Some(&1));
+    assert_eq!(ended.load(Acquire), 21 * rounds(20) + 10);
+}
+
+fn get_passes_on_the_panic_of_the_task(pool: Pool<impl Scheduler>) {
+    for i in 0..PANICS {
+        pool.run(|mut w| {
+            let future = w.future(move |_| panic_any(i));
+            let other = w.future(|_| 5);
+            let result = catch_unwind(AssertUnwindSafe(|| match i % 3 {
+                0 => w.get(future),
+                1 => future.get(),
+                _ => w.join(|_| (), |mut w| w.get(future)).1,
+            }));
+            assert_eq!(result.unwrap_err().downcast_ref(), Some(&i));
+            assert_eq!(w.get(other), 5);
+        });
     }
 }
 
-mod a_panic_surfaces_where_the_future_is_got {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for i in 0..PANICS {
-            pool.run(|mut w| {
-                let future = w.future(move |_| panic_any(i));
-                let other = w.future(|_| 5);
-                let result = catch_unwind(AssertUnwindSafe(|| match i % 3 {
-                    0 => w.get(future),
-                    1 => future.get(),
-                    _ => w.join(|_| (), |mut w| w.get(future)).1,
-                }));
-                assert_eq!(result.unwrap_err().downcast_ref(), Some(&i));
-                assert_eq!(w.get(other), 5);
-            });
-        }
-    }
+fn getting_futures_keeps_the_stack_small(pool: Pool<impl Scheduler>) {
+    let sum = pool.run(|mut w| {
+        (0..PAIRS).fold(0, |sum, i| {
+            let (a, b) = (w.future(move |_| i), w.future(|_| 1));
+            // Some of these calls use no token, and some orders leave tickets on the stack.
+            sum + match i % 3 {
+                0 => w.get(a) + w.get(b),
+                1 => a.get() + w.get(b),
+                _ => b.get() + a.get(),
+            }
+        })
+    });
+    assert_eq!(sum, PAIRS * (PAIRS - 1) / 2 + PAIRS);
 }
 
-mod the_stack_does_not_grow_with_futures_that_are_got {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        let sum = pool.run(|mut w| {
-            (0..PAIRS).fold(0, |sum, i| {
-                let (a, b) = (w.future(move |_| i), w.future(|_| 1));
-                // In the order that leaves tickets behind, or by no token.
-                sum + match i % 3 {
-                    0 => w.get(a) + w.get(b),
-                    1 => a.get() + w.get(b),
-                    _ => b.get() + a.get(),
-                }
+fn futures_of_a_finish_may_borrow_from_outside(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(50) {
+        let words: Vec<_> = (0..WORDS).map(|i| "x".repeat(i)).collect();
+        let lengths = pool.run(|mut w| {
+            w.finish(|scope| {
+                let futures: Vec<_> = words
+                    .iter()
+                    .map(|word| scope.future(move |_| word.len()))
+                    .collect();
+                // This future goes to the queue of the finish, as the frame of the join is
+                // innermost.
+                let (escaped, ()) = scope.join(|_| scope.future(|_| words[7].len()), |_| ());
+                let sum: usize = futures.into_iter().map(Future::get).sum();
+                sum + escaped.get()
             })
         });
-        assert_eq!(sum, PAIRS * (PAIRS - 1) / 2 + PAIRS);
+        assert_eq!(lengths, (WORDS - 1) * WORDS / 2 + 7);
     }
 }
 
-mod a_scope_s_futures_borrow_from_outside {
-    use super::*;
+fn results_are_dropped_once(pool: Pool<impl Scheduler>) {
+    struct CountsDrops(Arc<AtomicUsize>);
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..rounds(50) {
-            let words: Vec<_> = (0..WORDS).map(|i| "x".repeat(i)).collect();
-            let lengths = pool.run(|mut w| {
-                w.finish(|scope| {
-                    let futures: Vec<_> = words
-                        .iter()
-                        .map(|word| scope.future(move |_| word.len()))
-                        .collect();
-                    // Some go to the queue, as another frame is innermost.
-                    let (escaped, ()) = scope.join(|_| scope.future(|_| words[7].len()), |_| ());
-                    let sum: usize = futures.into_iter().map(Handle::get).sum();
-                    sum + escaped.get()
-                })
-            });
-            assert_eq!(lengths, (WORDS - 1) * WORDS / 2 + 7);
-        }
-    }
-}
-
-mod results_are_dropped_once {
-    use super::*;
-
-    struct Counts(Arc<AtomicUsize>);
-
-    impl Drop for Counts {
+    impl Drop for CountsDrops {
         fn drop(&mut self) {
             self.0.fetch_add(1, AcqRel);
         }
     }
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        let drops = Arc::new(AtomicUsize::new(0));
-        for round in 1..=rounds(50) {
-            let kept = pool.run(|mut w| {
-                let new = || Counts(Arc::clone(&drops));
-                let futures: Vec<_> = (0..10)
-                    .map(|i| {
-                        let (captured, result) = (new(), new());
-                        w.future(move |_| {
-                            let _captured = captured;
-                            busy(Duration::from_micros(i));
-                            result
-                        })
+    let drops = Arc::new(AtomicUsize::new(0));
+    for round in 1..=rounds(50) {
+        let kept = pool.run(|mut w| {
+            let new = || CountsDrops(Arc::clone(&drops));
+            let futures: Vec<_> = (0..10)
+                .map(|i| {
+                    let (captured, result) = (new(), new());
+                    w.future(move |_| {
+                        let _captured = captured;
+                        busy(Duration::from_micros(i));
+                        result
                     })
-                    .collect();
-                let mut futures = futures.into_iter();
-                // Got, dropped, and kept beyond the run.
-                for future in futures.by_ref().take(3) {
-                    drop(w.get(future));
-                }
-                drop(futures.by_ref().take(3).collect::<Vec<_>>());
-                futures.collect::<Vec<_>>()
-            });
-            assert!(kept.iter().all(Handle::is_done));
-            for future in kept {
-                drop(future.get());
+                })
+                .collect();
+            let mut futures = futures.into_iter();
+            // The run gets some futures, drops some, and returns the others.
+            for future in futures.by_ref().take(3) {
+                drop(w.get(future));
             }
-            assert_eq!(drops.load(Acquire), 20 * round);
+            drop(futures.by_ref().take(3).collect::<Vec<_>>());
+            futures.collect::<Vec<_>>()
+        });
+        assert!(kept.iter().all(Future::is_done));
+        for future in kept {
+            drop(future.get());
         }
+        assert_eq!(drops.load(Acquire), 20 * round);
     }
 }
 
-mod closures_and_results_may_be_of_any_size {
-    use super::*;
-
+fn closures_and_results_may_be_of_any_size(pool: Pool<impl Scheduler>) {
     #[repr(align(128))]
     #[derive(Clone, Copy, PartialEq, Debug)]
     struct Aligned(u8);
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..rounds(50) {
-            pool.run(|mut w| {
-                let large = [7_u64; 1000];
-                let a = w.future(move |_| large);
-                let b = w.future(|_| ());
-                let c = w.future(|_| Aligned(3));
-                let d = w.future(|_| [1_u8; 300]);
-                assert_eq!(w.get(d), [1; 300]);
-                assert_eq!(w.get(c), Aligned(3));
-                w.get(b);
-                assert_eq!(w.get(a), large);
-            });
-        }
+    for _ in 0..rounds(50) {
+        pool.run(|mut w| {
+            let large = [7_u64; 1000];
+            let a = w.future(move |_| large);
+            let b = w.future(|_| ());
+            let c = w.future(|_| Aligned(3));
+            let d = w.future(|_| [1_u8; 300]);
+            assert_eq!(w.get(d), [1; 300]);
+            assert_eq!(w.get(c), Aligned(3));
+            w.get(b);
+            assert_eq!(w.get(a), large);
+        });
     }
 }
 
 #[test]
-fn a_thread_that_is_no_worker_waits_for_a_future() {
+fn a_thread_outside_the_pool_may_wait_for_a_future() {
     let pool = pool(2);
     let (sender, receiver) = std::sync::mpsc::channel();
     let waits = Arc::new(AtomicBool::new(false));
@@ -320,7 +266,7 @@ fn a_thread_that_is_no_worker_waits_for_a_future() {
     });
     pool.run(|mut w| {
         let future = w.future(move |_| {
-            eventually("the other to wait", || waits.load(Acquire));
+            eventually("the thread outside waits", || waits.load(Acquire));
             busy(Duration::from_millis(5));
             6
         });
@@ -330,11 +276,11 @@ fn a_thread_that_is_no_worker_waits_for_a_future() {
 }
 
 #[test]
-fn a_worker_of_another_pool_waits_for_a_future() {
+fn a_worker_of_another_pool_may_wait_for_a_future() {
     let (one, other) = (pool(1), pool(1));
     let sum = one.run(|mut w| {
         let six = w.future(|_| 6);
-        // Nobody but the worker that waits here could run it.
+        // The only worker of `one` waits here, so nothing runs the future meanwhile.
         let seven = other.run(|_| 7);
         w.get(six) + other.run(move |mut w| w.get(purloin::implement::ready(move || seven)))
     });
@@ -344,8 +290,8 @@ fn a_worker_of_another_pool_waits_for_a_future() {
     assert_eq!(other.run(|mut w| w.get(late)), 8);
 }
 
-/// A blocked worker leapfrogs in a `get` as in a join: the lock that it holds
-/// is safe.
+/// A worker that is blocked in `get` leapfrogs, as in a join. So it never runs a task that takes
+/// the lock it holds.
 #[test]
 fn a_lock_may_be_held_across_a_get() {
     let pool = pool(4);
@@ -355,7 +301,7 @@ fn a_lock_may_be_held_across_a_get() {
             return busy(Duration::from_micros(5));
         }
         let inner = Arc::clone(lock);
-        // It does not take the lock; its siblings do.
+        // The future does not take the lock, but its siblings do.
         let future = w.future(move |mut w| {
             w.join(|_| busy(Duration::from_micros(20)), |_| ());
             drop(inner);
@@ -384,12 +330,12 @@ fn a_worker_sleeps_until_the_future_is_done() {
         pool.run(|mut w| {
             let future = w.future(move |_| {
                 is_stolen.store(true, Release);
-                // Longer than any spinning.
+                // Longer than any worker spins.
                 thread::sleep(Duration::from_millis(5));
                 3
             });
             w.lend(|w| eventually_stolen(w, || stolen.load(Acquire)));
-            // The ticket is not at the top.
+            // The ticket of the first future is no longer at the top of the stack.
             let other = w.future(|_| 4);
             assert_eq!(w.get(future), 3);
             assert_eq!(w.get(other), 4);
@@ -407,9 +353,9 @@ fn futures_count_as_tasks() {
     assert_eq!((sum, tasks.into_inner()), (13, 2));
 }
 
-/// Whoever runs the task of a future, the scope from which it borrows waits.
+/// The scope from which a future borrows waits for its task, wherever the task runs.
 #[test]
-fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
+fn a_scope_waits_for_a_future_that_another_worker_gets() {
     for _ in 0..rounds(20) {
         let pool = pool(2);
         let (sender, receiver) = std::sync::mpsc::channel::<Handle<()>>();
@@ -417,7 +363,7 @@ fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
         pool.run(|mut w| {
             w.join(
                 |mut w| {
-                    // Until the other worker is there.
+                    // Until the other worker has stolen the second closure.
                     w.lend(|w| eventually_stolen(w, || begun.load(Acquire)));
                     let local = AtomicBool::new(false);
                     w.finish(|scope| {
@@ -429,11 +375,11 @@ fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
                             ended.store(true, Release);
                         });
                         sender.send(future).unwrap();
-                        eventually("the other to run it", || local.load(Acquire));
+                        eventually("the other worker runs the future", || local.load(Acquire));
                     });
                     assert!(
                         ended.load(Acquire),
-                        "it borrows from a scope that has ended"
+                        "the scope ended before a future that borrows from it"
                     );
                     local.store(false, Release);
                 },
@@ -446,72 +392,68 @@ fn a_scope_waits_for_a_future_that_is_got_elsewhere() {
     }
 }
 
-mod a_panic_of_a_future_that_nobody_gets_surfaces {
-    use super::*;
-
+fn the_panic_of_a_future_that_nothing_gets_surfaces(pool: Pool<impl Scheduler>) {
     fn panic_of<R>(f: impl FnOnce() -> R) -> u32 {
         let panic = catch_unwind(AssertUnwindSafe(f)).err();
         *panic.expect("a panic").downcast().unwrap()
     }
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for pause in [0, 30, 300] {
-            let pause = || busy(Duration::from_micros(pause));
-            // From the run, once everything has ended.
-            let ended = Arc::new(AtomicUsize::new(0));
-            let panic = panic_of(|| {
-                pool.run(|mut w| {
-                    drop(w.future(|_| panic_any(1_u32)));
-                    let ended = Arc::clone(&ended);
-                    drop(w.future(move |_| add(&ended, 1)));
-                    pause();
-                })
-            });
-            assert_eq!((panic, ended.load(Relaxed)), (1, 1));
-            // From inside a task that may be stolen.
-            let panic = panic_of(|| {
-                pool.run(|mut w| {
-                    w.join(
-                        |_| pause(),
-                        |mut w| w.join(|_| pause(), |mut w| drop(w.future(|_| panic_any(2_u32)))),
-                    )
-                })
-            });
-            assert_eq!(panic, 2);
-            // Dropped when it has ended.
-            let panic = panic_of(|| {
-                pool.run(|mut w| {
-                    let future = w.future(|_| panic_any(3_u32));
-                    pause();
-                    drop(future);
-                })
-            });
-            assert_eq!(panic, 3);
-            // From the finish in whose scope it was made; the run goes on.
-            let panic = pool.run(|mut w| {
-                let is_dropped = AtomicBool::new(false);
-                panic_of(|| {
-                    w.finish(|scope| {
-                        let task = || {
-                            eventually("the future is dropped", || is_dropped.load(Acquire));
-                            panic_any(4_u32)
-                        };
-                        drop(scope.future(move |_| task()));
-                        scope.join(|_| drop(scope.future(move |_| task())), |_| pause());
-                        is_dropped.store(true, Release);
-                    })
-                })
-            });
-            assert_eq!(panic, 4);
-            // A panic that is caught, or got, is not one of those.
+    for pause in [0, 30, 300] {
+        let pause = || busy(Duration::from_micros(pause));
+        // The panic leaves the run after all futures have ended.
+        let ended = Arc::new(AtomicUsize::new(0));
+        let panic = panic_of(|| {
             pool.run(|mut w| {
-                let future = w.future(|_| panic_any(5_u32));
-                assert_eq!(panic_of(|| w.get(future)), 5);
-            });
-            // From the wait for a task that was left to the pool.
-            pool.spawn(|mut w| drop(w.future(|_| panic_any(6_u32))));
-            assert_eq!(panic_of(|| pool.wait()), 6);
-            pool.wait();
-        }
+                drop(w.future(|_| panic_any(1_u32)));
+                let ended = Arc::clone(&ended);
+                drop(w.future(move |_| add(&ended, 1)));
+                pause();
+            })
+        });
+        assert_eq!((panic, ended.load(Relaxed)), (1, 1));
+        // A future of a task that a thief may run.
+        let panic = panic_of(|| {
+            pool.run(|mut w| {
+                w.join(
+                    |_| pause(),
+                    |mut w| w.join(|_| pause(), |mut w| drop(w.future(|_| panic_any(2_u32)))),
+                )
+            })
+        });
+        assert_eq!(panic, 2);
+        // A future that may have ended before it is dropped.
+        let panic = panic_of(|| {
+            pool.run(|mut w| {
+                let future = w.future(|_| panic_any(3_u32));
+                pause();
+                drop(future);
+            })
+        });
+        assert_eq!(panic, 3);
+        // The panic leaves the finish in whose scope the futures were made; the run goes on.
+        let panic = pool.run(|mut w| {
+            let is_dropped = AtomicBool::new(false);
+            panic_of(|| {
+                w.finish(|scope| {
+                    let task = || {
+                        eventually("the future is dropped", || is_dropped.load(Acquire));
+                        panic_any(4_u32)
+                    };
+                    drop(scope.future(move |_| task()));
+                    scope.join(|_| drop(scope.future(move |_| task())), |_| pause());
+                    is_dropped.store(true, Release);
+                })
+            })
+        });
+        assert_eq!(panic, 4);
+        // A panic that `get` passes on does not surface a second time.
+        pool.run(|mut w| {
+            let future = w.future(|_| panic_any(5_u32));
+            assert_eq!(panic_of(|| w.get(future)), 5);
+        });
+        // The panic of a future in a spawned task leaves the next wait.
+        pool.spawn(|mut w| drop(w.future(|_| panic_any(6_u32))));
+        assert_eq!(panic_of(|| pool.wait()), 6);
+        pool.wait();
     }
 }

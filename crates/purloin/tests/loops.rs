@@ -1,5 +1,4 @@
-//! What the documentation promises of loops, each as a test.
-#![allow(missing_docs)]
+//! Tests of what the documentation promises about loops.
 
 mod common;
 
@@ -12,12 +11,12 @@ use std::time::Duration;
 
 use common::{add, busy, pool, rounds};
 use purloin::{
-    Iterations, Pool, ReturnBarrier, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
+    Counted, Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
 };
 use purloin_analysis::Counted;
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
-/// With one splitting each.
+/// Worker counts. Each is tested with one of the splittings.
 const WORKERS: &[usize] = if cfg!(miri) { &[2] } else { &[1, 2, 5] };
 const SPLITTINGS: [Splitting; 3] = [
     Splitting::LazyBinary,
@@ -25,192 +24,157 @@ const SPLITTINGS: [Splitting; 3] = [
     Splitting::LazyAdaptive,
 ];
 
-/// The longest loops, and longer ones.
+/// Length of a loop whose iterations take some microseconds.
 const LENGTH: usize = if cfg!(miri) { 20 } else { 500 };
+/// Lengths of loops whose iterations take some nanoseconds.
 const LONG: usize = if cfg!(miri) { 20 } else { 1000 };
 const LONGER: usize = if cfg!(miri) { 21 } else { 20_000 };
 const LONGEST: usize = if cfg!(miri) { 30 } else { 100_000 };
+/// Lengths of a loop and of the loops that nest in it.
 const ROWS: usize = if cfg!(miri) { 3 } else { 40 };
 const COLUMNS: usize = if cfg!(miri) { 10 } else { 50 };
+/// Number of sums that a loop computes by loops.
 const SUMS: u64 = if cfg!(miri) { 5 } else { 100 };
-/// After how many iterations an endless loop ends, whether or not it was split.
+/// Number of iterations after which an endless loop ends even if it was never split.
 const LATE: usize = if cfg!(miri) { 50 } else { 50_000_000 };
-/// Long enough for an idle worker to come.
+/// Length of a loop that gives an idle worker enough time to steal a part.
 const SHARED: usize = if cfg!(miri) { 1_000 } else { 5_000_000 };
 
-/// Runs a test under each scheduler and with each splitting.
-macro_rules! under_each_scheduler {
-    ($($test:ident),* $(,)?) => {
-        $(
-            #[test]
-            fn $test() {
-                for (workers, splitting) in WORKERS.iter().copied().zip(SPLITTINGS) {
-                    let pool = || Pool::builder().workers(workers).splitting(splitting);
-                    $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
-                    if common::MAY_HAVE_CHASE_LEV {
-                        $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
-                    }
-                    $test::check(pool().scheduler(Channel::default()).build().unwrap());
-                }
-            }
-        )*
-    };
-}
-
-under_each_scheduler!(
-    every_iteration_is_run_once,
+common::under_each_scheduler! {
+    for (workers, splitting) in WORKERS.iter().copied().zip(SPLITTINGS),
+        Pool::builder().workers(workers).splitting(splitting);
+    every_iteration_runs_once,
     results_are_combined_in_order,
-    loops_nest,
-    a_panic_waits_for_the_iterations_that_were_started,
+    loops_may_nest,
+    a_panic_waits_for_the_iterations_that_have_begun,
     results_are_dropped_once,
-);
-
-mod every_iteration_is_run_once {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for n in [0_usize, 1, 2, 3, 10, LONG, LONGEST] {
-            let mut counts = vec![0_u8; n];
-            pool.run(|mut w| {
-                w.for_each(&mut counts, |count| *count += 1);
-                w.for_each((0..n, &mut counts), |(i, count)| *count += (i % 7) as u8);
-                w.for_each(chunks_mut(&mut counts, 9), |part| {
-                    part.iter_mut().for_each(|count| *count += 1);
-                });
-            });
-            let right = |(i, &count): (usize, &u8)| usize::from(count) == 2 + i % 7;
-            assert!(counts.iter().enumerate().all(right), "{n}");
-        }
-        // Some that take a while, so that they are split.
-        let count = AtomicUsize::new(0);
-        pool.run(|mut w| {
-            w.for_each(0..LENGTH, |_| {
-                busy(Duration::from_micros(10));
-                add(&count, 1);
-            });
-        });
-        assert_eq!(count.into_inner(), LENGTH);
-    }
 }
 
-mod results_are_combined_in_order {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for n in [0, 1, 2, 3, 10, LONG, LONGER] {
-            let text = |n: usize| (0..n).map(|i| format!("{i},")).collect::<String>();
-            let joined = pool.run(|mut w| w.map_reduce(0..n, |i| format!("{i},"), |a, b| a + &b));
-            assert_eq!(joined, (n > 0).then(|| text(n)));
-        }
-        let numbers: Vec<_> = (1..=LONG as u64).collect();
-        let sums = pool.run(|mut w| {
-            let first = w.map_reduce(&numbers, |n| *n, u64::wrapping_add);
-            let second = w.map_reduce(chunks(&numbers, 9), |part| part.len(), usize::max);
-            let third = w.map_reduce((&numbers, 0..10_u64), |(n, i)| n * i, |a, b| a + b);
-            (first, second, third)
-        });
-        assert_eq!(
-            sums,
-            (Some((LONG * (LONG + 1) / 2) as u64), Some(9), Some(330))
-        );
-    }
-}
-
-mod loops_nest {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        let mut table = vec![vec![0; COLUMNS]; ROWS];
+fn every_iteration_runs_once(pool: Pool<impl Scheduler>) {
+    for n in [0_usize, 1, 2, 3, 10, LONG, LONGEST] {
+        let mut counts = vec![0_u8; n];
         pool.run(|mut w| {
-            w.for_each_with((0.., &mut table), |mut w, (i, row)| {
-                w.for_each((0.., row), |(j, entry)| *entry = i * j);
-                w.join(|_| (), |_| ());
+            w.for_each(&mut counts, |count| *count += 1);
+            w.for_each((0..n, &mut counts), |(i, count)| *count += (i % 7) as u8);
+            w.for_each(chunks_mut(&mut counts, 9), |part| {
+                part.iter_mut().for_each(|count| *count += 1);
             });
         });
-        for (i, row) in table.iter().enumerate() {
-            assert!(row.iter().enumerate().all(|(j, &entry)| entry == i * j));
-        }
-        let sum = pool
-            .run(|mut w| w.map_reduce_with(0..SUMS, |mut w, i| sum_to(&mut w, i), |a, b| a + b));
-        assert_eq!(sum, Some((0..SUMS).map(|i| i * (i + 1) / 2).sum()));
+        let right = |(i, &count): (usize, &u8)| usize::from(count) == 2 + i % 7;
+        assert!(counts.iter().enumerate().all(right), "{n}");
     }
+    // These iterations take long enough for the loop to be split.
+    let count = AtomicUsize::new(0);
+    pool.run(|mut w| {
+        w.for_each(0..LENGTH, |_| {
+            busy(Duration::from_micros(10));
+            add(&count, 1);
+        });
+    });
+    assert_eq!(count.into_inner(), LENGTH);
+}
 
+fn results_are_combined_in_order(pool: Pool<impl Scheduler>) {
+    for n in [0, 1, 2, 3, 10, LONG, LONGER] {
+        let text = |n: usize| (0..n).map(|i| format!("{i},")).collect::<String>();
+        let joined = pool.run(|mut w| w.map_reduce(0..n, |i| format!("{i},"), |a, b| a + &b));
+        assert_eq!(joined, (n > 0).then(|| text(n)));
+    }
+    let numbers: Vec<_> = (1..=LONG as u64).collect();
+    let sums = pool.run(|mut w| {
+        let first = w.map_reduce(&numbers, |n| *n, u64::wrapping_add);
+        let second = w.map_reduce(chunks(&numbers, 9), |part| part.len(), usize::max);
+        let third = w.map_reduce((&numbers, 0..10_u64), |(n, i)| n * i, |a, b| a + b);
+        (first, second, third)
+    });
+    assert_eq!(
+        sums,
+        (Some((LONG * (LONG + 1) / 2) as u64), Some(9), Some(330))
+    );
+}
+
+fn loops_may_nest(pool: Pool<impl Scheduler>) {
     fn sum_to<W: Worker>(w: &mut W, n: u64) -> u64 {
         w.map_reduce(0..=n, |i| i, |a, b| a + b).unwrap()
     }
+
+    let mut table = vec![vec![0; COLUMNS]; ROWS];
+    pool.run(|mut w| {
+        w.for_each_with((0.., &mut table), |mut w, (i, row)| {
+            w.for_each((0.., row), |(j, entry)| *entry = i * j);
+            w.join(|_| (), |_| ());
+        });
+    });
+    for (i, row) in table.iter().enumerate() {
+        assert!(row.iter().enumerate().all(|(j, &entry)| entry == i * j));
+    }
+    let sum =
+        pool.run(|mut w| w.map_reduce_with(0..SUMS, |mut w, i| sum_to(&mut w, i), |a, b| a + b));
+    assert_eq!(sum, Some((0..SUMS).map(|i| i * (i + 1) / 2).sum()));
 }
 
-mod a_panic_waits_for_the_iterations_that_were_started {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for bad in [0, 1, LENGTH / 9, LENGTH - 1] {
-            let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            let result = catch_unwind(AssertUnwindSafe(|| {
-                pool.run(|mut w| {
-                    w.for_each(0..LENGTH, |i| {
-                        add(&begun, 1);
-                        busy(Duration::from_micros(5));
-                        if i == bad {
-                            panic_any(i);
-                        }
-                        add(&ended, 1);
-                    });
+fn a_panic_waits_for_the_iterations_that_have_begun(pool: Pool<impl Scheduler>) {
+    for bad in [0, 1, LENGTH / 9, LENGTH - 1] {
+        let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| {
+                w.for_each(0..LENGTH, |i| {
+                    add(&begun, 1);
+                    busy(Duration::from_micros(5));
+                    if i == bad {
+                        panic_any(i);
+                    }
+                    add(&ended, 1);
                 });
-            }));
-            assert_eq!(result.unwrap_err().downcast_ref(), Some(&bad));
-            assert_eq!(begun.into_inner(), ended.into_inner() + 1);
-        }
+            });
+        }));
+        assert_eq!(result.unwrap_err().downcast_ref(), Some(&bad));
+        assert_eq!(begun.into_inner(), ended.into_inner() + 1);
     }
 }
 
-mod results_are_dropped_once {
-    use super::*;
+fn results_are_dropped_once(pool: Pool<impl Scheduler>) {
+    /// Counts how many of its kind are dropped.
+    struct CountsDrops<'c>(&'c AtomicUsize);
 
-    struct Counts<'c>(&'c AtomicUsize);
-
-    impl Drop for Counts<'_> {
+    impl Drop for CountsDrops<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, AcqRel);
         }
     }
 
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for panics in [None, Some(LENGTH / 2), Some(0)] {
-            for in_combination in [false, true] {
-                let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
-                let combinations = AtomicUsize::new(0);
-                let result = catch_unwind(AssertUnwindSafe(|| {
-                    pool.run(|mut w| {
-                        let map = |i| {
-                            busy(Duration::from_micros(3));
-                            if Some(i) == panics && !in_combination {
-                                panic_any(i);
-                            }
-                            made.fetch_add(1, AcqRel);
-                            Counts(&dropped)
-                        };
-                        let combine = |a, _: Counts| {
-                            let number = combinations.fetch_add(1, Relaxed);
-                            if Some(number) == panics && in_combination {
-                                panic_any(number);
-                            }
-                            a
-                        };
-                        drop(w.map_reduce(0..LENGTH, map, combine));
-                    });
-                }));
-                assert_eq!(result.is_err(), panics.is_some());
-                assert_eq!(made.into_inner(), dropped.into_inner());
-            }
+    for panics in [None, Some(LENGTH / 2), Some(0)] {
+        for in_combination in [false, true] {
+            let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let combinations = AtomicUsize::new(0);
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    let map = |i| {
+                        busy(Duration::from_micros(3));
+                        if Some(i) == panics && !in_combination {
+                            panic_any(i);
+                        }
+                        made.fetch_add(1, AcqRel);
+                        CountsDrops(&dropped)
+                    };
+                    let combine = |a, _: CountsDrops| {
+                        let number = combinations.fetch_add(1, Relaxed);
+                        if Some(number) == panics && in_combination {
+                            panic_any(number);
+                        }
+                        a
+                    };
+                    drop(w.map_reduce(0..LENGTH, map, combine));
+                });
+            }));
+            assert_eq!(result.is_err(), panics.is_some());
+            assert_eq!(made.into_inner(), dropped.into_inner());
         }
     }
 }
 
 #[test]
-fn loops_of_any_length() {
+fn a_loop_may_have_any_length_and_any_bounds() {
     let pool = pool(3);
     pool.run(|mut w| {
         let mut sum = |range: std::ops::RangeInclusive<u64>| {
@@ -233,10 +197,9 @@ fn loops_of_any_length() {
     });
 }
 
-/// It would take hundreds of years to the end; it is split and begun all the
-/// same, and ends with a panic.
+/// The loop has 2^64 iterations, which would take hundreds of years. It ends with a panic.
 #[test]
-fn loops_of_more_iterations_than_there_are_numbers() {
+fn a_loop_may_have_more_iterations_than_fit_in_64_bits() {
     let pool = pool(3);
     for splitting in [0, u64::MAX / 2, u64::MAX] {
         let result = catch_unwind(AssertUnwindSafe(|| {
@@ -253,43 +216,31 @@ fn loops_of_more_iterations_than_there_are_numbers() {
     }
 }
 
-/// A part of a loop that would take years ends when another part panics.
-#[test]
-fn a_panic_ends_the_parts_that_were_given_away() {
-    fn check(pool: Pool<impl Scheduler>) {
-        let first = OnceLock::new();
-        let is_split = AtomicBool::new(false);
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| {
-                w.for_each(0..1_u64 << 50, |_| {
-                    if *first.get_or_init(|| thread::current().id()) != thread::current().id() {
-                        is_split.store(true, Relaxed);
-                    } else if is_split.load(Relaxed) {
-                        panic_any(1);
-                    }
-                });
+common::under_each_scheduler! {
+    for workers in [2, 5], Pool::builder().workers(workers);
+    a_panic_ends_the_parts_that_thieves_have,
+}
+
+/// The loop would take years, so every part must end when another part panics.
+fn a_panic_ends_the_parts_that_thieves_have(pool: Pool<impl Scheduler>) {
+    let first = OnceLock::new();
+    let is_split = AtomicBool::new(false);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.run(|mut w| {
+            w.for_each(0..1_u64 << 50, |_| {
+                if *first.get_or_init(|| thread::current().id()) != thread::current().id() {
+                    is_split.store(true, Relaxed);
+                } else if is_split.load(Relaxed) {
+                    panic_any(1);
+                }
             });
-        }));
-        assert!(result.is_err());
-    }
-    for workers in [2, 5] {
-        let pool = || Pool::builder().workers(workers);
-        check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
-        check(
-            pool()
-                .scheduler(DirectStack::<OneField>::new())
-                .build()
-                .unwrap(),
-        );
-        if !cfg!(miri) {
-            check(pool().scheduler(ChaseLev::default()).build().unwrap());
-        }
-        check(pool().scheduler(Channel::default()).build().unwrap());
-    }
+        });
+    }));
+    assert!(result.is_err());
 }
 
 #[test]
-fn an_idle_worker_gets_its_part_of_a_loop() {
+fn an_idle_worker_gets_a_part_of_a_loop() {
     let pool = pool(2);
     for _ in 0..rounds(20) {
         let workers = Mutex::new(HashSet::new());
@@ -305,7 +256,10 @@ fn an_idle_worker_gets_its_part_of_a_loop() {
                 }
             });
         });
-        assert!(both.into_inner(), "nobody has helped for ten seconds");
+        assert!(
+            both.into_inner(),
+            "the idle worker stole no part of a loop that takes ten seconds"
+        );
     }
 }
 
@@ -313,7 +267,7 @@ fn an_idle_worker_gets_its_part_of_a_loop() {
 fn token_free_loops_work_inside_and_outside_a_pool() {
     let sum = || purloin::map_reduce(0..1000, |i| i, |a, b| a + b);
     assert_eq!(pool(2).run(|_| sum()), Some(499_500));
-    // The threads of the global pool do not end: Miri takes that for a leak.
+    // The threads of the global pool never end, which Miri reports as a leak.
     if cfg!(miri) {
         return;
     }
@@ -324,7 +278,7 @@ fn token_free_loops_work_inside_and_outside_a_pool() {
 }
 
 #[test]
-fn a_loop_is_one_program_under_every_worker() {
+fn a_loop_runs_under_counting_and_serial_workers() {
     let tasks = std::sync::atomic::AtomicU64::new(0);
     let sum = |mut w: Counted<'_, Serial>| w.map_reduce(0..1000, |i| i, |a, b| a + b);
     assert_eq!(sum(Counted::new(Serial, &tasks)), Some(499_500));
@@ -332,7 +286,7 @@ fn a_loop_is_one_program_under_every_worker() {
         Serial.map_reduce(0..1000, |i| i, |a, b| a + b),
         Some(499_500)
     );
-    // The compiler knows what a loop goes over.
+    // The type of the chunks implements `Iterations`.
     fn length(iterations: impl Iterations) -> usize {
         iterations.remaining()
     }
@@ -340,11 +294,10 @@ fn a_loop_is_one_program_under_every_worker() {
 }
 
 #[test]
-fn chunks_of_nothing_are_refused() {
-    let message = |panic: Box<dyn std::any::Any + Send>| common::message(panic);
+fn chunks_of_size_zero_are_refused() {
     let result = catch_unwind(|| chunks(&[1], 0).remaining());
     assert_eq!(
-        message(result.unwrap_err()),
+        common::message(result.unwrap_err()),
         "the size of chunks must be at least 1"
     );
 }

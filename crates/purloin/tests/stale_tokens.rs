@@ -1,52 +1,33 @@
-//! Safe programs that use a token which does not know of the newest live slots.
+//! Safe programs that use a stale token, which has live slots above its top.
 //!
-//! A wrapper that makes any value `Send` at the price of a check of the thread takes a
-//! token into the closure of a second token of the same worker. The types cannot forbid
-//! that, so the scheduler must cope: a closure, a result or a task that lies above such a
-//! token is never overwritten, and each scope waits for what was spawned into it.
-#![allow(missing_docs)]
+//! A wrapper that makes any value `Send`, and checks the thread instead, can carry a token into a
+//! closure of a second token of the same worker. The types cannot forbid that, so the scheduler
+//! must cope. It never overwrites a closure, a result or a task above the top of such a token,
+//! and each scope waits for the tasks that were spawned into it.
 
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
-
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use purloin::{Pool, Scheduler, Worker};
 use send_wrapper::SendWrapper;
 
+/// Number of rounds of each test.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 200 };
+/// Length of a loop.
 const NUMBERS: u64 = if cfg!(miri) { 20 } else { 100 };
 
-macro_rules! under_each_scheduler {
-    ($($test:ident),* $(,)?) => {
-        $(
-            #[test]
-            fn $test() {
-                for workers in common::workers([1, 2, 5]) {
-                    let pool = || Pool::builder().workers(workers).stack_size(1 << 20);
-                    $test::check(pool().scheduler(ReturnBarrier::default()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<OneField>::new()).build().unwrap());
-                    $test::check(pool().scheduler(DirectStack::<TwoFields>::new()).build().unwrap());
-                    if common::MAY_HAVE_CHASE_LEV {
-                        $test::check(pool().scheduler(ChaseLev::default()).build().unwrap());
-                    }
-                    $test::check(pool().scheduler(Channel::default()).build().unwrap());
-                }
-            }
-        )*
-    };
-}
-
-under_each_scheduler!(
+common::under_each_scheduler! {
+    for workers in common::workers([1, 2, 5]),
+        Pool::builder().workers(workers).stack_size(1 << 20);
     a_join_by_a_stale_token_overwrites_no_task,
     a_loop_by_a_stale_token_overwrites_no_task,
     a_spawn_by_a_stale_token_ends_before_its_finish,
-    a_scope_waits_for_a_spawn_after_a_stale_token_has_got_a_future,
-    a_scope_waits_for_a_spawn_after_a_stale_token_has_made_a_future,
-);
+    a_scope_waits_for_a_spawn_after_a_stale_token_gets_a_future,
+    a_scope_waits_for_a_spawn_after_a_stale_token_makes_a_future,
+}
 
-/// Says what it was made with, if it was not overwritten.
+/// Returns a pair that nothing else has, so that a test notices if it is overwritten.
 fn pair(a: u64) -> (u64, u64) {
     std::hint::black_box((a, !a))
 }
@@ -77,151 +58,131 @@ fn a_stale_token_below_joins_without_tokens_overwrites_no_task() {
     }
 }
 
-mod a_join_by_a_stale_token_overwrites_no_task {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..ROUNDS {
-            pool.run(|stale| {
-                let stale = SendWrapper::new(stale);
-                // A second token of this worker, which does not borrow the first.
-                let (first, second) = pool.run(|mut w| {
-                    let (captured, in_slot) = (pair(1), pair(0));
-                    w.join(
-                        move |mut w| {
-                            w.join(
-                                move |mut newest| {
-                                    let mut stale = stale.take();
-                                    let by_stale = stale.join(|_| pair(2), |_| pair(3));
-                                    (by_stale, newest.join(|_| pair(4), |_| pair(5)))
-                                },
-                                move |_| captured,
-                            )
-                        },
-                        move |_| in_slot,
-                    )
-                });
-                let joins = ((pair(2), pair(3)), (pair(4), pair(5)));
-                assert_eq!((first, second), ((joins, pair(1)), pair(0)));
+fn a_join_by_a_stale_token_overwrites_no_task(pool: Pool<impl Scheduler>) {
+    for _ in 0..ROUNDS {
+        pool.run(|stale| {
+            let stale = SendWrapper::new(stale);
+            // `run` makes a second token of this worker, which does not borrow the first.
+            let (first, second) = pool.run(|mut w| {
+                let (captured, in_slot) = (pair(1), pair(0));
+                w.join(
+                    move |mut w| {
+                        w.join(
+                            move |mut newest| {
+                                let mut stale = stale.take();
+                                let by_stale = stale.join(|_| pair(2), |_| pair(3));
+                                (by_stale, newest.join(|_| pair(4), |_| pair(5)))
+                            },
+                            move |_| captured,
+                        )
+                    },
+                    move |_| in_slot,
+                )
             });
-        }
+            let joins = ((pair(2), pair(3)), (pair(4), pair(5)));
+            assert_eq!((first, second), ((joins, pair(1)), pair(0)));
+        });
     }
 }
 
-mod a_loop_by_a_stale_token_overwrites_no_task {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..ROUNDS {
-            pool.run(|stale| {
-                let stale = SendWrapper::new(stale);
-                let (sum, second) = pool.run(|mut w| {
-                    let in_slot = pair(0);
-                    w.join(
-                        move |_| {
-                            let mut stale = stale.take();
-                            stale.map_reduce_with(
-                                0..NUMBERS,
-                                |mut w, i| w.join(move |_| i, |_| ()).0,
-                                |a, b| a + b,
-                            )
-                        },
-                        move |_| in_slot,
-                    )
-                });
-                assert_eq!((sum, second), (Some(NUMBERS * (NUMBERS - 1) / 2), pair(0)));
-            });
-        }
-    }
-}
-
-mod a_spawn_by_a_stale_token_ends_before_its_finish {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..ROUNDS {
-            pool.run(|stale| {
-                let stale = SendWrapper::new(stale);
-                let (count, second) = pool.run(|mut w| {
-                    let in_slot = pair(0);
-                    w.join(
-                        move |mut newest| {
-                            let count = AtomicUsize::new(0);
-                            let mut stale = stale.take();
-                            stale.finish(|scope| {
-                                for _ in 0..10 {
-                                    scope.spawn(|mut w| {
-                                        w.join(
-                                            |_| count.fetch_add(1, Relaxed),
-                                            |_| count.fetch_add(1, Relaxed),
-                                        );
-                                    });
-                                    newest.join(|_| (), |_| ());
-                                }
-                            });
-                            count.into_inner()
-                        },
-                        move |_| in_slot,
-                    )
-                });
-                assert_eq!((count, second), (20, pair(0)));
-            });
-        }
-    }
-}
-
-mod a_scope_waits_for_a_spawn_after_a_stale_token_has_got_a_future {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..ROUNDS {
-            pool.run(|mut stale| {
-                let future = stale.future(|_| 7);
-                let stale = SendWrapper::new(stale);
-                let seen = pool.run(|mut w| {
-                    let seen = AtomicUsize::new(0);
-                    w.finish(|scope| {
-                        // The ticket is at the top of the stack, below the finish.
-                        let (got, seen) = (stale.take().get(future), &seen);
-                        scope.spawn(move |_| {
-                            seen.fetch_add(got, Relaxed);
-                        });
-                    });
-                    seen.into_inner()
-                });
-                assert_eq!(seen, 7);
-            });
-        }
-    }
-}
-
-mod a_scope_waits_for_a_spawn_after_a_stale_token_has_made_a_future {
-    use super::*;
-
-    pub fn check(pool: Pool<impl Scheduler>) {
-        for _ in 0..ROUNDS {
-            pool.run(|mut stale| {
-                let future = stale.future(|_| 7);
-                let stale = SendWrapper::new(stale);
-                let seen = pool.run(|mut w| {
-                    let seen = AtomicUsize::new(0);
-                    // Claims it, and leaves its ticket at the top, below the finish.
-                    let got = future.get();
-                    w.finish(|scope| {
+fn a_loop_by_a_stale_token_overwrites_no_task(pool: Pool<impl Scheduler>) {
+    for _ in 0..ROUNDS {
+        pool.run(|stale| {
+            let stale = SendWrapper::new(stale);
+            let (sum, second) = pool.run(|mut w| {
+                let in_slot = pair(0);
+                w.join(
+                    move |_| {
                         let mut stale = stale.take();
-                        let another = stale.future(|_| 1);
-                        scope.spawn(|_| {
-                            seen.fetch_add(got, Relaxed);
-                        });
-                        assert_eq!(stale.get(another), 1);
-                        scope.spawn(|_| {
-                            seen.fetch_add(got, Relaxed);
-                        });
-                    });
-                    seen.into_inner()
-                });
-                assert_eq!(seen, 14);
+                        stale.map_reduce_with(
+                            0..NUMBERS,
+                            |mut w, i| w.join(move |_| i, |_| ()).0,
+                            |a, b| a + b,
+                        )
+                    },
+                    move |_| in_slot,
+                )
             });
-        }
+            assert_eq!((sum, second), (Some(NUMBERS * (NUMBERS - 1) / 2), pair(0)));
+        });
+    }
+}
+
+fn a_spawn_by_a_stale_token_ends_before_its_finish(pool: Pool<impl Scheduler>) {
+    for _ in 0..ROUNDS {
+        pool.run(|stale| {
+            let stale = SendWrapper::new(stale);
+            let (count, second) = pool.run(|mut w| {
+                let in_slot = pair(0);
+                w.join(
+                    move |mut newest| {
+                        let count = AtomicUsize::new(0);
+                        let mut stale = stale.take();
+                        stale.finish(|scope| {
+                            for _ in 0..10 {
+                                scope.spawn(|mut w| {
+                                    w.join(
+                                        |_| count.fetch_add(1, Relaxed),
+                                        |_| count.fetch_add(1, Relaxed),
+                                    );
+                                });
+                                newest.join(|_| (), |_| ());
+                            }
+                        });
+                        count.into_inner()
+                    },
+                    move |_| in_slot,
+                )
+            });
+            assert_eq!((count, second), (20, pair(0)));
+        });
+    }
+}
+
+fn a_scope_waits_for_a_spawn_after_a_stale_token_gets_a_future(pool: Pool<impl Scheduler>) {
+    for _ in 0..ROUNDS {
+        pool.run(|mut stale| {
+            let future = stale.future(|_| 7);
+            let stale = SendWrapper::new(stale);
+            let seen = pool.run(|mut w| {
+                let seen = AtomicUsize::new(0);
+                w.finish(|scope| {
+                    // The ticket of the future is at the top of the stack, below the finish.
+                    let (got, seen) = (stale.take().get(future), &seen);
+                    scope.spawn(move |_| {
+                        seen.fetch_add(got, Relaxed);
+                    });
+                });
+                seen.into_inner()
+            });
+            assert_eq!(seen, 7);
+        });
+    }
+}
+
+fn a_scope_waits_for_a_spawn_after_a_stale_token_makes_a_future(pool: Pool<impl Scheduler>) {
+    for _ in 0..ROUNDS {
+        pool.run(|mut stale| {
+            let future = stale.future(|_| 7);
+            let stale = SendWrapper::new(stale);
+            let seen = pool.run(|mut w| {
+                let seen = AtomicUsize::new(0);
+                // This claims the future, but its ticket stays at the top, below the finish.
+                let got = future.get();
+                w.finish(|scope| {
+                    let mut stale = stale.take();
+                    let another = stale.future(|_| 1);
+                    scope.spawn(|_| {
+                        seen.fetch_add(got, Relaxed);
+                    });
+                    assert_eq!(stale.get(another), 1);
+                    scope.spawn(|_| {
+                        seen.fetch_add(got, Relaxed);
+                    });
+                });
+                seen.into_inner()
+            });
+            assert_eq!(seen, 14);
+        });
     }
 }

@@ -1,37 +1,106 @@
-//! What several tests need.
-#![allow(dead_code, missing_docs)]
+//! Helpers that several test files share.
+#![allow(dead_code, missing_docs, unused_imports, unused_macros)]
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::any::Any;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use purloin::{Pool, Worker};
+use purloin::{Pool, Scheduler, Worker};
 
-/// Miri runs a program thousands of times slower, so a test does less under it.
-const MOST_ROUNDS: usize = 2;
+/// Maximum number of rounds under Miri, which runs a program thousands of times slower.
+const MIRI_ROUNDS: usize = 2;
 
-/// Whether a test may use Chase-Lev deques. It may not under Miri: crossbeam-epoch makes
-/// pointers of integers and violates Stacked Borrows, and Miri reports its memory as
-/// leaked. `./x miri` gives these deques a run of their own, with other flags.
-pub const MAY_HAVE_CHASE_LEV: bool = !cfg!(miri);
+/// Whether a test may use Chase-Lev deques. Under Miri it may not: crossbeam-epoch turns
+/// integers into pointers and violates Stacked Borrows, and Miri reports the memory that
+/// crossbeam-epoch keeps as leaked. `./x miri` tests these deques in a separate run with
+/// other flags.
+pub const MAY_USE_CHASE_LEV: bool = !cfg!(miri);
 
-/// How often a test does the same.
-pub fn rounds(normally: usize) -> usize {
+/// How long a test waits for an event before it fails.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Returns how many rounds a test runs: `natively`, but only a few under Miri.
+pub fn rounds(natively: usize) -> usize {
     if cfg!(miri) {
-        return normally.min(MOST_ROUNDS);
+        return natively.min(MIRI_ROUNDS);
     }
-    normally
+    natively
 }
 
-/// How many workers a test has, one number after the other. Two are among them.
-pub fn workers<const N: usize>(normally: [usize; N]) -> impl Iterator<Item = usize> {
-    normally.into_iter().filter(|&n| !cfg!(miri) || n == 2)
+/// Returns the worker counts that a test tries: all of `natively`, but only 2 under Miri.
+pub fn workers<const N: usize>(natively: [usize; N]) -> impl Iterator<Item = usize> {
+    natively.into_iter().filter(|&n| !cfg!(miri) || n == 2)
 }
 
+/// Builds a pool with the default scheduler.
 pub fn pool(workers: usize) -> Pool {
     Pool::builder().workers(workers).build().unwrap()
 }
 
+/// Builds a pool with the given scheduler.
+pub fn pool_with<S: Scheduler>(scheduler: S, workers: usize) -> Pool<S> {
+    let builder = Pool::builder().workers(workers).scheduler(scheduler);
+    builder.build().unwrap()
+}
+
+/// Makes a module of tests for each named check, with one test for each scheduler.
+///
+/// A check is a function that takes a `Pool<impl Scheduler>`. Each test evaluates the
+/// builder once for each option and calls the check with the pool:
+///
+/// ```text
+/// under_each_scheduler! {
+///     for workers in [1, 2], Pool::builder().workers(workers);
+///     first_check,
+///     second_check,
+/// }
+/// ```
+macro_rules! under_each_scheduler {
+    (for $option:pat in $options:expr, $builder:expr; $($check:ident),+ $(,)?) => {
+        $(
+            mod $check {
+                use super::*;
+
+                fn check<S: purloin::Scheduler + Default>() {
+                    for $option in $options {
+                        super::$check($builder.scheduler(S::default()).build().unwrap());
+                    }
+                }
+
+                #[test]
+                fn under_the_return_barrier() {
+                    check::<purloin::ReturnBarrier>();
+                }
+
+                #[test]
+                fn under_the_direct_stack() {
+                    check::<purloin::DirectStack<purloin::OneField>>();
+                }
+
+                #[test]
+                fn under_the_direct_stack_of_two_fields() {
+                    check::<purloin::DirectStack<purloin::TwoFields>>();
+                }
+
+                #[test]
+                #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
+                fn under_chase_lev_deques() {
+                    check::<purloin::ChaseLev>();
+                }
+
+                #[test]
+                fn under_channels() {
+                    check::<purloin::Channel>();
+                }
+            }
+        )+
+    };
+}
+pub(crate) use under_each_scheduler;
+
+/// Computes a Fibonacci number with one join for each addition.
 pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
     if n < 2 {
         return n.into();
@@ -40,7 +109,7 @@ pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
     a + b
 }
 
-/// Keeps the processor busy without ever offering a task.
+/// Spins for `time` and offers no task.
 pub fn busy(time: Duration) {
     let start = Instant::now();
     while start.elapsed() < time {
@@ -48,19 +117,19 @@ pub fn busy(time: Duration) {
     }
 }
 
-/// Waits for `condition`, and fails if it does not come.
-pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+/// Waits until `condition` holds, and panics after 20 seconds.
+pub fn eventually(event: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        assert!(start.elapsed() < TIMEOUT, "timed out: {event}");
         thread::sleep(Duration::from_micros(50));
     }
 }
 
-/// The same for what only a thief brings about. Under Miri it cannot use force, so the
-/// worker answers it by joins.
+/// Waits until a thief has made `condition` true. A thief cannot force a steal under Miri,
+/// so there the worker answers the thief's request by joins.
 pub fn eventually_stolen<W: Worker>(mut w: W, condition: impl Fn() -> bool) {
-    eventually("a steal", || {
+    eventually("a thief steals the task", || {
         if cfg!(miri) {
             w.join(|_| (), |_| ());
         }
@@ -68,29 +137,55 @@ pub fn eventually_stolen<W: Worker>(mut w: W, condition: impl Fn() -> bool) {
     });
 }
 
+/// Yields the processor until `flag` is set.
+pub fn wait_for(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        thread::yield_now();
+    }
+}
+
+/// Adds to a counter of events.
 pub fn add(count: &AtomicUsize, n: usize) {
     count.fetch_add(n, Relaxed);
 }
 
-pub fn message(panic: Box<dyn std::any::Any + Send>) -> String {
+/// Returns the text of a panic.
+pub fn message(panic: Box<dyn Any + Send>) -> String {
     match panic.downcast::<&str>() {
         Ok(text) => text.to_string(),
         Err(panic) => *panic.downcast::<String>().unwrap(),
     }
 }
 
-/// Fails if `f` does not end. Its thread is left behind then.
-pub fn ends(what: &'static str, f: impl FnOnce() + Send + 'static) {
-    let (end, ended) = std::sync::mpsc::channel();
-    let thread = thread::spawn(move || {
-        f();
-        let _ = end.send(());
-    });
-    match ended.recv_timeout(Duration::from_secs(60)) {
-        Ok(()) => thread.join().unwrap(),
-        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-            std::panic::resume_unwind(thread.join().unwrap_err())
-        }
-        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
+/// A linear congruential generator of pseudo-random numbers.
+pub struct Lcg(pub u64);
+
+impl Lcg {
+    /// Returns the next number, which is less than `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
+        (self.0 >> 33) % n
     }
+}
+
+/// The environment variable that marks a child process of [`run_in_child`].
+const CHILD: &str = "PURLOIN_TEST_CHILD";
+
+/// Whether this process is a child of [`run_in_child`].
+pub fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// Runs the test called `name`, from the same file as the caller, in a child process with
+/// additional environment variables. Returns the exit status and the output.
+pub fn run_in_child(name: &str, variables: &[(&str, &str)]) -> Output {
+    Command::new(std::env::current_exe().unwrap())
+        .env(CHILD, "1")
+        .envs(variables.iter().copied())
+        .args(["--exact", name, "--nocapture"])
+        .output()
+        .unwrap()
 }
