@@ -1,11 +1,11 @@
-//! Recordings, in memory and in files.
-#![allow(missing_docs)]
+//! Recordings of programs, in memory and in files.
+
+mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use purloin::Worker;
-
-use purloin_analysis::{Mark, Program, Recording, RecordingError, record};
+use common::fib;
+use purloin::{Mark, Program, Recording, RecordingError, Worker, record};
 
 struct Fib(u32);
 
@@ -15,15 +15,7 @@ impl Program for Fib {
     }
 }
 
-fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
-    a + b
-}
-
-/// One of each kind.
+/// A program with one task of each kind.
 struct Kinds;
 
 impl Program for Kinds {
@@ -37,7 +29,7 @@ impl Program for Kinds {
     }
 }
 
-/// It panics wherever it can, and catches that.
+/// A program whose tasks and bodies panic, and that catches each panic.
 struct Panics;
 
 fn panics() {
@@ -64,6 +56,7 @@ impl Program for Panics {
     }
 }
 
+/// Writes a recording.
 fn bytes(recording: &Recording) -> Vec<u8> {
     let mut bytes = Vec::new();
     recording.write(&mut bytes).unwrap();
@@ -71,7 +64,7 @@ fn bytes(recording: &Recording) -> Vec<u8> {
 }
 
 #[test]
-fn strands_are_in_the_order_of_the_elision() {
+fn strands_are_in_the_order_of_the_serial_elision() {
     let recording = record("kinds", &mut Kinds).unwrap();
     let marks: Vec<_> = recording.strands().map(|strand| strand.mark).collect();
     let expected = [
@@ -95,7 +88,7 @@ fn strands_are_in_the_order_of_the_elision() {
 }
 
 #[test]
-fn recordings_of_panics_are_whole() {
+fn a_recording_of_a_program_that_panics_is_complete() {
     use Mark::*;
     let recording = record("panics", &mut Panics).unwrap();
     let marks: Vec<_> = recording.strands().map(|strand| strand.mark).collect();
@@ -109,7 +102,7 @@ fn recordings_of_panics_are_whole() {
 }
 
 #[test]
-fn strands_take_as_long_as_the_elision_together() {
+fn the_strands_together_take_as_long_as_the_serial_elision() {
     let recording = record("fib", &mut Fib(22)).unwrap();
     let sum: f64 = recording.strands().map(|strand| strand.nanoseconds).sum();
     let work = recording.work().as_nanos() as f64;
@@ -118,7 +111,7 @@ fn strands_take_as_long_as_the_elision_together() {
     assert_eq!(recording.tasks(), 28656);
     let cost = recording.task_nanoseconds();
     assert!((0.0..=1000.0).contains(&cost), "{cost}");
-    // Few bytes for each task: the three strands of a join.
+    // A join has three strands, and on average a strand takes less than three bytes.
     assert!(bytes(&recording).len() < 28656 * 3 * 3);
 }
 
@@ -135,7 +128,7 @@ fn a_recording_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn what_is_no_whole_recording_is_refused() {
+fn truncated_and_damaged_recordings_are_refused() {
     let bytes = bytes(&record("kinds", &mut Kinds).unwrap());
     for len in 0..bytes.len() {
         let error = Recording::from_bytes(&bytes[..len]).unwrap_err();

@@ -1,13 +1,13 @@
-//! Recursion that is too deep ends with a message that says so.
-#![allow(missing_docs)]
+//! A recursion that is too deep ends the process with a message that names the worker.
 #![cfg(unix)]
 
-use std::process::Command;
+mod common;
 
 use purloin::{Pool, Worker};
 
-const MARK: &str = "PURLOIN_TEST_OVERFLOW";
+const NAME: &str = "too_many_nested_joins_overflow_the_stack_of_the_thread_and_nothing_else";
 
+/// Nests `n` joins.
 fn deep<W: Worker>(mut w: W, n: u64) -> u64 {
     if n == 0 {
         return 0;
@@ -17,9 +17,9 @@ fn deep<W: Worker>(mut w: W, n: u64) -> u64 {
 }
 
 #[test]
-fn too_many_nested_joins_overflow_the_threads_stack_and_nothing_else() {
-    if std::env::var_os(MARK).is_some() {
-        // In the child: a stack for some thousands of joins, and a billion.
+fn too_many_nested_joins_overflow_the_stack_of_the_thread_and_nothing_else() {
+    if common::is_child() {
+        // The stack has room for some thousands of joins, but a billion of them nest.
         let pool = Pool::builder()
             .workers(2)
             .stack_size(1 << 20)
@@ -28,20 +28,12 @@ fn too_many_nested_joins_overflow_the_threads_stack_and_nothing_else() {
         pool.run(|w| deep(w, 1_000_000_000));
         unreachable!();
     }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .env(MARK, "1")
-        .args([
-            "--exact",
-            "too_many_nested_joins_overflow_the_threads_stack_and_nothing_else",
-        ])
-        .arg("--nocapture")
-        .output()
-        .unwrap();
+    let child = common::run_in_child(NAME, &[]);
     assert!(!child.status.success());
     let text = String::from_utf8_lossy(&child.stderr);
     assert!(text.contains("has overflowed its stack"), "{text}");
     assert!(
         text.contains("purloin-"),
-        "the message names the worker: {text}"
+        "the message does not name the worker: {text}"
     );
 }

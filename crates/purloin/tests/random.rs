@@ -1,111 +1,119 @@
-//! Random programs under every scheduler, compared with their serial elision.
+//! Random programs under every scheduler, compared with their serial elisions.
 //!
-//! Each program is a tree of joins, finishes, futures, loops, leaves and panics,
-//! made from a seed. A failure names the seed and the number of workers; with
-//! `PURLOIN_SEED=N` the test starts there.
-#![allow(missing_docs)]
+//! Each program is a tree of joins, finishes, futures, loops, leaves and panics, made from a
+//! seed. A failure names the seed and the number of workers. With `PURLOIN_SEED=N` each test
+//! starts at seed N.
+
+mod common;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use purloin::{Pool, ReturnBarrier, Scheduler, Serial, Worker};
+use common::Lcg;
+use purloin::{
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, Stealing,
+    TwoFields, Worker,
+};
 
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
-
+/// Number of programs for each scheduler.
 const PROGRAMS: u64 = match (cfg!(miri), cfg!(debug_assertions)) {
     (true, _) => 4,
     (_, true) => 1_000,
     (_, false) => 10_000,
 };
+/// Each program runs on pools with these numbers of workers.
 const WORKERS: &[usize] = match cfg!(miri) {
     true => &[2, 3],
     false => &[1, 2, 3, 5, 8, 16],
 };
-/// No program is as deep as that.
+/// All programs are less deep than this.
 const DEPTH: u64 = if cfg!(miri) { 7 } else { 14 };
+/// Maximum work of a leaf, in steps of about a nanosecond.
 const LONGEST_LEAF: u64 = if cfg!(miri) { 50 } else { 20_000 };
 
+/// A program, or a part of one.
 enum Program {
+    /// Returns the number.
     Leaf(u64),
-    /// Works for about so many nanoseconds.
+    /// Works for about this number of nanoseconds.
     Busy(u32),
+    /// Panics with the number.
     Panic(u64),
     Join(Box<[Program; 2]>),
-    /// Closures and results that do not fit a slot.
+    /// A join whose closures and results do not fit in a slot.
     BigJoin(Box<[Program; 2]>),
-    /// Through the token-free functions.
+    /// A token-free join.
     FreeJoin(Box<[Program; 2]>),
     Finish {
+        /// Tasks that the body of the finish spawns.
         direct: Vec<Program>,
-        /// Spawned inside a join in the finish.
+        /// Tasks that a join in the body spawns.
         escaping: Vec<Program>,
     },
     Futures {
+        /// Futures that the program gets.
         got: Vec<Program>,
-        /// Futures that nobody gets.
+        /// Futures that the program drops.
         dropped: Vec<Program>,
-        /// Decides how and in which order they are got.
+        /// Decides how and in which order the program gets its futures.
         choice: u64,
     },
+    /// A loop with one iteration for each part.
     Loop(Vec<Program>),
 }
 
 use Program::*;
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
-        (self.0 >> 33) % n
-    }
-
-    fn program(&mut self, depth: u64, panics: bool) -> Program {
+impl Program {
+    /// Makes a program that is at most `depth` deep.
+    fn random(numbers: &mut Lcg, depth: u64, panics: bool) -> Program {
         if depth == 0 {
-            return match self.below(12) {
-                0 if panics => Panic(self.below(1000)),
-                1 => Busy(self.below(LONGEST_LEAF) as u32),
-                _ => Leaf(self.below(1000)),
+            return match numbers.below(12) {
+                0 if panics => Panic(numbers.below(1000)),
+                1 => Busy(numbers.below(LONGEST_LEAF) as u32),
+                _ => Leaf(numbers.below(1000)),
             };
         }
-        // Lopsided as often as balanced.
-        let left = if self.below(3) == 0 { 0 } else { depth - 1 };
-        match self.below(14) {
-            0 => Leaf(self.below(1000)),
-            1 => BigJoin(self.two(depth - 1, left, panics)),
-            2 => FreeJoin(self.two(left, depth - 1, panics)),
+        // One join in three is lopsided.
+        let left = if numbers.below(3) == 0 { 0 } else { depth - 1 };
+        match numbers.below(14) {
+            0 => Leaf(numbers.below(1000)),
+            1 => BigJoin(Program::two(numbers, depth - 1, left, panics)),
+            2 => FreeJoin(Program::two(numbers, left, depth - 1, panics)),
             3 | 4 => Finish {
-                direct: self.some(depth, panics),
-                escaping: self.some(depth, panics),
+                direct: Program::some(numbers, depth, panics),
+                escaping: Program::some(numbers, depth, panics),
             },
             5 => Futures {
-                got: self.some(depth, panics),
-                dropped: self.some(depth, false),
-                choice: self.below(1 << 30),
+                got: Program::some(numbers, depth, panics),
+                dropped: Program::some(numbers, depth, false),
+                choice: numbers.below(1 << 30),
             },
-            6 => Loop(self.some(depth, panics)),
-            n if n % 2 == 0 => Join(self.two(left, depth - 1, panics)),
-            _ => Join(self.two(depth - 1, left, panics)),
+            6 => Loop(Program::some(numbers, depth, panics)),
+            n if n % 2 == 0 => Join(Program::two(numbers, left, depth - 1, panics)),
+            _ => Join(Program::two(numbers, depth - 1, left, panics)),
         }
     }
 
-    fn two(&mut self, a: u64, b: u64, panics: bool) -> Box<[Program; 2]> {
-        Box::new([self.program(a, panics), self.program(b, panics)])
+    /// Makes the two closures of a join.
+    fn two(numbers: &mut Lcg, a: u64, b: u64, panics: bool) -> Box<[Program; 2]> {
+        Box::new([
+            Program::random(numbers, a, panics),
+            Program::random(numbers, b, panics),
+        ])
     }
 
-    fn some(&mut self, depth: u64, panics: bool) -> Vec<Program> {
+    /// Makes up to four parts that are less deep.
+    fn some(numbers: &mut Lcg, depth: u64, panics: bool) -> Vec<Program> {
         let depth = depth.saturating_sub(3);
-        (0..self.below(5))
-            .map(|_| self.program(depth, panics))
+        (0..numbers.below(5))
+            .map(|_| Program::random(numbers, depth, panics))
             .collect()
     }
 }
 
-/// What a program may panic with; empty if it does not.
+/// Returns the numbers with which a program may panic: none if it does not panic.
 fn panics(program: &Program) -> BTreeSet<u64> {
     match program {
         Leaf(_) | Busy(_) => BTreeSet::new(),
@@ -123,11 +131,12 @@ fn panics(program: &Program) -> BTreeSet<u64> {
     }
 }
 
+/// Combines two values so that their order matters.
 fn mix(a: u64, b: u64) -> u64 {
     a.rotate_left(7).wrapping_mul(31).wrapping_add(b)
 }
 
-/// The value of a program; every leaf counts itself.
+/// Runs a program and returns its value. Each leaf adds one to `leaves`.
 fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU64) -> u64 {
     match program {
         Leaf(value) => {
@@ -189,11 +198,11 @@ fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU6
             dropped,
             choice,
         } => {
-            let mut choice = Random(*choice);
+            let mut choice = Lcg(*choice);
             let mut futures = VecDeque::new();
             let mut dropped = dropped.iter();
             for (place, program) in got.iter().enumerate() {
-                // In the scope of this task, or of a finish.
+                // The future belongs to the scope of a finish or of this task.
                 let future = match choice.below(3) {
                     0 => w.finish(|scope| scope.future(move |w| run(w, program, leaves))),
                     _ => w.future(move |w| run(w, program, leaves)),
@@ -235,43 +244,49 @@ fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU6
     }
 }
 
-/// From no token to a token, by a finish with one task.
+/// Runs a program without a token: a token-free finish spawns one task, which has a token.
 fn run_freely(program: &'static Program, leaves: &'static AtomicU64) -> u64 {
     let value = AtomicU64::new(0);
     purloin::finish(|scope| scope.spawn(|w| value.store(run(w, program, leaves), Relaxed)));
     value.into_inner()
 }
 
-/// Something that lives as long as a call, lent as if for ever.
+/// Calls `f` with a reference that pretends to live for ever, and drops the value afterwards.
 fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R {
     struct Lent<T>(*mut T);
     impl<T> Drop for Lent<T> {
         fn drop(&mut self) {
-            // SAFETY: from the box below, and no longer used, as every future
-            // ends before the run in which it was made.
+            // SAFETY: the pointer comes from the box below. No reference to the value is left,
+            // because every future ends before the run that made it.
             drop(unsafe { Box::from_raw(self.0) });
         }
     }
     let lent = Lent(Box::into_raw(Box::new(value)));
-    // SAFETY: as above.
+    // SAFETY: `lent` keeps the value alive during the call. `f` is one of the closures below,
+    // each of which runs one program and keeps no reference to the value.
     f(unsafe { &*lent.0 })
 }
 
+/// Makes the program of a seed and runs it on each pool.
 fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
-    let mut random = Random(seed.wrapping_mul(0x9E3779B97F4A7C15));
-    random.below(1);
-    let depth = random.below(DEPTH);
-    let with_panics = random.below(3) == 0;
-    lend_for_ever(random.program(depth, with_panics), |program| {
-        check_program(pools, &format!("seed {seed}"), program);
-    });
+    let mut numbers = Lcg(seed.wrapping_mul(0x9E3779B97F4A7C15));
+    numbers.below(1);
+    let depth = numbers.below(DEPTH);
+    let with_panics = numbers.below(3) == 0;
+    lend_for_ever(
+        Program::random(&mut numbers, depth, with_panics),
+        |program| {
+            check_program(pools, &format!("seed {seed}"), program);
+        },
+    );
 }
 
+/// Runs a program on each pool and compares the values with that of its serial elision.
 fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static Program) {
     let panics = panics(program);
-    // Token-free joins of the serial elision go to the global pool; the value is
-    // the same. Under Miri they go to one of ours, as the threads of the global pool
-    // do not end, which Miri takes for a leak.
+    // The token-free joins of the serial elision run on the global pool, which does not change
+    // the value. The threads of the global pool never end, which Miri reports as a leak. So
+    // under Miri these joins run on the first pool.
     let expected = panics.is_empty().then(|| {
         lend_for_ever(AtomicU64::new(0), |leaves| {
             let run = || run(Serial, program, leaves);
@@ -295,15 +310,16 @@ fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static 
             Err(panic) => {
                 let id = *panic
                     .downcast::<u64>()
-                    .unwrap_or_else(|_| panic!("{place}: another panic"));
+                    .unwrap_or_else(|_| panic!("{place}: a panic of another type"));
                 assert!(panics.contains(&id), "{place}: {id} is not in {panics:?}");
             }
         }
     }
 }
 
+/// Runs the programs of all seeds under one scheduler.
 fn check_all<S: Scheduler + Clone>(scheduler: S) {
-    // The panics are meant; do not print them.
+    // Panics of the programs are intended, so they are not printed.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if !info.payload().is::<u64>() {

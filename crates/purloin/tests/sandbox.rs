@@ -1,23 +1,19 @@
-//! A sandbox that refuses `membarrier`, and kills a process that changes an affinity.
+//! Pools in a sandbox that refuses `membarrier` and kills a process that changes an affinity.
 #![cfg(all(
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
-#![allow(missing_docs)]
 
 mod common;
 
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use purloin::{Pool, ReturnBarrier, Scheduler};
+use purloin::{Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler};
 
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
+const NAME: &str = "pools_work_without_membarrier_and_leave_affinities_alone";
 
-const MARK: &str = "PURLOIN_TEST_SANDBOX";
-
-/// Has the system refuse `membarrier` to this process from now on, and kill it for
+/// From now on, the system refuses `membarrier` to this process, and kills the process if it calls
 /// `sched_setaffinity`.
 fn enter_sandbox() {
     const LOAD_NUMBER: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
@@ -36,7 +32,7 @@ fn enter_sandbox() {
         len: filter.len() as u16,
         filter: filter.as_mut_ptr(),
     };
-    // SAFETY: the program is valid for the time of the call.
+    // SAFETY: `program` and the filter it points to are valid during the calls.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         let mode = libc::SECCOMP_MODE_FILTER;
@@ -45,10 +41,9 @@ fn enter_sandbox() {
 }
 
 fn check<S: Scheduler>(scheduler: S) {
-    let pool = Pool::builder().workers(2).scheduler(scheduler);
-    let pool = pool.build().unwrap();
+    let pool = common::pool_with(scheduler, 2);
     for _ in 0..20 {
-        // Its workers fall asleep, and are woken.
+        // Meanwhile the workers fall asleep; the run wakes them.
         thread::sleep(Duration::from_millis(3));
         assert_eq!(pool.run(|w| common::fib(w, 15)), 610);
     }
@@ -56,9 +51,9 @@ fn check<S: Scheduler>(scheduler: S) {
 
 #[test]
 fn pools_work_without_membarrier_and_leave_affinities_alone() {
-    if std::env::var_os(MARK).is_some() {
+    if common::is_child() {
         enter_sandbox();
-        // SAFETY: the call takes integers.
+        // SAFETY: `membarrier` takes only integers.
         assert_eq!(unsafe { libc::syscall(libc::SYS_membarrier, 0, 0, 0) }, -1);
         check(ReturnBarrier::default());
         check(DirectStack::<OneField>::new());
@@ -66,13 +61,6 @@ fn pools_work_without_membarrier_and_leave_affinities_alone() {
         check(Channel::default());
         return;
     }
-    let child = Command::new(std::env::current_exe().unwrap())
-        .env(MARK, "1")
-        .args([
-            "--exact",
-            "pools_work_without_membarrier_and_leave_affinities_alone",
-        ])
-        .output()
-        .unwrap();
+    let child = common::run_in_child(NAME, &[]);
     assert!(child.status.success(), "{child:?}");
 }

@@ -1,27 +1,30 @@
-//! A spare worker that cannot be started: the pool goes on without it.
+//! A pool works without a spare worker that cannot be started.
 //!
-//! Alone in its process, whose memory it limits.
+//! This file has only one test, because the test limits the memory of its process.
 #![cfg(target_os = "linux")]
+
+mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
+use common::wait_for;
 use purloin::{Pool, Worker};
 
-/// The address space that this process has, in bytes.
+/// Returns the size of this process's address space, in bytes.
 fn address_space() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
-    // SAFETY: no more than a question.
+    // SAFETY: `sysconf` only returns a number.
     pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64
 }
 
 #[test]
-fn a_spare_worker_that_cannot_be_started_is_counted_and_done_without() {
+fn a_pool_counts_a_spare_worker_that_cannot_be_started_and_works_without_it() {
     let pool = Pool::builder().workers(2).stack_size(64 << 20).build();
     let pool = pool.unwrap();
-    // Enough for everything but another stack.
+    // Room for everything but another stack.
     let limit = libc::rlimit {
         rlim_cur: address_space() + (32 << 20),
         rlim_max: libc::RLIM_INFINITY,
@@ -31,11 +34,7 @@ fn a_spare_worker_that_cannot_be_started_is_counted_and_done_without() {
         let caller = scope.spawn(|| {
             pool.run(|mut w| {
                 w.join(
-                    |_| {
-                        while !stolen.load(SeqCst) {
-                            thread::yield_now();
-                        }
-                    },
+                    |_| wait_for(&stolen),
                     |_| {
                         stolen.store(true, SeqCst);
                         thread::sleep(Duration::from_millis(100));
@@ -43,12 +42,10 @@ fn a_spare_worker_that_cannot_be_started_is_counted_and_done_without() {
                 )
             })
         });
-        while !stolen.load(SeqCst) {
-            thread::yield_now();
-        }
-        // SAFETY: a limit that is read, no more.
+        wait_for(&stolen);
+        // SAFETY: `setrlimit` only reads `limit`, which is a local variable.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-        // Wakes a spare worker, or would.
+        // This call needs a spare worker, because both workers are blocked or busy.
         assert_eq!(pool.run(|_| 1), 1);
         caller.join().unwrap();
     });

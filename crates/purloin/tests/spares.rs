@@ -1,25 +1,21 @@
-//! Spare workers: the processor of a blocked worker goes on working.
+//! Spare workers, which use the processor of a blocked worker.
 //!
-//! Without them most of these programs would not end: the task that a worker is
-//! blocked on waits for one that nobody else is there to run.
+//! Without spare workers most of these programs would hang: the task for which the blocked worker
+//! waits itself waits for a task that no other worker is free to run.
+
+mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+use common::{eventually, wait_for};
+use purloin::{
+    Builder, ChaseLev, DirectStack, Error, Future, Pool, ReturnBarrier, Scheduler, Spawner, Worker,
+};
 
-use purloin_schedulers::{ChaseLev, DirectStack};
-
-fn wait_for(flag: &AtomicBool) {
-    while !flag.load(SeqCst) {
-        thread::yield_now();
-    }
-}
-
-/// A join whose second closure is stolen and then waits for what is called from
-/// outside.
+/// Runs a join whose second closure is stolen and then waits for a call from outside.
 fn outside_beside_a_blocked_join<S: Scheduler>(pool: &Pool<S>) {
     let (stolen, called) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -39,19 +35,20 @@ fn outside_beside_a_blocked_join<S: Scheduler>(pool: &Pool<S>) {
     });
 }
 
+/// Returns a builder for a pool with two workers.
 fn two<S: Scheduler>(scheduler: S) -> Builder<S> {
     Pool::builder().workers(2).scheduler(scheduler)
 }
 
 #[test]
-fn work_from_outside_runs_beside_a_blocked_join() {
+fn a_call_from_outside_runs_beside_a_blocked_join() {
     outside_beside_a_blocked_join(&two(ReturnBarrier::default()).build().unwrap());
     outside_beside_a_blocked_join(&two(<DirectStack>::default()).build().unwrap());
     outside_beside_a_blocked_join(&two(ChaseLev::default()).build().unwrap());
 }
 
 #[test]
-fn a_spare_worker_is_started_once_and_counted() {
+fn a_pool_starts_its_spare_worker_once_and_counts_it() {
     let pool = two(ReturnBarrier::default()).build().unwrap();
     for _ in 0..20 {
         outside_beside_a_blocked_join(&pool);
@@ -59,13 +56,13 @@ fn a_spare_worker_is_started_once_and_counted() {
     let stats = pool.stats();
     assert_eq!(stats.spare_workers, 1, "{stats:?}");
     assert_eq!(stats.spare_failures, 0);
-    assert!(stats.handoffs >= 20, "{stats:?}");
-    // Workers that have become idle in the meantime may have been faster.
+    assert!(stats.lendings >= 20, "{stats:?}");
+    // In some rounds a worker that has just become idle may run the call.
     assert!(stats.spare_tasks >= 1, "{stats:?}");
 }
 
 #[test]
-fn a_pool_without_them_waits() {
+fn a_pool_without_spare_workers_waits_until_a_worker_is_free() {
     let pool = two(ReturnBarrier::default()).spare_workers(0);
     let pool = pool.build().unwrap();
     let (stolen, ended, called) = (
@@ -81,7 +78,7 @@ fn a_pool_without_them_waits() {
                     |_| {
                         stolen.store(true, SeqCst);
                         thread::sleep(Duration::from_millis(50));
-                        assert!(!called.load(SeqCst), "nobody is there to run it");
+                        assert!(!called.load(SeqCst), "no worker was free for the call");
                         ended.store(true, SeqCst);
                     },
                 )
@@ -94,10 +91,10 @@ fn a_pool_without_them_waits() {
     assert_eq!(pool.stats().spare_workers, 0);
 }
 
-/// One that waits for a future may not run its own older tasks, of which the future's
-/// thief knows nothing.
+/// A worker that waits for a future may not run its own older tasks, because they do not descend
+/// from the future.
 #[test]
-fn tasks_below_a_wait_for_a_future_are_run() {
+fn a_spare_worker_runs_older_tasks_of_a_worker_that_waits_for_a_future() {
     let pool = two(ReturnBarrier::default()).build().unwrap();
     for _ in 0..10 {
         static STOLEN: AtomicBool = AtomicBool::new(false);
@@ -115,10 +112,10 @@ fn tasks_below_a_wait_for_a_future_are_run() {
     }
 }
 
-/// A finish whose tasks were spawned where its owner is not: it waits for them
-/// without anything to help with.
+/// A thread spawns the task into the queue of the finish, and the other worker takes the task. So
+/// the owner of the finish waits and has nothing to help with.
 #[test]
-fn work_from_outside_runs_beside_a_blocked_finish() {
+fn a_call_from_outside_runs_beside_a_blocked_finish() {
     let pool = two(ReturnBarrier::default()).build().unwrap();
     let (begun, called) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -126,8 +123,7 @@ fn work_from_outside_runs_beside_a_blocked_finish() {
         scope.spawn(move || {
             pool.run(|mut w| {
                 w.finish(|finish| {
-                    // In a frame of its own, so that it escapes.
-                    w_escape(finish, begun, called);
+                    spawn_into_queue(finish, begun, called);
                     wait_for(begun);
                 })
             })
@@ -136,7 +132,8 @@ fn work_from_outside_runs_beside_a_blocked_finish() {
         pool.run(|_| called.store(true, SeqCst));
     });
 
-    fn w_escape<'s>(
+    /// Spawns from another thread, so that the task goes to the queue of the finish.
+    fn spawn_into_queue<'s>(
         finish: &'s purloin::Scope<'s, '_, ReturnBarrier>,
         begun: &'s AtomicBool,
         called: &'s AtomicBool,
@@ -152,8 +149,8 @@ fn work_from_outside_runs_beside_a_blocked_finish() {
     }
 }
 
-/// The holder of a task has tasks that the one who waits may not take, as it runs the
-/// closure of a future above them.
+/// Runs a join whose thief runs the closure of a future, above a task for which the future waits.
+/// The owner is blocked, but may not take tasks of a thief that runs the closure of a future.
 fn tasks_below_the_closure_of_a_future<S: Scheduler>(pool: &Pool<S>) {
     static FUTURE: Mutex<Option<Handle<()>>> = Mutex::new(None);
     let stolen = AtomicBool::new(false);
@@ -181,6 +178,7 @@ fn tasks_below_the_closure_of_a_future<S: Scheduler>(pool: &Pool<S>) {
     });
 }
 
+/// Waits until the place has a value, and takes it.
 fn take<T>(place: &Mutex<Option<T>>) -> T {
     loop {
         if let Some(thing) = place.lock().unwrap().take() {
@@ -191,17 +189,18 @@ fn take<T>(place: &Mutex<Option<T>>) -> T {
 }
 
 #[test]
-fn tasks_that_only_others_may_take_are_taken() {
+fn a_spare_worker_steals_from_a_worker_that_runs_the_closure_of_a_future() {
     tasks_below_the_closure_of_a_future(&two(ReturnBarrier::default()).build().unwrap());
     tasks_below_the_closure_of_a_future(&two(<DirectStack>::default()).build().unwrap());
     tasks_below_the_closure_of_a_future(&two(ChaseLev::default()).build().unwrap());
 }
 
-/// Two of them block whoever comes for them, and wait for the last.
+/// The queue has three tasks. Each of the first two blocks the workers that run it until the third
+/// has run.
 #[test]
-fn escaped_tasks_are_called_for_as_long_as_there_are_any() {
-    static FIRST: Mutex<Option<Handle<()>>> = Mutex::new(None);
-    static SECOND: Mutex<Option<Handle<()>>> = Mutex::new(None);
+fn spare_workers_start_as_long_as_the_queue_of_a_finish_has_tasks() {
+    static FIRST: Mutex<Option<Future<()>>> = Mutex::new(None);
+    static SECOND: Mutex<Option<Future<()>>> = Mutex::new(None);
     static CLAIMED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
     static RUN: AtomicBool = AtomicBool::new(false);
     let stolen = AtomicBool::new(false);
@@ -238,10 +237,10 @@ fn escaped_tasks_are_called_for_as_long_as_there_are_any() {
     });
 }
 
-/// Where nothing can be forced, an owner that waits for what has escaped answers for
-/// its own tasks.
+/// Thieves cannot force steals here. So a worker that waits for a task in the queue of its finish
+/// must answer requests for its older tasks.
 #[test]
-fn who_waits_for_escaped_tasks_answers_thieves() {
+fn a_worker_that_waits_for_queued_tasks_answers_thieves() {
     const DEPTH: usize = 100;
     static RUN: AtomicUsize = AtomicUsize::new(0);
     static TAKEN: AtomicBool = AtomicBool::new(false);
@@ -284,8 +283,11 @@ fn who_waits_for_escaped_tasks_answers_thieves() {
     });
 }
 
-/// After whatever was lent, as many run as there are workers.
-fn no_more_and_no_fewer<S: Scheduler + Spawner>(builder: Builder<S>, workers: usize) {
+/// Blocks workers in joins, futures and finishes, and then checks how many tasks run at once.
+fn as_many_tasks_run_as_there_are_workers<S: Scheduler + Spawner>(
+    builder: Builder<S>,
+    workers: usize,
+) {
     let pool = builder.workers(workers).build().unwrap();
     let rest = |time: u64| thread::sleep(Duration::from_micros(time % 500));
     for round in 0..30 {
@@ -328,17 +330,17 @@ fn no_more_and_no_fewer<S: Scheduler + Spawner>(builder: Builder<S>, workers: us
 }
 
 #[test]
-fn no_more_and_no_fewer_run_than_there_are_workers() {
-    no_more_and_no_fewer(Pool::builder(), 1);
-    no_more_and_no_fewer(Pool::builder(), 2);
-    no_more_and_no_fewer(Pool::builder().spare_workers(1), 4);
-    no_more_and_no_fewer(Pool::builder().scheduler(<DirectStack>::default()), 3);
-    no_more_and_no_fewer(Pool::builder().scheduler(ChaseLev::default()), 3);
+fn after_blocked_joins_exactly_as_many_tasks_run_as_there_are_workers() {
+    as_many_tasks_run_as_there_are_workers(Pool::builder(), 1);
+    as_many_tasks_run_as_there_are_workers(Pool::builder(), 2);
+    as_many_tasks_run_as_there_are_workers(Pool::builder().spare_workers(1), 4);
+    as_many_tasks_run_as_there_are_workers(Pool::builder().scheduler(<DirectStack>::default()), 3);
+    as_many_tasks_run_as_there_are_workers(Pool::builder().scheduler(ChaseLev::default()), 3);
     let without_force = ReturnBarrier::default().forced_steals(false);
-    no_more_and_no_fewer(Pool::builder().scheduler(without_force), 3);
+    as_many_tasks_run_as_there_are_workers(Pool::builder().scheduler(without_force), 3);
 }
 
-/// The worker that waits for it cannot end before.
+/// The pool must not end before the worker that waits for the stolen task.
 #[test]
 fn a_pool_may_be_dropped_by_a_stolen_task() {
     let pool = Arc::new(Pool::builder().workers(2).build().unwrap());
@@ -360,7 +362,7 @@ fn a_pool_may_be_dropped_by_a_stolen_task() {
 }
 
 #[test]
-fn only_workers_ask_for_a_name() {
+fn thread_name_is_called_for_regular_workers_only() {
     let names = ["a", "b"];
     let pool = Pool::builder()
         .workers(2)
@@ -374,7 +376,7 @@ fn only_workers_ask_for_a_name() {
 }
 
 #[test]
-fn too_many_are_named() {
+fn too_many_spare_workers_are_named_in_the_error() {
     let error = Pool::builder().spare_workers(5000).build().unwrap_err();
     assert!(matches!(error, BuildError::SpareWorkers(5000)));
     assert_eq!(
@@ -383,12 +385,15 @@ fn too_many_are_named() {
     );
 }
 
-/// It is started by a worker that is bound, and busy; there it must not stay.
+/// A bound worker starts the spare worker and stays busy. The spare worker must not inherit the
+/// binding.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_spare_worker_of_a_bound_pool_runs_where_there_is_room() {
+    /// Returns how many processors this thread may use.
     fn processors() -> usize {
-        // SAFETY: plain data of the size that is passed.
+        // SAFETY: a `cpu_set_t` is plain data, for which zeros are valid, and `sched_getaffinity`
+        // writes at most the size that it is given.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             assert_eq!(libc::sched_getaffinity(0, size_of_val(&set), &mut set), 0);
@@ -404,10 +409,12 @@ fn a_spare_worker_of_a_bound_pool_runs_where_there_is_room() {
             |mut w| {
                 assert_eq!(processors(), 1);
                 stolen.store(true, SeqCst);
-                // The other is blocked by then, and has lent its processor.
-                thread::sleep(Duration::from_millis(20));
+                eventually(
+                    "the other worker is blocked and lends its processor",
+                    || pool.stats().lendings > 0,
+                );
                 w.finish(|finish| {
-                    // It escapes, and so it is called for.
+                    // The task goes to the queue of the finish, for which a spare worker starts.
                     finish.join(
                         |_| {
                             finish.spawn(|_| seen.store(processors(), SeqCst));
