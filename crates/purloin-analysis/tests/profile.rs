@@ -1,5 +1,4 @@
-//! Profiles: what they say of programs that are known.
-#![allow(missing_docs)]
+//! Profiles of programs whose work and span are known.
 
 #[path = "../../purloin/tests/common/mod.rs"]
 mod common;
@@ -11,7 +10,7 @@ use common::{busy, fib};
 use purloin::{Pool, Worker};
 use purloin_analysis::{Profile, Profiler, Program};
 
-/// One at a time, as the others would be in the way.
+/// Each test holds this lock while it measures, because other programs would disturb it.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn profile(workers: usize, program: &mut impl Program) -> Profile {
@@ -28,9 +27,10 @@ impl Program for Fib {
     }
 }
 
-/// A balanced tree with leaves of twenty microseconds.
+/// A balanced tree of the given height.
 struct Tree(u32);
 
+/// How long a leaf of a [`Tree`] takes.
 const LEAF: Duration = Duration::from_micros(20);
 
 fn tree<W: Worker>(mut w: W, height: u32) {
@@ -48,7 +48,7 @@ impl Program for Tree {
     }
 }
 
-/// Two tasks beside a body, of 1, 2 and 3 ms.
+/// A finish whose tasks take 1 ms and 2 ms, and whose body takes 3 ms.
 struct Spawning;
 
 impl Program for Spawning {
@@ -92,7 +92,7 @@ fn spawned_tasks_run_beside_the_body() {
 fn the_breakdown_sums_to_the_wall_time() {
     for workers in [1, 2, 4] {
         let profile = profile(workers, &mut Tree(9));
-        // Spare workers come last.
+        // The times of spare workers come last.
         assert!((workers..=2 * workers).contains(&profile.times.len()));
         for times in &profile.times[..workers] {
             assert_near(
@@ -107,25 +107,25 @@ fn the_breakdown_sums_to_the_wall_time() {
             .map(|times| times.application + times.application_in_join)
             .sum();
         let per_run = application.as_secs_f64() / profile.runs as f64;
-        // Fewer cores than workers: what is not running is running, too.
+        // With fewer cores than workers, a preempted worker still counts as running.
         assert!(per_run > 0.9 * profile.work);
     }
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
-fn the_parallelism_of_the_finest_tasks_shows_through_the_noise() {
+#[cfg_attr(debug_assertions, ignore = "it takes long without optimisation")]
+fn the_parallelism_of_tiny_tasks_is_visible_despite_noise() {
     let parallelism = || profile(1, &mut Fib(25)).ideal.parallelism;
     let seen = [parallelism(), parallelism(), parallelism()];
-    // All strands count alike, and about two for each level are on the span. What
-    // disturbs the program makes the span longer, never shorter.
+    // All strands take about the same time, and the span has about two of them for each level.
+    // A disturbance makes the span longer, never shorter.
     let ideal = 3.0 * 242_785.0 / (2.0 * 25.0);
     let most = seen.into_iter().fold(0.0, f64::max);
     assert!((ideal / 10.0..ideal).contains(&most), "{seen:?}, {ideal}");
 }
 
 #[test]
-fn what_is_to_be_expected_lies_between_the_bounds() {
+fn the_expected_speed_up_lies_between_its_bounds() {
     let profile = profile(2, &mut Tree(6));
     let (low, high) = profile.expected_speed_up(2);
     assert!((1.8..=2.0).contains(&low) && high == 2.0, "{low} {high}");
@@ -133,7 +133,7 @@ fn what_is_to_be_expected_lies_between_the_bounds() {
     assert!(low < high && high == profile.ideal.parallelism);
 }
 
-/// A program too short for any clock.
+/// A program that is too short for any clock.
 struct Nothing;
 
 impl Program for Nothing {

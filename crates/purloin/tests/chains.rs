@@ -1,5 +1,4 @@
-//! Tasks that each spawn the next, however many, do not nest on any worker's stack.
-#![allow(missing_docs)]
+//! A chain of tasks, each of which spawns the next, does not nest on a worker's stack.
 
 mod common;
 
@@ -12,18 +11,22 @@ use purloin_schedulers::{Channel, ChaseLev, DirectStack, TwoFields};
 
 const LENGTH: usize = 100_000;
 
-/// What a chain is made of.
+/// What the tasks of a chain are and do.
 #[derive(Clone, Copy)]
 struct Links {
-    /// How many of so many links are futures, which nobody gets, and not spawned tasks.
+    /// `(n, of)`: among `of` tasks in a row, `n` are futures that nothing gets. The others are
+    /// spawned.
     futures: (usize, usize),
-    /// How long each works after it has spawned the next.
+    /// How long each task works after it has created the next.
     work: Duration,
 }
 
-const TASKS: (usize, usize) = (0, 1);
-const FUTURES: (usize, usize) = (1, 1);
+/// All tasks are spawned.
+const ALL_SPAWNED: (usize, usize) = (0, 1);
+/// All tasks are futures.
+const ALL_FUTURES: (usize, usize) = (1, 1);
 
+/// Runs the first of `length` tasks, which creates the next.
 fn chain<'s, S: Spawner>(
     scope: &'s Scope<'s, '_, S>,
     length: usize,
@@ -42,9 +45,9 @@ fn chain<'s, S: Spawner>(
 }
 
 #[test]
-fn a_million_tasks_that_each_spawn_the_next() {
+fn a_million_tasks_may_each_spawn_the_next() {
     let links = Links {
-        futures: TASKS,
+        futures: ALL_SPAWNED,
         work: Duration::ZERO,
     };
     for workers in [1, 3] {
@@ -54,8 +57,8 @@ fn a_million_tasks_that_each_spawn_the_next() {
     }
 }
 
-/// Where thousands of tasks wait, more are run at once; but those of a chain not one
-/// within the other.
+/// While thousands of tasks are ready, a spawn runs its task inline. The tasks of a chain must
+/// not nest then.
 #[test]
 fn a_chain_does_not_nest_beside_thousands_of_tasks() {
     fn next<'s, S: Spawner>(
@@ -97,18 +100,18 @@ fn a_chain_does_not_nest_beside_thousands_of_tasks() {
     }
 }
 
-/// As on the way along a list. Thieves take the next task, and who waits for them takes the next but
-/// one.
+/// A walk along a list is such a chain. A thief takes the next task; a worker that waits for
+/// that thief takes the task after it.
 #[test]
-fn a_chain_does_not_nest_in_those_who_wait_for_thieves() {
+fn a_chain_does_not_nest_on_workers_that_wait_for_thieves() {
     fn check<S: Scheduler>(scheduler: impl Fn() -> S) {
         let mixed = (1, 3);
         let work = Duration::from_nanos(200);
         for (workers, futures) in [
-            (2, TASKS),
-            (3, TASKS),
-            (1, FUTURES),
-            (2, FUTURES),
+            (2, ALL_SPAWNED),
+            (3, ALL_SPAWNED),
+            (1, ALL_FUTURES),
+            (2, ALL_FUTURES),
             (2, mixed),
         ] {
             let count = AtomicUsize::new(0);
@@ -125,13 +128,17 @@ fn a_chain_does_not_nest_in_those_who_wait_for_thieves() {
     check(Channel::default);
 }
 
-/// There, what is spawned is run at once.
+/// A task that has spawned thousands of tasks runs further spawns inline.
 #[test]
 fn a_chain_does_not_nest_in_a_task_that_has_spawned_thousands() {
-    // With 64 KiB, half of the task stack is as much as a spawner leaves to thieves. There is no room
-    // for unoptimised code.
+    // With a stack of 64 KiB, half of the task stack has as many slots as a spawner leaves tasks
+    // to thieves. Such a stack is too small for unoptimised code.
     let small = 64 << 10;
-    let mut cases = vec![(2 << 20, FUTURES), (small, TASKS), (small, FUTURES)];
+    let mut cases = vec![
+        (2 << 20, ALL_FUTURES),
+        (small, ALL_SPAWNED),
+        (small, ALL_FUTURES),
+    ];
     cases.truncate(if cfg!(debug_assertions) { 1 } else { 3 });
     for (stack, futures) in cases {
         let count = AtomicUsize::new(0);
@@ -154,7 +161,7 @@ fn a_chain_does_not_nest_in_a_task_that_has_spawned_thousands() {
     }
 }
 
-/// Futures that belong to no finish have no queue to escape to.
+/// Futures that belong to no finish cannot go to the queue of a finish.
 #[test]
 fn a_chain_of_futures_in_no_finish_does_not_nest() {
     static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -1,5 +1,4 @@
-//! What the channel scheduler promises beyond the others.
-#![allow(missing_docs)]
+//! Promises that only the channel scheduler makes.
 
 mod common;
 
@@ -7,21 +6,19 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, busy, eventually};
-use purloin::{Pool, Worker};
-use purloin_schedulers::{Channel, Stealing};
+use common::{add, busy, eventually, pool_with};
+use purloin::{Channel, Pool, Stealing, Worker};
 
 fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
-    let scheduler = Channel::default().steal(stealing);
-    let builder = Pool::builder().workers(workers);
-    builder.scheduler(scheduler).build().unwrap()
+    pool_with(Channel::default().steal(stealing), workers)
 }
 
-/// Steals, and how many of these were of tasks that came with another.
+/// Runs until there are 1,000 steals. Returns the number of steals, and how many of the stolen
+/// tasks came along with another.
 fn produce(stealing: Stealing) -> (u64, u64) {
     let pool = pool(2, stealing);
     let start = Instant::now();
-    // On a busy machine the thief gets little.
+    // On a busy machine the thief gets few tasks in one run.
     while pool.stats().steals < 1000 {
         assert!(start.elapsed() < Duration::from_secs(60));
         pool.run(|mut w| {
@@ -37,27 +34,27 @@ fn produce(stealing: Stealing) -> (u64, u64) {
 }
 
 #[test]
-fn a_thief_of_one_gets_one() {
+fn a_thief_that_steals_one_task_gets_one() {
     let (_, free) = produce(Stealing::One);
     assert_eq!(free, 0);
 }
 
 #[test]
-fn a_thief_of_half_gets_many() {
+fn a_thief_that_steals_half_gets_several_tasks() {
     let (steals, free) = produce(Stealing::Half);
     assert!(free > steals / 2, "{free} of {steals}");
 }
 
-/// It finds out that all are leaves.
+/// The thief learns that all tasks are leaves.
 #[test]
-fn an_adaptive_thief_comes_to_take_half() {
+fn an_adaptive_thief_learns_to_steal_half() {
     let (steals, free) = produce(Stealing::Adaptive);
     assert!(free > steals / 4, "{free} of {steals}");
 }
 
-/// Half of many, and then its victim is done with the rest.
+/// The thief gets half of many tasks and is slow; its victim soon finishes the other half.
 #[test]
-fn tasks_that_a_thief_has_not_begun_are_taken_back() {
+fn the_owner_takes_back_tasks_that_a_thief_has_not_begun() {
     let pool = pool(2, Stealing::Half);
     for _ in 0..20 {
         let (slow, start) = (AtomicUsize::new(0), Instant::now());
@@ -65,7 +62,7 @@ fn tasks_that_a_thief_has_not_begun_are_taken_back() {
             w.finish(|scope| {
                 for _ in 0..200 {
                     scope.spawn(|_| {
-                        // The first that is stolen takes long.
+                        // The first task takes long if a thief runs it.
                         if add_one(&slow) == 0 && thread::current().name() != Some("purloin-0") {
                             busy(Duration::from_millis(20));
                         }
@@ -82,12 +79,12 @@ fn add_one(count: &AtomicUsize) -> usize {
     count.fetch_add(1, Relaxed)
 }
 
-/// A leaf that leaves its core to others, of which there may be few.
+/// Sleeps as a leaf, so that other threads can use its core on a machine with few cores.
 fn rest() {
     thread::sleep(Duration::from_micros(50));
 }
 
-/// Requests rest with a worker in a long leaf; and then another has tasks.
+/// Steal requests wait at a worker that runs a long leaf; then another worker has tasks.
 #[test]
 fn a_thief_does_not_wait_for_a_victim_that_does_not_answer() {
     let pool = pool(3, Stealing::One);
@@ -97,14 +94,16 @@ fn a_thief_does_not_wait_for_a_victim_that_does_not_answer() {
         thread::scope(|threads| {
             threads.spawn(|| {
                 pool.run(|_| {
-                    eventually("the tasks of another", || is_over.load(Acquire));
+                    eventually("a thief steals a task of the other worker", || {
+                        is_over.load(Acquire)
+                    });
                 });
             });
             threads.spawn(|| {
                 pool.run(|mut w| {
                     thread::sleep(Duration::from_millis(20));
                     let own = thread::current().id();
-                    // Until the third worker has come by.
+                    // Until the third worker has stolen a task.
                     let start = Instant::now();
                     while elsewhere.load(Relaxed) == 0 {
                         assert!(start.elapsed() < Duration::from_secs(20));
@@ -127,9 +126,9 @@ fn a_thief_does_not_wait_for_a_victim_that_does_not_answer() {
     }
 }
 
-/// All others sleep, and what they left is with worker 0.
+/// The idle workers sleep, and their steal requests wait at worker 0.
 #[test]
-fn a_job_from_outside_is_shared_whoever_takes_it() {
+fn any_worker_that_runs_a_call_from_outside_gets_thieves() {
     let pool = pool(4, Stealing::Adaptive);
     for round in 0..40 {
         if round % 4 == 0 {
@@ -154,28 +153,37 @@ fn a_job_from_outside_is_shared_whoever_takes_it() {
     }
 }
 
-/// A thief has half of what there was in its hand, and then it is busy.
+/// A thief gets half of the tasks, and the first of them keeps it busy for a long time.
 #[test]
-fn what_a_busy_thief_has_not_begun_is_for_others() {
+fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
     const LEAF: Duration = Duration::from_millis(500);
+    const SHORT_TASKS: usize = 200;
     let pool = pool(6, Stealing::Half);
     for _ in 0..3 {
-        let (start, left) = (Instant::now(), AtomicUsize::new(0));
+        let (done, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let start = Instant::now();
         pool.run(|mut w| {
             w.finish(|scope| {
                 for _ in 0..5 {
                     scope.spawn(|_| thread::sleep(Duration::from_millis(1)));
                 }
-                scope.spawn(|_| thread::sleep(LEAF));
-                for _ in 0..200 {
-                    // On five workers 200 ms in all; on one it would be a second.
+                // The long leaf. It ends early if the other workers have done everything.
+                scope.spawn(|_| {
+                    while start.elapsed() < LEAF && done.load(Relaxed) < SHORT_TASKS {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                });
+                for _ in 0..SHORT_TASKS {
+                    // 200 ms on five workers, but 1 s on one.
                     scope.spawn(|_| {
                         thread::sleep(Duration::from_millis(5));
-                        add(&left, usize::from(start.elapsed() > LEAF));
+                        add(&done, 1);
+                        add(&late, usize::from(start.elapsed() > LEAF));
                     });
                 }
             });
         });
-        assert_eq!(left.load(Relaxed), 0, "still to do after the leaf");
+        let late = late.into_inner();
+        assert_eq!(late, 0, "tasks that waited for the long leaf to end");
     }
 }

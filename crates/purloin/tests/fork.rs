@@ -1,6 +1,5 @@
-//! A forked process has a copy of every pool, and none of their threads.
+//! A forked process has a copy of every pool, but none of their threads.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -9,27 +8,28 @@ use purloin::Worker;
 
 mod common;
 
-/// Runs `child` in a forked process, and returns whether it returned true within a minute.
+/// Runs `child` in a forked process. Returns whether `child` returned true within a minute.
 fn in_a_fork(child: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs Rust code that takes locks of the standard library and of the
-    // allocator; no other thread of this process holds one at this moment, as the workers
-    // sleep, and the allocator has handlers for forks.
+    // allocator. The caller makes sure that all workers sleep, so no other thread of this
+    // process holds a lock of the standard library. The allocator handles forks itself.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
         let right = catch_unwind(AssertUnwindSafe(child)).unwrap_or(false);
-        // SAFETY: ends the process without handlers that are the parent's.
+        // SAFETY: `_exit` only ends the process. It runs none of the exit handlers that the child
+        // has inherited from its parent.
         unsafe { libc::_exit(if right { 0 } else { 1 }) };
     }
     let start = Instant::now();
     loop {
         let mut status = 0;
-        // SAFETY: the status is ours.
+        // SAFETY: `status` is a local variable that `waitpid` may write.
         if unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG) } == pid {
             return libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0;
         }
         if start.elapsed() > Duration::from_secs(60) {
-            // SAFETY: the child is ours.
+            // SAFETY: `waitpid` has not reaped the child, so `pid` still names it.
             unsafe { libc::kill(pid, libc::SIGKILL) };
             return false;
         }
@@ -37,12 +37,13 @@ fn in_a_fork(child: impl FnOnce() -> bool) -> bool {
     }
 }
 
-/// One test, as others would hold locks at the fork.
+/// This file has only one test, because other tests could hold locks during the fork.
 #[test]
-fn a_forked_process_hears_what_is_wrong_and_can_make_its_own_pool() {
+fn a_forked_process_gets_clear_panics_and_may_make_its_own_pool() {
     let pool = common::pool(2);
     assert_eq!(pool.run(|w| common::fib(w, 10)), 55);
     assert_eq!(purloin::join(|| 1, || 2), (1, 2));
+    // Until all workers sleep.
     std::thread::sleep(Duration::from_millis(300));
 
     assert!(
@@ -55,29 +56,29 @@ fn a_forked_process_hears_what_is_wrong_and_can_make_its_own_pool() {
                 common::message(panic).contains("make a pool there")
             })
         }),
-        "what cannot be done is a panic that names the way out"
+        "the parent's pool panics with a message that names the way out"
     );
     assert!(
         in_a_fork(|| {
-            // SAFETY: the child uses its copy no further.
+            // SAFETY: the child ends without a second use or drop of its copy of the pool.
             drop(unsafe { std::ptr::read(&pool) });
             true
         }),
-        "a pool may be dropped"
+        "the parent's pool may be dropped"
     );
     assert!(
         in_a_fork(|| {
             let own = common::pool(2);
             own.run(|w| common::fib(w, 20)) == 6765
         }),
-        "a new pool works"
+        "a pool that the child makes works"
     );
     assert!(
         in_a_fork(|| {
             let both = purloin::join(|| 3, || purloin::join(|| 4, || 5));
             both == (3, (4, 5)) && purloin::global().is_ok_and(|pool| pool.workers() > 0)
         }),
-        "the global pool is made anew"
+        "the child gets a global pool of its own"
     );
     assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
 }

@@ -1,5 +1,4 @@
-//! Leapfrogging: what a blocked join runs, and when it goes on.
-#![allow(missing_docs)]
+//! Leapfrogging: which tasks a blocked worker runs, and when it goes on.
 
 mod common;
 
@@ -8,31 +7,29 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{busy, eventually};
-use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use common::{busy, eventually, pool_with};
+use purloin::{
+    Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, TwoFields, Worker,
+};
 
-/// One test at a time, as the others would be in the way.
+/// Each test holds this lock, because a second one would use up the cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
-fn pool<S: Scheduler + Default>(workers: usize) -> Pool<S> {
-    let builder = Pool::builder().workers(workers);
-    builder.scheduler(S::default()).build().unwrap()
-}
-
 thread_local! {
-    /// For each join that is open on this thread, the closure that it is
-    /// running or waiting for. The root is 1; the closures of join *k* are
-    /// 2*k* and 2*k* + 1.
+    /// For each join that is open on this thread, the number of the closure that the join
+    /// runs or waits for. The root has number 1. The closures of the join in closure *k* have
+    /// numbers 2*k* and 2*k* + 1.
     static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Whether the task with number `task` descends from the one with number `from`.
 fn descends(task: u64, from: u64) -> bool {
     let generations = from.leading_zeros().checked_sub(task.leading_zeros());
     generations.is_some_and(|generations| task >> generations == from)
 }
 
-/// A lopsided tree of joins that notes what runs on top of what.
+/// Runs a lopsided tree of joins. Each task checks that it descends from the closure for which
+/// the join below it on the same thread waits.
 fn tree<W: Worker>(mut w: W, task: u64, depth: u32, leapfrogs: &AtomicU64) {
     OPEN.with_borrow(|open| {
         if let Some(&awaited) = open.last() {
@@ -50,7 +47,7 @@ fn tree<W: Worker>(mut w: W, task: u64, depth: u32, leapfrogs: &AtomicU64) {
     w.join(
         |w| {
             tree(w, 2 * task, depth - 1, leapfrogs);
-            // From here on, the join is about its second closure.
+            // From here on, the join runs or waits for its second closure.
             OPEN.with_borrow_mut(|open| *open.last_mut().unwrap() += 1);
         },
         |w| tree(w, 2 * task + 1, depth.saturating_sub(2), leapfrogs),
@@ -63,15 +60,15 @@ fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Def
     let leapfrogs = AtomicU64::new(0);
     let round = || {
         for workers in [2, 3, 8] {
-            let pool = pool::<S>(workers);
+            let pool = pool_with(S::default(), workers);
             for _ in 0..20 {
                 pool.run(|w| tree(w, 1, 13, &leapfrogs));
             }
         }
     };
     round();
-    // Or else nothing has been tested: on a busy machine it is rare.
-    eventually("a leapfrog", || {
+    // Without a leapfrog the rounds have tested nothing. On a busy machine leapfrogs are rare.
+    eventually("a worker leapfrogs", || {
         let is_there = leapfrogs.load(Relaxed) > 0;
         if !is_there {
             round();
@@ -84,11 +81,11 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const UNRELATED: Duration = Duration::from_millis(8);
 
-    /// Plenty of long tasks, for whoever would take them.
+    /// Offers many long tasks until `over` is set.
     fn unrelated<W: Worker>(mut w: W, tasks: u32, over: &AtomicBool) {
         if over.load(Relaxed) {
         } else if tasks == 1 {
-            // Not busy: it must not take a core from the others.
+            // It sleeps instead of spinning, so that it does not take a core from the others.
             std::thread::sleep(UNRELATED);
         } else {
             w.join(
@@ -98,7 +95,7 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
         }
     }
 
-    let pool = pool::<S>(3);
+    let pool = pool_with(S::default(), 3);
     let mut delays: Vec<_> = (0..11)
         .map(|_| {
             let (busy_elsewhere, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -106,9 +103,11 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
             let (delay, ()) = pool.run(|mut w| {
                 w.join(
                     |mut w| {
-                        eventually("unrelated work elsewhere", || busy_elsewhere.load(Acquire));
+                        eventually("the other worker has unrelated tasks", || {
+                            busy_elsewhere.load(Acquire)
+                        });
                         w.join(
-                            |_| eventually("the steal", || begun.load(Acquire)),
+                            |_| eventually("the third worker steals", || begun.load(Acquire)),
                             |_| {
                                 begun.store(true, Release);
                                 busy(Duration::from_millis(2));
@@ -120,8 +119,8 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
                     },
                     |w| {
                         busy_elsewhere.store(true, Release);
-                        // Not before, or the third worker would take it.
-                        eventually("the steal", || begun.load(Acquire));
+                        // Before that, the third worker would steal an unrelated task.
+                        eventually("the third worker steals", || begun.load(Acquire));
                         unrelated(w, 64, &over);
                     },
                 )
@@ -130,7 +129,7 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
         })
         .collect();
     delays.sort();
-    // The median: with fewer cores than workers, some are late.
+    // The median, because with fewer cores than workers some delays are long.
     assert!(delays[5] < UNRELATED / 4, "{delays:?}");
 }
 
@@ -161,8 +160,8 @@ under! {
     ChaseLev => chase_lev;
 }
 
-/// The other test is not for it: there a task waits until another is stolen, and
-/// under this scheduler that takes a victim that pushes or pops.
+/// The other test does not suit this scheduler. In that test a closure waits until the other is
+/// stolen, but here a victim answers requests only when it pushes or pops.
 #[test]
 fn a_blocked_worker_runs_descendants_of_the_awaited_task_only_under_channels() {
     a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();

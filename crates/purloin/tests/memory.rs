@@ -1,9 +1,7 @@
-//! What many tasks take: memory is bounded by the size of the stacks, not by the
-//! number of tasks.
+//! The memory for tasks is bounded by the size of the task stacks, not by the number of tasks.
 //!
-//! One test, alone in its process, whose memory it looks at.
+//! This file has only one test, because the test measures the memory of its process.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,15 +12,15 @@ use purloin_schedulers::{Channel, ChaseLev, DirectStack};
 
 const TASKS: usize = 1_000_000;
 
-/// The most memory that this process has had, in bytes.
-fn peak() -> usize {
+/// Returns the peak memory of this process, in bytes.
+fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     let kilobytes = line.unwrap().split_whitespace().nth(1).unwrap();
     kilobytes.parse::<usize>().unwrap() << 10
 }
 
-/// A payload that counts how many of its kind there are.
+/// A panic payload that counts how many of its kind are alive.
 struct Payload<'c>(&'c AtomicUsize);
 
 impl Payload<'_> {
@@ -38,7 +36,7 @@ impl Drop for Payload<'_> {
     }
 }
 
-/// One panic surfaces, the others are dropped as they come.
+/// Each task panics. One panic surfaces; the workers drop the payloads of the others at once.
 fn each_panics<S: Scheduler + Spawner>(pool: &Pool<S>) {
     static LIVE: AtomicUsize = AtomicUsize::new(0);
     let (begun, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -48,7 +46,7 @@ fn each_panics<S: Scheduler + Spawner>(pool: &Pool<S>) {
                 for _ in 0..TASKS {
                     finish.spawn(|_| {
                         begun.fetch_add(1, Relaxed);
-                        // Without the hook, which would print each.
+                        // Unlike `panic_any`, it prints nothing.
                         resume_unwind(Box::new(Payload::new(&LIVE, &most)));
                     });
                 }
@@ -57,13 +55,17 @@ fn each_panics<S: Scheduler + Spawner>(pool: &Pool<S>) {
     }));
     let payload = result.unwrap_err();
     assert!(payload.is::<Payload>());
-    assert_eq!(begun.into_inner(), TASKS, "all have ended");
+    assert_eq!(begun.into_inner(), TASKS, "some tasks have not run");
     assert_eq!(LIVE.load(Relaxed), 1);
     drop(payload);
     let most = most.into_inner();
-    assert!(most <= 1 + pool.workers(), "{most} payloads at once");
+    assert!(
+        most <= 1 + pool.workers(),
+        "{most} payloads were alive at once"
+    );
 }
 
+/// Each task returns.
 fn each_returns<S: Scheduler + Spawner>(pool: &Pool<S>) {
     let sum = AtomicUsize::new(0);
     let count = pool.run(|mut w| {
@@ -80,7 +82,8 @@ fn each_returns<S: Scheduler + Spawner>(pool: &Pool<S>) {
     assert_eq!(sum.into_inner(), count * (count - 1) / 2);
 }
 
-/// Spawned where the join is innermost, and so not on its stack.
+/// Each task is spawned inside a join, so it goes to the queue of the finish instead of a task
+/// stack.
 fn each_escapes<S: Scheduler + Spawner>(pool: &Pool<S>) {
     let done = AtomicUsize::new(0);
     pool.run(|mut w| {
@@ -98,7 +101,8 @@ fn each_escapes<S: Scheduler + Spawner>(pool: &Pool<S>) {
     assert_eq!(done.into_inner(), TASKS);
 }
 
-/// Spawned by a thread that is no worker, into the scope of one that waits for it.
+/// A thread outside the pool spawns each task, into the scope of a worker that waits for that
+/// thread.
 fn each_comes_from_outside<S: Scheduler + Spawner>(pool: &Pool<S>) {
     let done = AtomicUsize::new(0);
     pool.run(|mut w| {
@@ -116,7 +120,8 @@ fn each_comes_from_outside<S: Scheduler + Spawner>(pool: &Pool<S>) {
     assert_eq!(done.into_inner(), TASKS);
 }
 
-fn all<S: Scheduler + Spawner>(builder: Builder<S>) {
+/// Runs every kind of task but those from outside.
+fn check<S: Scheduler + Spawner>(builder: Builder<S>) {
     let pool = builder.workers(2).stack_size(1 << 20).build().unwrap();
     each_returns(&pool);
     each_panics(&pool);
@@ -124,16 +129,20 @@ fn all<S: Scheduler + Spawner>(builder: Builder<S>) {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "takes long without optimisation")]
+#[cfg_attr(debug_assertions, ignore = "it takes long without optimisation")]
 fn a_million_tasks_of_one_finish_take_bounded_memory() {
-    let before = peak();
-    all(Pool::builder().scheduler(ReturnBarrier::default()));
-    all(Pool::builder().scheduler(ReturnBarrier::default().barrier(false)));
-    all(Pool::builder().scheduler(<DirectStack>::default()));
-    all(Pool::builder().scheduler(Channel::default()));
-    all(Pool::builder().scheduler(ChaseLev::default()));
+    let before = peak_memory();
+    check(Pool::builder().scheduler(ReturnBarrier::default()));
+    check(Pool::builder().scheduler(ReturnBarrier::default().barrier(false)));
+    check(Pool::builder().scheduler(<DirectStack>::default()));
+    check(Pool::builder().scheduler(Channel::default()));
+    check(Pool::builder().scheduler(ChaseLev::default()));
     each_comes_from_outside(&Pool::builder().workers(2).build().unwrap());
-    // The slots of a million tasks would be more than twice as much.
-    let grown = peak() - before;
-    assert!(grown < 24 << 20, "{} KiB more", grown >> 10);
+    // The slots of a million tasks would take more than twice as much memory.
+    let grown = peak_memory() - before;
+    assert!(
+        grown < 24 << 20,
+        "the peak has grown by {} KiB",
+        grown >> 10
+    );
 }

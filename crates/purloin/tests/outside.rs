@@ -1,5 +1,4 @@
-//! Threads that wait for a pool of which they are no worker.
-#![allow(missing_docs)]
+//! Threads outside a pool that wait for it.
 
 mod common;
 
@@ -9,11 +8,29 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{busy, ends, eventually, fib};
-use purloin::{Pool, ReturnBarrier, Scheduler, Spawner, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use common::{busy, eventually, fib, pool_with};
+use purloin::{
+    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Spawner, TwoFields,
+    Worker,
+};
 
-/// Calls each of two pools from the other.
+/// Fails if `f` does not end within a minute. It then leaves the thread of `f` behind.
+fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
+    let (end, ended) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        f();
+        let _ = end.send(());
+    });
+    match ended.recv_timeout(Duration::from_secs(60)) {
+        Ok(()) => thread.join().unwrap(),
+        Err(mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
+    }
+}
+
+/// Calls the two pools in turn, each from a worker of the other.
 fn to_and_fro(one: &Pool<impl Scheduler>, other: &Pool<impl Scheduler>, depth: u64) -> u64 {
     match depth {
         0 => one.run(|w| fib(w, 10)),
@@ -25,7 +42,7 @@ fn two_pools_may_call_each_other<S: Scheduler, T: Scheduler>(
     one: impl Fn() -> S + Send + 'static,
     other: impl Fn() -> T + Send + 'static,
 ) {
-    ends("a call from pool to pool and back", move || {
+    must_end("a call from pool to pool and back", move || {
         for spares in [0, 1, 2] {
             for (workers, others) in [(1, 1), (2, 1), (2, 3)] {
                 let builder = Pool::builder().workers(workers).spare_workers(spares);
@@ -53,7 +70,7 @@ fn two_pools_may_call_each_other_under_each_scheduler() {
 
 #[test]
 fn a_loop_may_run_its_iterations_on_another_pool_and_come_back() {
-    ends("the loop", || {
+    must_end("a loop over two pools", || {
         let (one, other) = (common::pool(2), common::pool(1));
         let sum = one.run(|mut w| {
             let body = |i: u64| other.run(|_| one.run(|mut w| w.join(|_| i, |_| ()).0));
@@ -65,13 +82,13 @@ fn a_loop_may_run_its_iterations_on_another_pool_and_come_back() {
 
 #[test]
 fn a_worker_that_waits_for_another_pool_lends_its_processor() {
-    ends("a task that waits for its sibling", || {
+    must_end("a task that waits for its sibling", || {
         let (one, other) = (common::pool(1), common::pool(1));
         let is_done = AtomicBool::new(false);
         one.run(|mut w| {
             w.join(
-                // Ends only if the second closure runs meanwhile.
-                |_| other.run(|_| eventually("the sibling runs", || is_done.load(Acquire))),
+                // This task ends only if the second closure runs at the same time.
+                |_| other.run(|_| eventually("the second closure runs", || is_done.load(Acquire))),
                 |_| is_done.store(true, Release),
             )
         });
@@ -80,7 +97,7 @@ fn a_worker_that_waits_for_another_pool_lends_its_processor() {
 
 #[test]
 fn a_thread_may_call_the_pool_whose_only_worker_waits_for_it() {
-    ends("a call by a thread that a worker waits for", || {
+    must_end("a call by a thread that a worker waits for", || {
         let pool = common::pool(1);
         for _ in 0..3 {
             let result = pool.run(|mut w| {
@@ -111,7 +128,7 @@ fn a_busy_pool_does_not_start_spare_workers_for_calls_from_outside() {
 
 #[test]
 fn a_future_made_outside_runs_while_its_thread_goes_on() {
-    ends("a future that waits for its maker", || {
+    must_end("a future that waits for its maker", || {
         let goes_on = Arc::new(AtomicBool::new(false));
         let future = {
             let goes_on = Arc::clone(&goes_on);
@@ -123,17 +140,18 @@ fn a_future_made_outside_runs_while_its_thread_goes_on() {
 }
 
 #[test]
-fn a_future_made_outside_runs_although_it_is_dropped() {
+fn a_future_made_outside_runs_even_if_it_is_dropped() {
     let (send, receive) = mpsc::channel();
     drop(purloin::future(move || send.send(7)));
     assert_eq!(receive.recv_timeout(Duration::from_secs(60)), Ok(7));
 }
 
-/// The worker has made a future, and waits for a thread that gets it.
-fn a_thread_may_get_what_the_only_worker_cannot_run<S: Scheduler>(scheduler: S) {
-    let pool = Pool::builder().workers(1).scheduler(scheduler);
-    let pool = pool.build().unwrap();
-    ends(
+/// The worker makes futures and then waits for a thread that gets them.
+fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread<S: Scheduler>(
+    scheduler: S,
+) {
+    let pool = pool_with(scheduler, 1);
+    must_end(
         "a future got by a thread that the only worker waits for",
         move || {
             for _ in 0..20 {
@@ -142,7 +160,7 @@ fn a_thread_may_get_what_the_only_worker_cannot_run<S: Scheduler>(scheduler: S) 
                     let owned = w.future(|mut w| w.join(|_| 1, |_| 2));
                     let got = w.finish(|scope| {
                         let borrows = scope.future(|w| {
-                            w_is_used(w);
+                            fork(w);
                             word.store(true, Release);
                             text.len()
                         });
@@ -158,8 +176,8 @@ fn a_thread_may_get_what_the_only_worker_cannot_run<S: Scheduler>(scheduler: S) 
     );
 }
 
-/// Forks, so that there are descendants.
-fn w_is_used<W: Worker>(mut w: W) {
+/// Spawns some tasks, so that the caller's task has descendants.
+fn fork<W: Worker>(mut w: W) {
     w.finish(|scope| {
         for _ in 0..3 {
             scope.spawn(|_| ());
@@ -168,18 +186,24 @@ fn w_is_used<W: Worker>(mut w: W) {
 }
 
 #[test]
-fn a_thread_may_get_what_the_only_worker_cannot_run_under_each_scheduler() {
-    a_thread_may_get_what_the_only_worker_cannot_run(ReturnBarrier::default());
-    a_thread_may_get_what_the_only_worker_cannot_run(ReturnBarrier::default().forced_steals(false));
-    a_thread_may_get_what_the_only_worker_cannot_run(DirectStack::<OneField>::new());
-    a_thread_may_get_what_the_only_worker_cannot_run(DirectStack::<TwoFields>::new());
-    a_thread_may_get_what_the_only_worker_cannot_run(ChaseLev::default());
+fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread_under_each_scheduler() {
+    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(ReturnBarrier::default());
+    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
+        ReturnBarrier::default().forced_steals(false),
+    );
+    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
+        DirectStack::<OneField>::new(),
+    );
+    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
+        DirectStack::<TwoFields>::new(),
+    );
+    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(ChaseLev::default());
 }
 
-/// Threads get futures at any moment: before, while and after a worker runs them.
+/// Threads get or drop futures before, while and after a worker runs them.
 #[test]
 fn threads_and_workers_may_compete_for_a_future() {
-    ends("futures got outside", || {
+    must_end("futures got outside", || {
         let pool = common::pool(2);
         for round in 0..300 {
             let ran = AtomicUsize::new(0);
@@ -220,9 +244,10 @@ fn threads_and_workers_may_compete_for_a_future() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_thread_that_gets_a_future_sleeps_until_it_is_done() {
-    /// How often this thread has given its processor away.
+    /// Returns how often this thread has given up its processor.
     fn switches() -> i64 {
-        // SAFETY: the call fills the structure, which is plain data.
+        // SAFETY: a `rusage` is plain data, for which zeros are valid, and `getrusage` writes only
+        // to it.
         unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
             assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0);
@@ -232,17 +257,20 @@ fn a_thread_that_gets_a_future_sleeps_until_it_is_done() {
     let before = switches();
     purloin::future(|| thread::sleep(Duration::from_millis(400))).get();
     let switches = switches() - before;
-    assert!(switches < 50, "{switches} switches");
+    assert!(
+        switches < 50,
+        "the waiting thread has woken {switches} times"
+    );
 }
 
-/// More tasks than a finish queues, by a thread that the only worker waits for.
+/// The thread spawns more tasks than the queue of a finish holds.
 fn a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it<S: Scheduler + Spawner>(
     scheduler: S,
     spares: usize,
 ) {
     let pool = Pool::builder().workers(1).spare_workers(spares);
     let pool = pool.scheduler(scheduler).build().unwrap();
-    ends("a thread that spawns", move || {
+    must_end("a thread that spawns into a full queue", move || {
         let count = AtomicUsize::new(0);
         pool.run(|mut w| {
             w.finish(|scope| {

@@ -1,5 +1,4 @@
-//! What the documentation promises of joins and pools, each as a test.
-#![allow(missing_docs)]
+//! Tests of what the documentation promises about joins and pools.
 
 mod common;
 
@@ -12,14 +11,18 @@ use std::time::{Duration, Instant};
 use common::{busy, eventually, eventually_stolen, fib, message, pool, rounds, workers};
 use purloin::{Pool, ReturnBarrier, Serial, Worker};
 
-/// The size of a small recursion, and of a smaller one.
+/// Indices of the Fibonacci numbers that tests compute.
 const SMALL: u32 = if cfg!(miri) { 9 } else { 22 };
 const SMALLER: u32 = if cfg!(miri) { 7 } else { 15 };
-/// How deep other recursions are.
+/// Depth of a tree of joins with large closures.
 const DEPTH: u32 = if cfg!(miri) { 4 } else { 10 };
+/// Depth of a recursion that takes a lock at each level.
 const LOCKS_DEEP: u32 = if cfg!(miri) { 5 } else { 60 };
+/// Number of threads that call a pool at once.
 const CALLERS: usize = if cfg!(miri) { 3 } else { 8 };
+/// Number of joins whose closures and results count their drops.
 const DROPS: usize = if cfg!(miri) { 15 } else { 300 };
+/// Number of pools that are made and dropped.
 const POOLS: usize = if cfg!(miri) { 8 } else { 200 };
 
 #[test]
@@ -49,7 +52,7 @@ fn a_task_is_stolen_while_the_first_closure_runs() {
 fn three_workers_wake_one_another_for_private_tasks() {
     let pool = pool(3);
     for round in 0..20 {
-        // All asleep in some rounds, awake in others.
+        // In some rounds all workers sleep, in others they are awake.
         thread::sleep(Duration::from_millis(round % 4 * 2));
         let meet = Barrier::new(3);
         let wait = || meet.wait().is_leader();
@@ -91,7 +94,7 @@ fn run_may_be_called_from_several_threads_at_once() {
 }
 
 #[test]
-fn run_on_a_worker_of_the_same_pool_is_called_at_once() {
+fn run_on_a_worker_of_the_same_pool_calls_its_closure_at_once() {
     let pool = pool(1);
     let deep = pool.run(|mut w| {
         let (a, b) = w.join(|_| pool.run(|w| fib(w, 10)), |w| fib(w, 11));
@@ -140,8 +143,8 @@ fn token_free_joins_use_the_worker_that_they_run_on() {
             .iter()
             .all(|name| name.as_deref().is_some_and(|n| n.starts_with("purloin-")))
     );
-    // Outside any pool they use the global one, whose threads do not end: Miri takes
-    // that for a leak.
+    // Outside any pool they use the global pool. Its threads never end, which Miri reports as
+    // a leak.
     if !cfg!(miri) {
         assert_eq!(free(15), 610);
     }
@@ -155,7 +158,7 @@ fn token_and_token_free_joins_mix() {
         }
         let (a, b) = w.join(
             |w| {
-                // The token's top must not be overwritten by what is free.
+                // The token-free join must not overwrite the task of the outer join.
                 let (x, y) = purloin::join(|| 1, || 2);
                 mixed(w, n - 1) + x + y - 3
             },
@@ -173,7 +176,7 @@ fn token_and_token_free_joins_mix() {
 }
 
 #[test]
-fn closures_and_results_of_any_size() {
+fn closures_and_results_may_be_of_any_size() {
     fn sum<W: Worker>(mut w: W, block: [u64; 64], depth: u32) -> ([u64; 100], u64) {
         if depth == 0 {
             return ([block[0]; 100], block.iter().sum());
@@ -199,15 +202,15 @@ fn closures_and_results_of_any_size() {
             )
         });
         assert_eq!((a, b), (0, (0, 3)));
-        // Zero-sized closures and results.
+        // These closures and results have size zero.
         assert_eq!(pool.run(|mut w| w.join(|_| (), |_| ())), ((), ()));
     }
 }
 
 #[test]
 fn a_lock_may_be_held_across_a_join() {
-    // A worker that ran unrelated tasks while blocked would take a task of
-    // the other recursion, and lock the mutex that it holds already.
+    // A blocked worker that ran unrelated tasks would run a task of the other recursion, and so
+    // lock a mutex that it already holds.
     let pool = pool(4);
     let locks: Vec<_> = (0..4).map(|_| Mutex::new(())).collect();
     fn work<W: Worker>(mut w: W, locks: &[Mutex<()>], at: usize, depth: u32) -> u64 {
@@ -237,7 +240,7 @@ fn a_lock_may_be_held_across_a_join() {
 }
 
 #[test]
-fn panic_of_the_first_closure_reaches_the_caller_and_wins() {
+fn if_both_closures_panic_the_caller_sees_the_panic_of_the_first() {
     for workers in workers([1, 2]) {
         let pool = pool(workers);
         for _ in 0..rounds(50) {
@@ -247,13 +250,17 @@ fn panic_of_the_first_closure_reaches_the_caller_and_wins() {
                 })
             }));
             assert_eq!(message(panic.unwrap_err()), "first");
-            assert_eq!(pool.run(|w| fib(w, 10)), 55, "the pool goes on");
+            assert_eq!(
+                pool.run(|w| fib(w, 10)),
+                55,
+                "the pool still works after a panic"
+            );
         }
     }
 }
 
 #[test]
-fn panic_in_a_stolen_task_reaches_its_parent() {
+fn a_panic_in_a_stolen_task_reaches_its_parent() {
     let pool = pool(2);
     for _ in 0..rounds(50) {
         let stolen = AtomicBool::new(false);
@@ -300,10 +307,10 @@ fn a_panic_waits_for_a_stolen_task_that_borrows_from_the_frame() {
     }
 }
 
-/// Counts its drops.
-struct Counted<'a>(&'a AtomicUsize);
+/// Counts how many of its kind are dropped.
+struct CountsDrops<'a>(&'a AtomicUsize);
 
-impl Drop for Counted<'_> {
+impl Drop for CountsDrops<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Relaxed);
     }
@@ -315,9 +322,8 @@ fn everything_is_dropped_exactly_once() {
         let pool = pool(workers);
         let counter = AtomicUsize::new(0);
         let drops = &counter;
-        let rounds = DROPS;
-        for round in 0..rounds {
-            let (a, b) = (Counted(drops), Counted(drops));
+        for round in 0..DROPS {
+            let (a, b) = (CountsDrops(drops), CountsDrops(drops));
             let big = [round; 40];
             let result = catch_unwind(AssertUnwindSafe(|| {
                 pool.run(|mut w| {
@@ -327,14 +333,14 @@ fn everything_is_dropped_exactly_once() {
                             if round % 3 == 0 {
                                 panic!("first");
                             }
-                            Counted(drops)
+                            CountsDrops(drops)
                         },
                         move |_| {
                             let _b = (&b, big);
                             if round % 5 == 0 {
                                 panic!("second");
                             }
-                            Counted(drops)
+                            CountsDrops(drops)
                         },
                     )
                 })
@@ -342,22 +348,19 @@ fn everything_is_dropped_exactly_once() {
             drop(result);
         }
         let drops = counter.into_inner();
-        // Two closures each round, and each result that was made. The second
-        // closure may or may not have run when the first panicked.
-        let first = (0..rounds).filter(|r| r % 3 != 0).count();
-        let second = (0..rounds).filter(|r| r % 5 != 0).count();
-        let unsure = (0..rounds).filter(|r| r % 3 == 0 && r % 5 != 0).count();
-        let most = 2 * rounds + first + second;
-        assert!((most - unsure..=most).contains(&drops), "{drops}");
+        // Each round drops two closures and the results of those that return.
+        let first = (0..DROPS).filter(|r| r % 3 != 0).count();
+        let second = (0..DROPS).filter(|r| r % 5 != 0).count();
+        assert_eq!(drops, 2 * DROPS + first + second);
     }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 #[cfg_attr(miri, ignore = "it needs a steal by force")]
-fn a_silent_worker_loses_its_unstarted_sibling() {
-    // The other worker is busy when the sibling is pushed, so nobody has
-    // asked for it; the leaf never does anything that would answer.
+fn an_idle_worker_steals_from_a_worker_that_does_not_answer() {
+    // The other worker is busy when the join pushes its task, so no steal request stands then.
+    // The first closure is a leaf, which never answers a request.
     let pool = pool(2);
     let mut waits = Vec::new();
     for _ in 0..21 {
@@ -374,12 +377,14 @@ fn a_silent_worker_loses_its_unstarted_sibling() {
             });
             pool.run(|mut w| {
                 gate.wait();
-                // Answers a request that may have stood since this worker was
-                // last active.
+                // This join answers a request that may have stood since this worker was last
+                // active.
                 w.join(|_| (), |_| ());
                 w.join(
                     |_| {
-                        eventually("a steal by force", || stolen.lock().unwrap().is_some());
+                        eventually("the other worker forces a steal", || {
+                            stolen.lock().unwrap().is_some()
+                        });
                     },
                     |_| *stolen.lock().unwrap() = Some(Instant::now()),
                 );
@@ -394,7 +399,7 @@ fn a_silent_worker_loses_its_unstarted_sibling() {
 }
 
 #[test]
-fn without_force_a_silent_worker_answers_at_its_next_join() {
+fn without_forced_steals_a_worker_answers_at_its_next_join() {
     let pool = Pool::builder()
         .workers(2)
         .scheduler(ReturnBarrier::default().forced_steals(false))
@@ -433,7 +438,7 @@ fn a_million_joins_nest_in_a_stack_of_a_gigabyte() {
     for workers in [1, 2] {
         let pool = Pool::builder()
             .workers(workers)
-            // Frames are several times as large without optimisation.
+            // Without optimisation, frames are several times as large.
             .stack_size(if cfg!(debug_assertions) {
                 4 << 30
             } else {
@@ -457,7 +462,7 @@ fn pools_come_and_go() {
 
 #[test]
 #[cfg_attr(miri, ignore = "it asks for more memory than there is")]
-fn bad_options_are_named() {
+fn bad_options_are_named_in_the_error() {
     let error = |builder: purloin::Builder| builder.build().unwrap_err().to_string();
     assert_eq!(
         error(Pool::builder().workers(0)),
@@ -475,14 +480,14 @@ fn bad_options_are_named() {
 
 #[test]
 #[cfg_attr(miri, ignore = "the threads of the global pool do not end")]
-fn a_pool_in_a_pool_in_a_static_is_shared() {
+fn there_is_one_global_pool() {
     let one: *const Pool = purloin::global().unwrap();
     let two: *const Pool = purloin::global().unwrap();
     assert_eq!(one, two);
 }
 
 #[test]
-fn the_second_closure_of_a_join_runs_although_the_first_panics() {
+fn the_second_closure_of_a_join_runs_even_if_the_first_panics() {
     for workers in [1, 2, 5] {
         let pool = pool(workers);
         for pause in [0, 100] {
@@ -492,7 +497,7 @@ fn the_second_closure_of_a_join_runs_although_the_first_panics() {
                 pool.run(|mut w| {
                     w.join(
                         |mut w| {
-                            // It leaves a future behind.
+                            // This leaves the ticket of a future on the stack.
                             drop(w.future(|_| ()));
                             busy(Duration::from_micros(pause));
                             panic_any(1_u8);

@@ -1,5 +1,4 @@
-//! Victim selection: every kind, with few workers and with many.
-#![allow(missing_docs)]
+//! Every kind of victim selection, with few workers and with many.
 
 mod common;
 
@@ -8,7 +7,8 @@ use purloin::{Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, VictimSele
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 use std::time::Duration;
 
-/// A lopsided tree whose leaves take a moment, so that thieves get something.
+/// Runs a lopsided tree and returns the number of its leaves. The leaves take some time, so that
+/// thieves get tasks.
 fn tree<W: Worker>(mut w: W, depth: u32) -> u64 {
     if depth == 0 {
         busy(Duration::from_micros(20));
@@ -21,6 +21,7 @@ fn tree<W: Worker>(mut w: W, depth: u32) -> u64 {
     a + b
 }
 
+/// Returns the number of leaves of a tree.
 fn leaves(depth: u32) -> u64 {
     if depth == 0 {
         return 1;
@@ -48,39 +49,39 @@ fn check_all<S: Scheduler + Default>() {
     check::<S>(<Sampling>::default());
     check::<S>(<Sampling>::default().samples(63));
     check::<S>(Sets::default());
-    // So small that thieves may have one another only.
+    // The sets are so small that thieves may have only each other as victims.
     check::<S>(Sets::default().least(1).multiplicity(1));
     check::<S>(Sampling::new(Sets::default()));
     check::<S>(Sampling::new(Sets::default().least(2).multiplicity(1)).samples(2));
 }
 
 #[test]
-fn every_selection_under_the_return_barrier() {
+fn every_selection_finds_tasks_under_the_return_barrier() {
     check_all::<ReturnBarrier>();
 }
 
 #[test]
-fn every_selection_under_the_direct_stack() {
+fn every_selection_finds_tasks_under_the_direct_stack() {
     check_all::<DirectStack<OneField>>();
 }
 
 #[test]
-fn every_selection_under_the_direct_stack_of_two_fields() {
+fn every_selection_finds_tasks_under_the_direct_stack_of_two_fields() {
     check_all::<DirectStack<TwoFields>>();
 }
 
 #[test]
-fn every_selection_under_chase_lev_deques() {
+fn every_selection_finds_tasks_under_chase_lev_deques() {
     check_all::<ChaseLev>();
 }
 
 #[test]
-fn every_selection_under_channels() {
+fn every_selection_finds_tasks_under_channels() {
     check_all::<Channel>();
 }
 
 #[test]
-fn options_out_of_range_are_named() {
+fn options_out_of_range_are_named_in_the_error() {
     let error = |victims: Sampling<Sets>| {
         let pool = Pool::builder().workers(1).victims(victims).build();
         pool.unwrap_err().to_string()
