@@ -22,7 +22,7 @@ fn the_environment_sets_the_number_of_workers() {
         }
         let explicit = Pool::builder().workers(2).build().unwrap();
         println!("explicit: {} workers", explicit.workers());
-        // A function that cannot return an error ignores the variable.
+        // A function that cannot return an error prints a warning and ignores the variable.
         println!("join: {:?}", purloin::join(|| 1, || 2));
         return;
     }
@@ -31,7 +31,7 @@ fn the_environment_sets_the_number_of_workers() {
     assert!(text.contains("explicit: 2 workers"), "{text}");
     assert!(
         !child("").contains("PURLOIN_WORKERS"),
-        "an empty variable counts as unset"
+        "an empty variable does not count as unset"
     );
     for wrong in ["abc", "0", "-1", "1000000"] {
         let text = child(wrong);

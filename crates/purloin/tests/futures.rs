@@ -280,7 +280,7 @@ fn a_worker_of_another_pool_may_wait_for_a_future() {
     let (one, other) = (pool(1), pool(1));
     let sum = one.run(|mut w| {
         let six = w.future(|_| 6);
-        // The only worker of `one` waits here, so nothing runs the future meanwhile.
+        // Meanwhile the only regular worker of `one` is blocked.
         let seven = other.run(|_| 7);
         w.get(six) + other.run(move |mut w| w.get(purloin::implement::ready(move || seven)))
     });

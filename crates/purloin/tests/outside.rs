@@ -152,7 +152,7 @@ fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread<S: Sched
 ) {
     let pool = pool_with(scheduler, 1);
     must_end(
-        "a future got by a thread that the only worker waits for",
+        "a thread that gets a future of the worker that waits for it",
         move || {
             for _ in 0..20 {
                 let (text, word) = (String::from("purloin"), AtomicBool::new(false));
@@ -203,7 +203,7 @@ fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread_under_ea
 /// Threads get or drop futures before, while and after a worker runs them.
 #[test]
 fn threads_and_workers_may_compete_for_a_future() {
-    must_end("futures got outside", || {
+    must_end("threads that get futures", || {
         let pool = common::pool(2);
         for round in 0..300 {
             let ran = AtomicUsize::new(0);
@@ -259,7 +259,7 @@ fn a_thread_that_gets_a_future_sleeps_until_it_is_done() {
     let switches = switches() - before;
     assert!(
         switches < 50,
-        "the waiting thread has woken {switches} times"
+        "the waiting thread gave up its processor {switches} times"
     );
 }
 

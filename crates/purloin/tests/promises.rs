@@ -37,7 +37,7 @@ fn joins_agree_with_the_serial_elision_on_any_number_of_workers() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it needs a steal by force")]
+#[cfg_attr(miri, ignore = "it needs a forced steal")]
 fn a_task_is_stolen_while_the_first_closure_runs() {
     let pool = pool(2);
     // Each closure waits for the other, so they must run at the same time.
@@ -48,7 +48,7 @@ fn a_task_is_stolen_while_the_first_closure_runs() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it needs a steal by force")]
+#[cfg_attr(miri, ignore = "it needs a forced steal")]
 fn three_workers_wake_one_another_for_private_tasks() {
     let pool = pool(3);
     for round in 0..20 {
@@ -61,7 +61,7 @@ fn three_workers_wake_one_another_for_private_tasks() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "it needs a steal by force")]
+#[cfg_attr(miri, ignore = "it needs a forced steal")]
 fn a_worker_that_takes_work_from_outside_leaves_others_to_steal() {
     let pool = pool(3);
     for _ in 0..20 {
@@ -253,7 +253,7 @@ fn if_both_closures_panic_the_caller_sees_the_panic_of_the_first() {
             assert_eq!(
                 pool.run(|w| fib(w, 10)),
                 55,
-                "the pool still works after a panic"
+                "the pool does not work after a panic"
             );
         }
     }
@@ -357,7 +357,7 @@ fn everything_is_dropped_exactly_once() {
 
 #[test]
 #[cfg(target_os = "linux")]
-#[cfg_attr(miri, ignore = "it needs a steal by force")]
+#[cfg_attr(miri, ignore = "it needs a forced steal")]
 fn an_idle_worker_steals_from_a_worker_that_does_not_answer() {
     // The other worker is busy when the join pushes its task, so no steal request stands then.
     // The first closure is a leaf, which never answers a request.
@@ -394,7 +394,7 @@ fn an_idle_worker_steals_from_a_worker_that_does_not_answer() {
         waits.push(stolen.unwrap() - idle.unwrap());
     }
     waits.sort();
-    println!("from idle to stolen, median: {:?}", waits[10]);
+    println!("median time from idle to stolen: {:?}", waits[10]);
     assert!(pool.stats().forced_steals > 0);
 }
 
@@ -479,7 +479,7 @@ fn bad_options_are_named_in_the_error() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "the threads of the global pool do not end")]
+#[cfg_attr(miri, ignore = "the threads of the global pool never end")]
 fn there_is_one_global_pool() {
     let one: *const Pool = purloin::global().unwrap();
     let two: *const Pool = purloin::global().unwrap();

@@ -12,8 +12,8 @@ use purloin::{Channel, Pool, ReturnBarrier, Scheduler, Worker};
 
 /// How long the test measures an idle pool.
 const IDLE: Duration = Duration::from_secs(2);
-/// How long it measures idle workers beside a busy one. Their naps have the full length after a
-/// quarter of a second.
+/// How long it measures idle workers beside a busy one. After a quarter of a second, these workers
+/// look for tasks only every 128 ms.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Returns the processor time that the process or this thread has used so far.

@@ -75,7 +75,7 @@ impl Program {
                 _ => Leaf(numbers.below(1000)),
             };
         }
-        // One join in three is lopsided.
+        // One in three is lopsided.
         let left = if numbers.below(3) == 0 { 0 } else { depth - 1 };
         match numbers.below(14) {
             0 => Leaf(numbers.below(1000)),
@@ -262,8 +262,8 @@ fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R 
         }
     }
     let lent = Lent(Box::into_raw(Box::new(value)));
-    // SAFETY: `lent` keeps the value alive during the call. `f` is one of the closures below,
-    // each of which runs one program and keeps no reference to the value.
+    // SAFETY: `lent` keeps the value alive during the call. `f` is one of the closures below. None
+    // of them keeps a reference to the value beyond the call.
     f(unsafe { &*lent.0 })
 }
 
