@@ -147,9 +147,7 @@ fn a_future_made_outside_runs_even_if_it_is_dropped() {
 }
 
 /// The worker makes futures and then waits for a thread that gets them.
-fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread<S: Scheduler>(
-    scheduler: S,
-) {
+fn the_only_worker_waits_for_a_thread_that_gets_futures<S: Scheduler>(scheduler: S) {
     let pool = pool_with(scheduler, 1);
     must_end(
         "a thread that gets a future of the worker that waits for it",
@@ -186,18 +184,23 @@ fn fork<W: Worker>(mut w: W) {
 }
 
 #[test]
-fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread_under_each_scheduler() {
-    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(ReturnBarrier::default());
-    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
-        ReturnBarrier::default().forced_steals(false),
-    );
-    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
-        DirectStack::<OneField>::new(),
-    );
-    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(
-        DirectStack::<TwoFields>::new(),
-    );
-    a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread(ChaseLev::default());
+fn a_thread_may_get_a_future_while_the_only_worker_waits_for_the_thread() {
+    let default = ReturnBarrier::default;
+    // In each round a thread sleeps until it notices that the pool is stalled. So the schedulers
+    // are tested at the same time.
+    thread::scope(|threads| {
+        threads.spawn(|| the_only_worker_waits_for_a_thread_that_gets_futures(default()));
+        threads.spawn(|| {
+            the_only_worker_waits_for_a_thread_that_gets_futures(default().forced_steals(false))
+        });
+        threads.spawn(|| {
+            the_only_worker_waits_for_a_thread_that_gets_futures(DirectStack::<OneField>::new())
+        });
+        threads.spawn(|| {
+            the_only_worker_waits_for_a_thread_that_gets_futures(DirectStack::<TwoFields>::new())
+        });
+        threads.spawn(|| the_only_worker_waits_for_a_thread_that_gets_futures(ChaseLev::default()));
+    });
 }
 
 /// Threads get or drop futures before, while and after a worker runs them.

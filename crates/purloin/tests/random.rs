@@ -1,8 +1,8 @@
 //! Random programs under every scheduler, compared with their serial elisions.
 //!
 //! Each program is a tree of joins, finishes, futures, loops, leaves and panics, made from a
-//! seed. A failure names the seed and the number of workers. With `PURLOIN_SEED=N` each test
-//! starts at seed N.
+//! seed. A failure names the seed and the number of workers. The environment variable
+//! `PURLOIN_SEED` sets the first seed of each test, and `PURLOIN_PROGRAMS` the number of programs.
 
 mod common;
 
@@ -16,7 +16,7 @@ use purloin::{
     TwoFields, Worker,
 };
 
-/// Number of programs for each scheduler.
+/// Default number of programs for each scheduler.
 const PROGRAMS: u64 = match (cfg!(miri), cfg!(debug_assertions)) {
     (true, _) => 4,
     (_, true) => 1_000,
@@ -317,6 +317,11 @@ fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static 
     }
 }
 
+/// Returns the number in an environment variable, or the default if the variable is not set.
+fn setting(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
+}
+
 /// Runs the programs of all seeds under one scheduler.
 fn check_all<S: Scheduler + Clone>(scheduler: S) {
     // Panics of the programs are intended, so they are not printed.
@@ -333,8 +338,8 @@ fn check_all<S: Scheduler + Clone>(scheduler: S) {
         builder.build().unwrap()
     });
     let pools: Vec<_> = pools.collect();
-    let first = std::env::var("PURLOIN_SEED").map_or(0, |seed| seed.parse().unwrap());
-    for seed in first..first + PROGRAMS {
+    let first = setting("PURLOIN_SEED", 0);
+    for seed in first..first + setting("PURLOIN_PROGRAMS", PROGRAMS) {
         check(&pools, seed);
     }
 }
