@@ -1,11 +1,13 @@
 //! Recordings of programs, in memory and in files.
 
+#[path = "../../purloin/tests/common/mod.rs"]
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use common::fib;
-use purloin::{Mark, Program, Recording, RecordingError, Worker, record};
+use purloin::Worker;
+use purloin_analysis::{Mark, Program, Recording, RecordingError, record};
 
 struct Fib(u32);
 

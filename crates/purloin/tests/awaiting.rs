@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, busy, eventually, pool, pool_with, wait_for};
-use purloin::{ChaseLev, Future, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::ChaseLev;
 
 fn some_joins<W: Worker>(w: &mut W) {
     for _ in 0..3 {
@@ -122,7 +123,7 @@ common::under_each_scheduler! {
 
 fn a_worker_that_waits_for_a_future_runs_no_unrelated_task(pool: Pool<impl Scheduler>) {
     let pool = &pool;
-    let (sender, receiver) = mpsc::channel::<Future<()>>();
+    let (sender, receiver) = mpsc::channel::<Handle<()>>();
     let (started, has_started) = mpsc::channel();
     let is_ready = &AtomicBool::new(false);
     let unrelated = thread::scope(|threads| {
@@ -193,7 +194,7 @@ fn a_small_stack_is_enough_for_a_sliding_window_of_futures() {
 fn a_worker_that_waits_for_a_future_lets_others_steal_its_tasks() {
     for forced in [true, false] {
         let pool = &pool_with(ReturnBarrier::default().forced_steals(forced), 3);
-        let (sender, receiver) = mpsc::channel::<Future<()>>();
+        let (sender, receiver) = mpsc::channel::<Handle<()>>();
         let (started, has_started) = mpsc::channel();
         let busy_workers = &AtomicUsize::new(0);
         let is_stolen = Arc::new(AtomicBool::new(false));

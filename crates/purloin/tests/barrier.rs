@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{busy, message, pool_with};
-use purloin::{ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{ChaseLev, DirectStack, OneField};
 
 common::under_each_scheduler! {
     for workers in [1, 2, 5, 16], Pool::builder().workers(workers);

@@ -11,14 +11,7 @@ use purloin::{Handle, Pool, Worker};
 
 mod common;
 
-use common::ends;
-
-/// Waits until the flag is set.
-fn until(flag: &AtomicBool) {
-    while !flag.load(SeqCst) {
-        thread::sleep(Duration::from_micros(50));
-    }
-}
+use common::{must_end, wait_for};
 
 /// The stages of two calls, the first of which gets a future of the second.
 #[derive(Default)]
@@ -32,7 +25,7 @@ struct Stages {
 
 impl Stages {
     fn take(&self) -> Handle<()> {
-        until(&self.is_made);
+        wait_for(&self.is_made);
         self.future.lock().unwrap().take().unwrap()
     }
 
@@ -42,10 +35,10 @@ impl Stages {
         pool.run(|mut w| {
             *self.future.lock().unwrap() = Some(w.future(move |_| {
                 this.is_future_begun.store(true, SeqCst);
-                until(&this.is_sibling_begun);
+                wait_for(&this.is_sibling_begun);
             }));
             self.is_made.store(true, SeqCst);
-            until(&self.is_future_begun);
+            wait_for(&self.is_future_begun);
         });
         self.is_second_over.store(true, SeqCst);
     }
@@ -55,11 +48,11 @@ impl Stages {
 /// ends first.
 #[test]
 fn a_stolen_task_belongs_to_the_call_of_its_owner() {
-    ends("a call that gets a future of another", || {
+    must_end("a call that gets a future of another", || {
         let pool = common::pool(3);
         let stages = Arc::new(Stages::default());
         let result = thread::scope(|threads| {
-            threads.spawn(|| pool.run(|_| until(&stages.is_future_begun)));
+            threads.spawn(|| pool.run(|_| wait_for(&stages.is_future_begun)));
             threads.spawn(|| stages.second(&pool));
             let first = threads.spawn(|| {
                 catch_unwind(AssertUnwindSafe(|| {
@@ -69,7 +62,7 @@ fn a_stolen_task_belongs_to_the_call_of_its_owner() {
                             |mut w| w.get(future),
                             |mut w| {
                                 stages.is_sibling_begun.store(true, SeqCst);
-                                until(&stages.is_second_over);
+                                wait_for(&stages.is_second_over);
                                 drop(w.future(|_| resume_unwind(Box::new("nobody gets it"))));
                             },
                         );
@@ -84,12 +77,12 @@ fn a_stolen_task_belongs_to_the_call_of_its_owner() {
 
 #[test]
 fn a_wait_covers_what_a_thief_spawns_while_its_victim_runs_a_future_of_another_call() {
-    ends("a wait for the child of a stolen task", || {
+    must_end("a wait for the child of a stolen task", || {
         let pool: &'static Pool = Box::leak(Box::new(common::pool(3)));
         let stages = Arc::new(Stages::default());
         let is_child_over: &'static AtomicBool = Box::leak(Box::default());
         thread::scope(|threads| {
-            threads.spawn(|| pool.run(|_| until(&stages.is_future_begun)));
+            threads.spawn(|| pool.run(|_| wait_for(&stages.is_future_begun)));
             threads.spawn(|| stages.second(pool));
             let own = Arc::clone(&stages);
             pool.spawn(move |mut w| {
@@ -115,7 +108,7 @@ fn a_wait_covers_what_a_thief_spawns_while_its_victim_runs_a_future_of_another_c
 
 #[test]
 fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
-    ends("a call that gets a future made outside", || {
+    must_end("a call that gets a future made outside", || {
         let pool = purloin::global().unwrap();
         let [is_future_begun, is_sibling_begun] =
             [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
@@ -124,7 +117,7 @@ fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
             let (begun, sibling) = (&is_future_begun, &is_sibling_begun);
             // All workers but one are busy until the call has got the future.
             for _ in 1..pool.workers() {
-                threads.spawn(move || pool.run(|_| until(begun)));
+                threads.spawn(move || pool.run(|_| wait_for(begun)));
             }
             let call = threads.spawn(move || {
                 catch_unwind(AssertUnwindSafe(|| {
@@ -145,7 +138,7 @@ fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
             let future = purloin::future(move || {
                 begun.store(true, SeqCst);
                 if !alone {
-                    until(&sibling);
+                    wait_for(&sibling);
                 }
             });
             send.send(future).unwrap();
@@ -157,12 +150,12 @@ fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
 
 #[test]
 fn a_panic_that_nobody_gets_surfaces_in_its_own_call_while_all_workers_wait_for_another_pool() {
-    ends("calls to a pool whose workers wait", || {
+    must_end("calls to a pool whose workers wait", || {
         let (a, b) = (common::pool(1), common::pool(4));
         let is_over = AtomicBool::new(false);
         thread::scope(|threads| {
             let innocent: Vec<_> = (0..2)
-                .map(|_| threads.spawn(|| a.run(|_| b.run(|_| until(&is_over)))))
+                .map(|_| threads.spawn(|| a.run(|_| b.run(|_| wait_for(&is_over)))))
                 .collect();
             thread::sleep(Duration::from_millis(20));
             let guilty = threads.spawn(|| {
@@ -184,7 +177,7 @@ fn a_panic_that_nobody_gets_surfaces_in_its_own_call_while_all_workers_wait_for_
 #[test]
 fn a_lock_may_be_held_across_a_call_to_another_pool() {
     for spares in [0, 1, 32] {
-        ends("a call with a lock held", move || {
+        must_end("a call with a lock held", move || {
             let a = Pool::builder().workers(1).spare_workers(spares);
             let (a, b) = (a.build().unwrap(), common::pool(4));
             let lock = Mutex::new(());
@@ -200,12 +193,12 @@ fn a_lock_may_be_held_across_a_call_to_another_pool() {
                             let _held = (i == 0).then(|| lock.lock().unwrap());
                             b.run(|_| {
                                 is_begun.store(true, SeqCst);
-                                until(is_over);
+                                wait_for(is_over);
                             });
                         });
                     });
                 }
-                calls.iter().for_each(until);
+                calls.iter().for_each(wait_for);
                 threads.spawn(|| a.run(|_| drop(lock.lock().unwrap())));
                 thread::sleep(Duration::from_millis(30));
                 is_over.store(true, SeqCst);
@@ -224,7 +217,7 @@ fn pools_may_call_each_other_many_times_over() {
         }
     }
     for spares in [0, 1, 32] {
-        ends("a fall through two pools", move || {
+        must_end("a fall through two pools", move || {
             let pool = || Pool::builder().workers(1).spare_workers(spares);
             let (a, b) = (pool().build().unwrap(), pool().build().unwrap());
             assert_eq!(fall([&a, &b], 50), 50);
@@ -234,7 +227,7 @@ fn pools_may_call_each_other_many_times_over() {
 
 #[test]
 fn a_worker_may_wait_for_the_jobs_of_another_pool() {
-    ends("waits within waits", || {
+    must_end("waits within waits", || {
         let [a, b, c]: [&'static Pool; 3] =
             [(); 3].map(|()| -> &'static Pool { Box::leak(Box::new(common::pool(1))) });
         a.run(|_| {
@@ -251,7 +244,7 @@ fn a_worker_may_wait_for_the_jobs_of_another_pool() {
 
 #[test]
 fn pools_may_be_dropped_by_tasks_of_each_other() {
-    ends("two pools that drop each other", || {
+    must_end("two pools that drop each other", || {
         let [a, b] = [(); 2].map(|()| Arc::new(common::pool(1)));
         let meeting = Arc::new(Barrier::new(3));
         let (send, receive) = mpsc::channel::<()>();
@@ -274,7 +267,7 @@ fn pools_may_be_dropped_by_tasks_of_each_other() {
 
 #[test]
 fn the_workers_of_a_dropped_pool_stay_until_its_tasks_have_ended() {
-    ends(
+    must_end(
         "a task that has dropped its pool and gets futures outside",
         || {
             for spares in [1, 3] {

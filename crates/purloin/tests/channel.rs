@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{add, busy, eventually, pool_with};
-use purloin::{Channel, Pool, Stealing, Worker};
+use purloin::{Pool, Worker};
+use purloin_schedulers::{Channel, Stealing};
 
 fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
     pool_with(Channel::default().steal(stealing), workers)

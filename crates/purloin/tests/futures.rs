@@ -9,7 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{add, busy, eventually, eventually_stolen, pool, rounds};
-use purloin::{Counted, Future, Pool, Scheduler, Serial, Worker};
+use purloin::{Handle, Pool, Scheduler, Serial, Worker};
+use purloin_analysis::Counted;
 
 /// A Fibonacci number's index and value.
 const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
@@ -185,7 +186,7 @@ fn futures_of_a_finish_may_borrow_from_outside(pool: Pool<impl Scheduler>) {
                 // This future goes to the queue of the finish, as the frame of the join is
                 // innermost.
                 let (escaped, ()) = scope.join(|_| scope.future(|_| words[7].len()), |_| ());
-                let sum: usize = futures.into_iter().map(Future::get).sum();
+                let sum: usize = futures.into_iter().map(Handle::get).sum();
                 sum + escaped.get()
             })
         });
@@ -224,7 +225,7 @@ fn results_are_dropped_once(pool: Pool<impl Scheduler>) {
             drop(futures.by_ref().take(3).collect::<Vec<_>>());
             futures.collect::<Vec<_>>()
         });
-        assert!(kept.iter().all(Future::is_done));
+        assert!(kept.iter().all(Handle::is_done));
         for future in kept {
             drop(future.get());
         }

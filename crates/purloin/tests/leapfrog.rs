@@ -8,9 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::{busy, eventually, pool_with};
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler, TwoFields, Worker,
-};
+use purloin::{ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// Each test holds this lock, because a second one would use up the cores.
 static ALONE: Mutex<()> = Mutex::new(());

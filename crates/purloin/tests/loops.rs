@@ -10,11 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{add, busy, pool, rounds};
-use purloin::{
-    Counted, Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
-};
+use purloin::{Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut};
 use purloin_analysis::Counted;
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 /// Worker counts. Each is tested with one of the splittings.
 const WORKERS: &[usize] = if cfg!(miri) { &[2] } else { &[1, 2, 5] };

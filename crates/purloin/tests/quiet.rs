@@ -8,7 +8,8 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{busy, pool_with};
-use purloin::{Channel, Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::Channel;
 
 /// How long the test measures an idle pool.
 const IDLE: Duration = Duration::from_secs(2);
@@ -30,7 +31,7 @@ fn processor_time(clock: libc::clockid_t) -> Duration {
 
 /// Runs `f`. Returns the share of one core that the other threads of the process use meanwhile,
 /// and the result of `f`.
-fn share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
+fn split_hint_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
     let others = || {
         processor_time(libc::CLOCK_PROCESS_CPUTIME_ID)
             .saturating_sub(processor_time(libc::CLOCK_THREAD_CPUTIME_ID))
@@ -46,14 +47,14 @@ fn share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
 /// Checks a pool that is idle, and a pool with one worker that is busy but offers no task.
 fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     pool.run(|mut w| w.join(|_| (), |_| ()));
-    let (idle, ()) = share_of_others(|| std::thread::sleep(IDLE));
+    let (idle, ()) = split_hint_others(|| std::thread::sleep(IDLE));
     println!(
         "{name}: a pool with nothing to do: {:.4} % of a core",
         idle * 100.0
     );
     assert!(idle < 0.001, "{name}: {idle}");
 
-    let (others, ()) = pool.run(|_| share_of_others(|| busy(BUSY)));
+    let (others, ()) = pool.run(|_| split_hint_others(|| busy(BUSY)));
     println!(
         "{name}: beside a worker that offers nothing: {:.2} % of a core",
         others * 100.0

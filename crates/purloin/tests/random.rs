@@ -11,17 +11,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::Lcg;
-use purloin::{
-    Channel, ChaseLev, DirectStack, OneField, Pool, ReturnBarrier, Scheduler, Serial, Stealing,
-    TwoFields, Worker,
-};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, Worker};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
 /// Default number of programs for each scheduler.
-const PROGRAMS: u64 = match (cfg!(miri), cfg!(debug_assertions)) {
-    (true, _) => 4,
-    (_, true) => 1_000,
-    (_, false) => 10_000,
-};
+const PROGRAMS: u64 = if cfg!(miri) { 4 } else { 1_000 };
 /// Each program runs on pools with these numbers of workers.
 const WORKERS: &[usize] = match cfg!(miri) {
     true => &[2, 3],

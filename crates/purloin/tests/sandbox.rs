@@ -9,7 +9,9 @@ mod common;
 use std::thread;
 use std::time::Duration;
 
-use purloin::{Channel, ChaseLev, DirectStack, OneField, ReturnBarrier, Scheduler};
+use purloin::{ReturnBarrier, Scheduler};
+
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 const NAME: &str = "pools_work_without_membarrier_and_leave_affinities_alone";
 

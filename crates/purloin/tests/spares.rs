@@ -11,9 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{eventually, wait_for};
-use purloin::{
-    Builder, ChaseLev, DirectStack, Error, Future, Pool, ReturnBarrier, Scheduler, Spawner, Worker,
-};
+use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+use purloin_schedulers::{ChaseLev, DirectStack};
 
 /// Runs a join whose second closure is stolen and then waits for a call from outside.
 fn outside_beside_a_blocked_join<S: Scheduler>(pool: &Pool<S>) {
@@ -56,7 +55,7 @@ fn a_pool_starts_its_spare_worker_once_and_counts_it() {
     let stats = pool.stats();
     assert_eq!(stats.spare_workers, 1, "{stats:?}");
     assert_eq!(stats.spare_failures, 0);
-    assert!(stats.lendings >= 20, "{stats:?}");
+    assert!(stats.handoffs >= 20, "{stats:?}");
     // In some rounds a worker that has just become idle may run the call.
     assert!(stats.spare_tasks >= 1, "{stats:?}");
 }
@@ -199,8 +198,8 @@ fn a_spare_worker_steals_from_a_worker_that_runs_the_closure_of_a_future() {
 /// has run.
 #[test]
 fn spare_workers_start_as_long_as_the_queue_of_a_finish_has_tasks() {
-    static FIRST: Mutex<Option<Future<()>>> = Mutex::new(None);
-    static SECOND: Mutex<Option<Future<()>>> = Mutex::new(None);
+    static FIRST: Mutex<Option<Handle<()>>> = Mutex::new(None);
+    static SECOND: Mutex<Option<Handle<()>>> = Mutex::new(None);
     static CLAIMED: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
     static RUN: AtomicBool = AtomicBool::new(false);
     let stolen = AtomicBool::new(false);
@@ -411,7 +410,7 @@ fn a_spare_worker_of_a_bound_pool_runs_where_there_is_room() {
                 stolen.store(true, SeqCst);
                 eventually(
                     "the other worker is blocked and lends its processor",
-                    || pool.stats().lendings > 0,
+                    || pool.stats().handoffs > 0,
                 );
                 w.finish(|finish| {
                     // The task goes to the queue of the finish, for which a spare worker starts.

@@ -141,7 +141,11 @@ fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
         model.tasks.reopen(spawn);
         assert!(model.tasks.is_open(spawn));
         assert!(model.tasks.request());
-        assert_eq!(model.tasks.publish_on_request(), 0, "there is nothing to offer");
+        assert_eq!(
+            model.tasks.publish_on_request(),
+            0,
+            "there is nothing to offer"
+        );
         assert!(!model.tasks.request(), "so it stands");
     });
 }

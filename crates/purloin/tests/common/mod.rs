@@ -76,23 +76,23 @@ macro_rules! under_each_scheduler {
 
                 #[test]
                 fn under_the_direct_stack() {
-                    check::<purloin::DirectStack<purloin::OneField>>();
+                    check::<purloin_schedulers::DirectStack<purloin_schedulers::OneField>>();
                 }
 
                 #[test]
                 fn under_the_direct_stack_of_two_fields() {
-                    check::<purloin::DirectStack<purloin::TwoFields>>();
+                    check::<purloin_schedulers::DirectStack<purloin_schedulers::TwoFields>>();
                 }
 
                 #[test]
                 #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
                 fn under_chase_lev_deques() {
-                    check::<purloin::ChaseLev>();
+                    check::<purloin_schedulers::ChaseLev>();
                 }
 
                 #[test]
                 fn under_channels() {
-                    check::<purloin::Channel>();
+                    check::<purloin_schedulers::Channel>();
                 }
             }
         )+
@@ -188,4 +188,20 @@ pub fn run_in_child(name: &str, variables: &[(&str, &str)]) -> Output {
         .args(["--exact", name, "--nocapture"])
         .output()
         .unwrap()
+}
+
+/// Fails if `f` does not end within a minute. It then leaves the thread of `f` behind.
+pub fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
+    let (end, ended) = std::sync::mpsc::channel();
+    let thread = thread::spawn(move || {
+        f();
+        let _ = end.send(());
+    });
+    match ended.recv_timeout(Duration::from_secs(60)) {
+        Ok(()) => thread.join().unwrap(),
+        Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+            std::panic::resume_unwind(thread.join().unwrap_err())
+        }
+        Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
+    }
 }
