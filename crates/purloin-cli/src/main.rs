@@ -1,13 +1,15 @@
 //! The command `purloin`.
 
+mod arguments;
 mod bench;
+mod checked_kernel;
 mod list;
-mod picture;
 mod predict;
 mod profile;
 mod record;
 mod schedulers;
 mod sim;
+mod simulation;
 
 use std::process::ExitCode;
 

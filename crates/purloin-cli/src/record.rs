@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use purloin_command::format::{grouped, time};
 use purloin_command::{Destination, Failure, print};
 
-use crate::profile::Profiled;
+use crate::checked_kernel::CheckedKernel;
 use purloin_kernels::Job;
 
 /// Record what a kernel does, to be simulated
@@ -36,8 +36,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let job = Job::parse(&args.kernel).map_err(Failure::usage)?;
     // Before anything is recorded, so that no result is lost for want of it.
     let destination = Destination::open(&args.out)?;
-    let mut kernel = Profiled::new(job);
-    let recording = purloin_analysis::record(&job.to_string(), &mut kernel);
+    let mut kernel = CheckedKernel::new(job);
+    let recording = purloin::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
     kernel.finish().map_err(|wrong| {
         Failure::Run(format!(

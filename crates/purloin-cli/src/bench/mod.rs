@@ -7,8 +7,7 @@ mod table;
 
 use std::path::PathBuf;
 
-use purloin_kernels::Job;
-
+use crate::arguments::{parse_job, parse_workers};
 use crate::schedulers::Spec;
 use measure::Cell;
 use purloin_command::{Destination, Failure, cores, print, progress};
@@ -81,23 +80,6 @@ const DEFAULT_SCHEDULERS: &[&str] = &[
     "chili",
     "rayon",
 ];
-
-/// A number of workers, from the command line.
-pub fn parse_workers(text: &str) -> Result<usize, String> {
-    let most = purloin::Builder::MAX_WORKERS;
-    match text.trim().parse() {
-        Ok(workers) if (1..=most).contains(&workers) => Ok(workers),
-        _ => Err(format!("workers must be a number from 1 to {most}")),
-    }
-}
-
-/// A kernel with its input, from the command line.
-pub fn parse_job(text: &str) -> Result<Job, String> {
-    Job::parse(text).map_err(|error| match text.contains(',') {
-        true => format!("{error}; give each kernel its own --kernel"),
-        false => error.to_string(),
-    })
-}
 
 fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
     match given.is_empty() {

@@ -9,10 +9,10 @@ use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
-use crate::sim::arguments::{
+use crate::simulation::arguments::{
     Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_recording,
 };
-use crate::sim::runs::{Run, Runs};
+use crate::simulation::runs::{Run, Runs};
 
 const EXAMPLES: &str = "Examples:
   purloin record nqueens=12 --out nqueens.dag

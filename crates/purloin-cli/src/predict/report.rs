@@ -7,9 +7,9 @@ use purloin_command::format::time;
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
-use crate::picture::{Line, Panel, Picture, Scale};
 use crate::record::{slowdown_warning, tasks};
-use crate::sim::arguments::Kind;
+use crate::simulation::arguments::Kind;
+use crate::simulation::picture::{Line, Panel, Picture, Scale};
 
 /// What the columns of the table mean.
 const LEGEND: &str = "

@@ -1,6 +1,5 @@
 //! `purloin profile`.
 
-mod kernel;
 mod report;
 mod sampling;
 mod table;
@@ -12,8 +11,8 @@ use std::time::Duration;
 use purloin_analysis::Profile;
 use purloin_kernels::Job;
 
-pub use self::kernel::Profiled;
-use crate::bench::{parse_job, parse_workers};
+use crate::arguments::{parse_job, parse_workers};
+use crate::checked_kernel::CheckedKernel;
 use crate::schedulers::Spec;
 use purloin_command::{Destination, Failure, cores, print, progress};
 
@@ -155,7 +154,7 @@ impl Case {
         workers: usize,
         cost: Duration,
     ) -> Result<Case, Failure> {
-        let mut kernel = Profiled::new(job);
+        let mut kernel = CheckedKernel::new(job);
         let profile = scheduler
             .profile(workers, cost, &mut kernel)
             .map_err(Failure::Run)?;

@@ -2,10 +2,10 @@
 
 mod chili;
 mod forkjoin;
-mod free;
 mod options;
 mod rayon;
 mod runner;
+mod token_free;
 
 use std::fmt;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub use self::forkjoin::{ForkJoin, clean_up};
 pub use self::options::{Choice, Options};
 pub use self::runner::Runner;
 use self::runner::{Elision, WithoutTokens};
-use crate::profile::Profiled;
+use crate::checked_kernel::CheckedKernel;
 use purloin_kernels::Job;
 
 /// The stack of every thread that runs a kernel, in bytes.
@@ -47,7 +47,8 @@ enum Start {
 }
 
 /// Profiles a kernel on so many workers, with this cost of a steal.
-pub type ProfileKernel = fn(usize, &Options, Duration, &mut Profiled) -> Result<Profile, String>;
+pub type ProfileKernel =
+    fn(usize, &Options, Duration, &mut CheckedKernel) -> Result<Profile, String>;
 
 /// A scheduler with its threads, or why they cannot be started.
 type Started = Result<Box<dyn Runner>, String>;
@@ -211,7 +212,7 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
 fn profile<S: Scheduler>(
     pool: Builder<S>,
     cost: Duration,
-    kernel: &mut Profiled,
+    kernel: &mut CheckedKernel,
 ) -> Result<Profile, String> {
     let profile = Profiler::new(pool).stealing_cost(cost).profile(kernel);
     profile.map_err(|error| error.to_string())
@@ -301,7 +302,7 @@ impl Spec {
         &self,
         workers: usize,
         cost: Duration,
-        kernel: &mut Profiled,
+        kernel: &mut CheckedKernel,
     ) -> Result<Profile, String> {
         let profile = self.can_profile()?;
         profile(workers, &self.options, cost, kernel)

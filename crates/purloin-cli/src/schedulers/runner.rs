@@ -4,8 +4,8 @@ use purloin::{Pool, Scheduler, Serial, Stats, Times};
 use purloin_kernels::{Answer, Instance};
 
 use super::chili::{self, Chili};
-use super::free::Free;
 use super::rayon::Rayon;
+use super::token_free::Free;
 
 /// A scheduler whose threads are running.
 pub trait Runner {

@@ -1,8 +1,6 @@
 //! `purloin sim`.
 
-pub mod arguments;
 mod report;
-pub mod runs;
 mod table;
 mod workload;
 
@@ -13,10 +11,12 @@ use std::sync::Arc;
 use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy};
 
-use self::arguments::{Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy};
 use self::report::{Cell, Report};
-use self::runs::{Run, Runs};
 use self::workload::Program;
+use crate::simulation::arguments::{
+    Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy,
+};
+use crate::simulation::runs::{Run, Runs};
 
 /// From here on, the twenty trials of the usual sweep are close to what four hundred say.
 const TYPICAL_SEED: u64 = 101;

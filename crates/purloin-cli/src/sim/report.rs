@@ -2,7 +2,7 @@
 
 use purloin_sim::{Estimate, Outcome, Policy};
 
-use crate::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Line, Panel, Picture, Scale};
 use serde::Serialize;
 
 /// All cells.

@@ -7,7 +7,7 @@ use purloin_command::Failure;
 use purloin_kernels::uts;
 use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
-use super::arguments::{prepare, read_recording};
+use crate::simulation::arguments::{prepare, read_recording};
 
 /// The deepest tree: it has as many leaves as there are task numbers.
 const DEEPEST: u32 = 30;

@@ -7,7 +7,7 @@ use purloin::{Pool, Worker};
 use purloin_command::Failure;
 use purloin_sim::{Outcome, Time};
 
-use crate::bench::parse_workers;
+use crate::arguments::parse_workers;
 
 /// How simulations are run.
 #[derive(clap::Args)]

@@ -6,7 +6,7 @@ use purloin_analysis::Program;
 use purloin_kernels::{Answer, Instance, Job};
 
 /// A kernel, each of whose runs is checked.
-pub struct Profiled {
+pub struct CheckedKernel {
     job: Job,
     /// What has been run, with its answer, or is about to be.
     instance: Option<(Instance, Option<Answer>)>,
@@ -14,9 +14,9 @@ pub struct Profiled {
     wrong: Option<String>,
 }
 
-impl Profiled {
-    pub fn new(job: Job) -> Profiled {
-        Profiled {
+impl CheckedKernel {
+    pub fn new(job: Job) -> CheckedKernel {
+        CheckedKernel {
             job,
             instance: None,
             answer: None,
@@ -45,7 +45,7 @@ impl Profiled {
     }
 }
 
-impl Program for Profiled {
+impl Program for CheckedKernel {
     fn prepare(&mut self) {
         self.check();
         self.instance = Some((self.job.prepare(), None));

@@ -7,7 +7,7 @@ use purloin_analysis::Recording;
 use purloin_command::{Destination, Failure};
 use purloin_sim::{Machine, Policy, Recorded, Time, Waiting, Workload};
 
-use crate::picture::Picture;
+use super::picture::Picture;
 
 /// How a machine is written, for the help.
 pub const MACHINE_HELP: &str = "A machine is a file such as this one:
