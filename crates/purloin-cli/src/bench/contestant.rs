@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use purloin::{Stats, Times};
 use purloin_kernels::Job;
 
-use crate::schedulers::{ForkJoin, Runner, Spec};
+use crate::schedulers::{Process, Runner, Spec};
 use purloin_command::Failure;
 
 /// One run.
@@ -27,9 +27,9 @@ pub trait Contestant {
 
 /// Makes everything ready.
 pub fn prepare(job: Job, scheduler: &Spec, workers: usize) -> Result<Box<dyn Contestant>, Failure> {
-    Ok(match scheduler.is_java() {
-        true => Box::new(ForkJoin::start(job, workers).map_err(Failure::Run)?),
-        false => Box::new(InThreads {
+    Ok(match scheduler.start_process(&job, workers) {
+        Some(process) => Box::new(process.map_err(Failure::Run)?),
+        None => Box::new(InThreads {
             job,
             scheduler: scheduler.clone(),
             workers,
@@ -37,9 +37,9 @@ pub fn prepare(job: Job, scheduler: &Spec, workers: usize) -> Result<Box<dyn Con
     })
 }
 
-impl Contestant for ForkJoin {
+impl Contestant for Process {
     fn run(&mut self) -> Result<Run, Failure> {
-        let run = ForkJoin::run(self).map_err(Failure::Run)?;
+        let run = Process::run(self).map_err(Failure::Run)?;
         Ok(Run {
             seconds: run.parallel,
             answer: run.answer,
@@ -61,7 +61,10 @@ struct InThreads {
 impl Contestant for InThreads {
     /// In threads of its own, so that no other scheduler's disturb it.
     fn run(&mut self) -> Result<Run, Failure> {
-        let runner = self.scheduler.start(self.workers).map_err(Failure::Run)?;
+        let runner = self
+            .scheduler
+            .start_threads(self.workers)
+            .map_err(Failure::Run)?;
         let mut instance = self.job.prepare();
         warm_up(&*runner);
         let before = runner.stats();

@@ -76,7 +76,7 @@ fn parse_cost(text: &str) -> Result<Duration, String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let task = Task::new(args).map_err(Failure::Usage)?;
     let scheduler: Spec = args.scheduler.parse().map_err(Failure::Usage)?;
-    scheduler.can_profile().map_err(Failure::Usage)?;
+    scheduler.check_profile().map_err(Failure::Usage)?;
     // Before anything is measured, so that no result is lost for want of it.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
     let workers = args.workers.unwrap_or_else(cores);

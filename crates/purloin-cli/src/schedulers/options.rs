@@ -7,41 +7,42 @@ use purloin::Splitting;
 use purloin_command::format::parse_time;
 use purloin_schedulers::Stealing;
 
-/// What `--scheduler NAME:KEY=VALUE,…` can set.
+/// The values of all options that `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Joins without a token.
-    pub free: bool,
+    /// Whether kernels call the token-free functions.
+    pub token_free: bool,
+    /// Whether thieves take tasks by force from a victim that does not answer.
     pub forced: bool,
-    /// Whether the barrier stays.
+    /// Whether thieves steal tasks below the return barrier for free.
     pub barrier: bool,
+    /// Whether a task's state is in two fields instead of one.
     pub two_fields: bool,
     pub stealing: Stealing,
-    pub sampling: bool,
-    pub sets: bool,
-    /// The least number of victims in a set (Wool's W).
+    pub victims: Victims,
+    /// The minimum number of victims in a set (Wool's W).
     pub set_size: Option<usize>,
-    /// How many thieves are to look at each victim (Wool's m).
+    /// The number of thieves that have a victim in their sets (Wool's m).
     pub thieves: Option<usize>,
+    /// The maximum number of victims that a thief samples.
     pub samples: Option<usize>,
     pub steal_delay: Duration,
     pub splitting: Splitting,
-    /// The most spare workers.
+    /// The maximum number of spare workers.
     pub spares: Option<usize>,
-    /// Whether workers note where their time goes; not for the user to choose here.
+    /// Whether workers measure where their time goes. `--stats full` sets it, not `--scheduler`.
     pub timed: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
-            free: false,
+            token_free: false,
             forced: true,
             barrier: true,
             two_fields: false,
             stealing: Stealing::default(),
-            sampling: false,
-            sets: false,
+            victims: Victims::Random,
             set_size: None,
             thieves: None,
             samples: None,
@@ -53,60 +54,83 @@ impl Default for Options {
     }
 }
 
-/// An option that some schedulers have.
-pub struct Choice {
+/// How thieves choose their victims.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Victims {
+    Random,
+    Sampling,
+    Sets,
+    SampledSets,
+}
+
+impl Victims {
+    fn are_sampled(self) -> bool {
+        matches!(self, Victims::Sampling | Victims::SampledSets)
+    }
+
+    fn are_in_sets(self) -> bool {
+        matches!(self, Victims::Sets | Victims::SampledSets)
+    }
+}
+
+/// One option that some schedulers have.
+pub struct Setting {
     pub key: &'static str,
-    /// What it may be.
+    /// The possible values, for `purloin list` and for errors.
     pub values: &'static str,
+    /// One line for `purloin list`.
     pub about: &'static str,
-    /// Sets it, unless the value is none of those.
+    /// Stores the value in the options; returns `None` if the value is not possible.
     set: fn(&mut Options, &str) -> Option<()>,
 }
 
-pub const API: Choice = Choice {
+pub const API: Setting = Setting {
     key: "api",
     values: "token or free",
-    about: "joins by the worker's token (usual), or by purloin::join without one",
+    about: "joins by the worker's token (default), or by purloin::join without a token",
     set: |options, value| {
-        options.free = either(value, "token", "free")?;
+        options.token_free = is_second(value, "token", "free")?;
         Some(())
     },
 };
 
-pub const FORCED: Choice = Choice {
+pub const FORCED: Setting = Setting {
     key: "forced",
     values: "on or off",
-    about: "thieves take tasks from a silent victim by force (usual), or wait",
+    about: "thieves take tasks by force from a victim that does not answer (default on)",
     set: |options, value| {
-        options.forced = either(value, "off", "on")?;
+        options.forced = is_second(value, "off", "on")?;
         Some(())
     },
 };
 
-pub const BARRIER: Choice = Choice {
+pub const BARRIER: Setting = Setting {
     key: "barrier",
     values: "on or off",
-    about: "tasks below the barrier are stolen for free (usual), or each steal interrupts its victim",
+    about: "thieves steal tasks below the barrier for free (default on); off: each steal \
+            interrupts its victim",
     set: |options, value| {
-        options.barrier = either(value, "off", "on")?;
+        options.barrier = is_second(value, "off", "on")?;
         Some(())
     },
 };
 
-pub const FIELDS: Choice = Choice {
+pub const FIELDS: Setting = Setting {
     key: "fields",
     values: "one or two",
-    about: "a state moved by compare-and-swap (usual), or two and test-and-set",
+    about: "a task's state is one field changed by compare-and-swap (default), or two fields \
+            with a test-and-set lock",
     set: |options, value| {
-        options.two_fields = either(value, "one", "two")?;
+        options.two_fields = is_second(value, "one", "two")?;
         Some(())
     },
 };
 
-pub const STEAL: Choice = Choice {
+pub const STEAL: Setting = Setting {
     key: "steal",
     values: "one, half or adaptive",
-    about: "how much a thief gets: the oldest task, the older half, or whichever pays (usual)",
+    about: "a thief gets the oldest task, the older half, or whichever pays better (default \
+            adaptive)",
     set: |options, value| {
         options.stealing = match value {
             "one" => Stealing::One,
@@ -118,66 +142,67 @@ pub const STEAL: Choice = Choice {
     },
 };
 
-const VICTIMS: Choice = Choice {
+const VICTIMS: Setting = Setting {
     key: "victims",
     values: "random, sampling, sets or sampling+sets",
-    about: "how thieves choose whom to steal from (usual: random)",
+    about: "how thieves choose their victims (default random)",
     set: |options, value| {
-        (options.sampling, options.sets) = match value {
-            "random" => (false, false),
-            "sampling" => (true, false),
-            "sets" => (false, true),
-            "sampling+sets" => (true, true),
+        options.victims = match value {
+            "random" => Victims::Random,
+            "sampling" => Victims::Sampling,
+            "sets" => Victims::Sets,
+            "sampling+sets" => Victims::SampledSets,
             _ => return None,
         };
         Some(())
     },
 };
 
-const SAMPLES: Choice = Choice {
+const SAMPLES: Setting = Setting {
     key: "samples",
     values: NUMBER,
-    about: "victims to compare at most, for sampling (usual: √workers)",
+    about: "maximum number of victims to compare, with sampling (default √workers)",
     set: |options, value| {
         options.samples = Some(number(value)?);
         Some(())
     },
 };
 
-const SET_SIZE: Choice = Choice {
+const SET_SIZE: Setting = Setting {
     key: "set-size",
     values: NUMBER,
-    about: "victims in a set at least, for sets (usual: 12)",
+    about: "minimum number of victims in a set, with sets (default 12)",
     set: |options, value| {
         options.set_size = Some(number(value)?);
         Some(())
     },
 };
 
-const THIEVES: Choice = Choice {
+const THIEVES: Setting = Setting {
     key: "thieves",
     values: NUMBER,
-    about: "thieves that look at each victim, for sets (usual: 4)",
+    about: "number of thieves that have a victim in their sets, with sets (default 4)",
     set: |options, value| {
         options.thieves = Some(number(value)?);
         Some(())
     },
 };
 
-const STEAL_DELAY: Choice = Choice {
+const STEAL_DELAY: Setting = Setting {
     key: "steal-delay",
     values: "a time from 0ns to 1s, such as 4000ns or 20us",
-    about: "makes each steal dearer, for experiments (usual: 0ns)",
+    about: "time that each steal takes longer, for experiments (default 0ns)",
     set: |options, value| {
         options.steal_delay = parse_time(value)?;
         Some(())
     },
 };
 
-const SPLIT: Choice = Choice {
+const SPLIT: Setting = Setting {
     key: "split",
     values: "lazy-binary, lazy-guided or lazy-adaptive",
-    about: "how much of a loop a thief gets: half, 1/workers, or 1/(1 + idle workers) (usual)",
+    about: "a thief gets half of a loop, 1/workers, or 1/(1 + idle workers) (default \
+            lazy-adaptive)",
     set: |options, value| {
         options.splitting = match value {
             "lazy-binary" => Splitting::LazyBinary,
@@ -189,73 +214,73 @@ const SPLIT: Choice = Choice {
     },
 };
 
-pub const SPARES: Choice = Choice {
+pub const SPARES: Setting = Setting {
     key: "spares",
     values: "a number from 0 to 4096",
-    about: "workers that may take the place of blocked ones (usual: as many as workers)",
+    about: "maximum number of spare workers, which replace blocked workers (default: as many \
+            as workers)",
     set: |options, value| {
         let spares = value.parse().ok()?;
         (spares <= purloin::Builder::MAX_WORKERS).then(|| options.spares = Some(spares))
     },
 };
 
-/// How thieves choose their victims.
-pub const VICTIM_SELECTION: &[&Choice] = &[&VICTIMS, &SAMPLES, &SET_SIZE, &THIEVES];
+/// The options for how thieves choose their victims.
+pub const VICTIM_SELECTION: &[&Setting] = &[&VICTIMS, &SAMPLES, &SET_SIZE, &THIEVES];
 
-/// What every pool of Purloin's has.
-pub const EVERY_POOL: &[&Choice] = &[&STEAL_DELAY, &SPLIT];
+/// The options of every pool.
+pub const EVERY_POOL: &[&Setting] = &[&STEAL_DELAY, &SPLIT];
 
 impl Options {
-    /// Reads `KEY=VALUE,…`. The error is one line that says what is possible.
-    pub fn parse(scheduler: &str, choices: &[&[&Choice]], text: &str) -> Result<Options, String> {
+    /// Parses `KEY=VALUE,…`. The error is one line that names the culprit and what is possible.
+    pub fn parse(scheduler: &str, settings: &[&[&Setting]], text: &str) -> Result<Options, String> {
+        let settings = settings.concat();
         let mut options = Options::default();
         for option in text.split(',').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
-            let Some(choice) = choices
-                .iter()
-                .copied()
-                .flatten()
-                .find(|choice| choice.key == key)
-            else {
-                let known: Vec<_> = choices
-                    .iter()
-                    .copied()
-                    .flatten()
-                    .map(|choice| choice.key)
-                    .collect();
-                return Err(match known.is_empty() {
-                    true => format!("{scheduler} has no option {option:?}; it has none"),
+            let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
+                let keys: Vec<_> = settings.iter().map(|setting| setting.key).collect();
+                return Err(match keys.is_empty() {
+                    true => format!("{scheduler} has no option {option:?}; it takes no options"),
                     false => format!(
-                        "{scheduler} has no option {option:?}; there are: {}",
-                        known.join(", ")
+                        "{scheduler} has no option {option:?}; its options are {}",
+                        keys.join(", ")
                     ),
                 });
             };
-            (choice.set)(&mut options, value).ok_or_else(|| {
+            (setting.set)(&mut options, value).ok_or_else(|| {
                 format!(
                     "{scheduler}: {key} must be {}, not {value:?}",
-                    choice.values
+                    setting.values
                 )
             })?;
         }
-        let without = |kind: &str, key: &str| {
-            Err(format!("{scheduler}: {key} goes with victims={kind} only"))
-        };
-        if options.samples.is_some() && !options.sampling {
-            return without("sampling", SAMPLES.key);
-        }
-        if options.set_size.is_some() && !options.sets {
-            return without("sets", SET_SIZE.key);
-        }
-        if options.thieves.is_some() && !options.sets {
-            return without("sets", THIEVES.key);
-        }
+        options.check(scheduler)?;
         Ok(options)
+    }
+
+    /// Returns an error for an option that does nothing without another one.
+    fn check(&self, scheduler: &str) -> Result<(), String> {
+        let needs = |key: &str, victims: &str| {
+            Err(format!(
+                "{scheduler}: {key} needs victims={victims} or victims=sampling+sets"
+            ))
+        };
+        if self.samples.is_some() && !self.victims.are_sampled() {
+            return needs(SAMPLES.key, "sampling");
+        }
+        if self.set_size.is_some() && !self.victims.are_in_sets() {
+            return needs(SET_SIZE.key, "sets");
+        }
+        if self.thieves.is_some() && !self.victims.are_in_sets() {
+            return needs(THIEVES.key, "sets");
+        }
+        Ok(())
     }
 }
 
-/// Whether the value is the second of two.
-fn either(value: &str, first: &str, second: &str) -> Option<bool> {
+/// Whether the value is the second of the two possible ones; `None` if it is neither.
+fn is_second(value: &str, first: &str, second: &str) -> Option<bool> {
     match value {
         value if value == first => Some(false),
         value if value == second => Some(true),
@@ -277,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named_and_what_is_right() {
+    fn an_error_names_the_wrong_option_and_the_possible_ones() {
         let parse =
             |text| Options::parse("it", &[&[&VICTIMS, &SAMPLES], &[&STEAL_DELAY]], text).err();
         assert_eq!(parse("victims=sampling,samples=3"), None);
@@ -287,11 +312,11 @@ mod tests {
         );
         assert_eq!(
             parse("samples=2").unwrap(),
-            "it: samples goes with victims=sampling only"
+            "it: samples needs victims=sampling or victims=sampling+sets"
         );
         assert_eq!(
             parse("api=free").unwrap(),
-            r#"it has no option "api=free"; there are: victims, samples, steal-delay"#
+            r#"it has no option "api=free"; its options are victims, samples, steal-delay"#
         );
     }
 }

@@ -1,63 +1,71 @@
-//! The peer rayon as a [`Worker`].
+//! The peer rayon: joins and scopes by rayon-core, loops by rayon's parallel iterators.
 
-use std::cell::OnceCell;
-
-use purloin::{Handle, IntoIterations, Iterations, Scope, Spawner, Worker};
+use purloin::{IntoIterations, Iterations, Scope};
+use purloin_kernels::{Answer, Instance};
 use rayon::iter::ParallelIterator;
 
-/// Joins by [`rayon::join`]. It exists inside a pool of rayon's only.
-pub struct Rayon;
+use super::peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
+use super::{Description, Kernels, Runner, STACK_SIZE, Start};
 
-/// A pool of rayon's.
-pub fn pool(workers: usize) -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(workers)
-        .stack_size(super::STACK_SIZE)
-        .build()
+pub const RAYON: Description = Description {
+    name: "rayon",
+    about: "peer: the same source over rayon::join",
+    has_workers: true,
+    kernels: Kernels::All,
+    start: Start::Threads(|workers, _| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(workers)
+            .stack_size(STACK_SIZE)
+            .build();
+        match pool {
+            Ok(pool) => Ok(Box::new(pool)),
+            Err(error) => Err(error.to_string()),
+        }
+    }),
+    profile: None,
+    options: &[],
+};
+
+impl Runner for rayon::ThreadPool {
+    fn run(&self, instance: &mut Instance) -> Answer {
+        self.install(|| instance.run(Token::<Rayon>::new(())))
+    }
 }
 
-/// A scope of rayon's, which waits for its tasks as a finish does.
-pub struct Finish(*const rayon::Scope<'static>);
+struct Rayon;
 
-// SAFETY: what it points to outlives the finish and is `Sync`.
-unsafe impl Sync for Finish {}
-
-impl Worker for Rayon {
-    type Token<'t> = Rayon;
-    type Spawner = Rayon;
+impl Peer for Rayon {
+    // Tasks get nothing: rayon finds the worker of a thread in a thread-local variable.
+    type Context<'t> = ();
+    type Spawner = PeerSpawner<Rayon>;
 
     #[inline(always)]
-    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Rayon) -> RA + Send,
-        B: for<'t> FnOnce(Rayon) -> RB + Send,
+        A: FnOnce(()) -> RA + Send,
+        B: FnOnce(()) -> RB + Send,
         RA: Send,
         RB: Send,
     {
-        rayon::join(move || a(Rayon), move || b(Rayon))
+        rayon::join(move || a(()), move || b(()))
     }
 
-    fn finish<'env, F, R>(&mut self, body: F) -> R
+    fn lend<R>(_: &mut (), f: impl FnOnce(()) -> R) -> R {
+        f(())
+    }
+
+    fn finish<'env, F, R>(body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Rayon>) -> R,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, PeerSpawner<Rayon>>) -> R,
     {
-        // Outside rayon's scope, as tasks use ours until that ends.
-        let scope = OnceCell::new();
-        rayon::in_place_scope(|inner| {
-            let finish = Finish(std::ptr::from_ref(inner).cast());
-            body(scope.get_or_init(|| purloin::implement::scope(finish)))
-        })
+        finish_in_scope::<Rayon, _, _>(body)
     }
 
-    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Rayon) -> R) -> R {
-        f(Rayon)
-    }
-
-    /// As rayon's own parallel iterators do it.
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    /// Splits the loop as rayon's own parallel iterators do.
+    fn map_reduce<I, M, C, T>(_: &mut (), iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
-        M: for<'t> Fn(Rayon, I::Item) -> T + Sync,
+        M: Fn((), I::Item) -> T + Sync,
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
@@ -70,55 +78,32 @@ impl Worker for Rayon {
         };
         rayon::iter::split(iterations.into_iterations(), halve)
             .filter_map(|piece| {
-                let results = piece.in_order().map(|item| map(Rayon, item));
+                let results = piece.in_order().map(|item| map((), item));
                 results.reduce(&combine)
             })
             .reduce_with(&combine)
     }
-
-    /// rayon has no futures; they are run at once.
-    fn future<F, T>(&mut self, f: F) -> Handle<T>
-    where
-        F: for<'t> FnOnce(Rayon) -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        purloin::implement::ready(|| f(Rayon))
-    }
-
-    fn split_hint(&mut self, _: usize) -> usize {
-        unreachable!("rayon splits its loops itself")
-    }
 }
 
-impl Spawner for Rayon {
-    type Token<'t> = Rayon;
-    type Finish = Finish;
+impl SpawningPeer for Rayon {
+    type Scope = rayon::Scope<'static>;
 
-    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
-    where
-        F: for<'t> FnOnce(Rayon) + Send + 'scope,
-    {
-        // SAFETY: rayon's scope waits for the task, as our finish promises, so
-        // its lifetime may be any that the finish outlives.
-        let scope = unsafe { &*finish.0.cast::<rayon::Scope<'scope>>() };
-        scope.spawn(|_| task(Rayon));
+    fn scope<R>(body: impl FnOnce(&Self::Scope) -> R) -> R {
+        rayon::in_place_scope(|scope| {
+            // SAFETY: the lifetime bounds what tasks may borrow. The only user is `spawn`, which
+            // puts the true lifetime back.
+            body(unsafe { &*std::ptr::from_ref(scope).cast::<Self::Scope>() })
+        })
     }
 
-    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Handle<T>
-    where
-        F: for<'t> FnOnce(Rayon) -> T + Send + 'scope,
-        T: Send + 'scope,
-    {
-        purloin::implement::ready(|| f(Rayon))
+    unsafe fn spawn<'scope>(scope: &'scope Self::Scope, task: impl FnOnce(()) + Send + 'scope) {
+        // SAFETY: rayon's scope waits for the task, and the caller vouches that what the task
+        // borrows lives until then.
+        let scope = unsafe { &*std::ptr::from_ref(scope).cast::<rayon::Scope<'scope>>() };
+        scope.spawn(|_| task(()));
     }
 
-    fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)
-    where
-        A: for<'t> FnOnce(Rayon) -> RA + Send,
-        B: for<'t> FnOnce(Rayon) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        Worker::join(&mut Rayon, a, b)
+    fn with_context<R>(f: impl FnOnce(()) -> R) -> R {
+        f(())
     }
 }

@@ -1,134 +1,137 @@
-//! Purloin's token-free functions as a [`Worker`].
+//! Purloin's token-free functions ([`purloin::join`] and so on), adapted like a peer: kernels run
+//! through them under `return-barrier:api=free`.
 
-use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use purloin::{Handle, IntoIterations, ReturnBarrier, Scope, Spawner, Worker};
+use purloin::{Future, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
+use purloin_kernels::{Answer, Instance};
 
-/// Joins by [`purloin::join`]. It exists on workers only.
-pub struct Free(NotSend);
+use super::Runner;
+use super::peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
 
-/// Keeps a [`Free`] on its worker's thread.
-type NotSend = PhantomData<*const ()>;
+/// A pool whose kernels call the token-free functions.
+pub struct TokenFree(pub Pool);
 
-impl Free {
-    /// Called on a worker, where the token-free functions run on the spot.
-    pub fn on_a_worker() -> Free {
-        Free(PhantomData)
+impl Runner for TokenFree {
+    fn run(&self, instance: &mut Instance) -> Answer {
+        self.0
+            .run(|_| instance.run(Token::<Free>::new(OnWorker::here())))
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        Runner::stats(&self.0)
+    }
+
+    fn times(&self) -> Option<Times> {
+        Runner::times(&self.0)
     }
 }
 
-/// A finish of the default scheduler.
-pub struct Finish(*const <ReturnBarrier as Spawner>::Finish);
+struct Free;
 
-// SAFETY: what it points to outlives the finish and is `Sync`.
-unsafe impl Sync for Finish {}
+/// Proof that this thread is a worker of a pool, where the token-free functions run in place.
+///
+/// The pointer keeps it from being sent to another thread.
+struct OnWorker(PhantomData<*const ()>);
 
-/// A closure that is called on the thread that made it.
-struct OnTheSpot<F>(F);
-
-// SAFETY: `purloin::finish` sends its body nowhere if it is called on a
-// worker, as every call by `Free` is.
-unsafe impl<F> Send for OnTheSpot<F> {}
-
-impl<F: FnOnce(Finish)> OnTheSpot<F> {
-    fn call(self, finish: Finish) {
-        (self.0)(finish);
+impl OnWorker {
+    /// To be called on a worker only.
+    fn here() -> OnWorker {
+        OnWorker(PhantomData)
     }
 }
 
-impl Worker for Free {
-    type Token<'t> = Free;
-    type Spawner = Free;
+impl Peer for Free {
+    type Context<'t> = OnWorker;
+    type Spawner = PeerSpawner<Free>;
 
     #[inline(always)]
-    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(_: &mut OnWorker, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Free) -> RA + Send,
-        B: for<'t> FnOnce(Free) -> RB + Send,
+        A: FnOnce(OnWorker) -> RA + Send,
+        B: FnOnce(OnWorker) -> RB + Send,
         RA: Send,
         RB: Send,
     {
-        purloin::join(
-            move || a(Free::on_a_worker()),
-            move || b(Free::on_a_worker()),
-        )
+        purloin::join(move || a(OnWorker::here()), move || b(OnWorker::here()))
     }
 
-    fn finish<'env, F, R>(&mut self, body: F) -> R
+    fn lend<R>(_: &mut OnWorker, f: impl FnOnce(OnWorker) -> R) -> R {
+        f(OnWorker::here())
+    }
+
+    fn finish<'env, F, R>(body: F) -> R
     where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Free>) -> R,
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, PeerSpawner<Free>>) -> R,
     {
-        // Outside the finish, as its tasks use the scope until it ends.
-        let scope = OnceCell::new();
-        let mut result = None;
-        let body = OnTheSpot(|finish| {
-            result = Some(body(
-                scope.get_or_init(|| purloin::implement::scope(finish)),
-            ));
-        });
-        purloin::finish(move |scope| body.call(Finish(purloin::implement::finish_of(scope))));
-        result.expect("the body has run")
+        finish_in_scope::<Free, _, _>(body)
     }
 
-    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Free) -> R) -> R {
-        f(Free::on_a_worker())
-    }
-
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    fn map_reduce<I, M, C, T>(_: &mut OnWorker, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
-        M: for<'t> Fn(Free, I::Item) -> T + Sync,
+        M: Fn(OnWorker, I::Item) -> T + Sync,
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
-        let map = |item| map(Free::on_a_worker(), item);
-        purloin::map_reduce(iterations, map, combine)
+        purloin::map_reduce(iterations, |item| map(OnWorker::here(), item), combine)
     }
 
-    fn future<F, T>(&mut self, f: F) -> Handle<T>
+    fn future<F, T>(_: &mut OnWorker, f: F) -> Future<T>
     where
-        F: for<'t> FnOnce(Free) -> T + Send + 'static,
+        F: FnOnce(OnWorker) -> T + Send + 'static,
         T: Send + 'static,
     {
-        purloin::future(|| f(Free::on_a_worker()))
-    }
-
-    fn split_hint(&mut self, _: usize) -> usize {
-        unreachable!("purloin::map_reduce splits its loops itself")
+        purloin::future(|| f(OnWorker::here()))
     }
 }
 
-impl Spawner for Free {
-    type Token<'t> = Free;
-    type Finish = Finish;
+impl SpawningPeer for Free {
+    type Scope = <ReturnBarrier as Spawner>::Finish;
 
-    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
-    where
-        F: for<'t> FnOnce(Free) + Send + 'scope,
-    {
-        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
-        // whose lifetime the caller vouches for.
-        unsafe { ReturnBarrier::spawn(&*finish.0, |_| task(Free::on_a_worker())) };
+    fn scope<R>(body: impl FnOnce(&Self::Scope) -> R) -> R {
+        let mut result = None;
+        let body = InPlace(|scope: &Self::Scope| result = Some(body(scope)));
+        purloin::finish(move |scope| body.call(scope.finish()));
+        result.expect("the body has run")
     }
 
-    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Handle<T>
+    unsafe fn spawn<'scope>(
+        scope: &'scope Self::Scope,
+        task: impl FnOnce(OnWorker) + Send + 'scope,
+    ) {
+        // SAFETY: the finish waits for the task, and the caller vouches that what the task borrows
+        // lives until then.
+        unsafe { ReturnBarrier::spawn(scope, |_| task(OnWorker::here())) };
+    }
+
+    unsafe fn future_in_scope<'scope, F, T>(scope: &'scope Self::Scope, f: F) -> Future<T>
     where
-        F: for<'t> FnOnce(Free) -> T + Send + 'scope,
+        F: FnOnce(OnWorker) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
-        // whose lifetime the caller vouches for.
-        unsafe { ReturnBarrier::future(&*finish.0, |_| f(Free::on_a_worker())) }
+        // SAFETY: the finish waits for the future's task, and the caller vouches that what `f`
+        // borrows lives until then.
+        unsafe { ReturnBarrier::future(scope, |_| f(OnWorker::here())) }
     }
 
-    fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)
+    fn with_context<R>(f: impl FnOnce(OnWorker) -> R) -> R {
+        f(OnWorker::here())
+    }
+}
+
+/// A closure that claims to be `Send` because it stays on the thread that made it.
+struct InPlace<F>(F);
+
+// SAFETY: `purloin::finish` calls its body on the calling thread if that is a worker, and an
+// `OnWorker` exists on workers only.
+unsafe impl<F> Send for InPlace<F> {}
+
+impl<F> InPlace<F> {
+    fn call<A>(self, argument: A)
     where
-        A: for<'t> FnOnce(Free) -> RA + Send,
-        B: for<'t> FnOnce(Free) -> RB + Send,
-        RA: Send,
-        RB: Send,
+        F: FnOnce(A),
     {
-        Worker::join(&mut Free::on_a_worker(), a, b)
+        (self.0)(argument);
     }
 }

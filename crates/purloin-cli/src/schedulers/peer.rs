@@ -1,0 +1,242 @@
+//! The adapter that turns a peer into a [`Worker`], so that every kernel runs under it.
+//!
+//! A peer is a library that people would use instead of Purloin. It implements [`Peer`]: a join, and
+//! a context to pass on. If tasks can be spawned into a scope of the peer, it also implements
+//! [`SpawningPeer`]. [`Token`] and [`PeerSpawner`] supply the rest.
+
+use std::cell::OnceCell;
+use std::marker::PhantomData;
+
+use purloin::{Future, IntoIterations, Scope, Spawner, Worker, in_pieces};
+
+/// A library for joins that runs kernels in this process.
+pub trait Peer: Sized + 'static {
+    /// The value that the peer passes to every task: a scope in chili, nothing in rayon.
+    type Context<'t>;
+
+    /// The spawner of [`Worker::finish`]: [`PeerSpawner<Self>`], or [`purloin::Serial`] if the peer
+    /// has no scopes.
+    type Spawner: Spawner;
+
+    /// Runs both closures, possibly in parallel.
+    fn join<A, B, RA, RB>(context: &mut Self::Context<'_>, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Self::Context<'t>) -> RA + Send,
+        B: for<'t> FnOnce(Self::Context<'t>) -> RB + Send,
+        RA: Send,
+        RB: Send;
+
+    /// Lends the context to `f`.
+    fn lend<R>(
+        context: &mut Self::Context<'_>,
+        f: impl for<'t> FnOnce(Self::Context<'t>) -> R,
+    ) -> R;
+
+    /// Runs `body` and every task that it spawns: [`finish_in_scope`], or the finish of
+    /// [`purloin::Serial`].
+    fn finish<'env, F, R>(body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
+
+    /// Runs a parallel loop. The default splits it into [`LOOP_PIECES`] pieces beforehand.
+    fn map_reduce<I, M, C, T>(
+        context: &mut Self::Context<'_>,
+        iterations: I,
+        map: M,
+        combine: C,
+    ) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Self::Context<'t>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let map = |token: Token<'_, Self>, item| map(token.context, item);
+        Self::lend(context, |context| {
+            in_pieces(
+                &mut Token::new(context),
+                iterations,
+                LOOP_PIECES,
+                map,
+                combine,
+            )
+        })
+    }
+
+    /// Makes a future of `f`. The default runs `f` at once, for peers without futures.
+    fn future<F, T>(context: &mut Self::Context<'_>, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Context<'t>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Future::run(|| Self::lend(context, f))
+    }
+}
+
+/// The number of pieces of a loop under a peer that has no loops of its own.
+const LOOP_PIECES: usize = 256;
+
+/// A peer with scopes: tasks spawned into a scope end before the scope does.
+pub trait SpawningPeer: Peer<Spawner = PeerSpawner<Self>> {
+    /// The peer's scope. If its type has a lifetime, it is erased to `'static`.
+    type Scope: Sync;
+
+    /// Opens a scope, calls `body` with it on this thread, and waits for every task spawned into
+    /// the scope.
+    fn scope<R>(body: impl FnOnce(&Self::Scope) -> R) -> R;
+
+    /// Spawns `task` into the scope.
+    ///
+    /// # Safety
+    ///
+    /// `scope` comes from [`Self::scope`], and everything that `task` borrows lives until that
+    /// scope has waited for its tasks.
+    unsafe fn spawn<'scope>(
+        scope: &'scope Self::Scope,
+        task: impl for<'t> FnOnce(Self::Context<'t>) + Send + 'scope,
+    );
+
+    /// Makes a future of `f` that ends before the scope does. The default runs `f` at once.
+    ///
+    /// # Safety
+    ///
+    /// The same rule as for [`Self::spawn`].
+    unsafe fn future_in_scope<'scope, F, T>(_: &'scope Self::Scope, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Self::Context<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Future::run(|| Self::with_context(f))
+    }
+
+    /// Calls `f` with the context of the worker that runs this thread.
+    fn with_context<R>(f: impl for<'t> FnOnce(Self::Context<'t>) -> R) -> R;
+}
+
+/// Implements [`Peer::finish`] by a scope of the peer.
+pub fn finish_in_scope<'env, P: SpawningPeer, F, R>(body: F) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, PeerSpawner<P>>) -> R,
+{
+    // Declared outside the peer's scope: tasks use this one until the peer's scope has waited.
+    let scope = OnceCell::new();
+    P::scope(|inner| body(scope.get_or_init(|| Scope::new(Finish(std::ptr::from_ref(inner))))))
+}
+
+/// A worker of the peer `P`.
+pub struct Token<'t, P: Peer> {
+    context: P::Context<'t>,
+}
+
+impl<'t, P: Peer> Token<'t, P> {
+    /// Wraps the context of a task.
+    #[inline(always)]
+    pub fn new(context: P::Context<'t>) -> Self {
+        Token { context }
+    }
+}
+
+impl<P: Peer> Worker for Token<'_, P> {
+    type Token<'t> = Token<'t, P>;
+    type Spawner = P::Spawner;
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Token<'t, P>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t, P>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        P::join(
+            &mut self.context,
+            move |context| a(Token::new(context)),
+            move |context| b(Token::new(context)),
+        )
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, P::Spawner>) -> R,
+    {
+        P::finish(body)
+    }
+
+    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Token<'t, P>) -> R) -> R {
+        P::lend(&mut self.context, |context| f(Token::new(context)))
+    }
+
+    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Token<'t, P>, I::Item) -> T + Sync,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let map = |context: P::Context<'_>, item| map(Token::new(context), item);
+        P::map_reduce(&mut self.context, iterations, map, combine)
+    }
+
+    fn future<F, T>(&mut self, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t, P>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        P::future(&mut self.context, |context| f(Token::new(context)))
+    }
+
+    fn share_of(&mut self, _: usize) -> usize {
+        unreachable!("only the loops of Purloin's own schedulers ask for this")
+    }
+}
+
+/// Spawns into scopes of the peer `P`.
+pub struct PeerSpawner<P>(PhantomData<P>);
+
+/// A pointer to a scope of a peer.
+pub struct Finish<P: SpawningPeer>(*const P::Scope);
+
+// SAFETY: a finish gives access to a `&P::Scope` only, and `P::Scope` is `Sync`.
+unsafe impl<P: SpawningPeer> Sync for Finish<P> {}
+
+impl<P: SpawningPeer> Finish<P> {
+    fn get(&self) -> &P::Scope {
+        // SAFETY: `finish_in_scope` made the pointer. It keeps the peer's scope open until every
+        // task that can reach this finish has ended.
+        unsafe { &*self.0 }
+    }
+}
+
+impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
+    type Token<'t> = Token<'t, P>;
+    type Finish = Finish<P>;
+
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish<P>, task: F)
+    where
+        F: for<'t> FnOnce(Token<'t, P>) + Send + 'scope,
+    {
+        // SAFETY: the caller vouches that what the task borrows outlives the finish, and
+        // `finish_in_scope` ends the finish only after the peer's scope.
+        unsafe { P::spawn(finish.get(), |context| task(Token::new(context))) };
+    }
+
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish<P>, f: F) -> Future<T>
+    where
+        F: for<'t> FnOnce(Token<'t, P>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: the caller vouches that what `f` borrows outlives the finish, and
+        // `finish_in_scope` ends the finish only after the peer's scope.
+        unsafe { P::future_in_scope(finish.get(), |context| f(Token::new(context))) }
+    }
+
+    fn join<A, B, RA, RB>(_: &Finish<P>, a: A, b: B) -> (RA, RB)
+    where
+        A: for<'t> FnOnce(Token<'t, P>) -> RA + Send,
+        B: for<'t> FnOnce(Token<'t, P>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        P::with_context(|context| Token::new(context).join(a, b))
+    }
+}
