@@ -1,17 +1,17 @@
-//! A kernel as a program to be profiled.
+//! A kernel that can be profiled and recorded: [`CheckedKernel`].
 
 use purloin::Worker;
 
 use purloin_analysis::Program;
 use purloin_kernels::{Answer, Instance, Job};
 
-/// A kernel, each of whose runs is checked.
+/// A kernel as a [`Program`], which checks the answer of every run.
 pub struct CheckedKernel {
     job: Job,
-    /// What has been run, with its answer, or is about to be.
+    /// The instance that is about to run, or has run and left an answer.
     instance: Option<(Instance, Option<Answer>)>,
-    answer: Option<String>,
-    wrong: Option<String>,
+    right_answer: Option<String>,
+    wrong_answer: Option<String>,
 }
 
 impl CheckedKernel {
@@ -19,28 +19,28 @@ impl CheckedKernel {
         CheckedKernel {
             job,
             instance: None,
-            answer: None,
-            wrong: None,
+            right_answer: None,
+            wrong_answer: None,
         }
     }
 
-    /// Checks the last run; not while it is timed.
+    /// Checks the answer of the last run. It is called outside the timed part.
     fn check(&mut self) {
         if let Some((instance, Some(answer))) = self.instance.take() {
             let place = match instance.verify(&answer) {
-                true => &mut self.answer,
-                false => &mut self.wrong,
+                true => &mut self.right_answer,
+                false => &mut self.wrong_answer,
             };
             *place = Some(answer.to_string());
         }
     }
 
-    /// The answer, or one that was wrong.
+    /// Returns the answer, or as an error a wrong answer of any run.
     pub fn finish(mut self) -> Result<String, String> {
         self.check();
-        match self.wrong {
+        match self.wrong_answer {
             Some(wrong) => Err(wrong),
-            None => Ok(self.answer.unwrap_or_default()),
+            None => Ok(self.right_answer.unwrap_or_default()),
         }
     }
 }

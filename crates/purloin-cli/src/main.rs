@@ -1,4 +1,8 @@
 //! The command `purloin`.
+//!
+//! Each command has a file or folder of its own. They share `schedulers` (the schedulers and peers
+//! that kernels run under), `simulation` (machines, recordings and pictures), `checked_kernel` and
+//! `arguments`.
 
 mod arguments;
 mod bench;
@@ -13,16 +17,26 @@ mod simulation;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
 use purloin_command::{Failure, is_help, one_line, print};
 
-/// Work stealing with joins that cost about a nanosecond.
+/// Measure, explain and predict what work stealing gains
 #[derive(Parser)]
 #[command(
     name = "purloin",
     version,
     arg_required_else_help = true,
-    max_term_width = 100
+    max_term_width = 100,
+    after_help = "Examples:
+  purloin bench                                     what Purloin gains on this machine
+  purloin list                                      kernels and schedulers
+  purloin profile nqueens=12                        why a kernel is not faster
+  purloin record nqueens=12 --out nqueens.dag
+  purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
+  purloin sim --cores 64,1024 --policy random,sets  which way of stealing is faster there
+
+Exit status: 0 for success, 1 for a wrong answer or a failed run, 2 for a mistake in the arguments."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -36,25 +50,24 @@ enum Command {
     Record(record::Args),
     Predict(predict::Args),
     Sim(sim::Args),
-    /// Show the kernels with their inputs and the schedulers with their options
-    List,
+    List(list::Args),
 }
 
 fn main() -> ExitCode {
-    // Deep kernels need deep stacks, also on threads that a peer starts.
+    // Kernels recurse deeply, also on threads that a peer starts with the default stack size.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("RUST_MIN_STACK", schedulers::STACK_SIZE.to_string()) };
     let result = match Cli::try_parse() {
-        // Help and version are errors, too, to the parser.
+        // The parser reports a request for help or the version as an error.
         Err(error) if is_help(&error) => error.exit(),
-        Err(error) => Err(Failure::Usage(one_line(&error))),
+        Err(error) => Err(Failure::Usage(explain(&error))),
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
             Command::Profile(args) => profile::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
-            Command::List => print(&list::text()),
+            Command::List(_) => print(&list::text()),
         },
     };
     schedulers::clean_up();
@@ -62,4 +75,37 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell("purloin"),
     }
+}
+
+/// Explains a mistake in the arguments in one line, with the commands or options that exist.
+fn explain(error: &clap::Error) -> String {
+    let cli = Cli::command();
+    let culprit = |kind| match error.get(kind) {
+        Some(ContextValue::String(name)) => Some(name.as_str()),
+        _ => None,
+    };
+    let unknown_command = culprit(ContextKind::InvalidSubcommand);
+    if let (ErrorKind::InvalidSubcommand, Some(name)) = (error.kind(), unknown_command) {
+        let names: Vec<_> = cli
+            .get_subcommands()
+            .map(|known| known.get_name())
+            .collect();
+        return format!("no command '{name}'; the commands are {}", names.join(", "));
+    }
+    let unknown_option = culprit(ContextKind::InvalidArg).filter(|name| name.starts_with("--"));
+    if let (ErrorKind::UnknownArgument, Some(name)) = (error.kind(), unknown_option)
+        && let Some(command) = std::env::args().find_map(|word| cli.find_subcommand(word))
+    {
+        let options = command.get_arguments().filter_map(|known| known.get_long());
+        let options: Vec<_> = options.map(|known| format!("--{known}")).collect();
+        let command = command.get_name();
+        return match options.is_empty() {
+            true => format!("{command} has no option '{name}'; it takes no options"),
+            false => format!(
+                "{command} has no option '{name}'; its options are {}",
+                options.join(", ")
+            ),
+        };
+    }
+    one_line(error)
 }

@@ -5,43 +5,47 @@ use std::path::PathBuf;
 use purloin_command::format::{grouped, time};
 use purloin_command::{Destination, Failure, print};
 
+use crate::arguments::parse_job;
 use crate::checked_kernel::CheckedKernel;
-use purloin_kernels::Job;
+use crate::simulation::recording::{describe_tasks, slowdown_warning};
 
-/// Record what a kernel does, to be simulated
+/// Record the tasks of a kernel, for `purloin predict` and `purloin sim`
 ///
-/// The kernel is run several times without a clock, in turn as its serial elision and on one
-/// worker: the difference is what its tasks cost. Then its serial elision is run several times with
-/// a clock reading at every fork and join; of what lies between two of them, the shortest time
-/// counts. Programs of your own are recorded by `purloin_analysis::record`, and `purloin predict` says what
-/// comes of it elsewhere.
+/// First the kernel runs several times without clock readings, alternately as its serial elision
+/// and on one worker: the difference is the cost of its tasks. Then its serial elision runs
+/// several times with a clock reading at every fork and join. For each stretch between two
+/// readings, the shortest time counts.
+///
+/// To record your own program, call `purloin::record`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
+  purloin predict nqueens.dag --cores 1,64,1024
   purloin record uts=T3 --out uts.dag
+  purloin sim --workload dag=uts.dag --cores 64 --policy random,spare
 
-The format is described in the documentation of purloin_analysis::Recording.")]
+The documentation of purloin::Recording describes the format.")]
 pub struct Args {
-    /// A kernel of `purloin list`, with its input if not the usual one
+    /// A kernel of `purloin list`; without an input, its default input
     #[arg(value_name = "KERNEL[=INPUT]")]
     kernel: String,
 
-    /// Where the recording goes
-    #[arg(long, value_name = "FILE")]
+    /// Write the recording to this file, or to standard output with -
+    #[arg(long, value_name = "FILE|-")]
     out: PathBuf,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let job = Job::parse(&args.kernel).map_err(Failure::usage)?;
-    // Before anything is recorded, so that no result is lost for want of it.
+    let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
+    // Opened first: an unwritable file must not cost the user a finished recording.
     let destination = Destination::open(&args.out)?;
     let mut kernel = CheckedKernel::new(job);
     let recording = purloin::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
     kernel.finish().map_err(|wrong| {
         Failure::Run(format!(
-            "no recording of {job}: its answer is wrong: {wrong}"
+            "{job} was not recorded: it gave a wrong answer: {wrong}"
         ))
     })?;
     let mut bytes = Vec::new();
@@ -55,35 +59,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {}, {} of work, span {}; {} bytes; {:.2} times as long with a clock\n{warning}",
-        tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
+        "{job}: {}, work {}, span {}; {} bytes; clock readings made it {:.2} times as slow\n{warning}",
+        describe_tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),
         recording.slowdown()
     ))
-}
-
-/// So many tasks, each of which costs so much.
-pub fn tasks(number: u64, seconds: f64) -> String {
-    let cost = match seconds > 0.0 {
-        true => format!(" ({} each to spawn and join)", time(seconds)),
-        false => String::new(),
-    };
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} task{plural}{cost}", grouped(number))
-}
-
-/// From here on, tasks are too short for a clock.
-const SLOW: f64 = 3.0;
-
-/// What is to be said if a program was so much slower while it was recorded.
-pub fn slowdown_warning(slowdown: f64) -> Option<String> {
-    (slowdown >= SLOW).then(|| {
-        format!(
-            "While it was recorded, the program took {slowdown:.0} times as long as usual: its \
-             tasks are shorter than\na look at the clock. What each takes is a guess then; together \
-             they take what they should.\n"
-        )
-    })
 }

@@ -1,4 +1,4 @@
-//! `purloin record` and `purloin predict`, as their users and their scripts rely on them.
+//! `purloin record` and `purloin predict`, as users and scripts rely on them.
 #![allow(missing_docs)]
 
 mod common;
@@ -38,7 +38,9 @@ fn a_recording_predicts_more_cores() {
         );
     }
     assert_eq!(predictions[0]["limit"], "cores");
-    // Where the machine does not say what a task costs, the recording does.
+    assert!(of(2, "steals") <= of(2, "attempts"), "{report}");
+    assert_eq!(of(2, "attempts"), of(2, "steal_attempts"));
+    // If the machine does not set the cost of a task, the recording does.
     let report = json(&purloin(&predict));
     let cost = report["task_seconds"].as_f64().unwrap();
     let seconds = &report["predictions"][0]["seconds"];
@@ -50,7 +52,7 @@ fn a_recording_predicts_more_cores() {
         "sim",
         "--workload",
         &dag,
-        "--nodes",
+        "--cores",
         "2",
         "--trials",
         "1",
@@ -70,7 +72,7 @@ fn a_recording_predicts_more_cores() {
 }
 
 #[test]
-fn mistakes_in_a_prediction_are_named() {
+fn each_mistake_is_named_with_its_file_or_option() {
     let directory = temporary("no-predictions");
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     let (good, bad, cut) = (path("good.dag"), path("bad.dag"), path("cut.dag"));
@@ -113,7 +115,7 @@ fn mistakes_in_a_prediction_are_named() {
     }
 }
 
-/// A program in which another task gets a future.
+/// A program in which one task creates a future and another task gets it.
 struct PassedOn;
 
 impl Program for PassedOn {
@@ -124,9 +126,9 @@ impl Program for PassedOn {
 }
 
 #[test]
-fn futures_that_are_passed_on_need_spare_workers() {
+fn futures_passed_to_other_tasks_need_the_policy_spare() {
     let file = temporary("futures").join("futures.dag");
-    // A name that would disturb a terminal and a picture.
+    // The name has a control character, which would disturb a terminal and a picture.
     let recording = record("passed\x1b on", &mut PassedOn).unwrap();
     recording
         .write(std::fs::File::create(&file).unwrap())
@@ -140,6 +142,6 @@ fn futures_that_are_passed_on_need_spare_workers() {
         &["sim", "--workload", &dag, "--policy", "spare,near"],
     ] {
         let text = refusal(args);
-        assert!(text.contains("say near+spare"), "{text}");
+        assert!(text.contains("use near+spare"), "{text}");
     }
 }

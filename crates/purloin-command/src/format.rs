@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A time with three or four digits and its unit.
+/// Formats a time with three or four digits and its unit.
 pub fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),
@@ -12,7 +12,7 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// Digits in groups of three.
+/// Formats a number with its digits in groups of three.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -25,7 +25,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A time with its unit, of at most a second, such as `20us`.
+/// Parses a time with its unit, from `0ns` to `1s`, such as `20us`.
 pub fn parse_time(value: &str) -> Option<Duration> {
     let digits = value.trim_end_matches(|c: char| !c.is_ascii_digit());
     let nanoseconds = match &value[digits.len()..] {

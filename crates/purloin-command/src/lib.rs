@@ -1,5 +1,5 @@
-//! What the commands of Purloin have in common: reports as JSON, errors in one line,
-//! times with units, how far a command is.
+//! Shared by Purloin's commands: JSON reports, errors of one line, times with units, and a progress
+//! bar.
 #![deny(missing_docs)]
 
 pub mod format;
@@ -7,30 +7,36 @@ mod machine;
 mod output;
 mod progress;
 
+use std::fmt::Display;
 use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 pub use self::machine::{Machine, cores};
 pub use self::output::Destination;
 pub use self::progress::progress;
 
-/// What ends a command early.
+/// The reason why a command ends early.
 #[derive(Debug)]
 pub enum Failure {
-    /// The user asked for something that is not there: exit status 2.
+    /// A mistake of the user, such as an unknown name: exit status 2.
     Usage(String),
-    /// Something went wrong while it ran: exit status 1.
+    /// A failure while the command ran: exit status 1.
     Run(String),
 }
 
 impl Failure {
-    /// That the user asked for something that is not there.
-    pub fn usage(error: impl std::fmt::Display) -> Failure {
+    /// Returns the failure for a mistake of the user.
+    pub fn usage(error: impl Display) -> Failure {
         Failure::Usage(error.to_string())
     }
 
-    /// Tells it in one line on standard error, after the command's name; returns the
-    /// status to exit with.
+    /// Returns the failure for a file with a mistake in it, or one that cannot be read.
+    pub fn in_file(path: &Path, error: impl Display) -> Failure {
+        Failure::Usage(format!("{}: {error}", path.display()))
+    }
+
+    /// Writes one line to standard error, after the command's name; returns the exit status.
     pub fn tell(&self, command: &str) -> ExitCode {
         let (status, text) = match self {
             Failure::Usage(text) => (2, text),
@@ -41,11 +47,11 @@ impl Failure {
     }
 }
 
-/// Prints to standard output, which may be full, or a pipe that nobody reads.
+/// Prints to standard output.
 ///
 /// # Errors
 ///
-/// If it cannot be written, but is there.
+/// Returns an error if the text cannot be written, unless the reader closed the pipe.
 pub fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
@@ -54,33 +60,34 @@ fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let written = std::io::stdout().write_all(bytes);
     match written.and_then(|()| std::io::stdout().flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::Run(format!(
-            "cannot write standard output: {error}"
+            "cannot write to standard output: {error}"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Whether what the parser has to say is what the user asked for, such as help, and no
-/// mistake.
+/// Whether the parser's "error" is the help or version that the user asked for.
 pub fn is_help(error: &clap::Error) -> bool {
-    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpOnNothing;
-    !error.use_stderr() || error.kind() == HelpOnNothing
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NoArguments;
+    !error.use_stderr() || error.kind() == NoArguments
 }
 
-/// What the parser has to say, without its paragraphs.
+/// Returns the parser's error as one line: the culprit, and the possible values or a similar name.
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
-    // A heading is not all that there is to say.
+    // After a heading, the culprit is on the next line.
     let rest = match first.ends_with(':') {
-        true => lines.next().unwrap_or_default(),
-        false => "",
+        true => format!(" {}", lines.next().unwrap_or_default()),
+        false => String::new(),
     };
-    // Of a few values, all are told; else it is for the help.
-    match lines.find(|line| line.starts_with("[possible values: ")) {
-        Some(values) => format!("{first} {values}"),
-        None => format!("{first} {rest}").trim_end().to_string() + "; see --help",
+    let lines: Vec<_> = lines.collect();
+    let find = |start| lines.iter().find_map(|line| line.strip_prefix(start));
+    if let Some(values) = find("[possible values: ") {
+        return format!("{first}{rest} [possible values: {values}");
     }
+    let tip = find("tip: ").map(|tip| format!("; {tip}"));
+    format!("{first}{rest}{}; see --help", tip.unwrap_or_default())
 }

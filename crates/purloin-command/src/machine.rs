@@ -1,16 +1,16 @@
-//! What the figures were measured on.
+//! The machine that figures were measured on.
 
 use std::fs;
 use std::thread;
 
 use serde::Serialize;
 
-/// The machine, as far as it matters to a figure.
+/// The properties of a machine that matter to a figure.
 #[derive(Serialize)]
 pub struct Machine {
-    /// Its processor, in its maker's words.
+    /// The name of the processor, as its maker writes it.
     pub processor: String,
-    /// The cores that this process may use.
+    /// The number of cores that this process may use.
     pub cores: usize,
     /// The architecture, such as `x86_64`.
     pub architecture: &'static str,
@@ -21,7 +21,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
+    /// Returns the machine that this process runs on.
     pub fn this() -> Machine {
         Machine {
             processor: processor().unwrap_or_else(|| "unknown".to_string()),
@@ -33,7 +33,7 @@ impl Machine {
     }
 }
 
-/// The cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, |cores| cores.get())
 }

@@ -1,4 +1,4 @@
-//! Reports as JSON, to where the user wants them.
+//! Writing reports: [`Destination`].
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -8,18 +8,18 @@ use serde::Serialize;
 
 use crate::{Failure, print_bytes};
 
-/// Where the report goes.
+/// The place for a report: standard output, a stream or a file.
 pub struct Destination(Place);
 
 enum Place {
     StandardOutput,
-    /// What is there and is no regular file, such as a pipe.
+    /// An existing path that is not a regular file, such as a pipe.
     Stream {
         path: PathBuf,
         file: File,
     },
-    /// Written beside the file and then put in its place, so that there is
-    /// always either the old file or the whole new one.
+    /// A regular file. The report is written to a partial file beside it, which then replaces it, so
+    /// that a reader finds either the old report or the whole new one.
     File {
         path: PathBuf,
         partial: Partial,
@@ -27,34 +27,34 @@ enum Place {
     },
 }
 
-/// A file that is removed unless it becomes the report.
+/// The path of a partial file, which is removed unless it has replaced the report.
 struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // It is gone already if it was put in its place.
+        // This fails after a successful rename, when the file has another name.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl Destination {
-    /// Makes sure that the report can be written there: to a file, or with `-` to
-    /// standard output.
+    /// Opens a file for a report, or with `-` standard output. An existing file keeps its contents
+    /// until the report is written.
     ///
     /// # Errors
     ///
-    /// If it cannot; what there was is left alone.
+    /// Returns an error if the file cannot be written.
     pub fn open(given: &Path) -> Result<Destination, Failure> {
         if given == Path::new("-") {
             return Ok(Destination(Place::StandardOutput));
         }
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(
-                "cannot write {}: {error}; choose a file in a directory that you may write, or -",
+                "cannot write {}: {error}; choose a file in a directory that you can write to, or - for standard output",
                 given.display()
             ))
         };
-        // What a link points to is to be replaced, not the link.
+        // Resolved, so that the report replaces the target of a link and not the link.
         let path = fs::canonicalize(given).unwrap_or_else(|_| given.to_path_buf());
         match fs::metadata(&path) {
             Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
@@ -77,28 +77,28 @@ impl Destination {
         }
     }
 
-    /// Whether that is standard output.
+    /// Whether the report goes to standard output.
     pub fn is_standard_output(&self) -> bool {
         matches!(self.0, Place::StandardOutput)
     }
 
-    /// Writes the report.
+    /// Writes a report as JSON.
     ///
     /// # Errors
     ///
-    /// If it cannot be written.
+    /// Returns an error if the report cannot be written.
     pub fn write(self, report: &impl Serialize) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(report)
-            .map_err(|error| Failure::Run(format!("cannot make the report: {error}")))?;
+            .map_err(|error| Failure::Run(format!("cannot write the report as JSON: {error}")))?;
         text.push('\n');
         self.write_bytes(text.as_bytes())
     }
 
-    /// Writes these bytes.
+    /// Writes a report in another format.
     ///
     /// # Errors
     ///
-    /// If they cannot be written.
+    /// Returns an error if the bytes cannot be written.
     pub fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
         let named = |path: &Path| {
             let name = path.display().to_string();

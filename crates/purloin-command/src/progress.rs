@@ -1,30 +1,30 @@
-//! How far a command is: [`progress`].
+//! The progress bar: [`progress`].
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-/// A bar that says how many of so many steps are done, shown on standard error if that is a
-/// terminal. `unit` is what a step is called, in the plural.
+/// Returns a progress bar for this number of steps. It is shown on standard error if that is a
+/// terminal. `unit` is the plural of the name of a step.
 pub fn progress(steps: u64, unit: &str) -> ProgressBar {
-    // Of a single step nobody knows how long it will take.
+    // The remaining time of a single step cannot be estimated.
     let time = if steps > 1 { "{left}" } else { "{elapsed}" };
     let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {time}  {{msg}}");
     let style = ProgressStyle::with_template(&template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let style = style.with_key("left", write_left);
     let bar = ProgressBar::new(steps).with_style(style);
-    // Seldom: drawing takes processor time from what is measured.
+    // Drawn once per second only, because drawing takes processor time from the measured runs.
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
 }
 
-/// How long the rest takes, if its steps take as long as those before: they may take minutes
-/// each, from which a rate of the last moments cannot be told.
+/// Writes the estimated remaining time. The estimate uses all finished steps: single steps may take
+/// minutes, so a rate of the last seconds, as indicatif computes it, would be 0 most of the time.
 fn write_left(state: &ProgressState, text: &mut dyn Write) {
     let (done, all) = (state.pos(), state.len().unwrap_or(0));
-    // Nothing can be done about an error.
+    // An error is ignored: only the display would suffer.
     let _ = match done {
         0 => write!(text, "{:#} so far", HumanDuration(state.elapsed())),
         _ => {

@@ -1,6 +1,7 @@
 //! `purloin predict`.
 
 mod report;
+mod table;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,9 +10,10 @@ use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
-use crate::simulation::arguments::{
-    Kind, MACHINE_HELP, Outputs, in_order, parse_nodes, parse_policy, prepare, read_recording,
-};
+use crate::simulation::arguments::{in_order, parse_cores, parse_policy};
+use crate::simulation::machine::{MACHINE_HELP, MachineModel};
+use crate::simulation::outputs::Outputs;
+use crate::simulation::recording;
 use crate::simulation::runs::{Run, Runs};
 
 const EXAMPLES: &str = "Examples:
@@ -19,33 +21,43 @@ const EXAMPLES: &str = "Examples:
   purloin predict nqueens.dag --plot nqueens.svg
   purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+spare";
 
-/// Say how fast a recorded program would be on more cores, and why it is not faster
+const JSON_HELP: &str = "JSON: each prediction has cores, seconds, speed_up, least_speed_up and \
+most_speed_up (the range of a greedy
+scheduler with free tasks and steals), steals, attempts (to steal), idle and limit. steal_attempts
+is the former name of attempts, and goes away in the next edition.";
+
+/// Predict how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]
-#[command(allow_negative_numbers = true, after_help = format!("{EXAMPLES}\n\n{MACHINE_HELP}"))]
+#[command(
+    allow_negative_numbers = true,
+    after_help = format!("{EXAMPLES}\n\n{JSON_HELP}\n\n{MACHINE_HELP}")
+)]
 pub struct Args {
-    /// What `purloin record` or `purloin_analysis::record` has written
+    /// A recording, from `purloin record` or `purloin::record`
     #[arg(value_name = "FILE")]
     recording: PathBuf,
 
-    /// Numbers of cores [default: 1,2,4,…, up to 1024 or to what the machine has]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_nodes)]
+    /// Numbers of cores [default: the powers of two up to 1024; with --machine: up to the cores of
+    /// the machine]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_cores)]
     cores: Vec<u32>,
 
-    /// A description of the machine, as below; where --cores asks for another number of cores,
-    /// its first ones are taken, or more of its nodes [default: cores that share memory: a steal takes 1us, a task what was recorded]
+    /// A machine file, as described below. If --cores differs from its number of cores, the
+    /// simulator takes its first cores or adds nodes [default: cores that share memory; a steal
+    /// takes 1us, and a task the recorded time]
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
 
-    /// How thieves steal, as in `purloin sim`; spare is as Purloin's own scheduler does
+    /// A policy, as in `purloin sim`; spare is the policy of Purloin's default scheduler
     #[arg(long, value_name = "POLICY", default_value = "spare", value_parser = parse_one)]
     policy: Policy,
 
-    /// Seeds to try; the mean counts
+    /// Number of trials, each with its own seed; the result is their mean
     #[arg(long, value_name = "N", default_value_t = 3)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
     trials: u64,
 
-    /// The first seed
+    /// Seed of the first trial; the next trials use the seeds after it
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
@@ -58,20 +70,23 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let recording = read_recording(&args.recording)?;
-    let usual = Machine::shared_memory(Machine::MOST);
-    let kind = Kind::read(args.machine.as_deref(), "cores that share memory", usual)?;
+    let recording = recording::read(&args.recording)?;
+    let model = MachineModel::read(
+        args.machine.as_deref(),
+        "cores that share memory",
+        Machine::shared_memory(Machine::MOST),
+    )?;
     let outputs = args.outputs.open()?;
-    let recorded = prepare(&args.recording, &recording, &[args.policy])?;
+    let recorded = recording::prepare(&args.recording, &recording, &[args.policy])?;
     let cores = match &args.cores[..] {
-        [] => powers(kind.cores.unwrap_or(1024)),
+        [] => powers_of_two(model.cores.unwrap_or(1024)),
         cores => in_order(cores),
     };
     let mut runs = Vec::new();
     let mut counts = Vec::new();
     for &cores in &cores {
-        let machine = kind.with(cores)?;
-        // As if steals were free, and as if all cores were near.
+        let machine = model.with_cores(cores)?;
+        // Besides the machine itself: one with free steals, and one on which all cores are near.
         let mut machines = vec![Machine::ideal(cores).with_task(machine.task())];
         if !machine.is_flat() {
             machines.push(machine.all_near());
@@ -90,30 +105,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
         }
     }
-    let mut outcomes = &args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?[..];
-    let mut report = Report::new(&recording, kind, args.policy);
+    let outcomes = args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?;
+    let mut rest = &outcomes[..];
+    let mut report = Report::new(&recording, model, args.policy);
     for (cores, count) in cores.into_iter().zip(counts) {
-        let (these, others) = outcomes.split_at(count);
-        outcomes = others;
-        let machines: Vec<_> = these.chunks(args.trials as usize).collect();
+        let outcomes = rest.split_off(..count).expect("one outcome for each run");
+        let machines: Vec<_> = outcomes.chunks(args.trials as usize).collect();
         let prediction = Prediction::new(cores, &recording, &machines);
         report.predictions.push(prediction);
     }
-    outputs.write(&report, || report.text(), || report.picture())
+    outputs.write(&report, || table::text(&report), || report.picture())
 }
 
-/// The one policy.
+/// Parses a single policy.
 fn parse_one(text: &str) -> Result<Policy, String> {
     match text.contains(',') {
-        true => Err("predict takes one policy; purloin sim compares several".into()),
+        true => Err("predict takes one policy; use purloin sim to compare several".into()),
         false => parse_policy(text),
     }
 }
 
-/// The powers of two up to so many, and that itself.
-fn powers(most: u32) -> Vec<u32> {
+/// Returns the powers of two below `max`, and `max`.
+fn powers_of_two(max: u32) -> Vec<u32> {
     let powers = (0..32).map(|power| 1_u32 << power);
-    let mut cores: Vec<_> = powers.take_while(|&power| power < most).collect();
-    cores.push(most);
+    let mut cores: Vec<_> = powers.take_while(|&power| power < max).collect();
+    cores.push(max);
     cores
 }

@@ -1,26 +1,11 @@
-//! What is predicted: [`Report`].
+//! The predictions, as JSON and as a picture: [`Report`].
 
-use std::fmt::Write;
-
-use purloin_analysis::Recording;
-use purloin_command::format::time;
+use purloin::Recording;
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
-use crate::record::{slowdown_warning, tasks};
-use crate::simulation::arguments::Kind;
+use crate::simulation::machine::MachineModel;
 use crate::simulation::picture::{Line, Panel, Picture, Scale};
-
-/// What the columns of the table mean.
-const LEGEND: &str = "
-±: the 95 % confidence interval of the simulated times.
-in theory, if tasks and steals cost nothing: from work / (span + work / cores), if only one core
-has work at some times and all have at others, to work / max(span, work / cores), if there is
-as much work at all times.
-limited by: what takes most of the time beyond work / cores, if that is a tenth or more: the cost
-of tasks; the span; imbalance (even if steals were free); the cost of steals (even if all cores
-were near); the latency of those that are far away. Else by cores.
-";
 
 /// All predictions for a program.
 #[derive(Serialize)]
@@ -29,54 +14,60 @@ pub struct Report {
     pub machine: String,
     pub policy: String,
     pub tasks: u64,
-    /// How many times as long the program took while it was recorded.
+    /// The recording time with clock readings, divided by the time without.
     pub slowdown: f64,
-    /// What it costs to spawn a task and to join it.
+    /// The cost to spawn and join a task.
     pub task_seconds: f64,
     pub work_seconds: f64,
     pub span_seconds: f64,
     pub predictions: Vec<Prediction>,
 }
 
-/// How a program does on so many cores.
+/// The prediction for one number of cores.
 #[derive(Serialize)]
 pub struct Prediction {
     pub cores: u32,
     pub seconds: f64,
-    /// Half the width of its 95 % confidence interval; `null` if there was one trial.
+    /// Half the width of the 95 % confidence interval; `null` for a single trial.
     pub seconds_margin: Option<f64>,
-    /// Work divided by that.
+    /// Work divided by `seconds`.
     pub speed_up: f64,
-    /// Between these a greedy scheduler is, whose steals cost nothing.
+    /// The minimum speed-up of a greedy scheduler whose tasks and steals cost nothing.
     pub least_speed_up: f64,
+    /// The maximum speed-up of a greedy scheduler whose tasks and steals cost nothing.
     pub most_speed_up: f64,
+    /// Steal attempts that brought at least one task.
     pub steals: f64,
-    pub steal_attempts: f64,
-    /// The share of the cores' time in which they have nothing to do.
+    /// Steal attempts, successful or not.
+    pub attempts: f64,
+    /// The former name of `attempts`; scripts may rely on it until the next edition.
+    steal_attempts: f64,
+    /// The share of the cores' time without work.
     pub idle: f64,
     pub limit: Limit,
 }
 
-/// Why a program is not faster.
+/// The reason why a program is not faster.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// It is as fast as so many cores can be, within a tenth.
+    /// The number of cores: the time is within a tenth of work / cores.
     Cores,
-    /// What tasks cost that nobody steals.
+    /// The cost of tasks that are not stolen.
     TaskCost,
-    /// Its longest chain of strands.
+    /// The longest chain of strands.
     Span,
-    /// Not all cores have work at all times, even if steals cost nothing.
+    /// Some cores have no work at some times, even if steals cost nothing.
     Imbalance,
-    /// What steals cost, even if all cores were near.
+    /// The cost of steals, even if all cores were near.
     StealCost,
-    /// What it takes to reach cores that are far away.
+    /// The additional cost of steals from cores that are far away.
     Latency,
 }
 
 impl Limit {
-    fn text(self) -> &'static str {
+    /// Returns the name in the table.
+    pub fn name(self) -> &'static str {
         match self {
             Limit::Cores => "cores",
             Limit::TaskCost => "task cost",
@@ -89,42 +80,42 @@ impl Limit {
 }
 
 impl Prediction {
-    /// From what happens on machines that are the dearer the later they come: one whose steals
-    /// cost nothing, one whose cores are all near, and, if it is another, the one in question.
+    /// Summarizes the outcomes on two or three machines: one with free steals, one on which all
+    /// cores are near, and, unless it is the second one, the machine in question.
     pub fn new(cores: u32, recording: &Recording, machines: &[&[Outcome]]) -> Prediction {
         let estimate = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<_> = outcomes.iter().map(value).collect();
             Estimate::new(&values)
         };
-        let of = |outcomes: &[Outcome], value| estimate(outcomes, value).mean;
-        let [free, close, ..] = machines else {
-            unreachable!("the first two are always there");
+        let mean = |outcomes: &[Outcome], value| estimate(outcomes, value).mean;
+        let [free, near, ..] = machines else {
+            unreachable!("every prediction simulates at least two machines");
         };
-        let outcomes = machines.last().expect("just seen");
-        let mean = |value| of(outcomes, value);
+        let outcomes = machines.last().expect("there are at least two");
         let time_of = |outcome: &Outcome| outcome.time.seconds();
-        let time = |outcomes| of(outcomes, &time_of);
+        let time = |outcomes| mean(outcomes, &time_of);
         let work = recording.work().as_secs_f64();
         let span = recording.span().as_secs_f64();
         let seconds = time(outcomes);
         let ideal = work / f64::from(cores);
         let bound = ideal.max(span);
-        let tasks = of(free, &|outcome| outcome.overhead.seconds()) / f64::from(cores);
+        let task_cost = mean(free, &|outcome| outcome.overhead.seconds()) / f64::from(cores);
         let ratio = |time: f64| if time > 0.0 { work / time } else { 1.0 };
-        // What each adds to the time, one after the other.
-        let (free, close) = (time(free), time(close));
+        // The time that each reason adds to those before it.
+        let (free, near) = (time(free), time(near));
         let losses = [
-            (Limit::TaskCost, tasks),
+            (Limit::TaskCost, task_cost),
             (Limit::Span, bound - ideal),
-            (Limit::Imbalance, free - bound - tasks),
-            (Limit::StealCost, close - free),
-            (Limit::Latency, seconds - close),
+            (Limit::Imbalance, free - bound - task_cost),
+            (Limit::StealCost, near - free),
+            (Limit::Latency, seconds - near),
         ];
         let greatest = losses.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
         let limit = match greatest {
             Some((limit, _)) if seconds > 1.1 * ideal => limit,
             _ => Limit::Cores,
         };
+        let attempts = mean(outcomes, &|outcome| outcome.attempts as f64);
         Prediction {
             cores,
             seconds,
@@ -133,21 +124,22 @@ impl Prediction {
             speed_up: ratio(seconds),
             least_speed_up: ratio(span + ideal),
             most_speed_up: ratio(bound),
-            steals: mean(&|outcome| outcome.steals as f64),
-            steal_attempts: mean(&|outcome| outcome.attempts as f64),
-            idle: mean(&|outcome| outcome.idle(cores)),
+            steals: mean(outcomes, &|outcome| outcome.steals as f64),
+            attempts,
+            steal_attempts: attempts,
+            idle: mean(outcomes, &|outcome| outcome.idle(cores)),
             limit,
         }
     }
 }
 
 impl Report {
-    pub fn new(recording: &Recording, kind: Kind, policy: Policy) -> Report {
+    pub fn new(recording: &Recording, model: MachineModel, policy: Policy) -> Report {
         let recorded = recording.task_nanoseconds() * 1e-9;
         Report {
             program: recording.name().replace(char::is_control, "\u{fffd}"),
-            task_seconds: kind.task().map_or(recorded, Time::seconds),
-            machine: kind.name,
+            task_seconds: model.task().map_or(recorded, Time::seconds),
+            machine: model.name,
             policy: policy.to_string(),
             tasks: recording.tasks(),
             slowdown: recording.slowdown(),
@@ -157,7 +149,7 @@ impl Report {
         }
     }
 
-    /// Speed-up against cores, with what theory expects.
+    /// Draws the predicted speed-up against the number of cores, with the range in theory.
     pub fn picture(&self) -> Picture {
         let line = |name: &str, value: fn(&Prediction) -> f64| Line {
             name: name.to_owned(),
@@ -188,51 +180,5 @@ impl Report {
                 region: self.predictions.iter().map(region).collect(),
             }],
         }
-    }
-
-    /// The same as a table.
-    pub fn text(&self) -> String {
-        let parallelism = self.work_seconds / self.span_seconds.max(1e-12);
-        let mut text = format!(
-            "{}: {}, {} of work, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
-            self.program,
-            tasks(self.tasks, self.task_seconds),
-            time(self.work_seconds),
-            time(self.span_seconds),
-            self.machine,
-            self.policy
-        );
-        let _ = writeln!(
-            text,
-            "{:>8}  {:>10}  {:>6}  {:>8}  {:>17}  {:>10}  {:>5}  limited by",
-            "cores", "time", "±", "speed-up", "in theory", "steals", "idle"
-        );
-        for prediction in &self.predictions {
-            let region = format!(
-                "{:.1} to {:.1}",
-                prediction.least_speed_up, prediction.most_speed_up
-            );
-            let margin = match prediction.seconds_margin {
-                Some(margin) if margin > 0.0 => {
-                    format!("{:.0} %", 100.0 * margin / prediction.seconds)
-                }
-                _ => "-".to_owned(),
-            };
-            let _ = writeln!(
-                text,
-                "{:>8}  {:>10}  {margin:>6}  {:>8.2}  {region:>17}  {:>10.0}  {:>3.0} %  {}",
-                prediction.cores,
-                time(prediction.seconds),
-                prediction.speed_up,
-                prediction.steals,
-                100.0 * prediction.idle,
-                prediction.limit.text()
-            );
-        }
-        text.push_str(LEGEND);
-        if let Some(warning) = slowdown_warning(self.slowdown) {
-            let _ = write!(text, "\n{warning}");
-        }
-        text
     }
 }

@@ -1,9 +1,9 @@
-//! What was simulated, as JSON: [`Report`].
+//! The results of the simulations, as JSON and as a picture: [`Report`].
 
 use purloin_sim::{Estimate, Outcome, Policy};
+use serde::Serialize;
 
 use crate::simulation::picture::{Line, Panel, Picture, Scale};
-use serde::Serialize;
 
 /// All cells.
 #[derive(Serialize)]
@@ -15,14 +15,104 @@ pub struct Report {
     pub cells: Vec<Cell>,
 }
 
+/// A policy on a number of cores: means over the trials, and their margins.
+///
+/// A margin is half the width of the 95 % confidence interval, and `null` for a single trial.
+#[derive(Serialize)]
+pub struct Cell {
+    pub cores: u32,
+    pub policy: String,
+    /// In seconds.
+    pub time: f64,
+    pub time_margin: Option<f64>,
+    /// Steal attempts, successful or not: the "steals" of Wool's Figure 4.
+    pub attempts: f64,
+    pub attempts_margin: Option<f64>,
+    /// Attempts that brought at least one task.
+    pub successful_steals: f64,
+    pub samples: f64,
+    pub messages: f64,
+    pub tasks: f64,
+    /// The share of the cores' time in which they had no work.
+    pub idle: f64,
+    pub events: f64,
+    /// Time and attempts, divided by those of the first policy; `null` if the latter is 0.
+    pub relative_time: Option<f64>,
+    pub relative_time_margin: Option<f64>,
+    pub relative_attempts: Option<f64>,
+    pub relative_attempts_margin: Option<f64>,
+    #[serde(flatten)]
+    former_names: FormerNames,
+}
+
+/// The names that some fields had before; scripts may rely on them until the next edition.
+#[derive(Serialize)]
+struct FormerNames {
+    /// Now `cores`.
+    nodes: u32,
+    /// Now `attempts`, and so on.
+    steals: f64,
+    steals_margin: Option<f64>,
+    relative_steals: Option<f64>,
+    relative_steals_margin: Option<f64>,
+}
+
+impl Cell {
+    /// Summarizes the outcomes of a cell. `baseline` are the outcomes of the first policy, with
+    /// the same seeds.
+    pub fn new(cores: u32, policy: Policy, outcomes: &[Outcome], baseline: &[Outcome]) -> Cell {
+        let values = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
+            outcomes.iter().map(value).collect()
+        };
+        let estimate = |value: &dyn Fn(&Outcome) -> f64| Estimate::new(&values(outcomes, value));
+        let relative = |value: &dyn Fn(&Outcome) -> f64| {
+            Estimate::of_ratio(&values(outcomes, value), &values(baseline, value))
+        };
+        let time_of = |outcome: &Outcome| outcome.time.seconds();
+        let attempts_of = |outcome: &Outcome| outcome.attempts as f64;
+        let (time, attempts) = (estimate(&time_of), estimate(&attempts_of));
+        let (relative_time, relative_attempts) = (relative(&time_of), relative(&attempts_of));
+        Cell {
+            cores,
+            policy: policy.to_string(),
+            time: time.mean,
+            time_margin: finite(time.margin),
+            attempts: attempts.mean,
+            attempts_margin: finite(attempts.margin),
+            successful_steals: estimate(&|outcome| outcome.steals as f64).mean,
+            samples: estimate(&|outcome| outcome.samples as f64).mean,
+            messages: estimate(&|outcome| outcome.messages as f64).mean,
+            tasks: estimate(&|outcome| outcome.tasks as f64).mean,
+            idle: estimate(&|outcome| outcome.idle(cores)).mean,
+            events: estimate(&|outcome| outcome.events as f64).mean,
+            relative_time: finite(relative_time.mean),
+            relative_time_margin: finite(relative_time.margin),
+            relative_attempts: finite(relative_attempts.mean),
+            relative_attempts_margin: finite(relative_attempts.margin),
+            former_names: FormerNames {
+                nodes: cores,
+                steals: attempts.mean,
+                steals_margin: finite(attempts.margin),
+                relative_steals: finite(relative_attempts.mean),
+                relative_steals_margin: finite(relative_attempts.margin),
+            },
+        }
+    }
+}
+
+/// Returns `None` for infinity and NaN, which JSON cannot express.
+fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
 impl Report {
-    /// Time and attempts to steal, against the number of cores: relative to the first policy
-    /// if there are others, as in Wool's Figure 4.
+    /// Draws time and steal attempts against the number of cores. With several policies both are
+    /// relative to the first one, as in Wool's Figure 4.
     pub fn picture(&self) -> Picture {
         let names = self
             .cells
             .iter()
-            .take_while(|cell| cell.nodes == self.cells[0].nodes);
+            .take_while(|cell| cell.cores == self.cells[0].cores);
         let names: Vec<_> = names.map(|cell| &cell.policy).collect();
         let lines = |value: fn(&Cell) -> (Option<f64>, Option<f64>)| {
             let line = |name: &&String| Line {
@@ -33,7 +123,7 @@ impl Report {
                     .filter(|cell| cell.policy == **name)
                     .filter_map(|cell| {
                         let (value, margin) = value(cell);
-                        Some((cell.nodes, value?, margin.unwrap_or(0.0)))
+                        Some((cell.cores, value?, margin.unwrap_or(0.0)))
                     })
                     .collect(),
             };
@@ -58,21 +148,21 @@ impl Report {
                     }),
                 ),
                 panel(
-                    "attempts to steal".to_owned(),
+                    "steal attempts".to_owned(),
                     Scale::Logarithmic,
-                    lines(|cell| (Some(cell.steals), cell.steals_margin)),
+                    lines(|cell| (Some(cell.attempts), cell.attempts_margin)),
                 ),
             ],
             names => vec![
                 panel(
-                    format!("time, relative to {}", names[0]),
+                    format!("time relative to {}", names[0]),
                     Scale::Linear,
                     lines(|cell| (cell.relative_time, cell.relative_time_margin)),
                 ),
                 panel(
-                    format!("attempts to steal, relative to {}", names[0]),
+                    format!("steal attempts relative to {}", names[0]),
                     Scale::Linear,
-                    lines(|cell| (cell.relative_steals, cell.relative_steals_margin)),
+                    lines(|cell| (cell.relative_attempts, cell.relative_attempts_margin)),
                 ),
             ],
         };
@@ -84,71 +174,4 @@ impl Report {
             panels,
         }
     }
-}
-
-/// A policy on so many cores: means over the trials, and how sure they are.
-#[derive(Serialize)]
-pub struct Cell {
-    pub nodes: u32,
-    pub policy: String,
-    /// In seconds.
-    pub time: f64,
-    /// Half the width of the 95 % confidence interval; `null` if there was one trial.
-    pub time_margin: Option<f64>,
-    /// Attempts to steal, as in Wool's Figure 4.
-    pub steals: f64,
-    pub steals_margin: Option<f64>,
-    /// Those that brought something.
-    pub successful_steals: f64,
-    pub samples: f64,
-    pub messages: f64,
-    pub tasks: f64,
-    /// The share of the cores' time in which they did not work.
-    pub idle: f64,
-    pub events: f64,
-    /// Time and steals divided by those of the first policy; `null` if that has none.
-    pub relative_time: Option<f64>,
-    pub relative_time_margin: Option<f64>,
-    pub relative_steals: Option<f64>,
-    pub relative_steals_margin: Option<f64>,
-}
-
-impl Cell {
-    /// `base` are the outcomes with which these are compared, in the same programs.
-    pub fn new(nodes: u32, policy: Policy, outcomes: &[Outcome], base: &[Outcome]) -> Cell {
-        let values = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
-            outcomes.iter().map(value).collect()
-        };
-        let estimate = |value: &dyn Fn(&Outcome) -> f64| Estimate::new(&values(outcomes, value));
-        let relative = |value: &dyn Fn(&Outcome) -> f64| {
-            Estimate::of_ratio(&values(outcomes, value), &values(base, value))
-        };
-        let time_of = |outcome: &Outcome| outcome.time.seconds();
-        let steals_of = |outcome: &Outcome| outcome.attempts as f64;
-        let (time, steals) = (estimate(&time_of), estimate(&steals_of));
-        let (relative_time, relative_steals) = (relative(&time_of), relative(&steals_of));
-        Cell {
-            nodes,
-            policy: policy.to_string(),
-            time: time.mean,
-            time_margin: finite(time.margin),
-            steals: steals.mean,
-            steals_margin: finite(steals.margin),
-            successful_steals: estimate(&|outcome| outcome.steals as f64).mean,
-            samples: estimate(&|outcome| outcome.samples as f64).mean,
-            messages: estimate(&|outcome| outcome.messages as f64).mean,
-            tasks: estimate(&|outcome| outcome.tasks as f64).mean,
-            idle: estimate(&|outcome| outcome.idle(nodes)).mean,
-            events: estimate(&|outcome| outcome.events as f64).mean,
-            relative_time: finite(relative_time.mean),
-            relative_time_margin: finite(relative_time.margin),
-            relative_steals: finite(relative_steals.mean),
-            relative_steals_margin: finite(relative_steals.margin),
-        }
-    }
-}
-
-/// JSON has no infinity, and nothing for what is not a number.
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }

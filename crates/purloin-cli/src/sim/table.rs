@@ -1,4 +1,4 @@
-//! What was simulated, as a table.
+//! The results of the simulations as a table with an explanation.
 
 use std::fmt::Write;
 
@@ -6,7 +6,13 @@ use purloin_command::format::time;
 
 use super::report::{Cell, Report};
 
-/// The table, and what its columns mean.
+/// The idle share above which the program is too small for the machine.
+const NEARLY_ALL: f64 = 0.95;
+
+/// With fewer trials the confidence intervals are too wide to compare policies.
+const FEW_TRIALS: u64 = 5;
+
+/// Returns the table and the meaning of its columns.
 pub fn text(report: &Report) -> String {
     let trials = match report.trials {
         1 => "one trial".to_owned(),
@@ -23,47 +29,46 @@ pub fn text(report: &Report) -> String {
         "{:>8}  {:width$}  {:>10}  {:>15}  {:>12}  {:>15}  {:>5}",
         "cores", "policy", "time", "relative", "attempts", "relative", "idle"
     );
-    let mut nodes = 0;
+    let mut last_cores = None;
     for cell in &report.cells {
-        if nodes != 0 && nodes != cell.nodes {
+        if last_cores.is_some_and(|cores| cores != cell.cores) {
             text.push('\n');
         }
-        nodes = cell.nodes;
-        let Cell { policy, idle, .. } = cell;
+        last_cores = Some(cell.cores);
+        let Cell {
+            cores,
+            policy,
+            attempts,
+            ..
+        } = cell;
         let _ = writeln!(
             text,
-            "{nodes:>8}  {policy:width$}  {:>10}  {:>15}  {:>12.0}  {:>15}  {:>3.0} %",
+            "{cores:>8}  {policy:width$}  {:>10}  {:>15}  {attempts:>12.0}  {:>15}  {:>3.0} %",
             time(cell.time),
             ratio(cell.relative_time, cell.relative_time_margin),
-            cell.steals,
-            ratio(cell.relative_steals, cell.relative_steals_margin),
-            100.0 * idle
+            ratio(cell.relative_attempts, cell.relative_attempts_margin),
+            100.0 * cell.idle
         );
     }
     text.push_str(
-        "\ntime: simulated time until the program has ended; attempts: to steal, those in vain \
-         too.\nrelative: to the first policy; ± is the 95 % confidence interval.\nidle: the \
-         share of the cores' time in which they have nothing to do.\n",
+        "\ntime: simulated time from the start to the end of the program\n\
+         attempts: steal attempts, successful or not\n\
+         relative: divided by the value of the first policy; ± is the 95 % confidence interval\n\
+         idle: share of the cores' time without work\n",
     );
     if report.trials < FEW_TRIALS {
-        text.push_str("\nSo few trials say little: --trials 20 is better.\n");
+        text.push_str("\nFew trials make wide confidence intervals; try --trials 20.\n");
     }
     if report.cells.iter().all(|cell| cell.idle > NEARLY_ALL) {
         text.push_str(
-            "\nThe program is too small for so many cores, which do nearly nothing; a larger one, \
-             such as\n--workload tree=+5,20us, says more about policies.\n",
+            "\nThe program is too small for this machine: its cores are idle nearly all the time. \
+             A larger\nprogram, such as --workload tree=+5,20us, says more about policies.\n",
         );
     }
     text
 }
 
-/// A share of the cores' time.
-const NEARLY_ALL: f64 = 0.95;
-
-/// Of fewer, nobody can tell how much they differ.
-const FEW_TRIALS: u64 = 5;
-
-/// A mean with its margin.
+/// Formats a ratio with its margin.
 fn ratio(mean: Option<f64>, margin: Option<f64>) -> String {
     match (mean, margin) {
         (None, _) => "-".to_owned(),

@@ -1,4 +1,4 @@
-//! What is simulated: [`Program`].
+//! The simulated program: [`Program`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,30 +7,30 @@ use purloin_command::Failure;
 use purloin_kernels::uts;
 use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
-use crate::simulation::arguments::{prepare, read_recording};
+use crate::simulation::recording;
 
-/// The deepest tree: it has as many leaves as there are task numbers.
-const DEEPEST: u32 = 30;
+/// The maximum depth of a tree. A deeper one has more leaves than there are task numbers.
+const MAX_DEPTH: u32 = 30;
 
-/// The most work, in seconds: four days.
-const LONGEST: f64 = 345_600.0;
+/// The maximum work of a tree, in seconds: four days.
+const MAX_WORK: f64 = 345_600.0;
 
-/// What is simulated.
+/// The simulated program.
 #[derive(Clone, Debug)]
 pub enum Program {
-    /// A balanced tree: its depth, and what a leaf takes on average, if not as in the model.
+    /// A balanced tree: its depth, and the mean time of a leaf if it is not that of Wool's model.
     Tree(Depth, Option<Time>),
     Uts(&'static str, Uts),
-    /// What was recorded in this file.
+    /// The recording in this file.
     Recorded(PathBuf),
 }
 
-/// How deep a tree is.
+/// The depth of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Depth {
-    /// As the Wool paper has it for so many cores.
-    Usual,
-    /// So much more than the logarithm of the number of cores.
+    /// The depth that the Wool paper uses for the number of cores.
+    Wool,
+    /// The logarithm of the number of cores, plus this.
     Beyond(u32),
     Fixed(u32),
 }
@@ -38,7 +38,7 @@ pub enum Depth {
 impl Depth {
     fn of(self, cores: u32) -> u32 {
         match self {
-            Depth::Usual => Tree::wool(cores).depth,
+            Depth::Wool => Tree::wool(cores).depth,
             Depth::Beyond(more) => cores.next_power_of_two().ilog2() + more,
             Depth::Fixed(depth) => depth,
         }
@@ -48,14 +48,14 @@ impl Depth {
 impl fmt::Display for Depth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Depth::Usual => Ok(()),
+            Depth::Wool => Ok(()),
             Depth::Beyond(more) => write!(f, "=+{more}"),
             Depth::Fixed(depth) => write!(f, "={depth}"),
         }
     }
 }
 
-/// Simulates a program.
+/// Simulates the program on a machine, under a policy, with a seed.
 pub type Simulator = Box<dyn Fn(&Machine, Policy, u64) -> Outcome + Sync>;
 
 impl Program {
@@ -65,17 +65,20 @@ impl Program {
             None => (text, None),
         };
         match (name, input) {
-            ("tree", None) => Ok(Program::Tree(Depth::Usual, None)),
+            ("tree", None) => Ok(Program::Tree(Depth::Wool, None)),
             ("tree", Some(input)) => Program::parse_tree(input),
             ("uts", input) => {
                 let input = input.unwrap_or("T3");
                 let trees = uts::NAMES.into_iter().zip(&uts::TREES);
                 match trees.into_iter().find(|(name, _)| *name == input) {
                     Some((name, tree)) => Ok(Program::Uts(name, Uts::new(tree))),
-                    None => Err(format!("uts has the trees {}", uts::NAMES.join(", "))),
+                    None => Err(format!(
+                        "uts has no tree {input:?}; its trees are {}",
+                        uts::NAMES.join(", ")
+                    )),
                 }
             }
-            ("dag", None | Some("")) => Err("which recording? say dag=FILE".into()),
+            ("dag", None | Some("")) => Err("dag needs a recording: dag=FILE".into()),
             ("dag", Some(path)) => Ok(Program::Recorded(path.into())),
             _ => Err("a workload is tree, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into()),
         }
@@ -86,31 +89,32 @@ impl Program {
             Some((depth, leaf)) => (depth, Some(leaf)),
             None => (input, None),
         };
-        let leaf = leaf.map(str::parse).transpose();
-        let leaf = leaf.map_err(|error: purloin_sim::NoTime| error.to_string())?;
+        let leaf = leaf.map(str::parse::<Time>).transpose();
+        let leaf = leaf.map_err(|error| error.to_string())?;
         if leaf == Some(Time::ZERO) {
-            return Err("a leaf takes more than no time".into());
+            return Err("a leaf must take more than no time, such as 10us".into());
         }
-        let (depth, most, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
-            Some(more) => (more, DEEPEST - Machine::MOST.ilog2(), Depth::Beyond),
-            None => (depth, DEEPEST, Depth::Fixed),
+        let (depth, max, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
+            Some(more) => (more, MAX_DEPTH - Machine::MOST.ilog2(), Depth::Beyond),
+            None => (depth, MAX_DEPTH, Depth::Fixed),
         };
         match depth.parse() {
-            Ok(depth) if depth <= most => Ok(Program::Tree(kind(depth), leaf)),
-            _ if most == DEEPEST => Err(format!("a tree's depth is from 0 to {most}")),
+            Ok(depth) if depth <= max => Ok(Program::Tree(kind(depth), leaf)),
+            _ if max == MAX_DEPTH => Err(format!("the depth of a tree must be from 0 to {max}")),
             _ => Err(format!(
-                "a tree's depth beyond the logarithm of the number of cores is from 0 to {most}"
+                "the depth of a tree beyond the logarithm of the number of cores must be from 0 to \
+                 {max}"
             )),
         }
     }
 
-    /// Whether it can be simulated for so many cores.
+    /// Returns an error unless the program can be simulated for this number of cores.
     pub fn check(&self, cores: u32) -> Result<(), Failure> {
         if let &Program::Tree(depth, Some(leaf)) = self {
             let work = leaf.seconds() * f64::from(depth.of(cores)).exp2();
-            if work > LONGEST {
+            if work > MAX_WORK {
                 return Err(Failure::usage(format_args!(
-                    "{self}: with {cores} cores it has {:.0} days of work; up to four can be simulated",
+                    "{self}: for {cores} cores it has {:.0} days of work; the maximum is four days",
                     work / 86_400.0
                 )));
             }
@@ -118,15 +122,15 @@ impl Program {
         Ok(())
     }
 
-    /// Prepares it for these policies.
+    /// Prepares the program for simulation under these policies.
     pub fn load(&self, policies: &[Policy]) -> Result<Simulator, Failure> {
         match self {
             &Program::Tree(depth, leaf) => Ok(Box::new(move |machine, policy, seed| {
-                let usual = Tree::wool(machine.size());
+                let model = Tree::wool(machine.size());
                 let tree = Tree {
                     depth: depth.of(machine.size()),
-                    leaf: leaf.unwrap_or(usual.leaf),
-                    ..usual
+                    leaf: leaf.unwrap_or(model.leaf),
+                    ..model
                 };
                 simulate(&tree, machine, policy, seed)
             })),
@@ -134,7 +138,7 @@ impl Program {
                 simulate(&uts, machine, policy, seed)
             })),
             Program::Recorded(path) => {
-                let recorded = prepare(path, &read_recording(path)?, policies)?;
+                let recorded = recording::prepare(path, &recording::read(path)?, policies)?;
                 Ok(Box::new(move |machine, policy, seed| {
                     simulate(&recorded, machine, policy, seed)
                 }))

@@ -1,5 +1,9 @@
-//! Shared by the commands that simulate: machines, recordings, runs and outputs.
+//! What `record`, `predict` and `sim` share: machines, recordings, outputs, pictures, and running
+//! many simulations.
 
 pub mod arguments;
+pub mod machine;
+pub mod outputs;
 pub mod picture;
+pub mod recording;
 pub mod runs;

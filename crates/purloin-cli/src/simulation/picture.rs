@@ -1,4 +1,4 @@
-//! Pictures of sweeps: [`Picture`], as SVG.
+//! SVG pictures of values against numbers of cores: [`Picture`].
 
 use std::collections::BTreeSet;
 
@@ -7,54 +7,59 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use purloin_command::Failure;
 
-/// Panels side by side, in which the horizontal axis is the number of cores. They have the
-/// same lines.
+/// Panels side by side. Every panel has the same lines, and the number of cores on its horizontal
+/// axis.
 pub struct Picture {
     pub title: String,
     pub panels: Vec<Panel>,
 }
 
-/// Values against numbers of cores.
+/// One diagram: values against numbers of cores.
 pub struct Panel {
     pub title: String,
     pub scale: Scale,
     pub lines: Vec<Line>,
-    /// What lies between these, for each number of cores, is shaded.
+    /// A shaded region: for each number of cores its lower and upper end.
     pub region: Vec<(u32, f64, f64)>,
 }
 
 /// The vertical axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0 on, or from the least value if that is far from it.
+    /// From 0, or from the smallest value if the values are close to each other.
     Linear,
-    /// In powers of two, as the numbers of cores.
+    /// In powers of two, like the horizontal axis.
     Logarithmic,
 }
 
-/// Values with their margins, by number of cores.
+/// One line of a panel.
 pub struct Line {
     pub name: String,
+    /// Numbers of cores with the value and its margin.
     pub points: Vec<(u32, f64, f64)>,
 }
 
-/// Of a panel, in pixels.
+/// The width of a panel, in pixels.
 const WIDTH: u32 = 560;
+/// The height of a panel, in pixels.
 const HEIGHT: u32 = 420;
+/// The height of the title, in pixels.
 const TITLE: u32 = 34;
 
-/// So many numbers of cores are named at most.
-const MOST_MARKS: usize = 12;
+/// The maximum number of labels on the horizontal axis.
+const MAX_MARKS: usize = 12;
 
-/// What is written beside the panels: so wide, with so much more for each letter.
+/// The width of the legend without its text, in pixels.
 const LEGEND: u32 = 50;
+/// The width of a letter in the legend, in pixels.
 const LETTER: u32 = 8;
+/// The font of the legend.
 const LABELS: (&str, u32) = ("sans-serif", 13);
 
-/// The colour of regions.
+/// The colour of shaded regions.
 const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.2);
 
-/// Colours that people with any kind of colour vision can tell from one another.
+/// Colours that people with any kind of colour vision can tell apart.
 ///
 /// Source: Okabe and Ito, *Color Universal Design* (2008).
 const COLOURS: [RGBColor; 8] = [
@@ -68,12 +73,12 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(150, 150, 150),
 ];
 
-/// That of a line.
+/// Returns the colour of a line.
 fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// The points of a line: full, or hollow if there are more lines than colours.
+/// Returns the style of a line's points: filled, or hollow once the colours repeat.
 fn mark(number: usize) -> ShapeStyle {
     match number < COLOURS.len() {
         true => colour(number).filled(),
@@ -85,7 +90,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 impl Picture {
-    /// The picture as SVG.
+    /// Draws the picture as SVG.
     pub fn svg(&self) -> Result<String, Failure> {
         let mut svg = String::new();
         let lines = self.panels.iter().flat_map(|panel| &panel.lines);
@@ -93,7 +98,7 @@ impl Picture {
         let legend = LEGEND + LETTER * longest.max("in theory".len() as u32);
         let size = (WIDTH * self.panels.len() as u32 + legend, HEIGHT + TITLE);
         self.draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
-            .map_err(|error| Failure::Run(format!("cannot draw: {error}")))?;
+            .map_err(|error| Failure::Run(format!("cannot draw the picture: {error}")))?;
         Ok(svg)
     }
 
@@ -112,14 +117,14 @@ impl Picture {
     }
 }
 
-/// The horizontal axis: logarithms of numbers of cores.
-struct Across {
+/// The horizontal axis: logarithms of the numbers of cores.
+struct HorizontalAxis {
     ends: (f64, f64),
-    /// Those that are named.
+    /// The places with a label.
     marks: Vec<f64>,
 }
 
-impl Ranged for Across {
+impl Ranged for HorizontalAxis {
     type FormatOption = DefaultFormatting;
     type ValueType = f64;
 
@@ -139,9 +144,9 @@ impl Ranged for Across {
 
 impl Panel {
     fn draw(&self, area: &Area<'_>) -> Drawn {
-        let (low, high) = self.up();
-        let across = Across {
-            ends: self.across(),
+        let (low, high) = self.vertical_ends();
+        let horizontal = HorizontalAxis {
+            ends: self.horizontal_ends(),
             marks: self.marks(),
         };
         let mut chart = ChartBuilder::on(area)
@@ -149,15 +154,15 @@ impl Panel {
             .margin(12)
             .x_label_area_size(40)
             .y_label_area_size(52)
-            .build_cartesian_2d(across, low..high)?;
-        let of_power = |power: &f64| match (power - power.round()).abs() < 1e-6 {
+            .build_cartesian_2d(horizontal, low..high)?;
+        let power_of_two = |power: &f64| match (power - power.round()).abs() < 1e-6 {
             true => count(power.exp2()),
             false => String::new(),
         };
         let plain = |value: &f64| format!("{}", (value * 1e3).round() / 1e3);
-        let upwards: &dyn Fn(&f64) -> String = match self.scale {
+        let label: &dyn Fn(&f64) -> String = match self.scale {
             Scale::Linear => &plain,
-            Scale::Logarithmic => &of_power,
+            Scale::Logarithmic => &power_of_two,
         };
         chart
             .configure_mesh()
@@ -167,7 +172,7 @@ impl Panel {
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.12))
             .x_label_formatter(&|power| count(power.exp2().round()))
-            .y_label_formatter(upwards)
+            .y_label_formatter(label)
             .draw()?;
         if !self.region.is_empty() {
             let place = |cores: u32, value: f64| (f64::from(cores).log2(), self.height(value));
@@ -196,16 +201,16 @@ impl Panel {
             chart.draw_series(LineSeries::new(places.clone(), colour.stroke_width(2)))?;
             let mark = mark(number);
             chart.draw_series(places.map(|place| Circle::new(place, 3, mark)))?;
-            let sure = |&&(_, low, _, high): &&(f64, f64, f64, f64)| low < high;
-            let unsure = points.iter().filter(sure);
-            chart.draw_series(unsure.map(|&(x, low, y, high)| {
+            let has_margin = |&&(_, low, _, high): &&(f64, f64, f64, f64)| low < high;
+            let with_margin = points.iter().filter(has_margin);
+            chart.draw_series(with_margin.map(|&(x, low, y, high)| {
                 ErrorBar::new_vertical(x, low, y, high, colour.filled(), 6)
             }))?;
         }
         Ok(())
     }
 
-    /// What its colours mean.
+    /// Draws the legend: the name of each line.
     fn draw_legend(&self, area: &Area<'_>) -> Drawn {
         let place = |number: usize| 50 + 20 * number as i32;
         for (number, line) in self.lines.iter().enumerate() {
@@ -224,7 +229,7 @@ impl Panel {
         Ok(())
     }
 
-    /// Where a value is on the vertical axis.
+    /// Returns the place of a value on the vertical axis.
     fn height(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
@@ -232,29 +237,29 @@ impl Panel {
         }
     }
 
-    /// Whether a value can be drawn.
+    /// Whether the scale has a place for the value.
     fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
 
-    /// Numbers of cores that are named below, by their logarithms: all, or some of them.
+    /// Returns the logarithms of the numbers of cores with a label: all, or evenly chosen ones.
     fn marks(&self) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let all: BTreeSet<u32> = points.map(|&(cores, ..)| cores).collect();
-        let step = all.len().div_ceil(MOST_MARKS);
+        let step = all.len().div_ceil(MAX_MARKS);
         all.into_iter()
             .step_by(step.max(1))
             .map(|cores| f64::from(cores).log2())
             .collect()
     }
 
-    /// How far a line is moved to the side, so that the margins of several can be told apart.
+    /// Returns the offset by which a line is moved sideways, so that error bars do not overlap.
     fn shift(&self, number: usize) -> f64 {
         let mut points = self.lines.iter().flat_map(|line| &line.points);
         if points.all(|&(.., margin)| margin == 0.0) {
             return 0.0;
         }
-        let (low, high) = self.across();
+        let (low, high) = self.horizontal_ends();
         let lines = self.lines.len() as f64;
         let part = match self.marks().len() {
             1 => 0.8 / lines,
@@ -263,14 +268,14 @@ impl Panel {
         (high - low) * part * (number as f64 - (lines - 1.0) / 2.0)
     }
 
-    fn across(&self) -> (f64, f64) {
+    fn horizontal_ends(&self) -> (f64, f64) {
         let cores = self.lines.iter().flat_map(|line| &line.points);
         let powers = cores.map(|&(cores, ..)| f64::from(cores).log2());
         let (low, high) = bounds(powers);
         (low - 0.25, high + 0.25)
     }
 
-    fn up(&self) -> (f64, f64) {
+    fn vertical_ends(&self) -> (f64, f64) {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let values = points.flat_map(|&(_, value, margin)| match self.scale {
             Scale::Linear => [value - margin, value + margin],
@@ -285,13 +290,13 @@ impl Panel {
                 let beyond = 0.1 * (high - low).max(0.1 * high);
                 (low - beyond, high + beyond)
             }
-            // From one power of two to another.
+            // The axis ends at powers of two.
             Scale::Logarithmic => ((low - 0.25).floor(), (high + 0.25).ceil()),
         }
     }
 }
 
-/// The least and the greatest, or something if there is none.
+/// Returns the smallest and the largest finite value, or 0 and 1 if there is none.
 fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let finite = values.filter(|value| value.is_finite());
     let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -303,7 +308,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// A number of cores, in few characters.
+/// Formats a number of cores in few characters.
 fn count(number: f64) -> String {
     const KIBI: f64 = 1024.0;
     match number {

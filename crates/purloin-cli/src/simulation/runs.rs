@@ -1,4 +1,4 @@
-//! Simulations side by side: [`Runs`].
+//! Running many simulations in parallel: [`Runs`].
 
 use std::sync::OnceLock;
 
@@ -9,27 +9,27 @@ use purloin_sim::{Outcome, Time};
 
 use crate::arguments::parse_workers;
 
-/// How simulations are run.
+/// The option for running simulations.
 #[derive(clap::Args)]
 pub struct Runs {
-    /// Simulations at a time, each of which needs memory of its own: of a million cores, 0.6 GB
-    /// [default: the number of processors]
+    /// Number of simulations that run at the same time. Each needs its own memory: 0.6 GB for a
+    /// million cores [default: number of processors]
     #[arg(long, value_name = "N", value_parser = parse_workers)]
     workers: Option<usize>,
 }
 
 /// One simulation.
 pub struct Run<'r> {
-    /// How much of the progress it is.
+    /// The steps by which the run advances the progress bar.
     pub steps: u64,
-    /// What is said while it runs.
+    /// The text beside the progress bar, also for error messages.
     pub message: String,
     pub simulate: Box<dyn Fn() -> Outcome + Sync + 'r>,
 }
 
 impl Runs {
-    /// Runs all of these, of which the last take the longest. What comes out is the same with any
-    /// number of workers.
+    /// Runs all simulations, given in ascending order of their length. The outcomes do not depend
+    /// on the number of workers.
     pub fn all(&self, runs: &[Run], progress: &ProgressBar) -> Result<Vec<Outcome>, Failure> {
         let mut builder = Pool::builder();
         if let Some(workers) = self.workers {
@@ -39,7 +39,8 @@ impl Runs {
             .build()
             .map_err(|error| Failure::Run(error.to_string()))?;
         let outcomes: Vec<_> = runs.iter().map(|_| OnceLock::new()).collect();
-        // The newest are run first: so no long one is left to the end.
+        // A worker pops its newest task first, so the longest simulations start early and no
+        // worker is left with one at the end.
         pool.run(|mut w| {
             w.finish(|scope| {
                 for (run, outcome) in runs.iter().zip(&outcomes) {
@@ -53,12 +54,13 @@ impl Runs {
         });
         progress.finish_and_clear();
         let outcomes = outcomes.into_iter().map(OnceLock::into_inner);
-        let outcomes = outcomes.map(|outcome| outcome.expect("all have ended"));
+        let outcomes = outcomes.map(|outcome| outcome.expect("the finish waits for all runs"));
         let outcomes = runs.iter().zip(outcomes).map(|(run, outcome)| {
             match outcome.time.max(outcome.work) < Time::MAX {
                 true => Ok(outcome),
                 false => Err(Failure::Usage(format!(
-                    "{}: it takes longer than seven months, which cannot be simulated",
+                    "{}: the simulated time exceeds the maximum of seven months; choose a smaller \
+                     program or shorter times",
                     run.message
                 ))),
             }

@@ -1,4 +1,4 @@
-//! Running the command, and reading what it says.
+//! Runs the command and reads its output.
 #![allow(dead_code)]
 
 use std::path::PathBuf;
@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+/// Runs `purloin` with these arguments.
 pub fn purloin(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_purloin"))
         .args(args)
@@ -13,7 +14,8 @@ pub fn purloin(args: &[&str]) -> Output {
         .unwrap()
 }
 
-/// What it prints on standard error when it refuses `args`.
+/// Checks that `purloin` refuses `args` with one line on standard error and exit status 2; returns
+/// the line.
 pub fn refusal(args: &[&str]) -> String {
     let output = purloin(args);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -23,6 +25,7 @@ pub fn refusal(args: &[&str]) -> String {
     text
 }
 
+/// Checks that the command succeeded; returns its JSON.
 pub fn json(output: &Output) -> Value {
     assert!(
         output.status.success(),
@@ -32,6 +35,7 @@ pub fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// Creates a temporary directory for one test.
 pub fn temporary(name: &str) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).unwrap();
