@@ -1,31 +1,31 @@
-//! Who is timed: a scheduler with its kernel, ready to run again and again.
+//! A scheduler with a kernel, ready to be timed again and again: [`Contestant`].
 
 use std::time::{Duration, Instant};
 
 use purloin::{Stats, Times};
+use purloin_command::Failure;
 use purloin_kernels::Job;
 
 use crate::schedulers::{Process, Runner, Spec};
-use purloin_command::Failure;
 
-/// One run.
+/// The result of one run.
 pub struct Run {
     pub seconds: f64,
     pub answer: String,
     pub verified: bool,
     pub stats: Option<Stats>,
     pub times: Option<Times>,
-    /// The time without any parallelism, where it is not that of the serial
-    /// elision.
-    pub yardstick: Option<f64>,
+    /// The time of the contestant's own sequential form, in seconds, if it is compared with that
+    /// rather than with the serial elision.
+    pub own_baseline: Option<f64>,
 }
 
-/// A scheduler with its kernel.
+/// A scheduler with a kernel.
 pub trait Contestant {
     fn run(&mut self) -> Result<Run, Failure>;
 }
 
-/// Makes everything ready.
+/// Prepares a contestant. A peer in another language starts and warms up here.
 pub fn prepare(job: Job, scheduler: &Spec, workers: usize) -> Result<Box<dyn Contestant>, Failure> {
     Ok(match scheduler.start_process(&job, workers) {
         Some(process) => Box::new(process.map_err(Failure::Run)?),
@@ -46,12 +46,12 @@ impl Contestant for Process {
             verified: run.is_right,
             stats: None,
             times: None,
-            yardstick: Some(run.sequential),
+            own_baseline: Some(run.sequential),
         })
     }
 }
 
-/// A scheduler of this process.
+/// A scheduler whose threads are in this process.
 struct InThreads {
     job: Job,
     scheduler: Spec,
@@ -59,7 +59,7 @@ struct InThreads {
 }
 
 impl Contestant for InThreads {
-    /// In threads of its own, so that no other scheduler's disturb it.
+    /// Starts new threads for each run, so that no other scheduler's threads disturb it.
     fn run(&mut self) -> Result<Run, Failure> {
         let runner = self
             .scheduler
@@ -67,14 +67,14 @@ impl Contestant for InThreads {
             .map_err(Failure::Run)?;
         let mut instance = self.job.prepare();
         warm_up(&*runner);
-        let before = runner.stats();
+        let stats_before = runner.stats();
         let times_before = runner.times();
         let start = Instant::now();
         let answer = runner.run(&mut instance);
         let seconds = start.elapsed().as_secs_f64();
         let stats = runner
             .stats()
-            .zip(before)
+            .zip(stats_before)
             .map(|(after, before)| after - before);
         let times = runner
             .times()
@@ -87,22 +87,22 @@ impl Contestant for InThreads {
             answer: answer.to_string(),
             stats,
             times,
-            yardstick: None,
+            own_baseline: None,
         })
     }
 }
 
-/// Wakes the threads and the cores under them.
+/// The duration of the warm-up before each run.
+const WARM_UP: Duration = Duration::from_millis(5);
+
+/// Wakes the threads and their cores.
 ///
-/// While data is prepared all but one have slept, and a virtual machine can take
-/// milliseconds to have a core again that it had given back.
+/// The workers slept while the data was prepared. A virtual machine that has given a core back to
+/// its host can take milliseconds to get it again.
 fn warm_up(runner: &dyn Runner) {
-    let awake = Instant::now();
-    while awake.elapsed() < WARM_UP {
-        let millisecond = Job::parse("fib=28").expect("a kernel with an input that it takes");
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        let millisecond = Job::parse("fib=28").expect("fib takes this input");
         runner.run(&mut millisecond.prepare());
     }
 }
-
-/// How long the threads have been at work when measuring begins.
-const WARM_UP: Duration = Duration::from_millis(5);

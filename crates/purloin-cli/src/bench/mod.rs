@@ -1,5 +1,6 @@
 //! `purloin bench`.
 
+mod cell;
 mod contestant;
 mod measure;
 mod report;
@@ -7,57 +8,62 @@ mod table;
 
 use std::path::PathBuf;
 
+use purloin_command::{Destination, Failure, cores, print, progress};
+use purloin_kernels::Job;
+
+use self::measure::{configurations, measure, steps};
+use self::report::Report;
 use crate::arguments::{parse_job, parse_workers};
 use crate::schedulers::Spec;
-use measure::Cell;
-use purloin_command::{Destination, Failure, cores, print, progress};
-use report::Report;
 
-/// Run kernels under schedulers, check every answer and compare the times
+/// Run kernels under schedulers, verify every answer and compare the times
 ///
-/// Runs are interleaved, and medians are compared with the serial elision of the same
-/// source.
+/// The runs of all cells are interleaved. The median of each cell is compared with the median of
+/// the serial elision, which is the same source without parallelism.
 ///
-/// Without arguments it shows in about a minute what Purloin buys on this
-/// machine. See `purloin list` for kernels, inputs, schedulers and options.
+/// Without arguments, a set of kernels shows in about a minute what Purloin gains on this machine.
+/// See `purloin list` for kernels, inputs, schedulers and options.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin bench
   purloin bench --kernel fib=40 --scheduler return-barrier --scheduler rayon
   purloin bench --kernel uts=T3 --kernel stress=10 --workers 1,2,4 --runs 7 --json result.json
 
-Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments.")]
+JSON: each cell has kernel, input, scheduler, workers, seconds (of each run), median_seconds,
+vs_serial (below 1 is faster than the serial elision), spread, answer, verified and stats.
+
+Exit status: 0 if every answer was right, 1 if an answer was wrong or a run failed, 2 for a mistake
+in the arguments.")]
 pub struct Args {
-    /// A kernel of `purloin list`, with its input if not the usual one; repeat
-    /// the option for several
+    /// A kernel of `purloin list`; without an input, its default input. Repeat the option for
+    /// several kernels [default: a selection]
     #[arg(long = "kernel", value_name = "NAME[=INPUT]")]
     kernels: Vec<String>,
 
-    /// A scheduler of `purloin list`, with its options; repeat the option for
-    /// several
+    /// A scheduler of `purloin list`, with its options. Repeat the option for several schedulers
+    /// [default: serial, return-barrier with both values of api, chili, rayon]
     #[arg(long = "scheduler", value_name = "NAME[:KEY=VALUE,…]")]
     schedulers: Vec<String>,
 
-    /// Numbers of workers, separated by commas; serial always has one [default: 1
-    /// and all cores]
+    /// Numbers of workers; serial always has one worker [default: 1 and the number of cores]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_workers)]
     workers: Vec<usize>,
 
-    /// How often each cell is run; the median counts
+    /// Number of runs of each cell; the result is their median
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
-    /// What to say of the workers: how much they have stolen, or in full also what it
-    /// cost their victims (which makes each steal dearer by some ten nanoseconds)
+    /// Statistics of the workers: basic counts steals, full also measures what they cost their
+    /// victims, which makes each steal about ten nanoseconds slower
     #[arg(long, value_name = "basic|full", default_value = "basic")]
     stats: Detail,
 
-    /// Write the results as JSON to a file, or to standard output with -
+    /// Write the results as JSON to this file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 }
 
-/// How much to say of the workers.
+/// The detail of the statistics.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Detail {
     Basic,
@@ -81,6 +87,14 @@ const DEFAULT_SCHEDULERS: &[&str] = &[
     "rayon",
 ];
 
+/// Parses a kernel; explains a common mistake.
+fn parse_kernel(text: &str) -> Result<Job, Failure> {
+    parse_job(text).map_err(|error| match text.contains(',') {
+        true => Failure::usage(format_args!("{error}; give each kernel its own --kernel")),
+        false => Failure::Usage(error),
+    })
+}
+
 fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
     match given.is_empty() {
         true => default.iter().map(|name| name.to_string()).collect(),
@@ -92,7 +106,7 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let jobs = or_default(&args.kernels, DEFAULT_KERNELS)
         .iter()
-        .map(|text| parse_job(text).map_err(Failure::Usage))
+        .map(|text| parse_kernel(text))
         .collect::<Result<Vec<_>, _>>()?;
     let schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
         .iter()
@@ -111,15 +125,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         workers = vec![1, cores()];
         workers.dedup();
     }
-    // Before anything is measured, so that no result is lost for want of it.
+    // Opened first: an unwritable file must not cost the user a finished measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
 
-    let mut all = Vec::new();
-    let (runs, kinds) = (args.runs, measure::cells(&schedulers, &workers));
-    let steps = jobs.len() as u64 * (1 + u64::from(runs) * measure::timed(&kinds));
+    let configurations = configurations(&schedulers, &workers);
+    let steps = jobs.len() as u64 * steps(&configurations, args.runs);
     let progress = progress(steps, "runs");
+    let mut cells = Vec::new();
     for job in &jobs {
-        all.extend(measure::measure(job, &kinds, runs, &progress)?);
+        cells.extend(measure(job, &configurations, args.runs, &progress)?);
     }
     progress.finish_and_clear();
 
@@ -127,12 +141,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .as_ref()
         .is_some_and(Destination::is_standard_output)
     {
-        print(&table::text(&all))?;
+        print(&table::text(&cells))?;
     }
     if let Some(destination) = destination {
-        destination.write(&Report::of(&all))?;
+        destination.write(&Report::of(&cells))?;
     }
-    match all.iter().find(|cell| !cell.verified) {
+    match cells.iter().find(|cell| !cell.verified) {
         None => Ok(()),
         Some(wrong) => Err(Failure::Run(format!(
             "{}={} under {} with {} workers gave a wrong answer: {}",

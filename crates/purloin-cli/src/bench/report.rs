@@ -1,12 +1,11 @@
-//! The results as JSON.
+//! The cells as JSON: [`Report`].
 
+use purloin_command::Machine;
 use serde::Serialize;
 
-use super::Cell;
-use super::measure::Dynamics;
-use purloin_command::Machine;
+use super::cell::{Cell, StealCosts};
 
-/// The whole report.
+/// The report of all cells.
 #[derive(Serialize)]
 pub struct Report<'r> {
     machine: Machine,
@@ -28,14 +27,14 @@ struct CellReport<'r> {
     stats: StatsReport,
 }
 
-/// Counters of schedulers that do not count are left out.
+/// The counters; only `tasks` for schedulers that do not count.
 #[derive(Serialize)]
 struct StatsReport {
     tasks: u64,
     #[serde(flatten)]
     counted: Option<CountedReport>,
     #[serde(flatten)]
-    dynamics: Option<Dynamics>,
+    steal_costs: Option<StealCosts>,
 }
 
 #[derive(Serialize)]
@@ -83,7 +82,7 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
                     spare_workers: stats.spare_workers,
                     spare_failures: stats.spare_failures,
                 }),
-                dynamics: cell.dynamics,
+                steal_costs: cell.steal_costs,
             },
         }
     }

@@ -1,15 +1,16 @@
-//! The results as a table that explains itself.
+//! The cells as a table with an explanation.
 
 use std::fmt::Write;
 
-use super::Cell;
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
 
-/// The table, as a text.
+use super::cell::Cell;
+
+/// Returns the table and the meaning of its columns.
 pub fn text(cells: &[Cell]) -> String {
     let mut text = String::new();
-    write(&mut text, cells).expect("a string takes everything");
+    write(&mut text, cells).expect("writing to a string cannot fail");
     text
 }
 
@@ -53,42 +54,43 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "\ntime: the median; half of the runs were within ± of it.\n\
-         × serial: relative to the same source without any parallelism (serial elision); \
-         below 1 is a gain.\n\
-         speed-up: how many times as fast as the same scheduler with one worker."
+        "\ntime: the median of all runs; half of the runs are within ±\n\
+         × serial: time divided by that of the serial elision, the same source without \
+         parallelism; below 1 is faster\n\
+         speed-up: the time of the same scheduler with one worker, divided by this time\n\
+         steals: successful ones, in the run with the median time"
     )?;
-    if cells.iter().any(Cell::is_foreign) {
+    if cells.iter().any(Cell::has_own_baseline) {
         writeln!(
             text,
-            "forkjoin: timed inside a warm JVM, and × serial relative to sequential Java."
+            "forkjoin: timed inside a warm JVM; × serial compares with sequential Java"
         )?;
     }
-    dynamics(text, cells, width)?;
+    steal_costs(text, cells, width)?;
     if cells.iter().any(|cell| cell.median() < SHORT) {
         writeln!(
             text,
-            "\nSome times are so short that starting and ending counts; try larger inputs."
+            "\nSome runs are so short that waking the workers distorts their times; try larger inputs."
         )?;
     }
     if cells.iter().any(|cell| cell.spread() > WIDE) {
         writeln!(
             text,
-            "\nSome times vary a lot, as on a busy machine; try more --runs."
+            "\nSome times vary widely, as on a busy machine; try more --runs."
         )?;
     }
     Ok(())
 }
 
-/// What steals cost the victims, where that was asked for.
-fn dynamics(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result {
-    if cells.iter().all(|cell| cell.dynamics.is_none()) {
+/// Writes the table of `--stats full`: what steals cost their victims.
+fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result {
+    if cells.iter().all(|cell| cell.steal_costs.is_none()) {
         return Ok(());
     }
-    writeln!(text, "\nWhat steals cost: medians of all runs")?;
+    writeln!(text, "\nCost of steals (medians of all runs)")?;
     let mut job = ("", "");
     for cell in cells {
-        let Some(dynamics) = cell.dynamics else {
+        let Some(costs) = cell.steal_costs else {
             continue;
         };
         if job != (cell.kernel, &cell.input) {
@@ -112,30 +114,32 @@ fn dynamics(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result
             "  {:<width$} {:>7} {:>11} {:>10.2} {:>8.3}% {:>7.3}% {:>5.0}%",
             cell.scheduler,
             cell.workers,
-            dynamics
+            costs
                 .steal_ratio
                 .map_or("–".to_string(), |ratio| format!("{ratio:.6}")),
-            dynamics.steal_rate,
-            100.0 * dynamics.dynamic_overhead,
-            100.0 * dynamics.barrier_cost,
-            100.0 * dynamics.free_steal_share,
+            costs.steal_rate,
+            100.0 * costs.dynamic_overhead,
+            100.0 * costs.barrier_cost,
+            100.0 * costs.free_steal_share,
         )?;
     }
     writeln!(
         text,
-        "\nsteal ratio: steals by tasks. overhead: the part of the workers' time that victims \
-         lose to thieves;\nbarrier: of that, coming back to tasks that were public. free: \
-         steals that needed no request."
+        "\nsteal ratio: steals per task\n\
+         steals/ms: steal rate\n\
+         overhead: dynamic overhead, the share of the workers' time that victims lose to thieves\n\
+         barrier: the part of the overhead in which owners return to public tasks\n\
+         free: share of steals that needed no request"
     )
 }
 
-/// Seconds, below which a time says little about the kernel.
+/// The time below which waking the workers distorts a result, in seconds.
 const SHORT: f64 = 2e-3;
 
-/// The spread above which a median says little.
+/// The spread above which a median is unreliable.
 const WIDE: f64 = 0.05;
 
-/// Relative to the same scheduler with one worker, if that was measured.
+/// Formats the speed-up over the same scheduler with one worker, if that was measured.
 fn speed_up(cells: &[Cell], cell: &Cell) -> String {
     let alone = cells.iter().find(|other| {
         (other.kernel, &other.input, &other.scheduler)
