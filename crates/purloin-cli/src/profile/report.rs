@@ -1,14 +1,12 @@
-//! Profiles as JSON.
+//! Profiles as JSON: [`Report`].
 
-use purloin::Times;
-
-use purloin_analysis::Span;
+use purloin::{Span, Times};
+use purloin_command::Machine;
 use serde::Serialize;
 
 use super::Case;
-use purloin_command::Machine;
 
-/// A profile, or several.
+/// The report of one profile or several.
 #[derive(Serialize)]
 pub struct Report {
     machine: Machine,
@@ -42,16 +40,16 @@ struct CaseReport {
     speed_up: f64,
     expected_speed_up: (f64, f64),
     task_size_seconds: f64,
-    /// Per run.
+    /// The mean of all runs.
     steals: f64,
     steal_interval_seconds: Option<f64>,
     steal_cost_seconds: Option<f64>,
     back_outs: u64,
-    /// Of all runs together.
+    /// The time of all runs together.
     wall_seconds: f64,
-    /// Each worker's, which sum to the wall time.
+    /// Where the time of each worker went. The seconds of each worker sum to `wall_seconds`.
     breakdown: Vec<TimesReport>,
-    /// Spare workers', which work only while a worker is blocked.
+    /// Where the time of each spare worker went. It works only while a worker is blocked.
     spare_breakdown: Vec<TimesReport>,
 }
 
@@ -72,7 +70,7 @@ impl From<Span> for SpanReport {
     }
 }
 
-/// One worker's, in seconds.
+/// Where the time of one worker went, in seconds.
 #[derive(Serialize)]
 struct TimesReport {
     application: f64,
@@ -106,7 +104,7 @@ impl From<&Case> for CaseReport {
             scheduler: case.scheduler.clone(),
             workers: profile.workers,
             answer: case.answer.clone(),
-            // Or there would be no profile.
+            // A wrong answer is an error, and there is no profile.
             verified: true,
             tasks: profile.tasks,
             work_seconds: profile.work,
@@ -130,6 +128,7 @@ impl From<&Case> for CaseReport {
     }
 }
 
+/// Reports the profile of one kernel.
 pub fn single(case: &Case) -> Report {
     Report {
         machine: Machine::this(),
@@ -137,6 +136,7 @@ pub fn single(case: &Case) -> Report {
     }
 }
 
+/// Reports the profiles of a table.
 pub fn several<'c>(cases: impl IntoIterator<Item = &'c Case>) -> Report {
     Report {
         machine: Machine::this(),

@@ -1,19 +1,18 @@
-//! This machine's version of Figures 7 and 8 of the Wool paper: what sampling
-//! does to steals, and to the time where steals are dear.
+//! Figures 7 and 8 of the Wool paper on this machine: how sampling changes the number and the cost
+//! of steals, and the time if steals are slow.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use purloin_analysis::Profile;
+use purloin::Profile;
+use purloin_command::{Failure, Machine, progress};
 use purloin_kernels::Job;
 
 use super::Case;
 use super::report::{self, Report};
 use crate::schedulers::Spec;
-use purloin_command::Machine;
-use purloin_command::{Failure, progress};
 
-/// The kernels that are measured.
+/// The kernels of the figures.
 pub const ROWS: &[&str] = &[
     "cholesky=500,8",
     "cholesky=1000",
@@ -29,6 +28,7 @@ pub const ROWS: &[&str] = &[
     "nqueens=12",
 ];
 
+/// Sets and sampled sets, first without and then with a delay of 4 µs per steal.
 const SCHEDULERS: [&str; 4] = [
     "direct-stack:victims=sets",
     "direct-stack:victims=sampling+sets",
@@ -36,22 +36,23 @@ const SCHEDULERS: [&str; 4] = [
     "direct-stack:victims=sampling+sets,steal-delay=4000ns",
 ];
 
+/// Measures these rows; returns the table and the report.
 pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Report), Failure> {
     let schedulers: Vec<Spec> = SCHEDULERS
         .iter()
-        .map(|text| text.parse().expect("a scheduler of ours"))
+        .map(|text| text.parse().expect("one of the schedulers"))
         .collect();
     let progress = progress((rows.len() * schedulers.len()) as u64, "profiles");
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();
-    let mut line = |line: &str| writeln!(text, "{line}").expect("a string takes everything");
+    let mut line = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
     line(&format!(
         "{}, {} cores; direct-stack, {workers} workers\n",
         machine.processor, machine.cores
     ));
-    line("Victims by sampling and sets, relative to victims by sets alone\n");
-    line("                            as it is (Figure 7)      steals delayed by 4 µs (Figure 8)");
+    line("Sampled sets relative to sets without sampling (victims=sampling+sets / victims=sets)\n");
+    line("                            no delay (Figure 7)      steals delayed by 4 µs (Figure 8)");
     line("  kernel                   steals  cost    time         steals  cost    time");
     for &job in rows {
         let mut cases = Vec::new();
@@ -69,19 +70,19 @@ pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Repo
         all.extend(cases);
     }
     progress.finish_and_clear();
-    line("\nsteals: how many; cost: how long one takes on average; time: of the whole.");
-    line("Below 1, sampling has gained.");
+    line("\nsteals: number of steals; cost: mean time of a steal; time: time of the kernel");
+    line("Below 1, sampling is better.");
     if workers > machine.cores {
         line(&format!(
-            "\nThere are {workers} workers on {} cores, so that costs and times contain waiting for a \
-             core;\nthe numbers of steals do not.",
+            "\nThe {workers} workers share {} cores, so costs and times include waiting for a core;\n\
+             the numbers of steals are not affected.",
             machine.cores
         ));
     }
     Ok((text, report::several(&all)))
 }
 
-/// Steals, their cost, and the time, of the second relative to the first.
+/// Formats the steals, their cost and the time with sampling, relative to those without.
 fn ratios(sets: &Profile, sampling: &Profile) -> String {
     let ratio = |measure: fn(&Profile) -> Option<f64>| match (measure(sampling), measure(sets)) {
         (Some(sampling), Some(sets)) => format!("{:.2}", sampling / sets),

@@ -1,25 +1,24 @@
-//! A profile as a text that explains itself.
+//! A profile as a table with an explanation.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-use purloin::Times;
-
-use purloin_analysis::Profile;
-
-use super::Case;
+use purloin::{Profile, Times};
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
 
-/// A run shorter than this is too short to be timed alone.
+use super::Case;
+
+/// A run shorter than this cannot be timed alone.
 const SHORT: Duration = Duration::from_millis(1);
 
-/// What it takes to wake a thread.
+/// The time that it takes to wake a thread.
 const WAKING: Duration = Duration::from_micros(100);
 
+/// Returns the profile as a text.
 pub fn text(case: &Case) -> String {
     let mut text = String::new();
-    write(&mut text, case).expect("a string takes everything");
+    write(&mut text, case).expect("writing to a string cannot fail");
     text
 }
 
@@ -42,8 +41,8 @@ fn write(text: &mut String, case: &Case) -> std::fmt::Result {
     if profile.serial < SHORT {
         writeln!(
             text,
-            "\nA run takes less than a millisecond, too short to be timed alone; it was \
-             repeated {} times serially and {} times on all workers.",
+            "\nA run of less than a millisecond is too short to be timed alone; it was repeated {} times \
+             serially and {} times on all workers.",
             profile.serial_runs, profile.runs
         )?;
     }
@@ -66,26 +65,26 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
         text,
         "work",
         time(profile.work),
-        "what all of it takes without any parallelism",
+        "time without parallelism (serial elision)",
     )?;
     row(text, "tasks", grouped(profile.tasks), "joins and spawns")?;
     row(
         text,
         "mean task size S_T",
         time(profile.task_size()),
-        "work between one task and the next",
+        "serial time / tasks",
     )?;
     let filter = match profile.is_filtered {
         true => "",
-        false => " (with interrupts)",
+        false => " (includes interrupts)",
     };
     for span in [profile.ideal, profile.burdened] {
         let name = match span.cost.is_zero() {
-            true => "span, if steals are free".to_string(),
-            false => format!("span, if they cost {}", short(span.cost)),
+            true => "span with free steals".to_string(),
+            false => format!("span with steals of {}", short(span.cost)),
         };
         let meaning = format!(
-            "parallelism {}: no use for more workers than that{filter}",
+            "parallelism {}, the number of workers it can use{filter}",
             parallelism(span.parallelism)
         );
         row(text, &name, time(span.span), &meaning)?;
@@ -97,7 +96,7 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
     let (low, high) = profile.expected_speed_up(profile.workers);
     writeln!(
         text,
-        "\nOn {}: {}, {:.2} times as fast as serially; to be expected by the span: {low:.2} to {high:.2}",
+        "\nOn {}: {}, speed-up {:.2} (expected from work and span: {low:.2} to {high:.2})",
         workers(profile.workers),
         time(profile.parallel.as_secs_f64()),
         profile.speed_up(),
@@ -105,7 +104,7 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
     match (profile.steal_interval(), profile.steal_cost()) {
         (Some(interval), Some(cost)) => writeln!(
             text,
-            "Steals: {:.1} a run, one for each {} of work (I_S); each takes {}",
+            "Steals: {:.1} per run, one per {} of work (steal interval I_S); a steal takes {}",
             profile.steals(),
             time(interval),
             time(cost)
@@ -117,7 +116,7 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
 fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
     writeln!(
         text,
-        "\nWhere the time goes, in % of each worker's (in join: blocked, until a stolen task is done)\n"
+        "\nWhere the time goes, in % of each worker's time (in join: while it waits for a stolen task)\n"
     )?;
     writeln!(
         text,
@@ -132,7 +131,7 @@ fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
     let mut all = Times::default();
     for (worker, times) in profile.times.iter().enumerate() {
         all += *times;
-        // Of many, the sum tells enough.
+        // With many workers the table would be long, and the sum is enough.
         if profile.times.len() <= 16 {
             let name = match worker.checked_sub(profile.workers) {
                 None => worker.to_string(),
@@ -165,17 +164,17 @@ fn share(part: Duration, whole: Duration) -> f64 {
     part.as_secs_f64() / whole.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-/// The likeliest reason why the program is not faster.
+/// Returns the most likely reason why the program is not faster.
 fn diagnosis(profile: &Profile) -> String {
     let workers = profile.workers as f64;
     if profile.workers == 1 {
-        return "With one worker there is nothing to gain; try --workers.".to_string();
+        return "One worker cannot gain anything; try --workers.".to_string();
     }
     if profile.speed_up() >= 0.9 * workers {
-        return "It is about as fast as so many workers can make it.".to_string();
+        return "It is about as fast as this number of workers allows.".to_string();
     }
     if profile.serial < WAKING {
-        return "A run is so short that it is over before another worker is awake.".to_string();
+        return "A run ends before another worker is awake.".to_string();
     }
     let mut all = Times::default();
     profile.times.iter().for_each(|times| all += *times);
@@ -186,44 +185,46 @@ fn diagnosis(profile: &Profile) -> String {
         (
             1.0 - 1.0 / inflation.max(1.0),
             format!(
-                "The workers together run the program for {inflation:.2} times as long as one \
-                 alone would: tasks are so small that creating them counts, or the workers \
-                 share caches, memory bandwidth or cores."
+                "The workers together need {inflation:.2} times the serial time for the program \
+                 itself: tasks are so small that creating them takes noticeable time, or the workers \
+                 compete for caches, memory bandwidth or cores."
             ),
         ),
         (
             of_all(all.stealing + all.stealing_in_join),
-            "Steals take much of the time: they move little work each. Larger or fewer parallel \
-             parts would help."
+            "Steals take much of the time, because each moves little work. Make parallel parts \
+             larger or fewer."
                 .to_string(),
         ),
         (
             of_all(all.searching),
             match profile.burdened.parallelism < 4.0 * workers {
-                true => "Workers find nothing to do, because there is too little parallelism: \
-                         make the longest chain shorter, or more of it parallel."
+                true => "Workers find no tasks, because the program has too little parallelism. \
+                         Shorten the longest chain, or make more of it parallel."
                     .to_string(),
-                false => "Workers find nothing to do for much of the time, although there is \
-                          enough parallelism on average: it may be over between one phase and \
-                          the next, or a run be too short for all to wake up."
-                    .to_string(),
+                false => {
+                    "Workers often find no tasks, although the program has enough parallelism \
+                          on average. Perhaps there is little of it between two phases, or a \
+                          run is too short for all workers to wake up."
+                        .to_string()
+                }
             },
         ),
         (
             of_all(all.searching_in_join),
-            "Workers wait in joins for stolen tasks that offer no parallelism of their own: \
-             split those, or join later."
+            "Workers wait in joins for stolen tasks that contain no parallelism. Split these \
+             tasks, or join later."
                 .to_string(),
         ),
     ];
     let (_, reason) = losses
         .into_iter()
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .expect("there are several");
+        .expect("there are four losses");
     reason
 }
 
-/// A round time, such as one that the user has given.
+/// Formats a whole number of milliseconds, microseconds or nanoseconds.
 fn short(duration: Duration) -> String {
     match duration.as_nanos() {
         n if n % 1_000_000 == 0 => format!("{} ms", n / 1_000_000),
@@ -232,6 +233,7 @@ fn short(duration: Duration) -> String {
     }
 }
 
+/// Formats a parallelism.
 pub fn parallelism(parallelism: f64) -> String {
     match parallelism {
         p if p >= 1000.0 => grouped(p.round() as u64),

@@ -1,19 +1,18 @@
-//! This machine's version of Table 1 of the Wool paper.
+//! Table 1 of the Wool paper on this machine.
 
 use std::fmt::Write;
 use std::time::Duration;
 
+use purloin_command::format::time;
+use purloin_command::{Failure, Machine, progress};
 use purloin_kernels::Job;
 
 use super::Case;
 use super::report::{self, Report};
 use super::table::parallelism;
 use crate::schedulers::Spec;
-use purloin_command::Machine;
-use purloin_command::format::time;
-use purloin_command::{Failure, progress};
 
-/// What the paper measures; `fib` with a smaller number.
+/// The rows of the paper; `fib` with a smaller number.
 #[rustfmt::skip]
 pub const ROWS: &[&str] = &[
     "cholesky=125,16", "cholesky=250,16", "cholesky=500,16", "cholesky=1000,4", "cholesky=2000",
@@ -24,7 +23,7 @@ pub const ROWS: &[&str] = &[
     "fib=33", "uts=T3", "uts=T3L", "nqueens=13",
 ];
 
-/// What the input of a kernel says.
+/// Returns the meaning of a kernel's input.
 fn parameter(kernel: &str) -> &str {
     match kernel {
         "cholesky" => "rows",
@@ -36,17 +35,18 @@ fn parameter(kernel: &str) -> &str {
     }
 }
 
-/// How often a kernel with this input does its work, one after the other.
+/// Returns how often a kernel with this input repeats its work.
 fn repetitions(job: Job) -> f64 {
     let input = job.input();
     match (job.kernel(), input.split_once(',')) {
-        // As many trees as have the leaves of one of height 20.
+        // All trees together have 2^20 leaves.
         ("stress", _) => 2_f64.powi(20 - input.parse().unwrap_or(20)),
         (_, Some((_, repetitions))) => repetitions.parse().unwrap_or(1.0),
         _ => 1.0,
     }
 }
 
+/// Measures these rows; returns the table and the report.
 pub fn run(
     rows: &[Job],
     scheduler: &Spec,
@@ -57,14 +57,14 @@ pub fn run(
     let mut text = String::new();
     let mut all = Vec::new();
     let machine = Machine::this();
-    let mut line = |line: &str| writeln!(text, "{line}").expect("a string takes everything");
+    let mut line = |line: &str| writeln!(text, "{line}").expect("writing to a string cannot fail");
     line(&format!(
         "{}, {} cores; {scheduler}, {workers} workers\n",
         machine.processor, machine.cores
     ));
     line("                              parallelism                  granularities");
     line(&format!(
-        "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        speed-up   to be expected",
+        "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        speed-up   expected",
         format!("{} ns", cost.as_nanos())
     ));
     let mut kernel = "";
@@ -80,14 +80,12 @@ pub fn run(
         all.push(case);
     }
     progress.finish_and_clear();
-    line("\nparallelism: work divided by span, if a steal costs nothing and if it costs so much.");
-    line(
-        "reps: how often the work is done, one after the other; rep size: what one takes serially.",
-    );
-    line("S_T: the mean size of a task. I_S: how much work there is for each steal.");
-    line("speed-up: against the serial elision; to be expected by the span.");
+    line("\nparallelism: work / span, with free steals and with steals of this cost");
+    line("reps: number of repetitions of the work; rep size: serial time of one repetition");
+    line("S_T: mean task size; I_S: steal interval, the work per steal");
+    line("speed-up: relative to the serial elision; expected: from work and span");
     if all.iter().any(|case| !case.profile.is_filtered) {
-        line("*: too many tasks to tell interrupts from work: the parallelism is underestimated.");
+        line("*: too many tasks to filter out interrupts; the parallelism is underestimated");
     }
     Ok((text, report::several(&all)))
 }
