@@ -1,26 +1,24 @@
 /**
- * A cube of space with bodies in it, which from afar counts as one body.
+ * A cube of space with the bodies in it. For a distant body it counts as one body.
  *
- * <p>Bodies lie in one array of doubles, {@link #BODY} for each: the mass, the place and the
- * velocity.
+ * <p>All bodies are in one array, with {@link #BODY} doubles each: mass, place and velocity.
  */
 final class Cell {
-    /** Numbers that make up a body. */
+    /** The number of doubles of a body. */
     static final int BODY = 7;
 
-    /** Where among them the place begins. */
+    /** The index of the place within a body. */
     static final int PLACE = 1;
 
-    /** Where among them the velocity begins. */
+    /** The index of the velocity within a body. */
     static final int VELOCITY = 4;
 
     /**
-     * A part of space counts as one body where its side is less than this part of its
-     * distance.
+     * A cell counts as one body if its side, divided by its distance, is less than this.
      */
     private static final double OPENING = 0.5;
 
-    /** A part of space with so few bodies is not divided. */
+    /** The maximum number of bodies in a cell that is not divided. */
     private static final int LEAF = 8;
 
     private final double side;
@@ -31,14 +29,14 @@ final class Cell {
     private double y;
     private double z;
 
-    // Where in the array the bodies are, if the cell is not divided.
+    // The range of the bodies in the array, if the cell is not divided.
     private int first;
     private int end;
 
-    /** Those that are not empty, if the cell is divided. */
+    /** The subcells that are not empty; null if the cell is not divided. */
     private Cell[] cells;
 
-    /** A cell that is not divided. */
+    /** Creates a cell that is not divided. */
     Cell(double[] bodies, int first, int end, double side) {
         this.side = side;
         this.first = first;
@@ -49,7 +47,7 @@ final class Cell {
         balance();
     }
 
-    /** A divided cell. What is empty is {@code null}. */
+    /** Creates a divided cell from its eight subcells; null stands for an empty one. */
     Cell(Cell[] eight, double side) {
         this.side = side;
         int count = 0;
@@ -85,9 +83,7 @@ final class Cell {
         return count <= LEAF || depth == 0;
     }
 
-    /**
-     * The cell of this side at the corner (x, y, z). It sorts its bodies by where they are.
-     */
+    /** Builds the cell of this side at the corner (x, y, z), and sorts its bodies by subcell. */
     static Cell build(
             double[] bodies,
             int first,
@@ -106,9 +102,9 @@ final class Cell {
     }
 
     /**
-     * Makes the eight cells of this side at a corner, or the half or quarter of them that are
-     * left when space has been divided along the first axes. The first of them is to be at
-     * {@code slot} among the eight.
+     * Builds the eight subcells of this side at a corner: all of them for axis 0, and the half or
+     * quarter that remains after dividing space along the axes before {@code axis}. The first of
+     * them goes to {@code slot} of the eight.
      */
     static void divide(
             double[] bodies,
@@ -146,7 +142,7 @@ final class Cell {
                 slot + (4 >> axis));
     }
 
-    /** Moves the bodies below {@code upper} to the front; returns where they end. */
+    /** Moves the bodies below {@code upper} to the front; returns the end of these bodies. */
     static int partition(double[] bodies, int first, int end, int axis, double upper) {
         for (int i = first; i < end; i++) {
             if (bodies[BODY * i + PLACE + axis] < upper) {
@@ -161,8 +157,8 @@ final class Cell {
         return first;
     }
 
-    /** Adds the acceleration of a body at this place. */
-    void pullOn(double x, double y, double z, double[] bodies, Pull sum) {
+    /** Adds the acceleration that this cell causes at (x, y, z). */
+    void accelerate(double x, double y, double z, double[] bodies, Acceleration sum) {
         double dx = this.x - x;
         double dy = this.y - y;
         double dz = this.z - z;
@@ -173,7 +169,7 @@ final class Cell {
             sum.add(bodies, first, end, x, y, z);
         } else {
             for (Cell cell : cells) {
-                cell.pullOn(x, y, z, bodies, sum);
+                cell.accelerate(x, y, z, bodies, sum);
             }
         }
     }

@@ -4,8 +4,8 @@ import java.util.concurrent.RecursiveAction;
 final class Division extends RecursiveAction {
     private static final long serialVersionUID = 1;
 
-    /** A part of space with so few bodies is divided without tasks. */
-    private static final int FEW = 256;
+    /** A range with at most this many bodies is divided sequentially. */
+    private static final int SEQUENTIAL = 256;
 
     private final double[] bodies;
     private final int first;
@@ -64,7 +64,7 @@ final class Division extends RecursiveAction {
 
     @Override
     protected void compute() {
-        if (end - first <= FEW) {
+        if (end - first <= SEQUENTIAL) {
             Cell.divide(bodies, first, end, x, y, z, side, depth, axis, cells, slot);
             return;
         }

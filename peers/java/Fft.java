@@ -2,16 +2,16 @@ import java.util.Arrays;
 import java.util.concurrent.RecursiveAction;
 
 /**
- * The fast Fourier transform of Cooley and Tukey, by halves.
+ * The recursive fast Fourier transform of Cooley and Tukey.
  *
- * <p>Complex numbers lie in arrays of doubles, the real part before the imaginary one, as
- * objects would cost more than what is computed with them.
+ * <p>A complex number is two doubles of an array, the real part first. An object for each would
+ * take longer to create than the arithmetic takes.
  */
 final class Fft implements Kernel {
-    /** Up to so many points are transformed without tasks. */
+    /** At most this many points are transformed sequentially. */
     private static final int LEAF = 64;
 
-    /** From so many points on, their two halves are put together by a parallel loop. */
+    /** From this many points on, a parallel loop combines the two halves. */
     private static final int MANY = 1 << 13;
 
     private final int length;
@@ -38,7 +38,7 @@ final class Fft implements Kernel {
 
     @Override
     public void prepare() {
-        // The points stay as they are.
+        // A run does not change the points.
         Arrays.fill(transformed, 1.0);
     }
 
@@ -53,9 +53,9 @@ final class Fft implements Kernel {
     }
 
     /**
-     * Transforms {@code from}, of which every {@code stride}-th point from {@code first} on
-     * counts, to {@code length} points of {@code to} from {@code start} on. The roots are
-     * those of unity for all the points that there are: {@code stride} times as many.
+     * Transforms every {@code stride}-th point of {@code from}, beginning at {@code first}, into
+     * {@code length} points of {@code to}, beginning at {@code start}. {@code roots} are the roots
+     * of unity for the whole transform, which has {@code stride} times as many points.
      */
     private static void transform(
             double[] from,
@@ -76,7 +76,7 @@ final class Fft implements Kernel {
         butterflies(stride, roots, to, start, half, 0, half);
     }
 
-    /** Puts two halves together, at their points from {@code k} on to before {@code end}. */
+    /** Combines two halves, for their points from {@code k} until before {@code end}. */
     private static void butterflies(
             int stride, double[] roots, double[] to, int start, int half, int k, int end) {
         for (; k < end; k++) {
@@ -92,7 +92,7 @@ final class Fft implements Kernel {
         }
     }
 
-    /** {@link #transform} of the points, as a task. */
+    /** {@link #transform} as a task. */
     private final class Transform extends RecursiveAction {
         private static final long serialVersionUID = 1;
 
@@ -133,7 +133,7 @@ final class Fft implements Kernel {
         return Integer.toString(length);
     }
 
-    /** By the inverse transform, and at some frequencies by the definition. */
+    /** Checks the inverse transform, and some frequencies by the definition. */
     @Override
     public boolean isRight() {
         return isInverse()
@@ -144,8 +144,8 @@ final class Fft implements Kernel {
     }
 
     /**
-     * Whether the inverse leads back to the points. It is the transform of the conjugates,
-     * conjugated, divided by their number.
+     * Whether the inverse transform gives the points again. The inverse is the conjugate of the
+     * transform of the conjugates, divided by their number.
      */
     private boolean isInverse() {
         double[] conjugates = transformed.clone();
@@ -156,7 +156,7 @@ final class Fft implements Kernel {
         transform(conjugates, 0, 1, roots, back, 0, length);
         for (int i = 0; i < points.length; i++) {
             double part = (i % 2 == 0 ? back[i] : -back[i]) / length;
-            // Written such that what is not a number is wrong.
+            // Negated, so that NaN counts as wrong.
             if (!(Math.abs(points[i] - part) < 1e-12)) {
                 return false;
             }
@@ -164,6 +164,7 @@ final class Fft implements Kernel {
         return true;
     }
 
+    /** Whether this frequency agrees with the definition of the transform. */
     private boolean isDirect(int frequency) {
         double re = 0.0;
         double im = 0.0;

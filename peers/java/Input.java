@@ -1,6 +1,6 @@
 import java.util.Arrays;
 
-/** The text of an input, read part by part: numbers or a name between commas. */
+/** Parses the text of an input: numbers or a name, separated by commas. */
 final class Input {
     private final String kernel;
     private final String[] parts;
@@ -11,14 +11,15 @@ final class Input {
         parts = text.split(",", -1);
     }
 
+    /** Returns the next part, which must exist. */
     String name() {
         if (next == parts.length) {
-            throw new Mistake(kernel + ": the input is too short");
+            throw new UsageError(kernel + ": the input is too short");
         }
         return parts[next++];
     }
 
-    /** A number that must be there. */
+    /** Returns the next part, which must be a number in this range. */
     int number(String what, int least, int most) {
         String part = name();
         try {
@@ -27,22 +28,22 @@ final class Input {
                 return number;
             }
         } catch (NumberFormatException e) {
-            // The same is to be said as of a number that is out of range.
+            // Reported below, like a number out of range.
         }
-        String range = least == most ? "only be " + least : "be from " + least + " to " + most;
-        throw new Mistake(kernel + ": " + what + " can " + range + ", not '" + part + "'");
+        String range = least == most ? "" + least : "a number from " + least + " to " + most;
+        throw new UsageError(kernel + ": " + what + " must be " + range + ", not '" + part + "'");
     }
 
-    /** A number that may be left out at the end, and is then as usual. */
-    int number(String what, int least, int most, int usual) {
-        return next == parts.length ? usual : number(what, least, most);
+    /** Returns the next part as a number, or the default value if the input ends here. */
+    int number(String what, int least, int most, int byDefault) {
+        return next == parts.length ? byDefault : number(what, least, most);
     }
 
-    /** To be called when all has been read. */
+    /** Checks that the input ends here. */
     void end() {
         if (next < parts.length) {
             String rest = String.join(",", Arrays.asList(parts).subList(next, parts.length));
-            throw new Mistake(kernel + ": nothing more can follow, such as '" + rest + "'");
+            throw new UsageError(kernel + ": the input is too long; remove '" + rest + "'");
         }
     }
 }

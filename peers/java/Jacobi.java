@@ -1,8 +1,8 @@
 import java.util.Arrays;
 
 /**
- * Jacobi's iteration: each place of a mesh becomes the mean of its neighbours, in steps
- * with a barrier after each.
+ * Jacobi's iteration: in each step, every inner place of a mesh becomes the mean of its neighbours.
+ * All tasks of a step end before the next step.
  */
 final class Jacobi implements Kernel {
     private final int size;
@@ -11,7 +11,7 @@ final class Jacobi implements Kernel {
     private double[] next;
     private long digest;
 
-    /** The mesh after all steps, computed once in the plainest way. */
+    /** The mesh after all steps, computed once by plain loops. */
     private double[] expected;
 
     Jacobi(Input input) {
@@ -28,7 +28,7 @@ final class Jacobi implements Kernel {
         System.arraycopy(mesh, 0, next, 0, mesh.length);
     }
 
-    /** Inner places become numbers from 0 to 1, in a frame of ones. */
+    /** Fills the inner places with random numbers from 0 to 1, and the border with ones. */
     private void fill(double[] mesh) {
         Random random = new Random(size);
         Arrays.fill(mesh, 1.0);
@@ -55,7 +55,7 @@ final class Jacobi implements Kernel {
         for (int step = 0; step < steps; step++) {
             double[] from = mesh;
             double[] to = next;
-            // A row is work enough for a task.
+            // One row is enough work for a task.
             Loop.run(1, size - 1, 1, (first, end) -> {
                 for (int i = first; i < end; i++) {
                     relax(size, from, i, to);
@@ -66,7 +66,7 @@ final class Jacobi implements Kernel {
         digest = digest(mesh);
     }
 
-    /** The inner places of row {@code i} after a step. */
+    /** Computes the inner places of row {@code i} after a step. */
     private static void relax(int size, double[] mesh, int i, double[] next) {
         int row = i * size;
         for (int place = row + 1; place < row + size - 1; place++) {
@@ -81,7 +81,7 @@ final class Jacobi implements Kernel {
         next = before;
     }
 
-    /** What all numbers come to, each bit for bit: the same in whichever order. */
+    /** Returns a digest of all bits of all numbers, which no order of summation changes. */
     private static long digest(double[] numbers) {
         long digest = 0;
         for (int i = 0; i < numbers.length; i++) {

@@ -1,17 +1,17 @@
-/** A kernel with its input, in two forms that compute the same from the same data. */
+/** A kernel with its input, in two forms that compute the same result from the same data. */
 interface Kernel {
-    /** Makes fresh data. Not timed. */
+    /** Creates fresh data. Not timed. */
     void prepare();
 
-    /** The yardstick: plain Java that knows nothing of tasks. */
+    /** Runs the sequential form, plain Java without tasks: the baseline. */
     void runSequentially();
 
-    /** The form with tasks. Called by a worker of a pool, to which its forks go. */
+    /** Runs the form with tasks. Called on a worker, whose pool then runs the tasks. */
     void runInParallel();
 
-    /** What the last run has computed. */
+    /** Returns the result of the last run. */
     String answer();
 
-    /** Whether the last run is right. Not timed. */
+    /** Whether the result of the last run is right. Not timed. */
     boolean isRight();
 }

@@ -1,16 +1,16 @@
 import java.util.concurrent.RecursiveAction;
 
-/** A parallel loop: halves its range until no more than a block of items is left. */
+/** A parallel loop: halves its range until a task has at most a block of items. */
 final class Loop extends RecursiveAction {
     private static final long serialVersionUID = 1;
 
     /**
-     * So many items make a block where each is the work of a few nanoseconds, and where
-     * single ones would cost more as tasks than as work.
+     * The block size for items of a few nanoseconds, for which a task of one item would cost more
+     * than its work.
      */
     static final int BLOCK = 64;
 
-    /** What is done for the items from one on to before another. */
+    /** The body of a loop: processes the items from {@code from} until before {@code to}. */
     interface Body {
         void run(int from, int to);
     }
@@ -27,7 +27,7 @@ final class Loop extends RecursiveAction {
         this.body = body;
     }
 
-    /** Runs the loop in the pool of the caller, and returns when all items are done. */
+    /** Runs the loop in the pool of the calling worker; returns when all items are done. */
     static void run(int from, int to, int block, Body body) {
         new Loop(from, to, block, body).compute();
     }

@@ -1,14 +1,14 @@
 /** LU decomposition of a dense matrix, in blocks. */
 final class Lud implements Kernel {
-    /** Rows and columns of a block: 2 KiB, so that three lie in the first-level cache. */
+    /** Rows and columns of a block: 2 KiB, so that three blocks fit into the first-level cache. */
     private static final int SIDE = 16;
 
     private static final int BLOCK = SIDE * SIDE;
 
-    /** Blocks in a row. */
+    /** The number of blocks in a row. */
     private final int side;
 
-    /** The blocks, by rows; and the numbers of each, by rows. */
+    /** The blocks row by row, each with its numbers row by row. */
     private final double[] blocks;
 
     Lud(Input input) {
@@ -23,8 +23,8 @@ final class Lud implements Kernel {
     }
 
     /**
-     * A random matrix in which each number on the diagonal outweighs its row, so that no
-     * rows need be exchanged.
+     * Fills the matrix with random numbers. The diagonal is larger than the sum of its row, so that
+     * the decomposition needs no exchange of rows.
      */
     private void fill(double[] blocks) {
         Random random = new Random(side);
@@ -36,12 +36,12 @@ final class Lud implements Kernel {
         }
     }
 
-    /** Where the number of this row and column is. */
+    /** Returns the index of the number in this row and column. */
     private int place(int i, int j) {
         return block(i / SIDE, j / SIDE) + i % SIDE * SIDE + j % SIDE;
     }
 
-    /** Where the block of this row and column of blocks begins. */
+    /** Returns the index of the block in this row and column of blocks. */
     private int block(int i, int j) {
         return (i * side + j) * BLOCK;
     }
@@ -77,7 +77,7 @@ final class Lud implements Kernel {
         }
     }
 
-    /** Does in row {@code i} of blocks what is due when row {@code k} is done. */
+    /** Updates row {@code i} of blocks after row {@code k} has been decomposed. */
     private void reduce(int i, int k) {
         solveUpper(blocks, block(i, k), block(k, k));
         for (int j = k + 1; j < side; j++) {
@@ -86,8 +86,8 @@ final class Lud implements Kernel {
     }
 
     /**
-     * Replaces the block by its factors: <i>l</i> below the diagonal, with ones there that
-     * are not written down, and <i>u</i>.
+     * Replaces the block by its factors: <i>l</i> below the diagonal, whose own diagonal of ones is
+     * not stored, and <i>u</i>.
      */
     private static void factor(double[] a, int block) {
         for (int k = 0; k < SIDE; k++) {
@@ -102,7 +102,7 @@ final class Lud implements Kernel {
     }
 
     /**
-     * Replaces the block by the <i>x</i> for which <i>l x</i> is this; <i>l</i> is that of
+     * Replaces the block <i>b</i> by the solution of <i>l x = b</i>, with the <i>l</i> of
      * {@code factors}.
      */
     private static void solveLower(double[] a, int block, int factors) {
@@ -119,7 +119,7 @@ final class Lud implements Kernel {
     }
 
     /**
-     * Replaces the block by the <i>x</i> for which <i>x u</i> is this; <i>u</i> is that of
+     * Replaces the block <i>b</i> by the solution of <i>x u = b</i>, with the <i>u</i> of
      * {@code factors}.
      */
     private static void solveUpper(double[] a, int block, int factors) {
@@ -134,7 +134,10 @@ final class Lud implements Kernel {
         }
     }
 
-    /** Two rows and two columns at a time, as each number that is loaded then serves twice. */
+    /**
+     * Subtracts {@code left} times {@code right} from the block, by two rows and two columns at a
+     * time, so that each number that is loaded is used twice.
+     */
     private static void subtractProduct(double[] a, int block, int left, int right) {
         for (int i = 0; i < SIDE; i += 2) {
             for (int j = 0; j < SIDE; j += 2) {
@@ -166,7 +169,7 @@ final class Lud implements Kernel {
         return Integer.toString(side * SIDE);
     }
 
-    /** In some rows, whether <i>l u</i> is the matrix. */
+    /** Checks in some rows that <i>l u</i> is the matrix. */
     @Override
     public boolean isRight() {
         double[] before = new double[blocks.length];
@@ -186,7 +189,7 @@ final class Lud implements Kernel {
             for (int k = 0; k < i && k <= j; k++) {
                 sum += blocks[place(i, k)] * blocks[place(k, j)];
             }
-            // Written such that what is not a number is wrong.
+            // Negated, so that NaN counts as wrong.
             if (!(Math.abs(sum - before[place(i, j)]) < 1e-9 * (side * SIDE))) {
                 return false;
             }

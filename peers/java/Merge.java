@@ -3,8 +3,8 @@ import java.util.concurrent.RecursiveAction;
 /**
  * {@link Multisort#merge} as a task.
  *
- * <p>Splits the longer part at its middle element and the other where that element
- * belongs. What is below both splits can then be merged independently of what is above.
+ * <p>Splits the longer part at its middle element, and the shorter part where that element belongs.
+ * The elements below both splits can then be merged independently of those above.
  */
 final class Merge extends RecursiveAction {
     private static final long serialVersionUID = 1;
@@ -50,7 +50,7 @@ final class Merge extends RecursiveAction {
         high.join();
     }
 
-    /** Where in a sorted part the first number is that is not below {@code pivot}. */
+    /** Returns the index of the first number of a sorted part that is not below {@code pivot}. */
     private static int place(int[] a, int from, int to, int pivot) {
         while (from < to) {
             int middle = (from + to) >>> 1;

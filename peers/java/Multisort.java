@@ -4,8 +4,8 @@ import java.util.concurrent.RecursiveAction;
 /**
  * Parallel merge sort of integers, with a parallel merge.
  *
- * <p>The integers have no sign. They are kept with their upper bit flipped, so that Java's
- * order of integers, which have one, is theirs.
+ * <p>The integers are unsigned. They are stored with the upper bit flipped, so that Java's signed
+ * comparison orders them.
  */
 final class Multisort implements Kernel {
     /** Below this many elements, sorting and merging are sequential. */
@@ -14,7 +14,7 @@ final class Multisort implements Kernel {
     private final int[] numbers;
     private final int[] scratch;
 
-    /** Of the numbers, before they are sorted. */
+    /** The fingerprint of the unsorted numbers. */
     private final long fingerprint;
 
     Multisort(Input input) {
@@ -47,11 +47,10 @@ final class Multisort implements Kernel {
     }
 
     /**
-     * Sorts a part of {@code a}, with the help of the same part of {@code b}, whose contents
-     * are lost.
+     * Sorts a part of {@code a}, with the same part of {@code b} as scratch space.
      *
-     * <p>Two levels of halves make four quarters: these are sorted in place, merged in pairs
-     * into {@code b}, and back into {@code a}.
+     * <p>Halving twice gives four quarters. They are sorted in place, merged in pairs into
+     * {@code b}, and then merged back into {@code a}.
      */
     private static void sort(int[] a, int[] b, int from, int to) {
         if (to - from < SEQUENTIAL) {
@@ -72,11 +71,11 @@ final class Multisort implements Kernel {
         merge(a, from, middle, middle, to, b, from);
     }
 
-    /** Merges two sorted parts of {@code a} into {@code b}, from {@code at} on. */
+    /** Merges two sorted parts of {@code a} into {@code b}, beginning at {@code at}. */
     static void merge(int[] a, int i, int iEnd, int j, int jEnd, int[] b, int at) {
         int shift = at - i - j;
         while (i < iEnd && j < jEnd) {
-            // Without a branch: the processor would mispredict it every other time.
+            // Without a branch, which the processor would mispredict every other time.
             int low = a[i];
             int high = a[j];
             int fromHigh = (int) ((long) high - low >>> 63);
@@ -88,7 +87,7 @@ final class Multisort implements Kernel {
         System.arraycopy(a, j, b, shift + iEnd + j, jEnd - j);
     }
 
-    /** {@link #sort} as a task, or {@link #sortInto}. */
+    /** {@link #sort} or {@link #sortInto} as a task. */
     private static final class Sort extends RecursiveAction {
         private static final long serialVersionUID = 1;
 
@@ -138,8 +137,8 @@ final class Multisort implements Kernel {
     }
 
     /**
-     * The same, in all likelihood, only for a permutation of the numbers: the sum of what a
-     * mixing function makes of each.
+     * Returns the sum of a hash of each number. Two arrays with the same fingerprint are almost
+     * certainly permutations of each other.
      */
     private long fingerprint() {
         long sum = 0;

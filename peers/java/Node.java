@@ -1,10 +1,10 @@
 /**
- * A node of a tree that unfolds from hash values: a random stream that splits into any
- * number of independent ones, each the SHA-1 hash of its parent's hash and its own number.
+ * A node of a UTS tree: a random stream that splits into any number of independent streams. A
+ * child's stream is the SHA-1 hash of its parent's hash and the child's number.
  *
- * <p>The hash is computed here, on the words that SHA-1 computes with. A message fits one
- * block with its padding, so that nothing but the compression of one block is needed, and
- * the buffers of {@code MessageDigest} would cost more than it.
+ * <p>This class computes the hash itself, on the words of SHA-1. A message with its padding fits
+ * into one block, so only one block must be compressed, and the buffers of {@code MessageDigest}
+ * would take longer than that.
  */
 final class Node {
     private final int a;
@@ -14,7 +14,7 @@ final class Node {
     private final int e;
     final int depth;
 
-    /** The root of the tree with this seed. */
+    /** Returns the root of the tree with this seed. */
     static Node root(int seed) {
         int[] words = new int[16];
         words[4] = seed;
@@ -23,7 +23,7 @@ final class Node {
         return new Node(words, 0);
     }
 
-    /** A child, by its number among its siblings. */
+    /** Returns the child with this number. */
     Node child(int number) {
         int[] words = new int[16];
         words[0] = a;
@@ -37,14 +37,14 @@ final class Node {
         return new Node(words, depth + 1);
     }
 
-    /** The stream's random value as a probability, from 0 to below 1. */
+    /** Returns the random value of the stream as a probability, from 0 to below 1. */
     double probability() {
         return (e & 0x7fff_ffff) * 0x1p-31;
     }
 
     /**
-     * Hashes one block, whose words are lost. A loop for each of SHA-1's functions, as the
-     * compiler does not take one loop apart that chooses among them.
+     * Hashes one block and overwrites its words. Each of SHA-1's functions has its own loop,
+     * because the compiler does not split a loop that chooses among them.
      */
     private Node(int[] words, int depth) {
         int a = 0x6745_2301;
@@ -105,7 +105,7 @@ final class Node {
         this.depth = depth;
     }
 
-    /** The word of this number, of which only the last sixteen are kept. */
+    /** Computes word {@code i} of the message schedule; the array holds the last sixteen words. */
     private static int word(int[] words, int i) {
         int mix = words[i - 3 & 15] ^ words[i - 8 & 15] ^ words[i - 14 & 15] ^ words[i & 15];
         return words[i & 15] = Integer.rotateLeft(mix, 1);

@@ -8,29 +8,29 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /**
- * Java's fork/join framework as a peer of Purloin's schedulers: runs a kernel sequentially
- * and in a pool, and says how long each has taken. README.md has the protocol.
+ * Java's fork/join framework as a peer of Purloin's schedulers: runs a kernel sequentially and in a
+ * pool, and reports both times. ../README.md describes the protocol.
  */
 final class Peer {
-    /** The most workers that a pool can have. */
-    private static final int MOST_WORKERS = 32767;
+    /** The maximum number of workers of a pool. */
+    private static final int MAX_WORKERS = 32767;
 
     private static final String KERNELS = "barnes-hut, fft, jacobi, lud, multisort and uts";
 
-    private static final int LEAST_WARM_UP = 3;
-    private static final int MOST_WARM_UP = 5;
+    private static final int MIN_WARM_UPS = 3;
+    private static final int MAX_WARM_UPS = 5;
     private static final long WARM_UP_NANOS = TimeUnit.SECONDS.toNanos(4);
 
     private final Kernel kernel;
     private final ForkJoinPool pool;
 
-    /** Which of the two forms comes first alternates, so that neither is at an advantage. */
+    /** Whether the parallel form runs first. This alternates, so that no form has an advantage. */
     private boolean isParallelFirst = false;
 
     private Peer(Kernel kernel, int workers) {
         this.kernel = kernel;
-        // As by default, but with no spare workers in place of those that wait in a join, and
-        // for what is done with an exception that no task has caught.
+        // The default values, except for two: no spare workers replace those that wait in a join,
+        // and an exception that no task catches ends the program.
         pool = new ForkJoinPool(
                 workers,
                 ForkJoinPool.defaultForkJoinWorkerThreadFactory,
@@ -47,10 +47,10 @@ final class Peer {
     public static void main(String[] arguments) {
         try {
             if (arguments.length != 3) {
-                throw new Mistake("three arguments are needed: KERNEL INPUT WORKERS");
+                throw new UsageError("usage: Peer KERNEL INPUT WORKERS");
             }
             Input last = new Input("workers", arguments[2]);
-            int workers = last.number("their number", 1, MOST_WORKERS);
+            int workers = last.number("their number", 1, MAX_WORKERS);
             last.end();
             Kernel kernel = kernel(arguments[0], new Input(arguments[0], arguments[1]));
             new Peer(kernel, workers).serve();
@@ -74,17 +74,18 @@ final class Peer {
             case "uts":
                 return new Uts(input);
             default:
-                throw new Mistake("there is no kernel '" + name + "', only " + KERNELS);
+                throw new UsageError("no kernel '" + name + "'; the kernels are " + KERNELS);
         }
     }
 
+    /** Answers requests until the input ends. */
     private void serve() throws IOException, ExecutionException, InterruptedException {
         warmUp();
         say("ready");
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             if (!line.equals("run")) {
-                throw new Mistake("only 'run' is understood, not '" + line + "'");
+                throw new UsageError("the only request is 'run', not '" + line + "'");
             }
             Pair pair = runBoth(true);
             String verdict = pair.isRight ? "right " : "wrong ";
@@ -93,26 +94,26 @@ final class Peer {
         }
     }
 
-    /** Lets the compiler of the virtual machine see both forms before time counts. */
+    /** Runs both forms until the virtual machine has compiled them. */
     private void warmUp() throws ExecutionException, InterruptedException {
         long start = System.nanoTime();
-        for (int i = 0; i < MOST_WARM_UP; i++) {
-            if (i >= LEAST_WARM_UP && System.nanoTime() - start > WARM_UP_NANOS) {
+        for (int i = 0; i < MAX_WARM_UPS; i++) {
+            if (i >= MIN_WARM_UPS && System.nanoTime() - start > WARM_UP_NANOS) {
                 break;
             }
             runBoth(false);
         }
     }
 
-    /** What a run of each form has given. */
+    /** The results of one run of each form. */
     private static final class Pair {
         long sequentialNanos;
         long parallelNanos;
 
-        /** Of the form with tasks, which is the one in question. */
+        /** The answer of the form with tasks. */
         String answer;
 
-        /** Of both. */
+        /** Whether both answers are right. */
         boolean isRight = true;
     }
 
@@ -120,7 +121,7 @@ final class Peer {
         Pair pair = new Pair();
         for (int i = 0; i < 2; i++) {
             kernel.prepare();
-            // So that no run pays for the garbage of another.
+            // A run must not pay for the garbage of the run before.
             System.gc();
             if (i == 0 == isParallelFirst) {
                 pair.parallelNanos = runInParallel();
@@ -149,36 +150,37 @@ final class Peer {
                 task.get(1, TimeUnit.SECONDS);
                 return System.nanoTime() - start;
             } catch (TimeoutException e) {
-                // If the stack overflows within the framework, a task may be lost, and who joins
-                // it waits for ever. Asked repeatedly, as for a moment nobody may be running.
+                // If the stack overflows inside the framework, a task may be lost, and a worker
+                // that joins it waits for ever. A pool can have no running worker for a moment, so
+                // the run fails only after five seconds.
                 secondsStuck = pool.getRunningThreadCount() == 0 ? secondsStuck + 1 : 0;
                 if (secondsStuck == 5) {
-                    throw new IllegalStateException("no worker runs, but the task is not done");
+                    throw new IllegalStateException("all workers wait, but the task has not ended");
                 }
             }
         }
     }
 
-    /** The reader waits for the line, so that it must not stay in a buffer. */
+    /** Writes a line and flushes it, because the reader waits for it. */
     private static void say(String line) throws IOException {
         System.out.println(line);
         if (System.out.checkError()) {
-            throw new IOException("nobody reads what is written");
+            throw new IOException("standard output is closed");
         }
     }
 
     /** Ends the program with one line on standard error. */
     private static synchronized void fail(Throwable e) {
-        int status = e instanceof Mistake ? 2 : 1;
+        int status = e instanceof UsageError ? 2 : 1;
         try {
-            // The framework wraps what a task throws.
+            // The framework wraps the exception of a task.
             while (e.getCause() != null) {
                 e = e.getCause();
             }
-            String message = e instanceof Mistake ? e.getMessage() : e.toString();
+            String message = e instanceof UsageError ? e.getMessage() : e.toString();
             System.err.println("peer: " + message.replaceAll("\\s+", " "));
         } finally {
-            // Not an exit in due form, which might wait for what has failed.
+            // Not an orderly exit, which might wait for the part that has failed.
             Runtime.getRuntime().halt(status);
         }
     }

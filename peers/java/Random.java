@@ -1,17 +1,17 @@
 /**
- * Numbers that look random, the same in each run: Marsaglia's xorshift generator with
- * 64 bits of state.
+ * Pseudorandom numbers that are the same in each run: Marsaglia's xorshift generator with 64 bits
+ * of state.
  */
 final class Random {
     private long state;
 
-    /** A sequence of its own for each seed. */
+    /** Starts a sequence that depends on the seed. */
     Random(long seed) {
-        // A state of zero would stay so.
+        // Not 0: xorshift would stay at 0 for ever.
         state = seed * 0xd134_2543_de82_ef95L ^ 0x9e37_79b9_7f4a_7c15L | 1;
     }
 
-    /** The upper half of the state, which is the better one: 32 bits without a sign. */
+    /** Returns 32 unsigned bits: the upper half of the state, which is the more random one. */
     int number() {
         state ^= state << 13;
         state ^= state >>> 7;
@@ -19,7 +19,7 @@ final class Random {
         return (int) (state >>> 32);
     }
 
-    /** From 0 to below 1. */
+    /** Returns a number from 0 to below 1. */
     double real() {
         return Integer.toUnsignedLong(number()) * 0x1p-32;
     }

@@ -1,6 +1,6 @@
-/** The trees of UTS: how many children a node has, and the sample trees. */
+/** The sample trees of UTS, and the number of children of their nodes. */
 enum Tree {
-    /** A geometric distribution, the root's down to a depth. */
+    /** A geometric distribution with the same mean at every node, down to depth 10. */
     T1(19, 4_130_071, 3_305_118, 10) {
         @Override
         int children(Node node) {
@@ -26,8 +26,8 @@ enum Tree {
     },
 
     /**
-     * So many children or none: the sizes of subtrees vary extremely, and equally at every
-     * depth.
+     * A binomial tree: a node below the root has eight children or none. The sizes of subtrees vary extremely, and
+     * in the same way at every depth.
      */
     T3(42, 4_112_897, 3_599_034, 1572) {
         @Override
@@ -36,7 +36,7 @@ enum Tree {
         }
     },
 
-    /** As T3, but larger and deeper. */
+    /** A binomial tree that is larger and deeper than T3. */
     T3L(7, 111_345_631, 89_076_904, 17_844) {
         @Override
         int children(Node node) {
@@ -44,13 +44,13 @@ enum Tree {
         }
     };
 
-    /** The most children that a node of a geometric tree has. */
-    private static final int MOST_CHILDREN = 100;
+    /** The maximum number of children of a node of a geometric tree. */
+    private static final int MAX_CHILDREN = 100;
 
     /** The seed of the root's stream. */
     final int seed;
 
-    // Its size, as published with UTS.
+    // The size of the tree, as published with UTS.
     final long nodes;
     final long leaves;
     final int depth;
@@ -62,16 +62,17 @@ enum Tree {
         this.depth = depth;
     }
 
-    /** The number of children that a node of this tree has. */
+    /** Returns the number of children of a node of this tree. */
     abstract int children(Node node);
 
-    /** A geometrically distributed number of children with this mean. */
+    /** Returns a geometrically distributed number of children with this mean. */
     private static int geometric(Node node, double mean) {
         double stop = 1.0 / (1.0 + mean);
         int children = (int) (Math.log(1.0 - node.probability()) / Math.log(1.0 - stop));
-        return Math.min(children, MOST_CHILDREN);
+        return Math.min(children, MAX_CHILDREN);
     }
 
+    /** Returns {@code children} with this probability, otherwise 0; the root has 2000. */
     private static int binomial(Node node, int children, double probability) {
         if (node.depth == 0) {
             return 2000;

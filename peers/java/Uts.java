@@ -1,10 +1,10 @@
 import java.util.concurrent.RecursiveAction;
 
 /**
- * Unbalanced tree search: counting a tree that unfolds from hash values.
+ * Unbalanced tree search: counts the nodes of a tree that is generated from hash values.
  *
- * <p>A node's children are known only when it is visited, and a subtree may be one leaf or
- * half of the tree: nothing but dynamic load balancing helps.
+ * <p>The children of a node are known only when it is visited, and a subtree may be one leaf or
+ * half of the tree. So only dynamic load balancing keeps all workers busy.
  */
 final class Uts implements Kernel {
     private final Tree tree;
@@ -18,7 +18,7 @@ final class Uts implements Kernel {
         try {
             tree = Tree.valueOf(name);
         } catch (IllegalArgumentException e) {
-            throw new Mistake("uts: the tree can be T1, T2, T3 or T3L, not '" + name + "'");
+            throw new UsageError("uts: the tree must be T1, T2, T3 or T3L, not '" + name + "'");
         }
     }
 
@@ -56,8 +56,8 @@ final class Uts implements Kernel {
     }
 
     /**
-     * Counts the subtrees of so many children of a node, from the first on: of one by a
-     * visit, of several in two halves. The task holds its own result, which spares an object.
+     * Counts the subtrees of a range of children of a node: it visits a single child, and halves a
+     * larger range. The task holds its own result, which saves an object.
      */
     private static final class Count extends RecursiveAction {
         private static final long serialVersionUID = 1;

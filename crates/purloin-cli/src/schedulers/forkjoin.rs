@@ -39,6 +39,22 @@ macro_rules! sources {
 }
 
 const SOURCES: &[(&str, &str)] = sources!(
-    BarnesHut, Cell, Division, Fft, Input, Jacobi, Kernel, Loop, Lud, Merge, Mistake, Multisort,
-    Node, Peer, Pull, Random, Tree, Uts
+    Acceleration,
+    BarnesHut,
+    Cell,
+    Division,
+    Fft,
+    Input,
+    Jacobi,
+    Kernel,
+    Loop,
+    Lud,
+    Merge,
+    Multisort,
+    Node,
+    Peer,
+    Random,
+    Tree,
+    UsageError,
+    Uts
 );

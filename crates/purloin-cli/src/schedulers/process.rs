@@ -3,7 +3,7 @@
 //!
 //! The program runs each kernel sequentially and in parallel, and the two are compared with each
 //! other, as in Return barrier, section 6.5: absolute times of two languages say little about their
-//! schedulers. `peers/java/README.md` describes the lines that this process and the program
+//! schedulers. `peers/README.md` describes the lines that this process and the program
 //! exchange.
 
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
-/** An acceleration that is being summed up. */
-final class Pull {
-    /** So near, bodies attract each other less: they are no points. */
+/** The acceleration of a body, as the sum over masses. */
+final class Acceleration {
+    /** Added to distances, so that bodies do not attract each other like points. */
     private static final double SOFTENING = 1e-3;
 
     double x;
@@ -13,7 +13,7 @@ final class Pull {
         z = 0.0;
     }
 
-    /** Adds that by a mass at this distance, whose square is given too. */
+    /** Adds the acceleration by a mass at this distance, given with its square. */
     void add(double mass, double dx, double dy, double dz, double square) {
         square += SOFTENING * SOFTENING;
         double factor = mass / (square * Math.sqrt(square));
@@ -22,7 +22,7 @@ final class Pull {
         z += factor * dz;
     }
 
-    /** Adds that by each of these bodies, on a place. */
+    /** Adds the acceleration by each of these bodies, for a body at (x, y, z). */
     void add(double[] bodies, int first, int end, double x, double y, double z) {
         for (int at = Cell.BODY * first; at < Cell.BODY * end; at += Cell.BODY) {
             double dx = bodies[at + Cell.PLACE] - x;
