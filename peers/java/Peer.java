@@ -49,8 +49,8 @@ final class Peer {
             if (arguments.length != 3) {
                 throw new UsageError("usage: Peer KERNEL INPUT WORKERS");
             }
-            Input last = new Input("workers", arguments[2]);
-            int workers = last.number("their number", 1, MAX_WORKERS);
+            Input last = new Input("arguments", arguments[2]);
+            int workers = last.number("workers", 1, MAX_WORKERS);
             last.end();
             Kernel kernel = kernel(arguments[0], new Input(arguments[0], arguments[1]));
             new Peer(kernel, workers).serve();

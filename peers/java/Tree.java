@@ -26,8 +26,8 @@ enum Tree {
     },
 
     /**
-     * A binomial tree: a node below the root has eight children or none. The sizes of subtrees vary extremely, and
-     * in the same way at every depth.
+     * A binomial tree: a node below the root has eight children or none. The sizes of subtrees vary
+     * extremely, and in the same way at every depth.
      */
     T3(42, 4_112_897, 3_599_034, 1572) {
         @Override
