@@ -45,6 +45,7 @@ fn write(text: &mut String) -> std::fmt::Result {
     }
     writeln!(
         text,
-        "Example: purloin bench --kernel fib=40 --scheduler serial --scheduler return-barrier:api=free"
+        "Example: purloin bench --kernel fib=40 --scheduler serial \
+         --scheduler return-barrier:api=free"
     )
 }

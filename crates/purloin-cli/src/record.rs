@@ -59,7 +59,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {}, work {}, span {}; {} bytes; clock readings made it {:.2} times as slow\n{warning}",
+        "{job}: {}, work {}, span {}; {} bytes; clock readings made it {:.2} times as slow\n\
+         {warning}",
         describe_tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),

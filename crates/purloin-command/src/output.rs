@@ -18,8 +18,8 @@ enum Place {
         path: PathBuf,
         file: File,
     },
-    /// A regular file. The report is written to a partial file beside it, which then replaces it, so
-    /// that a reader finds either the old report or the whole new one.
+    /// A regular file. The report is written to a partial file beside it, which then replaces it.
+    /// So a reader finds either the old report or the whole new one.
     File {
         path: PathBuf,
         partial: Partial,
@@ -50,7 +50,8 @@ impl Destination {
         }
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(
-                "cannot write {}: {error}; choose a file in a directory that you can write to, or - for standard output",
+                "cannot write {}: {error}; choose a file in a directory that you can write to, or \
+                 - for standard output",
                 given.display()
             ))
         };

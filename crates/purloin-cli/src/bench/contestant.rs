@@ -95,6 +95,13 @@ impl Contestant for InThreads {
 /// The duration of the warm-up before each run.
 const WARM_UP: Duration = Duration::from_millis(5);
 
+/// A kernel that takes about a millisecond.
+const MILLISECOND: &str = if cfg!(debug_assertions) {
+    "fib=18"
+} else {
+    "fib=28"
+};
+
 /// Wakes the threads and their cores.
 ///
 /// The workers slept while the data was prepared. A virtual machine that has given a core back to
@@ -102,7 +109,7 @@ const WARM_UP: Duration = Duration::from_millis(5);
 fn warm_up(runner: &dyn Runner) {
     let start = Instant::now();
     while start.elapsed() < WARM_UP {
-        let millisecond = Job::parse("fib=28").expect("fib takes this input");
+        let millisecond = Job::parse(MILLISECOND).expect("fib takes this input");
         runner.run(&mut millisecond.prepare());
     }
 }

@@ -50,7 +50,8 @@ pub struct Args {
     workers: Vec<usize>,
 
     /// Number of runs of each cell; the result is their median
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
 
     /// Statistics of the workers: basic counts steals, full also measures what they cost their

@@ -70,7 +70,8 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
     if cells.iter().any(|cell| cell.median() < SHORT) {
         writeln!(
             text,
-            "\nSome runs are so short that waking the workers distorts their times; try larger inputs."
+            "\nSome runs are so short that waking the workers distorts their times; try larger \
+             inputs."
         )?;
     }
     if cells.iter().any(|cell| cell.spread() > WIDE) {

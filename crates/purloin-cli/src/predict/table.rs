@@ -10,9 +10,9 @@ use crate::simulation::recording::{describe_tasks, slowdown_warning};
 /// The meaning of the columns.
 const LEGEND: &str = "
 ±: the 95 % confidence interval of the simulated time
-in theory: the range of speed-ups if tasks and steals cost nothing, from work / (span + work / cores)
-  for a program with phases that occupy one core and phases that occupy all cores, to
-  work / max(span, work / cores) for a program that is equally parallel at all times
+in theory: the range of speed-ups if tasks and steals cost nothing: from work / (span + work /
+  cores), if the program has phases for one core and phases for all cores, to work / max(span,
+  work / cores), if it is equally parallel at all times
 steals: successful ones
 limited by: the largest loss compared with work / cores, if the total loss is at least a tenth:
   task cost; span; imbalance (remains if steals are free); steal cost (remains if all cores are

@@ -74,8 +74,8 @@ pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Repo
     line("Below 1, sampling is better.");
     if workers > machine.cores {
         line(&format!(
-            "\nThe {workers} workers share {} cores, so costs and times include waiting for a core;\n\
-             the numbers of steals are not affected.",
+            "\nThe {workers} workers share {} cores, so costs and times include waiting for a \
+             core;\nthe numbers of steals are not affected.",
             machine.cores
         ));
     }

@@ -41,8 +41,8 @@ fn write(text: &mut String, case: &Case) -> std::fmt::Result {
     if profile.serial < SHORT {
         writeln!(
             text,
-            "\nA run of less than a millisecond is too short to be timed alone; it was repeated {} times \
-             serially and {} times on all workers.",
+            "\nA run of less than a millisecond is too short to be timed alone; it was repeated {} \
+             times serially and {} times on all workers.",
             profile.serial_runs, profile.runs
         )?;
     }
@@ -116,7 +116,7 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
 fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
     writeln!(
         text,
-        "\nWhere the time goes, in % of each worker's time (in join: while it waits for a stolen task)\n"
+        "\nWhere the time goes, in % of each worker's time (in join: waiting for a stolen task)\n"
     )?;
     writeln!(
         text,
@@ -186,8 +186,8 @@ fn diagnosis(profile: &Profile) -> String {
             1.0 - 1.0 / inflation.max(1.0),
             format!(
                 "The workers together need {inflation:.2} times the serial time for the program \
-                 itself: tasks are so small that creating them takes noticeable time, or the workers \
-                 compete for caches, memory bandwidth or cores."
+                 itself: tasks are so small that creating them takes noticeable time, or the \
+                 workers compete for caches, memory bandwidth or cores."
             ),
         ),
         (

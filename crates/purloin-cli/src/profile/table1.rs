@@ -64,7 +64,8 @@ pub fn run(
     ));
     line("                              parallelism                  granularities");
     line(&format!(
-        "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        speed-up   expected",
+        "  input         reps     steals free  {:>9} a steal     rep size    S_T        I_S        \
+         speed-up   expected",
         format!("{} ns", cost.as_nanos())
     ));
     let mut kernel = "";

@@ -1,4 +1,5 @@
-//! The peer chili: joins only. A finish and futures run serially, and loops are split beforehand.
+//! The peer chili, which has joins only: a finish and its tasks run serially, futures run at once,
+//! and loops are split into joins.
 
 use std::marker::PhantomData;
 use std::num::NonZero;

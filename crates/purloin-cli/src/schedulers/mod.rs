@@ -2,7 +2,7 @@
 //!
 //! Read the folder in this order:
 //!
-//! 1. this file: the list [`SCHEDULERS`], and what each scheduler says of itself, a [`Description`];
+//! 1. this file: the list [`SCHEDULERS`], with a [`Description`] of each scheduler;
 //! 2. `spec.rs` and `options.rs`: how `--scheduler NAME:KEY=VALUE,…` is parsed;
 //! 3. `own.rs` and `token_free.rs`: Purloin's schedulers;
 //! 4. `peer.rs`: the adapter for peers that are Rust libraries, then `rayon.rs` and `chili.rs`;

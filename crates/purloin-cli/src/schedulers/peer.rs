@@ -1,8 +1,8 @@
 //! The adapter that turns a peer into a [`Worker`], so that every kernel runs under it.
 //!
-//! A peer is a library that people would use instead of Purloin. It implements [`Peer`]: a join, and
-//! a context to pass on. If tasks can be spawned into a scope of the peer, it also implements
-//! [`SpawningPeer`]. [`Token`] and [`PeerSpawner`] supply the rest.
+//! A peer is a library that people would use instead of Purloin. For each peer, a type implements
+//! [`Peer`]: a join, and the context that tasks receive. If tasks can be spawned into scopes of the
+//! peer, the type also implements [`SpawningPeer`]. [`Token`] and [`PeerSpawner`] add the rest.
 
 use std::cell::OnceCell;
 use std::marker::PhantomData;
@@ -38,7 +38,7 @@ pub trait Peer: Sized + 'static {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
 
-    /// Runs a parallel loop. The default splits it into [`LOOP_PIECES`] pieces beforehand.
+    /// Runs a parallel loop. The default splits it into [`LOOP_PIECES`] pieces and joins them.
     fn map_reduce<I, M, C, T>(
         context: &mut Self::Context<'_>,
         iterations: I,

@@ -31,8 +31,9 @@ pub fn prepare(
         return Err(Failure::in_file(
             path,
             format!(
-                "it fetches futures in other tasks or out of order; under {policy} a task could wait \
-                 for itself, because its worker runs other tasks on top of it; use {with_spares}"
+                "it fetches futures in other tasks or out of order; under {policy} a task could \
+                 wait for itself, because its worker runs other tasks on top of it; use \
+                 {with_spares}"
             ),
         ));
     }
@@ -56,9 +57,9 @@ const SLOW: f64 = 3.0;
 pub fn slowdown_warning(slowdown: f64) -> Option<String> {
     (slowdown >= SLOW).then(|| {
         format!(
-            "Warning: clock readings made the program {slowdown:.0} times as slow, so its tasks are \
-             shorter than a clock\nreading. The times of single tasks are estimates; their sum is \
-             accurate.\n"
+            "Warning: clock readings made the program {slowdown:.0} times as slow, so its tasks \
+             are shorter than a clock\nreading. The times of single tasks are estimates; their sum \
+             is accurate.\n"
         )
     })
 }
