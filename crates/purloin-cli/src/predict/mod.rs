@@ -22,9 +22,9 @@ const EXAMPLES: &str = "Examples:
   purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+spare";
 
 const JSON_HELP: &str = "JSON: each prediction has cores, seconds, speed_up, least_speed_up and \
-most_speed_up (the range of a greedy
-scheduler with free tasks and steals), steals, attempts (to steal), idle and limit. steal_attempts
-is the former name of attempts, and goes away in the next edition.";
+most_speed_up (the range of a
+greedy scheduler with free tasks and steals), steals, attempts (to steal), idle and limit.
+steal_attempts is the former name of attempts, and goes away in the next edition.";
 
 /// Predict how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]

@@ -26,8 +26,8 @@ pub const MACHINE_HELP: &str = "A machine file (TOML) looks like this:
   message = \"2us\"
 
 nodes and sockets default to 1. [node] is needed for several sockets, [network] for several nodes.
-Without task, the tasks of a recording cost what was recorded, and those of other workloads nothing.
-With random = true, the times are means of exponential distributions.";
+Without task, a task of a recording costs its recorded time, and a task of any other workload costs
+nothing. With random = true, the times are means of exponential distributions.";
 
 /// A machine that can be scaled to any number of cores.
 pub struct MachineModel {
@@ -70,7 +70,7 @@ impl MachineModel {
 
 fn read_machine(path: &Path) -> Result<Machine, Failure> {
     let bytes = std::fs::read(path)
-        .map_err(|error| Failure::in_file(path, format!("it cannot be read: {error}")))?;
+        .map_err(|error| Failure::in_file(path, format!("cannot be read: {error}")))?;
     let text = String::from_utf8(bytes).map_err(|_| {
         Failure::in_file(path, "not valid TOML: it contains bytes that are not text")
     })?;
