@@ -44,7 +44,11 @@ fn bench_reports_every_cell_as_json() {
         "--kernel",
         "multisort=5000",
         "--kernel",
-        "stress=3",
+        "futures=12",
+        "--kernel",
+        "spc=200,0",
+        "--kernel",
+        "spc-loop=200,0",
         "--scheduler",
         "serial",
         "--scheduler",
@@ -79,7 +83,7 @@ fn bench_reports_every_cell_as_json() {
     assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
     let cells = report["cells"].as_array().unwrap();
     // 1 cell for serial, which always has one worker, and 2 for each of the other 11 schedulers.
-    assert_eq!(cells.len(), 5 * (1 + 11 * 2));
+    assert_eq!(cells.len(), 7 * (1 + 11 * 2));
     for cell in cells {
         assert_eq!(cell["verified"], true, "{cell}");
         assert_eq!(cell["seconds"].as_array().unwrap().len(), 2);
@@ -298,16 +302,15 @@ fn the_commands_in_the_readme_succeed() {
 fn profile_reports_work_span_and_where_the_time_goes() {
     let report = json(&purloin(&[
         "profile",
-        "stress=6",
+        "fib=24",
         "--workers",
         "2",
         "--json",
         "-",
     ]));
-    assert_eq!(report["kernel"], "stress");
+    assert_eq!(report["kernel"], "fib");
     assert_eq!(report["verified"], true);
-    // 2^14 trees of 64 leaves.
-    assert_eq!(report["tasks"], (1 << 20) - (1 << 14));
+    assert_eq!(report["tasks"], 75_024);
     assert_eq!(report["spans"][1]["stealing_cost_ns"], 1000);
     let number = |value: &Value| value.as_f64().unwrap();
     assert!(

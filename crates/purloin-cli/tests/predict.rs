@@ -78,7 +78,7 @@ fn each_mistake_is_named_with_its_file_or_option() {
     let (good, bad, cut) = (path("good.dag"), path("bad.dag"), path("cut.dag"));
     let machine = path("machine.toml");
     assert!(
-        purloin(&["record", "stress=5", "--out", &good])
+        purloin(&["record", "fib=10", "--out", &good])
             .status
             .success()
     );
