@@ -183,13 +183,13 @@ fn each_mistake_is_named_with_what_is_possible() {
     };
     let text = sim(&[]);
     assert!(
-        text.contains("task: \"1h\" is") && text.contains("it needs a unit"),
+        text.contains("task: \"1h\" is no time: it needs a unit"),
         "{text}"
     );
     let written = std::fs::read_to_string(&machine).unwrap();
     std::fs::write(&machine, written.replace("1h", "3600 s")).unwrap();
     let text = sim(&["--cores", "3"]);
-    assert!(text.contains("[network]"), "{text}");
+    assert!(text.contains("say in [network]"), "{text}");
     let text = sim(&["--workload", "tree=20", "--trials", "1"]);
     assert!(text.contains("maximum of seven months"), "{text}");
 }
