@@ -1,5 +1,6 @@
 //! The cells as a table with an explanation.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use purloin_command::Machine;
@@ -60,10 +61,13 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
          speed-up: the time of the same scheduler with one worker, divided by this time\n\
          steals: successful ones, in the run with the median time"
     )?;
-    if cells.iter().any(Cell::has_own_baseline) {
+    let foreign = cells.iter().filter(|cell| cell.has_own_baseline());
+    let foreign: BTreeSet<_> = foreign.map(|cell| &cell.scheduler[..]).collect();
+    for scheduler in foreign {
         writeln!(
             text,
-            "forkjoin: timed inside a warm JVM; × serial compares with sequential Java"
+            "{scheduler}: timed inside its own warm process; × serial compares with the sequential \
+             form in the same language"
         )?;
     }
     steal_costs(text, cells, width)?;
