@@ -16,7 +16,7 @@ use crate::simulation::recording::{describe_tasks, slowdown_warning};
 /// several times with a clock reading at every fork and join. For each stretch between two
 /// readings, the shortest time counts.
 ///
-/// To record your own program, call `purloin::record`.
+/// To record your own program, call `purloin_analysis::record`.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin record nqueens=12 --out nqueens.dag
@@ -24,7 +24,7 @@ use crate::simulation::recording::{describe_tasks, slowdown_warning};
   purloin record uts=T3 --out uts.dag
   purloin sim --workload dag=uts.dag --cores 64 --policy random,spare
 
-The documentation of purloin::Recording describes the format.")]
+The documentation of purloin_analysis::Recording describes the format.")]
 pub struct Args {
     /// A kernel of `purloin list`; without an input, its default input
     #[arg(value_name = "KERNEL[=INPUT]")]
@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Opened first: an unwritable file must not cost the user a finished recording.
     let destination = Destination::open(&args.out)?;
     let mut kernel = CheckedKernel::new(job);
-    let recording = purloin::record(&job.to_string(), &mut kernel);
+    let recording = purloin_analysis::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
     kernel.finish().map_err(|wrong| {
         Failure::Run(format!(

@@ -248,7 +248,7 @@ fn the_help_of_every_command_has_examples_and_an_explanation() {
         (&[][..], "Exit status"),
         (&["bench"], "See `purloin list`"),
         (&["profile"], "a clock reading at each task"),
-        (&["record"], "purloin::record"),
+        (&["record"], "purloin_analysis::record"),
         (&["predict"], "why it is not faster"),
         (&["sim"], "victims   random, near"),
         (&["list"], "the schedulers with their options"),

@@ -3,7 +3,8 @@
 use std::sync::atomic::AtomicU64;
 
 use indicatif::ProgressBar;
-use purloin::{Counted, Pool, Serial};
+use purloin::{Pool, Serial};
+use purloin_analysis::Counted;
 use purloin_command::Failure;
 use purloin_kernels::Job;
 

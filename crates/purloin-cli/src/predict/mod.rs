@@ -33,7 +33,7 @@ steal_attempts is the former name of attempts, and goes away in the next edition
     after_help = format!("{EXAMPLES}\n\n{JSON_HELP}\n\n{MACHINE_HELP}")
 )]
 pub struct Args {
-    /// A recording, from `purloin record` or `purloin::record`
+    /// A recording, from `purloin record` or `purloin_analysis::record`
     #[arg(value_name = "FILE")]
     recording: PathBuf,
 

@@ -1,6 +1,6 @@
 //! The predictions, as JSON and as a picture: [`Report`].
 
-use purloin::Recording;
+use purloin_analysis::Recording;
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 

@@ -8,7 +8,7 @@ mod table1;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use purloin::Profile;
+use purloin_analysis::Profile;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
 

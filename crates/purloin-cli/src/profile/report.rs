@@ -1,6 +1,8 @@
 //! Profiles as JSON: [`Report`].
 
-use purloin::{Span, Times};
+use purloin::Times;
+
+use purloin_analysis::Span;
 use purloin_command::Machine;
 use serde::Serialize;
 

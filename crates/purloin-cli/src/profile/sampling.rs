@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use purloin::Profile;
+use purloin_analysis::Profile;
 use purloin_command::{Failure, Machine, progress};
 use purloin_kernels::Job;
 

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use purloin::{Profile, Times};
+use purloin::Times;
+
+use purloin_analysis::Profile;
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
 

@@ -22,7 +22,9 @@ mod token_free;
 
 use std::time::Duration;
 
-use purloin::{Profile, Stats, Times};
+use purloin::{Stats, Times};
+
+use purloin_analysis::Profile;
 use purloin_kernels::{Answer, Instance};
 
 use self::options::{Options, Setting};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use purloin::{
-    Builder, Channel, ChaseLev, DirectStack, OneField, Pool, Profile, Profiler, ReturnBarrier,
-    Sampling, Scheduler, Serial, Sets, Stats, Times, TwoFields,
-};
+use purloin::{Builder, Pool, ReturnBarrier, Sampling, Scheduler, Serial, Sets, Stats, Times};
+
+use purloin_analysis::{Profile, Profiler};
+
 use purloin_kernels::{Answer, Instance};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
 use super::options::{self, Options, Victims};
 use super::token_free::TokenFree;

@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
-use purloin::{Future, IntoIterations, Scope, Spawner, Worker, in_pieces};
+use purloin::{Handle, IntoIterations, Scope, Spawner, Worker, implement::in_pieces};
 
 /// A library for joins that runs kernels in this process.
 pub trait Peer: Sized + 'static {
@@ -64,12 +64,12 @@ pub trait Peer: Sized + 'static {
     }
 
     /// Makes a future of `f`. The default runs `f` at once, for peers without futures.
-    fn future<F, T>(context: &mut Self::Context<'_>, f: F) -> Future<T>
+    fn future<F, T>(context: &mut Self::Context<'_>, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Context<'t>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        Future::run(|| Self::lend(context, f))
+        purloin::implement::ready(|| Self::lend(context, f))
     }
 }
 
@@ -101,12 +101,12 @@ pub trait SpawningPeer: Peer<Spawner = PeerSpawner<Self>> {
     /// # Safety
     ///
     /// The same rule as for [`Self::spawn`].
-    unsafe fn future_in_scope<'scope, F, T>(_: &'scope Self::Scope, f: F) -> Future<T>
+    unsafe fn future_in_scope<'scope, F, T>(_: &'scope Self::Scope, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Context<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        Future::run(|| Self::with_context(f))
+        purloin::implement::ready(|| Self::with_context(f))
     }
 
     /// Calls `f` with the context of the worker that runs this thread.
@@ -120,7 +120,9 @@ where
 {
     // Declared outside the peer's scope: tasks use this one until the peer's scope has waited.
     let scope = OnceCell::new();
-    P::scope(|inner| body(scope.get_or_init(|| Scope::new(Finish(std::ptr::from_ref(inner))))))
+    P::scope(|inner| {
+        body(scope.get_or_init(|| purloin::implement::scope(Finish(std::ptr::from_ref(inner)))))
+    })
 }
 
 /// A worker of the peer `P`.
@@ -177,7 +179,7 @@ impl<P: Peer> Worker for Token<'_, P> {
         P::map_reduce(&mut self.context, iterations, map, combine)
     }
 
-    fn future<F, T>(&mut self, f: F) -> Future<T>
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, P>) -> T + Send + 'static,
         T: Send + 'static,
@@ -185,7 +187,7 @@ impl<P: Peer> Worker for Token<'_, P> {
         P::future(&mut self.context, |context| f(Token::new(context)))
     }
 
-    fn share_of(&mut self, _: usize) -> usize {
+    fn split_hint(&mut self, _: usize) -> usize {
         unreachable!("only the loops of Purloin's own schedulers ask for this")
     }
 }
@@ -220,7 +222,7 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
         unsafe { P::spawn(finish.get(), |context| task(Token::new(context))) };
     }
 
-    unsafe fn future<'scope, F, T>(finish: &'scope Finish<P>, f: F) -> Future<T>
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish<P>, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, P>) -> T + Send + 'scope,
         T: Send + 'scope,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use purloin::Profile;
+use purloin_analysis::Profile;
 use purloin_kernels::Job;
 
 use super::options::Options;

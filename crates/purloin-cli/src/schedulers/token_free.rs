@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use purloin::{Future, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
+use purloin::{Handle, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
 use purloin_kernels::{Answer, Instance};
 
 use super::Runner;
@@ -77,7 +77,7 @@ impl Peer for Free {
         purloin::map_reduce(iterations, |item| map(OnWorker::here(), item), combine)
     }
 
-    fn future<F, T>(_: &mut OnWorker, f: F) -> Future<T>
+    fn future<F, T>(_: &mut OnWorker, f: F) -> Handle<T>
     where
         F: FnOnce(OnWorker) -> T + Send + 'static,
         T: Send + 'static,
@@ -92,7 +92,7 @@ impl SpawningPeer for Free {
     fn scope<R>(body: impl FnOnce(&Self::Scope) -> R) -> R {
         let mut result = None;
         let body = InPlace(|scope: &Self::Scope| result = Some(body(scope)));
-        purloin::finish(move |scope| body.call(scope.finish()));
+        purloin::finish(move |scope| body.call(purloin::implement::finish_of(scope)));
         result.expect("the body has run")
     }
 
@@ -105,7 +105,7 @@ impl SpawningPeer for Free {
         unsafe { ReturnBarrier::spawn(scope, |_| task(OnWorker::here())) };
     }
 
-    unsafe fn future_in_scope<'scope, F, T>(scope: &'scope Self::Scope, f: F) -> Future<T>
+    unsafe fn future_in_scope<'scope, F, T>(scope: &'scope Self::Scope, f: F) -> Handle<T>
     where
         F: FnOnce(OnWorker) -> T + Send + 'scope,
         T: Send + 'scope,

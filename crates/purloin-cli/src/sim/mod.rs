@@ -71,7 +71,7 @@ pub struct Args {
     /// The program: tree (balanced, with the depth that the Wool paper uses for the number of
     /// cores), tree=DEPTH or tree=DEPTH,LEAF (+DEPTH counts from the logarithm of the number of
     /// cores; LEAF is the mean time of a leaf, such as 10us), uts=TREE (a tree of UTS), or dag=FILE
-    /// (a file from `purloin record` or `purloin::record`)
+    /// (a file from `purloin record` or `purloin_analysis::record`)
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
     workload: Program,
 

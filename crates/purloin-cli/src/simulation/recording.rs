@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use purloin::Recording;
+use purloin_analysis::Recording;
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
 use purloin_sim::{Policy, Recorded, Waiting, Workload};
