@@ -92,7 +92,19 @@ pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 
-/// The README's examples, as tests.
+/// The examples of the README and of the guides, as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+    #[doc = include_str!("../../../docs/schedulers.md")]
+    struct Schedulers;
+    #[doc = include_str!("../../../docs/from-rayon.md")]
+    struct FromRayon;
+    #[doc = include_str!("../../../docs/measuring.md")]
+    struct Measuring;
+    #[doc = include_str!("../../../docs/simulating.md")]
+    struct Simulating;
+}

@@ -13,7 +13,7 @@ use crate::queue::MAX_STEAL;
 /// tasks enter the queue. From then on it is work-first: tasks of unknown depths run inline,
 /// and some of them are timed. Once the mean duration of a depth is known, the mean decides.
 ///
-/// The rule differs from the paper in four points. ARCHITECTURE.md has the measurements.
+/// The rule differs from the paper in four points. docs/decisions/cluster-cut-off.md has the measurements.
 ///
 /// * A task is worth a place in the queue from a much shorter duration on, because creating a
 ///   task is cheap here. The thresholds that concern the network follow from the measured cost
