@@ -218,7 +218,7 @@ pub const SPARES: Setting = Setting {
     key: "spares",
     values: "a number from 0 to 4096",
     about: "maximum number of spare workers, which replace blocked workers (default: as many \
-            as workers)",
+            as workers, at least 32)",
     set: |options, value| {
         let spares = value.parse().ok()?;
         (spares <= purloin::Builder::MAX_WORKERS).then(|| options.spares = Some(spares))
