@@ -10,7 +10,7 @@
 //! in a pool that has nothing to do. Beside an active worker a sleeper looks up
 //! now and then, after two milliseconds, four, and so on up to an eighth of a
 //! second. The processor of a blocked worker that sleeps is handed_off to another
-//! ([`lending`]).
+//! ([`handoff`]).
 //!
 //! # No wake-up is lost
 //!
@@ -61,7 +61,7 @@
 //! at home meanwhile, and counts as asleep.
 
 mod backoff;
-mod lending;
+mod handoff;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;

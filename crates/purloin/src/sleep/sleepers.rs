@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::lending::Processors;
+use super::handoff::Processors;
 use super::parker::Parker;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
@@ -17,7 +17,7 @@ pub struct Sleep {
     pub(super) asleep: CachePadded<AtomicUsize>,
     sleepers: Mutex<Sleepers>,
     /// How many workers have a processor beyond those that there are: see
-    /// [`super::lending`].
+    /// [`super::handoff`].
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// The worker that naps, plus one.
     napper: AtomicUsize,

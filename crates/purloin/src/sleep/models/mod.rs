@@ -3,7 +3,7 @@
 //! A lost one would leave a thread parked for ever, which loom reports as a
 //! deadlock.
 
-mod lending;
+mod handoff;
 
 use loom::sync::Arc;
 use loom::thread;
