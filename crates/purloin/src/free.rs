@@ -36,8 +36,8 @@ where
     RB: Send,
 {
     match current_of_default() {
-        Some(member) => {
-            Token::at_top(member).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
+        Some(thread) => {
+            Token::at_top(thread).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
         }
         None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
         // In boxes, so that the path above has them in registers.
@@ -88,7 +88,7 @@ where
     R: Send,
 {
     match current_of_default() {
-        Some(member) => Token::at_top(member).finish(body),
+        Some(thread) => Token::at_top(thread).finish(body),
         // The closure runs on a worker, so this recurses once.
         None => global_or_default().run(move |_| finish(body)),
     }
@@ -118,7 +118,7 @@ where
     T: Send + 'static,
 {
     match current_of_default() {
-        Some(member) => Token::at_top(member).future(move |_| f()),
+        Some(thread) => Token::at_top(thread).future(move |_| f()),
         None => global_or_default().future(move |_| f()),
     }
 }
@@ -175,7 +175,7 @@ where
     match current_of_default() {
         // In a frame of its own: the loop goes on with its token after the body
         // has spawned into a finish around it.
-        Some(member) => runtime::call(member, on_a_worker),
+        Some(thread) => runtime::call(thread, on_a_worker),
         None => global_or_default().run(on_a_worker),
     }
 }

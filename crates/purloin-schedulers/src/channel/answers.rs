@@ -84,7 +84,7 @@ fn invite(me: &Worker, desk: &mut Desk) {
         pool[MANAGER].unpark();
     }
     // One after the other: whom we wake invites the next to what it has got.
-    if !me.is_anyone_searching()
+    if !me.has_searchers()
         && let Some(id) = post(manager)
             .for_any()
             .find(|&id| post::thief(id) != me.index())
@@ -104,7 +104,7 @@ fn handle(me: &Worker, desk: &mut Desk, id: Id, situation: Situation) {
     let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
     if me.index() == MANAGER && request.colour() == Colour::RegisteredIdle {
         // It sleeps for good; and while another looks for work, let it.
-        if stack.unstolen() == 0 || me.is_anyone_searching() {
+        if stack.unstolen() == 0 || me.has_searchers() {
             return;
         }
     }

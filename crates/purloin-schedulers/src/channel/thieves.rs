@@ -49,7 +49,7 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
             let stolen = begin_received(me, false);
             match &stolen {
                 Some(_) => me.time_steal(begin),
-                None => search.backoff.asked_in_vain(),
+                None => search.backoff.missed_offer(),
             }
             stolen
         }
@@ -57,7 +57,7 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
             ask_anyone(me, Colour::Idle);
             None
         }
-        _ if std::mem::take(&mut search.has_dozed) => {
+        _ if std::mem::take(&mut search.has_timed_out) => {
             ask_another(me);
             None
         }
@@ -89,7 +89,7 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
 pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     let me = search.me;
     let own = post(me).request(Kind::Any);
-    match search.backoff.nap() {
+    match search.backoff.nap_time() {
         Some(time) => {
             post::withdraw(me.peers(), post::id(me.index(), Kind::Any));
             // As many as have nothing to run might do the same.
@@ -98,7 +98,7 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
             Slept::Woken
         }
         None => {
-            let time = search.doze();
+            let time = search.sleep_limit();
             search.sleep(time, || own.colour() == Colour::Answered)
         }
     }
@@ -128,7 +128,7 @@ pub(super) fn leapfrog(
                 // SAFETY: `claim` has taken the task, and has said so in its slot.
                 return Some(unsafe { Stolen::new(sent.slot, holder) });
             }
-            backoff.asked_in_vain();
+            backoff.missed_offer();
             None
         }
         _ => None,

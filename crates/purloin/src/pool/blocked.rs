@@ -3,7 +3,7 @@
 use super::{Shared, WorkerThread};
 use crate::runtime::Stolen;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Sleep, Slept, unhelpful_nap};
+use crate::sleep::{Backoff, Sleep, Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, while another worker has it. Dropping this takes it back.
@@ -11,7 +11,7 @@ pub(crate) struct HandedOff<'p>(&'p Sleep);
 
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
-        self.0.take_back_processor();
+        self.0.end_handoff();
     }
 }
 
@@ -37,7 +37,7 @@ impl<S: Scheduler> Shared<S> {
     /// leaves that to others, except for the tasks of workers that `is_ours` picks.
     pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
         if S::HANDS_OFF {
-            let others = self.members.iter().filter(|worker| !is_ours(worker));
+            let others = self.worker_threads.iter().filter(|worker| !is_ours(worker));
             super::idle::pass_on(self, others);
         }
     }
@@ -102,8 +102,8 @@ impl<S: Scheduler> Shared<S> {
                     leapfrogs && (other.index() == holder.index() || other.index() == me.index())
                 });
                 let nap = match leapfrogs {
-                    true => backoff.nap(),
-                    false => unhelpful_nap(),
+                    true => backoff.nap_time(),
+                    false => recheck_interval(),
                 };
                 match !leapfrogs || nap.is_some() {
                     true => {
@@ -111,20 +111,20 @@ impl<S: Scheduler> Shared<S> {
                             S::TaskPool::offer_all(me);
                         }
                         S::TaskPool::stop_leapfrogging(me);
-                        self.sleep.nap_blocked(me.index(), nap);
+                        self.sleep.park(me.index(), nap);
                     }
                     false => {
                         slept = self.sleep.sleep_blocked(
                             me.index(),
                             holder.index(),
-                            backoff.doze(true),
+                            backoff.sleep_limit(true),
                             || is_done() || S::TaskPool::should_stay_awake(me, holder),
                         );
                         woken_for_tasks |= slept == Slept::WokenForTasks;
                     }
                 }
             }
-            backoff.again(slept);
+            backoff.restart(slept);
         }
         drop(handed_off);
         if woken_for_tasks {

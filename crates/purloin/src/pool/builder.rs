@@ -271,7 +271,7 @@ impl<S: Scheduler> Builder<S> {
                     None => Ok(()),
                 })
             }),
-            members: all_tasks
+            worker_threads: all_tasks
                 .into_iter()
                 .enumerate()
                 .map(|(index, tasks)| {

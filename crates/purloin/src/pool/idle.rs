@@ -32,7 +32,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     loop {
         if pool.sleep.retire(me.index()) {
             pass_on_all(pool);
-            pool.sleep.rest(me.index());
+            pool.sleep.wait_for_processor(me.index());
             search = Search::begin(me);
         }
         if let Some(work) = search.look() {
@@ -44,7 +44,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
         }
         if !search.backoff.pause() {
             let slept = S::TaskPool::sleep(&mut search);
-            search.again(slept);
+            search.restart(slept);
         }
     }
 }
@@ -58,7 +58,7 @@ pub struct Search<'m, S: Scheduler> {
     /// Whether it has looked at no victim yet.
     pub is_fresh: bool,
     /// Whether its last sleep ended by itself, with nothing to do.
-    pub has_dozed: bool,
+    pub has_timed_out: bool,
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
@@ -68,15 +68,15 @@ impl<'m, S: Scheduler> Search<'m, S> {
             me,
             backoff: Backoff::new(),
             is_fresh: true,
-            has_dozed: false,
+            has_timed_out: false,
         }
     }
 
     /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker:
-    /// see [`Backoff::doze`].
-    pub fn doze(&mut self) -> Option<Duration> {
-        let is_anyone_active = self.me.active_others().next().is_some();
-        self.backoff.doze(is_anyone_active)
+    /// see [`Backoff::sleep_limit`].
+    pub fn sleep_limit(&mut self) -> Option<Duration> {
+        let is_any_active = self.me.active_others().next().is_some();
+        self.backoff.sleep_limit(is_any_active)
     }
 
     /// Sleeps, unless the last look finds something.
@@ -89,10 +89,10 @@ impl<'m, S: Scheduler> Search<'m, S> {
     }
 
     /// Goes on after a sleep or a nap.
-    fn again(&mut self, slept: Slept) {
+    fn restart(&mut self, slept: Slept) {
         self.me.walk().start();
-        self.has_dozed = slept == Slept::TimedOut;
-        self.backoff.again(slept);
+        self.has_timed_out = slept == Slept::TimedOut;
+        self.backoff.restart(slept);
     }
 
     /// Looks for work once, everywhere.
@@ -116,7 +116,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
 /// The task that it has taken may have been the answer to their requests, and other tasks may
 /// have become public, or been pushed, while it was expected to come by.
 fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
-    pass_on(pool, pool.members.iter());
+    pass_on(pool, pool.worker_threads.iter());
 }
 
 /// Wakes a sleeper for the tasks of these workers, or for work from outside.

@@ -166,8 +166,8 @@ impl<S: Scheduler> Pool<S> {
     /// What the workers have done since the pool was made.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        for member in &self.shared.members {
-            stats.add(member.counters());
+        for worker in &self.shared.worker_threads {
+            stats.add(worker.counters());
         }
         stats.spare_workers = self.shared.sleep.spares() as u64;
         stats.spare_failures = self.shared.sleep.failures() as u64;
@@ -195,15 +195,15 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn times(&self) -> Vec<Times> {
-        let members = self.shared.members.iter();
-        let times = |member: &WorkerThread<S>| {
-            let mut times = member.timer().read();
-            if member.is_spare() {
+        let workers = self.shared.worker_threads.iter();
+        let times = |worker: &WorkerThread<S>| {
+            let mut times = worker.timer().read();
+            if worker.is_spare() {
                 times.searching = Duration::ZERO;
             }
             times
         };
-        members.map(times).collect()
+        workers.map(times).collect()
     }
 }
 
@@ -255,7 +255,7 @@ pub struct Shared<S: Scheduler> {
     /// The process that has its threads.
     process: u32,
     /// The workers, then the spare ones.
-    pub(crate) members: Box<[WorkerThread<S>]>,
+    pub(crate) worker_threads: Box<[WorkerThread<S>]>,
     /// How many are no spare ones.
     workers: usize,
     threads: Threads,
@@ -352,7 +352,7 @@ impl<S: Scheduler> Shared<S> {
     /// The worker of this pool that runs on this thread.
     pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
         let (pool, index) = worker_thread::current()?;
-        (pool == self.id).then(|| &self.members[index])
+        (pool == self.id).then(|| &self.worker_threads[index])
     }
 
     /// How many of a loop's `rest` iterations a thief is to get, if so many ask.
@@ -366,7 +366,7 @@ impl<S: Scheduler> Shared<S> {
 
     /// The spare workers that may be at work.
     pub(crate) fn spares(&self) -> impl Iterator<Item = &WorkerThread<S>> {
-        self.members[self.workers..].iter()
+        self.worker_threads[self.workers..].iter()
     }
 
     /// The same of a pool that may be gone, unless it has this very thread; its
@@ -374,7 +374,7 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
         let (own, index) = worker_thread::current()?;
         // SAFETY: a worker's thread keeps its pool alive.
-        (own == id).then(|| unsafe { &(&(*pool).members)[index] })
+        (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
     }
 
     /// Has the pool be found by its number.
@@ -418,19 +418,19 @@ impl<S: Scheduler> Shared<S> {
     fn is_over(&self) -> bool {
         // Relaxed: a worker that misses either is unparked after it has changed.
         self.stopping.load(Ordering::Relaxed)
-            && !self.members.iter().any(|worker| worker.is_active())
+            && !self.worker_threads.iter().any(|worker| worker.is_active())
     }
 
     /// A worker has become idle: if the pool was dropped, this may be its end.
     fn became_idle(&self) {
         if self.stopping.load(Ordering::Relaxed) {
-            self.sleep.end();
+            self.sleep.stop();
         }
     }
 
     fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.sleep.end();
+        self.sleep.stop();
     }
 
     /// The life of a worker's thread.
@@ -448,7 +448,7 @@ impl<S: Scheduler> Shared<S> {
             }
         }
         let _guard = AbortOnPanic;
-        let me = &self.members[index];
+        let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
         // The thread of a spare worker is started when it is called.
         let mut work = match me.is_spare() {

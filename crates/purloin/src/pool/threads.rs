@@ -31,7 +31,7 @@ impl Threads {
             match processors.len() {
                 0 => (),
                 // Else it would be where it was started from, by a worker that is busy.
-                _ if pool.members[worker].is_spare() => bind(processors),
+                _ if pool.worker_threads[worker].is_spare() => bind(processors),
                 len => bind(&processors[worker % len..][..1]),
             }
             pool.serve(worker);

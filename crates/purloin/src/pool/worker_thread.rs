@@ -59,7 +59,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// All workers of the pool by their numbers, this one included.
     pub fn peers(&self) -> &[WorkerThread<S>] {
-        &self.pool().members
+        &self.pool().worker_threads
     }
 
     /// Returns whether the worker runs anything; only then can it have tasks.
@@ -136,8 +136,8 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Returns whether an idle worker of the pool is awake and looks for work.
-    pub fn is_anyone_searching(&self) -> bool {
-        self.pool().sleep.is_anyone_searching()
+    pub fn has_searchers(&self) -> bool {
+        self.pool().sleep.has_searchers()
     }
 
     /// Marks the free slot at the top of the worker's own stack as untouched.

@@ -361,7 +361,7 @@ where
         match unsafe { self.finish.as_ref() } {
             Some(finish) => Some(finish.lineage()),
             // The ticket is on that worker's stack.
-            None if !self.slot.is_null() => Some(pool.members[self.owner].lineage()),
+            None if !self.slot.is_null() => Some(pool.worker_threads[self.owner].lineage()),
             None => None,
         }
     }
@@ -450,7 +450,7 @@ where
             if let Some(place) = place
                 && place.pool == this.pool_id
             {
-                let thread = &(*this.pool).members[place.worker];
+                let thread = &(*this.pool).worker_threads[place.worker];
                 if this.owner == place.worker && this.is_at_top(thread, place.top.cast()) {
                     return Self::pop(sender, thread);
                 }

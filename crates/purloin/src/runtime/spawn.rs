@@ -43,7 +43,7 @@ use super::slot::{Slot, fits};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, unhelpful_nap};
+use crate::sleep::{Backoff, recheck_interval};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
 use crate::worker::Scope;
@@ -337,13 +337,13 @@ impl<S: Scheduler> Finish<S> {
             handed_off = handed_off.or_else(|| pool.hand_off(owner));
             pool.look_for_others(|_| false);
             let time = match owner.local.tasks.offers_nothing() {
-                true => backoff.doze(true),
+                true => backoff.sleep_limit(true),
                 false => {
                     S::TaskPool::offer_all(owner);
-                    unhelpful_nap()
+                    recheck_interval()
                 }
             };
-            pool.sleep.nap_blocked(owner.index(), time);
+            pool.sleep.park(owner.index(), time);
         }
         drop(handed_off);
         owner.timer().turn(outer);

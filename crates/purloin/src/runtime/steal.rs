@@ -161,13 +161,13 @@ fn steal_if<S: Scheduler>(
 pub(crate) fn sleep<S: Scheduler>(search: &mut Search<'_, S>) -> Slept {
     let me = search.me;
     let sleep = &me.pool().sleep;
-    if let Some(time) = search.backoff.nap()
+    if let Some(time) = search.backoff.nap_time()
         && sleep.is_only_searcher()
     {
         sleep.nap(me.index(), time);
         return Slept::Woken;
     }
-    let time = search.doze();
+    let time = search.sleep_limit();
     search.sleep(time, || finds_anything(me.active_others()))
 }
 
@@ -229,7 +229,7 @@ impl<S: Scheduler> WorkerThread<S> {
     /// (`may_leapfrog`).
     pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: impl Fn() -> bool) {
         let holder = match outcome.get(Ordering::Acquire).thief() {
-            Some(thief) => &self.pool().members[thief],
+            Some(thief) => &self.pool().worker_threads[thief],
             None => return,
         };
         self.pool().await_done(
@@ -270,7 +270,7 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
         .wrapping_sub(local.stack().position(base));
     local.depth.store(depth, Ordering::Relaxed);
     S::TaskPool::begin_stolen(thief);
-    let victim = &thief.pool().members[stolen.victim];
+    let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: whoever made `stolen` has taken the task, it runs once, and its owner keeps the
     // slot until the task is done.
     let is_owner_asleep = unsafe {

@@ -1,95 +1,97 @@
-//! How long to spin, when to use force, when to nap.
+//! Backoff: how long a worker without work spins, when it uses force, and how long it sleeps.
 
 use std::time::{Duration, Instant};
 
 use super::sleepers::Slept;
 use crate::sync::{spin_loop, yield_now};
 
-/// Whether no sleep of a worker ends by itself: a build for tests, in which a wake-up that
-/// is lost is a program that hangs. See the page on waiting.
+/// Whether no sleep of a worker ends by itself. Such a build is for tests: a lost wake-up makes
+/// a program hang. See [the page on waiting](super).
 pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
 
-/// How long a blocked worker sleeps that may not help.
-const UNHELPFUL_NAP: Duration = Duration::from_millis(1);
+/// Interval at which a blocked worker that may not leapfrog checks whether it may.
+const RECHECK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// For how long a blocked worker sleeps at most that has left its own tasks to others, and
-/// so may help when these are stolen.
-pub(crate) fn unhelpful_nap() -> Option<Duration> {
-    (!UNTIMED).then_some(UNHELPFUL_NAP)
+/// Returns the longest sleep of a blocked worker that may not leapfrog. It has left its own tasks
+/// to other workers, and may leapfrog once they are stolen. `None` means no limit.
+pub(crate) fn recheck_interval() -> Option<Duration> {
+    (!UNTIMED).then_some(RECHECK_INTERVAL)
 }
 
-/// Time spent spinning before a worker goes to sleep: a few times what it
-/// costs to put a thread to sleep and to wake it.
-const SPIN: Duration = Duration::from_micros(80);
+/// Time that a worker spins before it sleeps: a few times the cost of putting a thread to sleep
+/// and waking it.
+const SPIN_TIME: Duration = Duration::from_micros(80);
 
-/// A victim that has not answered for this long is in a leaf. Longer than
-/// `membarrier` takes.
-const SILENT: Duration = Duration::from_micros(30);
+/// A victim that has not answered for this long is in a leaf. This is longer than `membarrier`
+/// takes.
+const SILENT_AFTER: Duration = Duration::from_micros(30);
 
-/// How many rounds a worker tries force, at least, before it sleeps.
-const PRESSING_ROUNDS: u32 = 8;
+/// Minimum number of rounds in which a worker tries force before it sleeps.
+const MIN_FORCING_ROUNDS: u32 = 8;
 
-/// How long the first sleep lasts at most, and the last but one that does not
-/// last for good; see the page on waiting.
-const SHORTEST_DOZE: Duration = Duration::from_millis(1);
-const LONGEST_DOZE: Duration = Duration::from_millis(128);
+/// Limit of the first sleep of a search. It doubles up to [`MAX_SLEEP_LIMIT`] while any other
+/// worker is active; see [the page on waiting](super).
+const MIN_SLEEP_LIMIT: Duration = Duration::from_millis(1);
+const MAX_SLEEP_LIMIT: Duration = Duration::from_millis(128);
 
-/// How many answers may come too late before a worker naps.
-const MAX_IN_VAIN: u32 = 8;
+/// Number of missed offers after which a worker naps.
+const MAX_MISSED_OFFERS: u32 = 8;
 
-const SHORTEST_NAP: Duration = Duration::from_micros(100);
-const LONGEST_NAP: Duration = Duration::from_millis(2);
+const MIN_NAP: Duration = Duration::from_micros(100);
+const MAX_NAP: Duration = Duration::from_millis(2);
 
 /// One worker's backoff while it finds nothing.
 pub struct Backoff {
+    /// Start of this spell of spinning.
     since: Instant,
-    /// How long to spin.
+    /// Time to spin.
     spin: Duration,
+    /// Time since the start of the spell, updated every few rounds.
     elapsed: Duration,
     rounds: u32,
     /// Rounds in which victims that had not answered were taken to be silent.
-    pressing_rounds: u32,
-    /// Requests posted in this spell of spinning.
-    asked: bool,
-    /// Requests answered, with nothing got, late in this spell of spinning.
-    answered: bool,
-    /// Requests answered in vain, since the search began.
-    in_vain: u32,
-    /// Whether to spin no longer.
+    forcing_rounds: u32,
+    /// Whether the worker has posted a request in this spell of spinning.
+    has_asked: bool,
+    /// Whether a victim has answered late in this spell of spinning, but the worker got nothing.
+    should_nap: bool,
+    /// Answers since the search began whose task was gone when the worker came for it.
+    missed_offers: u32,
+    /// Whether the worker stops spinning at once.
     is_over: bool,
     naps: u32,
-    dozes: u32,
+    timed_sleeps: u32,
 }
 
 impl Backoff {
     pub(crate) fn new() -> Self {
         Backoff {
             since: Instant::now(),
-            spin: SPIN,
+            spin: SPIN_TIME,
             elapsed: Duration::ZERO,
             rounds: 0,
-            pressing_rounds: 0,
-            asked: false,
-            answered: false,
-            in_vain: 0,
+            forcing_rounds: 0,
+            has_asked: false,
+            should_nap: false,
+            missed_offers: 0,
             is_over: false,
             naps: 0,
-            dozes: 0,
+            timed_sleeps: 0,
         }
     }
 
-    /// Another spell of spinning, after sleep or nap. After a doze that nobody
-    /// has ended it is a short one: the victims have had all that time to answer.
-    pub(crate) fn again(&mut self, slept: Slept) {
+    /// Starts another spell of spinning after a sleep or nap. After a sleep that timed out the
+    /// spell is short: the victims have had all that time to answer.
+    pub(crate) fn restart(&mut self, slept: Slept) {
         let fresh = Backoff::new();
         *self = Backoff {
-            in_vain: self.in_vain,
+            missed_offers: self.missed_offers,
             naps: self.naps,
-            dozes: self.dozes,
+            timed_sleeps: self.timed_sleeps,
             ..match slept {
                 Slept::TimedOut => Backoff {
                     spin: Duration::ZERO,
-                    elapsed: SILENT,
+                    elapsed: SILENT_AFTER,
                     ..fresh
                 },
                 Slept::Woken | Slept::WokenForTasks => fresh,
@@ -97,48 +99,48 @@ impl Backoff {
         };
     }
 
-    /// Notes that a request was posted anew: somebody had answered the last.
+    /// Notes that the worker has posted a new request, because a victim had answered the last.
     pub fn requested_anew(&mut self) {
-        self.asked = true;
-        self.answered |= self.is_silent();
+        self.has_asked = true;
+        self.should_nap |= self.is_silent();
     }
 
-    /// Notes that a request was answered with what was gone when we came. After
-    /// some of these it is time for a nap.
-    pub fn asked_in_vain(&mut self) {
-        self.in_vain += 1;
-        self.answered |= self.in_vain >= MAX_IN_VAIN;
-        self.is_over |= self.answered;
+    /// Notes that a victim has answered with a task that was gone when the worker came for it.
+    /// After some of these the worker naps.
+    pub fn missed_offer(&mut self) {
+        self.missed_offers += 1;
+        self.should_nap |= self.missed_offers >= MAX_MISSED_OFFERS;
+        self.is_over |= self.should_nap;
     }
 
-    /// Whether this worker has asked somebody for tasks since it last got any;
-    /// if not, what it gets now is a free steal.
+    /// Returns whether this worker has asked for tasks since it last got one. If not, its next
+    /// steal is a free steal.
     pub fn has_asked(&self) -> bool {
-        self.asked
+        self.has_asked
     }
 
-    /// Whether a victim whose request still stands is in a leaf.
+    /// Returns whether a victim that has not answered yet is in a leaf.
     pub fn is_silent(&self) -> bool {
-        self.elapsed >= SILENT
+        self.elapsed >= SILENT_AFTER
     }
 
-    /// Lets a moment pass. False once it is time to sleep.
+    /// Spins for a moment. Returns false once it is time to sleep.
     pub(crate) fn pause(&mut self) -> bool {
         if self.is_over {
             return false;
         }
         self.rounds += 1;
-        self.pressing_rounds += u32::from(self.is_silent());
+        self.forcing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {
             self.elapsed = self.elapsed.max(self.since.elapsed());
-            // If we have lost the processor for long, the time is over before
-            // we have used any force.
-            if self.elapsed >= self.spin && self.pressing_rounds >= PRESSING_ROUNDS {
+            // A worker that has lost the processor for long may reach the end of its time before
+            // it has used any force.
+            if self.elapsed >= self.spin && self.forcing_rounds >= MIN_FORCING_ROUNDS {
                 return false;
             }
         }
-        // Spin while an answer may come within nanoseconds; later let other
-        // threads have the processor, of which there may be few.
+        // Spin while an answer may come within nanoseconds. Later let other threads have the
+        // processor: there may be more threads than processors.
         if self.rounds < 32 || !self.rounds.is_multiple_of(4) {
             spin_loop();
         } else {
@@ -147,25 +149,26 @@ impl Backoff {
         true
     }
 
-    /// How long to sleep at most: the first time not for good, and as long as
-    /// anyone is active twice as long each time.
-    pub(crate) fn doze(&mut self, is_anyone_active: bool) -> Option<Duration> {
-        if UNTIMED || self.dozes > 0 && !is_anyone_active {
+    /// Returns how long the next sleep may last, or `None` for no limit. The first sleep of a
+    /// search always has a limit; later ones do while any other worker is active, and the limit
+    /// doubles each time.
+    pub(crate) fn sleep_limit(&mut self, is_any_active: bool) -> Option<Duration> {
+        if UNTIMED || self.timed_sleeps > 0 && !is_any_active {
             return None;
         }
-        let doze = SHORTEST_DOZE * 2u32.saturating_pow(self.dozes.min(10));
-        self.dozes += 1;
-        Some(doze.min(LONGEST_DOZE))
+        let limit = MIN_SLEEP_LIMIT * 2u32.saturating_pow(self.timed_sleeps.min(10));
+        self.timed_sleeps += 1;
+        Some(limit.min(MAX_SLEEP_LIMIT))
     }
 
-    /// How long to nap instead of sleeping, if that is better.
-    pub fn nap(&mut self) -> Option<Duration> {
-        if UNTIMED || !self.answered {
+    /// Returns how long to nap, or `None` if the worker should sleep instead.
+    pub fn nap_time(&mut self) -> Option<Duration> {
+        if UNTIMED || !self.should_nap {
             self.naps = 0;
             return None;
         }
-        let nap = SHORTEST_NAP * 2u32.saturating_pow(self.naps.min(10));
+        let nap = MIN_NAP * 2u32.saturating_pow(self.naps.min(10));
         self.naps += 1;
-        Some(nap.min(LONGEST_NAP))
+        Some(nap.min(MAX_NAP))
     }
 }

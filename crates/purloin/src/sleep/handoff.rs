@@ -44,58 +44,58 @@ pub(super) struct Processors {
     /// many processors nobody has.
     balance: isize,
     /// Who has none, and would take one, the next at the end.
-    resting: Vec<usize>,
+    reserve: Vec<usize>,
     /// Workers below this one have a thread, or it was tried to start one.
-    begun: usize,
+    started: usize,
     /// Spare workers whose thread could not be started.
     failures: usize,
     /// How many are no spare ones.
     workers: usize,
     /// Nobody rests any more.
-    is_over: bool,
+    is_stopped: bool,
 }
 
 impl Processors {
     pub(super) fn new(workers: usize, spares: usize) -> Processors {
         Processors {
             balance: 0,
-            resting: (workers..workers + spares).rev().collect(),
-            begun: workers,
+            reserve: (workers..workers + spares).rev().collect(),
+            started: workers,
             failures: 0,
             workers,
-            is_over: false,
+            is_stopped: false,
         }
     }
 
     pub(super) fn has_thread(&self, worker: usize) -> bool {
-        worker < self.begun
+        worker < self.started
     }
 
     /// A worker is to wake up. False if it has no thread yet, which the caller
     /// starts. None is left out: of those without a thread the first gets a processor
     /// first, gives it up last, and is woken first.
-    pub(super) fn begin(&mut self, worker: usize) -> bool {
+    pub(super) fn mark_started(&mut self, worker: usize) -> bool {
         let had_thread = self.has_thread(worker);
-        self.begun = self.begun.max(worker + 1);
+        self.started = self.started.max(worker + 1);
         had_thread
     }
 
-    pub(super) fn is_resting(&self, worker: usize) -> bool {
-        self.resting.contains(&worker)
+    pub(super) fn is_in_reserve(&self, worker: usize) -> bool {
+        self.reserve.contains(&worker)
     }
 
     /// A worker rests no longer. The balance is to be settled.
-    pub(super) fn give_to(&mut self, worker: usize) {
-        self.resting.retain(|&other| other != worker);
+    pub(super) fn leave_reserve(&mut self, worker: usize) {
+        self.reserve.retain(|&other| other != worker);
         self.balance += 1;
     }
 
-    pub(super) fn end(&mut self) {
-        self.is_over = true;
+    pub(super) fn stop(&mut self) {
+        self.is_stopped = true;
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 }
 
@@ -114,21 +114,21 @@ impl Sleep {
     }
 
     /// It goes on.
-    pub(crate) fn take_back_processor(&self) {
+    pub(crate) fn end_handoff(&self) {
         self.add_to_balance(1);
     }
 
     fn add_to_balance(&self, processors: isize) {
         let mut sleepers = self.lock();
         sleepers.processors.balance += processors;
-        self.settle(&mut sleepers);
+        self.rebalance(&mut sleepers);
     }
 
     /// Brings the balance to naught, as far as that goes.
-    pub(super) fn settle(&self, sleepers: &mut Sleepers) {
+    pub(super) fn rebalance(&self, sleepers: &mut Sleepers) {
         let Sleepers { list, processors } = sleepers;
         while processors.balance < 0
-            && let Some(worker) = processors.resting.pop()
+            && let Some(worker) = processors.reserve.pop()
         {
             list.push(Sleeper {
                 worker,
@@ -139,14 +139,14 @@ impl Sleep {
         }
         // Rather spare workers than others.
         while processors.balance > 0
-            && !processors.is_over
+            && !processors.is_stopped
             && let Some(place) = (0..list.len())
                 .filter(|&place| list[place].until.is_none())
                 .max_by_key(|&place| list[place].worker)
         {
             let sleeper = list.swap_remove(place);
             self.asleep.fetch_sub(1, Ordering::Relaxed);
-            processors.resting.push(sleeper.worker);
+            processors.reserve.push(sleeper.worker);
             processors.balance -= 1;
         }
         let surplus = processors.balance.max(0);
@@ -162,12 +162,12 @@ impl Sleep {
         }
         let mut sleepers = self.lock();
         let processors = &mut sleepers.processors;
-        if processors.balance <= 0 || processors.is_over {
+        if processors.balance <= 0 || processors.is_stopped {
             return false;
         }
-        processors.resting.push(worker);
+        processors.reserve.push(worker);
         processors.balance -= 1;
-        self.settle(&mut sleepers);
+        self.rebalance(&mut sleepers);
         drop(sleepers);
         self.stop_searching();
         true
@@ -175,17 +175,17 @@ impl Sleep {
 
     /// Rests, until there is a processor and something to do; the worker then counts
     /// as searching.
-    pub(crate) fn rest(&self, worker: usize) {
+    pub(crate) fn wait_for_processor(&self, worker: usize) {
         let until = None;
-        self.rise(Sleeper { worker, until }, Slept::Woken, false);
+        self.end_sleep(Sleeper { worker, until }, Slept::Woken, false);
     }
 
     /// A worker that was to wake up has got no thread.
-    pub(super) fn could_not_start(&self) {
+    pub(super) fn start_failed(&self) {
         let mut sleepers = self.lock();
         sleepers.processors.failures += 1;
         sleepers.processors.balance -= 1;
-        self.settle(&mut sleepers);
+        self.rebalance(&mut sleepers);
         drop(sleepers);
         // It counted as searching. Its waker tries the next.
         self.stop_searching();
@@ -194,15 +194,15 @@ impl Sleep {
     /// Whether as many have a processor as there are, so many rest, and nobody is
     /// registered as a sleeper.
     #[cfg(all(loom, test))]
-    pub(super) fn is_settled(&self, resting: usize) -> bool {
+    pub(super) fn is_balanced(&self, reserve: usize) -> bool {
         let Sleepers { list, processors } = &*self.lock();
-        processors.balance == 0 && processors.resting.len() == resting && list.is_empty()
+        processors.balance == 0 && processors.reserve.len() == reserve && list.is_empty()
     }
 
     /// How many spare workers have a thread.
     pub(crate) fn spares(&self) -> usize {
         let processors = &self.lock().processors;
-        processors.begun - processors.workers - processors.failures
+        processors.started - processors.workers - processors.failures
     }
 
     /// How many have none, as it could not be started.
@@ -223,13 +223,13 @@ mod tests {
         sleep.hand_off();
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
-        sleep.take_back_processor();
+        sleep.end_handoff();
         assert!(sleep.retire_would_succeed());
         sleep.start_searching();
         sleep.sleep_idle(1, None, || {
-            assert!(sleep.lock().processors.is_resting(1));
+            assert!(sleep.lock().processors.is_in_reserve(1));
             assert!(!sleep.retire_would_succeed());
-            sleep.end();
+            sleep.stop();
             false
         });
     }
@@ -239,10 +239,10 @@ mod tests {
         let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
         sleep.hand_off();
         assert_eq!(sleep.idle(), 1);
-        assert!(sleep.lock().processors.is_resting(2));
-        sleep.take_back_processor();
+        assert!(sleep.lock().processors.is_in_reserve(2));
+        sleep.end_handoff();
         assert_eq!(sleep.idle(), 0);
-        assert!(sleep.lock().processors.is_resting(1));
+        assert!(sleep.lock().processors.is_in_reserve(1));
         // It never had anything to do.
         assert_eq!(sleep.spares(), 0);
     }
@@ -256,7 +256,7 @@ mod tests {
         let sleep = Sleep::new(1, 3, Box::new(start));
         sleep.hand_off();
         for expected in [(0, 1), (0, 2), (1, 2)] {
-            assert!(!sleep.is_anyone_searching());
+            assert!(!sleep.has_searchers());
             sleep.injected();
             assert_eq!((sleep.spares(), sleep.failures()), expected);
         }
@@ -271,7 +271,7 @@ mod tests {
         sleep.injected();
         assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
         assert_eq!(sleep.idle(), 0);
-        sleep.take_back_processor();
+        sleep.end_handoff();
         // Nobody is one too many.
         assert!(!sleep.retire_would_succeed());
     }

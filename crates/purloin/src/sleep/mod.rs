@@ -68,5 +68,5 @@ mod parker;
 mod sleepers;
 
 pub use backoff::Backoff;
-pub(crate) use backoff::{UNTIMED, unhelpful_nap};
+pub(crate) use backoff::{UNTIMED, recheck_interval};
 pub use sleepers::{Sleep, Slept};

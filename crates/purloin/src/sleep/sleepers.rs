@@ -99,7 +99,7 @@ impl Sleep {
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
-        sleep.lock().processors.begin(workers + spares - 1);
+        sleep.lock().processors.mark_started(workers + spares - 1);
         sleep
     }
 
@@ -156,7 +156,7 @@ impl Sleep {
             };
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
-            let has_thread = sleepers.processors.begin(sleeper.worker);
+            let has_thread = sleepers.processors.mark_started(sleeper.worker);
             drop(sleepers);
             if has_thread {
                 return self.parkers[sleeper.worker].unpark();
@@ -164,7 +164,7 @@ impl Sleep {
             match (self.start)(sleeper.worker) {
                 Ok(()) => return,
                 Err(_) => {
-                    self.could_not_start();
+                    self.start_failed();
                     // The next that has no thread is for the next occasion: the system
                     // may have more to give by then.
                     may_start = false;
@@ -179,8 +179,8 @@ impl Sleep {
     }
 
     /// Wakes every worker, for good.
-    pub fn end(&self) {
-        self.lock().processors.end();
+    pub fn stop(&self) {
+        self.lock().processors.stop();
         self.parkers.iter().for_each(|parker| parker.unpark());
     }
 
@@ -196,7 +196,7 @@ impl Sleep {
                 self.parkers[of].awaited.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.settle(&mut sleepers);
+        self.rebalance(&mut sleepers);
         drop(sleepers);
         // Between our registration and our last look for tasks.
         fence(Ordering::SeqCst);
@@ -234,12 +234,12 @@ impl Sleep {
                 None => parker.park(),
             }
         }
-        self.rise(sleeper, slept, found)
+        self.end_sleep(sleeper, slept, found)
     }
 
     /// Ends the sleep of this sleeper, which has just been woken, or has `found`
     /// something before it began; or else its rest, once that is over.
-    pub(super) fn rise(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
+    pub(super) fn end_sleep(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
             let place = sleepers.list.iter().position(|other| *other == sleeper);
@@ -250,16 +250,16 @@ impl Sleep {
             }
             // Whoever wakes a sleeper for a task takes it off the list. So does who
             // needs its processor.
-            if !sleepers.processors.is_resting(sleeper.worker) {
+            if !sleepers.processors.is_in_reserve(sleeper.worker) {
                 return Slept::WokenForTasks;
             }
             // It was put to rest while it looked, and counted as searching before. If
             // it has found something, others rely on it: it goes on, and another may
             // have to rest.
-            if found || sleepers.processors.is_over() {
+            if found || sleepers.processors.is_stopped() {
                 self.searching.fetch_add(1, Ordering::Relaxed);
-                sleepers.processors.give_to(sleeper.worker);
-                self.settle(&mut sleepers);
+                sleepers.processors.leave_reserve(sleeper.worker);
+                self.rebalance(&mut sleepers);
                 return Slept::Woken;
             }
             drop(sleepers);
@@ -294,7 +294,7 @@ impl Sleep {
     }
 
     /// A blocked worker naps; only the end of what it waits for wakes it.
-    pub fn nap_blocked(&self, worker: usize, time: Option<Duration>) {
+    pub fn park(&self, worker: usize, time: Option<Duration>) {
         match time {
             Some(time) => {
                 self.parkers[worker].park_for(time);
@@ -331,7 +331,7 @@ impl Sleep {
     }
 
     /// Whether an idle worker is awake and looks for work.
-    pub fn is_anyone_searching(&self) -> bool {
+    pub fn has_searchers(&self) -> bool {
         self.searching.load(Ordering::Relaxed) > 0
     }
 

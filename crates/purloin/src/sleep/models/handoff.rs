@@ -16,12 +16,12 @@ impl Model {
         while self.done.load(Ordering::Relaxed) < tasks {
             if self.sleep.retire(me) {
                 self.pass_on();
-                self.sleep.rest(me);
+                self.sleep.wait_for_processor(me);
             } else if self.take() {
                 self.sleep.stop_searching();
                 self.pass_on();
                 if self.done.fetch_add(1, Ordering::Relaxed) + 1 == tasks {
-                    self.sleep.end();
+                    self.sleep.stop();
                 }
                 self.sleep.start_searching();
             } else {
@@ -46,7 +46,7 @@ fn spawn(model: &Arc<Model>, work: impl FnOnce(&Model) + 'static) -> thread::Joi
 
 fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> {
     spawn(model, move |model| {
-        model.sleep.rest(me);
+        model.sleep.wait_for_processor(me);
         model.serve(me, tasks);
     })
 }
@@ -59,7 +59,7 @@ fn a_publication_finds_the_borrower() {
             model.lend();
             let is_done = || model.done.load(Ordering::Relaxed) == 1;
             model.sleep.park_until(LENDER, is_done);
-            model.sleep.take_back_processor();
+            model.sleep.end_handoff();
         });
         model.publish(1);
         lender.join().unwrap();
@@ -73,7 +73,7 @@ fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
         let spare = spare(&model, 1, 1);
         let lender = spawn(&model, move |model| {
             model.lend();
-            model.sleep.take_back_processor();
+            model.sleep.end_handoff();
             model.sleep.start_searching();
             model.serve(LENDER, 1);
         });
@@ -93,7 +93,7 @@ fn one_processor_is_enough_for_two_tasks() {
             while !was_helped() {
                 thread::yield_now();
             }
-            model.sleep.take_back_processor();
+            model.sleep.end_handoff();
             // Idle at once, beside the borrower: one of them rests.
             model.sleep.start_searching();
             model.serve(LENDER, 2);
@@ -112,7 +112,7 @@ fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
         // One that was called, and is not needed any more.
         model.sleep.hand_off();
         model.sleep.wake_one(0);
-        model.sleep.take_back_processor();
+        model.sleep.end_handoff();
         let spare = spawn(&model, move |model| {
             assert!(model.sleep.retire(2));
             model.pass_on();
@@ -138,7 +138,7 @@ fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
         model.sleep.wake_one(0);
         model.sleep.start_searching();
         let idle = [1, 3].map(|me| spawn(&model, move |model| model.serve(me, 1)));
-        let lender = spawn(&model, |model| model.sleep.take_back_processor());
+        let lender = spawn(&model, |model| model.sleep.end_handoff());
         model.publish(1);
         lender.join().unwrap();
         for idle in idle {
@@ -155,12 +155,12 @@ fn what_was_lent_is_all_given_back() {
             thread::spawn(move || {
                 // The second finds no borrower.
                 model.sleep.hand_off();
-                model.sleep.take_back_processor();
+                model.sleep.end_handoff();
             })
         });
         for lender in lenders {
             lender.join().unwrap();
         }
-        assert!(model.sleep.is_settled(1));
+        assert!(model.sleep.is_balanced(1));
     });
 }
