@@ -1,57 +1,57 @@
-//! Lending: the processor of a blocked worker goes on working.
+//! Handoff: the processor of a blocked worker goes on working.
 //!
-//! (Of processors; for the lending of tokens see [`Worker::lend`](crate::Worker::lend).)
+//! A pool has as many **processors** as it was asked for workers, and more workers than that: the
+//! spare ones. Each worker either has a processor or is in the **reserve**.
 //!
-//! A pool has as many **processors** as it was asked for workers, and some more
-//! workers than that, the spare ones. Each worker has a processor, or **rests**.
-//! A worker that is blocked, and finds nothing that it may run, **lends** its
-//! processor to one that rests: that becomes an idle worker like any other, asleep
-//! until somebody has a task for it. So to lend costs next to nothing where no task
-//! is waiting, and a spare worker has no thread before it is first woken. When the
-//! blocked one goes on, it **takes back** a processor. If an idle worker
-//! is asleep, it is that one's, which rests from then on without noticing. If all
-//! are at work, there is one too many until the next of them, whichever, falls
-//! idle; it rests.
+//! A worker that is blocked, and finds nothing that it may run, **hands off** its processor to a
+//! worker in the reserve. The receiver becomes an idle worker like any other, asleep until there
+//! is a task for it. So a handoff costs next to nothing where no task waits, and a spare worker
+//! has no thread before it is first woken.
+//!
+//! When the blocked worker resumes, it **ends the handoff** and needs a processor again. If an
+//! idle worker is asleep, that one moves to the reserve without noticing. If all are at work, one
+//! worker too many runs, until any of them goes idle and moves to the reserve.
 //!
 //! # The balance
 //!
-//! What counts is how many workers have a processor, not which: the **balance** is
-//! how many there are too many. To lend makes it one less, to take back one more;
-//! and whenever it changes, or an idle worker falls asleep, it is brought to naught
-//! as far as that goes, by waking the rest of one or by putting one to rest. It
-//! stays below where no spare worker is left: then a processor is idle. All of
-//! this is done with the lock of the sleepers.
+//! Only the number of workers with a processor counts, not which ones they are. The **balance** is
+//! the number of workers with a processor minus the number of processors. A handoff lowers it by
+//! one, the end of a handoff raises it by one. Whenever it changes, or an idle worker falls
+//! asleep, [`Sleep::rebalance`] brings it as close to zero as it can: it takes workers out of the
+//! reserve, or moves sleeping ones there. The balance stays negative while no spare worker is
+//! left; then a processor is idle. All of this happens under the lock of the sleepers.
 //!
 //! # No wake-up is lost
 //!
-//! Who is handed_off a processor is registered as a sleeper, and its lender looks on its
-//! behalf, after a fence, for tasks, and asks the others for some: see the page
-//! on [waiting](super). The same again whenever it has dozed, as the borrower itself
-//! sleeps until it is woken. The lender leaves out what it would take itself. A
-//! worker that goes to rest while it searches passes on, as one does that has found
-//! something; and one that is put to rest by another between its registration and its
-//! last look, but has found something there, does not rest.
+//! The worker that receives a processor is registered as a sleeper. The worker that hands it off
+//! looks for tasks on its behalf, after a fence, and asks the others for some: see
+//! [the page on waiting](super). It does so again after each timed sleep, because the receiver
+//! itself sleeps without a limit. It leaves out the tasks that it would take itself.
 //!
-//! Source: none; the idea of a blocked worker that leaves its processor to another
-//! is that of scheduler activations and of many a system since.
+//! A searching worker that moves to the reserve passes on, like one that has found something. A
+//! worker that another one moves to the reserve between its registration and its last look leaves
+//! the reserve again if that look finds something.
+//!
+//! Source: none. Scheduler activations, and many systems since, have a blocked thread leave its
+//! processor to another.
 
 use super::sleepers::{Sleep, Sleeper, Sleepers, Slept};
 use crate::sync::{Ordering, fence};
 
-/// Who has a processor.
+/// Which workers have a processor.
 pub(super) struct Processors {
-    /// How many workers have one beyond the number that there is; if negative, how
-    /// many processors nobody has.
+    /// Number of workers with a processor minus the number of processors. If negative, processors
+    /// are idle.
     balance: isize,
-    /// Who has none, and would take one, the next at the end.
+    /// Workers without a processor. The last gets the next one.
     reserve: Vec<usize>,
-    /// Workers below this one have a thread, or it was tried to start one.
+    /// Workers below this one have a thread, or the start of their thread has failed.
     started: usize,
-    /// Spare workers whose thread could not be started.
+    /// Number of spare workers whose thread could not be started.
     failures: usize,
-    /// How many are no spare ones.
+    /// Number of regular workers.
     workers: usize,
-    /// Nobody rests any more.
+    /// Whether the pool is stopping, so that no worker stays in the reserve.
     is_stopped: bool,
 }
 
@@ -71,9 +71,11 @@ impl Processors {
         worker < self.started
     }
 
-    /// A worker is to wake up. False if it has no thread yet, which the caller
-    /// starts. None is left out: of those without a thread the first gets a processor
-    /// first, gives it up last, and is woken first.
+    /// Notes that `worker` is about to wake up. Returns false if it has no thread yet; then the
+    /// caller starts the thread.
+    ///
+    /// Threads start in the order of the workers: of the workers without a thread, the first gets
+    /// a processor first, gives it up last, and is woken first.
     pub(super) fn mark_started(&mut self, worker: usize) -> bool {
         let had_thread = self.has_thread(worker);
         self.started = self.started.max(worker + 1);
@@ -84,7 +86,7 @@ impl Processors {
         self.reserve.contains(&worker)
     }
 
-    /// A worker rests no longer. The balance is to be settled.
+    /// Takes `worker` out of the reserve. The caller rebalances.
     pub(super) fn leave_reserve(&mut self, worker: usize) {
         self.reserve.retain(|&other| other != worker);
         self.balance += 1;
@@ -100,20 +102,20 @@ impl Processors {
 }
 
 impl Sleep {
-    /// A blocked worker leaves its processor to another. It must look for work
-    /// now, on behalf of that one, which is asleep.
+    /// Hands off the processor of a blocked worker. The caller must now look for work on behalf of
+    /// the receiver, which is asleep.
     pub(crate) fn hand_off(&self) {
         self.add_to_balance(-1);
-        // Between the registration of the borrower and the look.
+        // Between the registration of the receiver and the caller's look.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a processor is handed_off that no worker is left to take.
+    /// Returns whether a processor was handed off that no worker is left to take.
     pub(crate) fn lacks_workers(&self) -> bool {
         self.lock().processors.balance < 0
     }
 
-    /// It goes on.
+    /// Ends a handoff: the blocked worker resumes.
     pub(crate) fn end_handoff(&self) {
         self.add_to_balance(1);
     }
@@ -124,7 +126,7 @@ impl Sleep {
         self.rebalance(&mut sleepers);
     }
 
-    /// Brings the balance to naught, as far as that goes.
+    /// Brings the balance as close to zero as it can.
     pub(super) fn rebalance(&self, sleepers: &mut Sleepers) {
         let Sleepers { list, processors } = sleepers;
         while processors.balance < 0
@@ -137,7 +139,7 @@ impl Sleep {
             self.asleep.fetch_add(1, Ordering::Relaxed);
             processors.balance += 1;
         }
-        // Rather spare workers than others.
+        // Spare workers first.
         while processors.balance > 0
             && !processors.is_stopped
             && let Some(place) = (0..list.len())
@@ -153,9 +155,9 @@ impl Sleep {
         self.surplus.store(surplus as usize, Ordering::Relaxed);
     }
 
-    /// Puts an idle worker that searches to rest, if there is no processor for it.
-    /// Then others have counted on it in vain, and it must see that they need not.
-    pub(crate) fn retire(&self, worker: usize) -> bool {
+    /// Moves a searching worker to the reserve if there is no processor for it, and returns
+    /// whether it did. Then the worker must pass on, because others counted on its search.
+    pub(crate) fn enter_reserve(&self, worker: usize) -> bool {
         // Relaxed: at a glance. The lock orders.
         if self.surplus.load(Ordering::Relaxed) == 0 {
             return false;
@@ -173,25 +175,25 @@ impl Sleep {
         true
     }
 
-    /// Rests, until there is a processor and something to do; the worker then counts
-    /// as searching.
+    /// Sleeps in the reserve until there is a processor and something to do. After that the worker
+    /// counts as searching.
     pub(crate) fn wait_for_processor(&self, worker: usize) {
         let until = None;
         self.end_sleep(Sleeper { worker, until }, Slept::Woken, false);
     }
 
-    /// A worker that was to wake up has got no thread.
+    /// Notes that the thread of a worker that was about to wake up could not be started.
     pub(super) fn start_failed(&self) {
         let mut sleepers = self.lock();
         sleepers.processors.failures += 1;
         sleepers.processors.balance -= 1;
         self.rebalance(&mut sleepers);
         drop(sleepers);
-        // It counted as searching. Its waker tries the next.
+        // The worker counted as searching. Its waker tries the next one.
         self.stop_searching();
     }
 
-    /// Whether as many have a processor as there are, so many rest, and nobody is
+    /// Returns whether the balance is zero, this many workers are in the reserve, and none is
     /// registered as a sleeper.
     #[cfg(all(loom, test))]
     pub(super) fn is_balanced(&self, reserve: usize) -> bool {
@@ -199,13 +201,13 @@ impl Sleep {
         processors.balance == 0 && processors.reserve.len() == reserve && list.is_empty()
     }
 
-    /// How many spare workers have a thread.
+    /// Returns the number of spare workers that have a thread.
     pub(crate) fn spares(&self) -> usize {
         let processors = &self.lock().processors;
         processors.started - processors.workers - processors.failures
     }
 
-    /// How many have none, as it could not be started.
+    /// Returns the number of spare workers whose thread could not be started.
     pub(crate) fn failures(&self) -> usize {
         self.lock().processors.failures
     }
@@ -218,24 +220,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_falls_asleep_beside_a_surplus_rests() {
+    fn a_worker_that_falls_asleep_beside_a_surplus_moves_to_the_reserve() {
         let sleep = Sleep::new(2, 1, Box::new(|_| Ok(())));
         sleep.hand_off();
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
         sleep.end_handoff();
-        assert!(sleep.retire_would_succeed());
+        assert!(sleep.has_surplus());
         sleep.start_searching();
         sleep.sleep_idle(1, None, || {
             assert!(sleep.lock().processors.is_in_reserve(1));
-            assert!(!sleep.retire_would_succeed());
+            assert!(!sleep.has_surplus());
             sleep.stop();
             false
         });
     }
 
     #[test]
-    fn who_sleeps_rests_without_noticing() {
+    fn a_sleeping_worker_moves_to_the_reserve_without_noticing() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
         sleep.hand_off();
         assert_eq!(sleep.idle(), 1);
@@ -243,12 +245,12 @@ mod tests {
         sleep.end_handoff();
         assert_eq!(sleep.idle(), 0);
         assert!(sleep.lock().processors.is_in_reserve(1));
-        // It never had anything to do.
+        // It was never woken, so it has no thread.
         assert_eq!(sleep.spares(), 0);
     }
 
     #[test]
-    fn the_next_is_tried_later_where_one_cannot_be_started() {
+    fn a_later_wake_up_tries_the_next_worker_if_a_thread_does_not_start() {
         let start = |worker| match worker {
             3 => Ok(()),
             _ => Err(io::ErrorKind::OutOfMemory.into()),
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_stays_idle_where_none_can_be_started() {
+    fn a_processor_stays_idle_if_no_thread_starts() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
         sleep.hand_off();
         sleep.injected();
@@ -272,12 +274,12 @@ mod tests {
         assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
         assert_eq!(sleep.idle(), 0);
         sleep.end_handoff();
-        // Nobody is one too many.
-        assert!(!sleep.retire_would_succeed());
+        // There is no surplus.
+        assert!(!sleep.has_surplus());
     }
 
     impl Sleep {
-        fn retire_would_succeed(&self) -> bool {
+        fn has_surplus(&self) -> bool {
             self.surplus.load(Ordering::Relaxed) > 0
         }
     }

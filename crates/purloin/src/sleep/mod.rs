@@ -1,64 +1,72 @@
-//! Waiting: what a worker does that has nothing to run.
+//! Waiting: what a worker does while it has nothing to run.
 //!
-//! There are two kinds of worker without work. An **idle** one has an empty
-//! stack and takes anything from anyone ([`idle`](crate::pool::idle)). A **blocked** one waits in
-//! a join, at the end of a finish or for a future, and takes only what descends
-//! from the task that it waits for ([`blocked`](crate::pool::blocked)). Both first spin for some tens of
-//! microseconds, asking their victims for tasks all the while and in the end
-//! forcing their way in; then they sleep ([`sleepers`]), leaving their requests
-//! standing. Sleeping costs nothing: after the first millisecond no timer runs
-//! in a pool that has nothing to do. Beside an active worker a sleeper looks up
-//! now and then, after two milliseconds, four, and so on up to an eighth of a
-//! second. The processor of a blocked worker that sleeps is handed_off to another
+//! There are two kinds of worker without work:
+//!
+//! - An **idle** worker has an empty stack and takes any task from any worker
+//!   ([`idle`](crate::pool::idle)).
+//! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
+//!   tasks that descend from the one that it waits for ([`blocked`](crate::pool::blocked)).
+//!
+//! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
+//! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their
+//! requests standing. A blocked worker that sleeps hands off its processor to another worker
 //! ([`handoff`]).
+//!
+//! In a pool that has nothing to do no timer runs after the first millisecond, so sleeping costs
+//! nothing. While another worker is active, a sleeper wakes up now and then and looks around:
+//! after two milliseconds, four, and so on up to an eighth of a second.
 //!
 //! # No wake-up is lost
 //!
-//! Every sleeper and every waker goes by Dekker's pattern: *change, full
-//! fence, look*.
+//! Every sleeper and every waker follows Dekker's pattern: *change, full fence, look*.
 //!
-//! - A thief going to sleep **registers**, then leaves its requests and looks
-//!   once more for tasks. A worker that **publishes** does so first, and then
-//!   looks for sleepers. So one sees the other.
-//! - A worker that becomes **active** says so, and then looks for sleepers; if
-//!   there are any it asks itself for tasks on their behalf.
-//! - Publishing wakes nobody as long as someone is **searching**: he will come
-//!   by. A searcher that has found work stops searching first, and then **passes
-//!   on**: on behalf of those that sleep he asks every active worker anew, as
-//!   an answered request is gone, and if one has tasks that could be got,
-//!   public or by force, he wakes a sleeper. So does each that has been woken:
-//!   sleepers wake one after the other, as long as there is work, and the
-//!   publisher pays for one wake-up only.
-//! - A blocked worker passes on, too, when it has taken a task, and when it was
-//!   woken for one but what it waits for was done.
-//! - Nobody goes to sleep for good beside a task that could be had by force.
-//!   The last look counts private tasks as well, where a request has stood for
-//!   a while. Where it is new, the victim may have pushed a task a moment ago
-//!   and be in a leaf; so the first sleep of each search is a **doze** of a
-//!   millisecond, after which the worker looks once more, and forces its way.
+//! - A thief that goes to sleep **registers**, then leaves its requests and looks once more for
+//!   tasks. A worker that **publishes** makes its tasks public, and then looks for sleepers. So
+//!   one of the two sees the other.
+//! - A worker that becomes **active** says so, and then looks for sleepers. If there are any, it
+//!   posts a request to itself on their behalf.
+//! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
+//!   searcher will find the tasks. A searcher that has found work first stops searching, and then
+//!   **passes on**: on behalf of the sleepers it asks every active worker anew, because a request
+//!   that was answered is gone. If a worker has tasks that a thief could take, public or by force,
+//!   the searcher wakes a sleeper. Each woken worker does the same. So sleepers wake one after the
+//!   other while there is work, and the worker that publishes pays for one wake-up only.
+//! - A blocked worker passes on, too, when it has taken a task, and when it was woken for a task
+//!   but the one that it waits for was done.
+//! - No worker sleeps without a limit beside a task that it could take by force. The last look
+//!   counts private tasks as well where a request has stood for a while. Where the request is new,
+//!   the victim may have pushed a task a moment ago and be in a leaf. So the first sleep of each
+//!   search is a **timed sleep** of a millisecond. After it the worker looks once more, and takes
+//!   the task by force.
 //!
 //! # A build without timers
 //!
-//! Every sleep that ends by itself could hide a wake-up that is lost. So in a build with
-//! `--cfg purloin_untimed`, which is for tests, none does: there are no dozes and no naps. A
-//! doze covers one race by design, a push that has looked for requests before a thief asks
-//! and falls asleep, as a fence there would be one on the fast path. In this build every push
-//! looks once more, and a thief that falls asleep has every processor execute a fence. Two
-//! things still sleep for a time: workers under [`Channel`](crate::Channel), whose thieves
-//! take their requests elsewhere when a victim does not answer, but not in this build; and
-//! threads outside, which look whether the pool is stalled.
+//! A sleep that ends by itself could hide a lost wake-up. So in a build with
+//! `--cfg purloin_untimed`, which is for tests, no sleep does: there are no timed sleeps and no
+//! naps.
+//!
+//! A timed sleep covers one race by design: a push looks for requests just before a thief posts one
+//! and falls asleep. Excluding that race would take a fence on the fast path. In a build without
+//! timers every push looks twice, and a thief that falls asleep makes every processor execute a
+//! fence.
+//!
+//! Two things are different in such a build. Under the scheduler `Channel` (crate
+//! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead
+//! of taking it elsewhere. And a thread outside the pool still wakes up by itself, to check whether
+//! the pool is stalled.
 //!
 //! # Naps
 //!
-//! A program may answer every request with a task so small that its owner has
-//! it back before a thief is awake. Waking one each time would be a disturbance
-//! without end. So a searcher whose requests are answered but who gets nothing
-//! does not go to sleep but takes a nap, doubling from a tenth of a
-//! millisecond to two, while it still counts as searching: nobody else is
-//! woken, and a larger task waits for two milliseconds at most. A blocked worker
-//! naps likewise. Where tasks are sent, and have been taken back before their thief
-//! has come to them eight times in one search, it naps at once; it has its request
-//! at home meanwhile, and counts as asleep.
+//! A program may answer every request with a task so small that its owner has taken it back before
+//! the thief is awake. Waking a thief each time would disturb the program without end. So a
+//! searcher whose requests are answered, but which gets nothing, does not go to sleep. It takes a
+//! **nap** instead, of a tenth of a millisecond at first, doubling up to two milliseconds. During a
+//! nap it still counts as searching, so no other worker is woken, and a larger task waits for at
+//! most two milliseconds. A blocked worker naps likewise.
+//!
+//! A scheduler that sends tasks can miss them in another way: the owner has taken the task back
+//! before the thief comes to run it. After eight of these in one search the thief naps at once.
+//! Meanwhile it has its request at home, and counts as asleep.
 
 mod backoff;
 mod handoff;

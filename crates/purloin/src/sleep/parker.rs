@@ -1,14 +1,14 @@
-//! Where a worker sleeps: a thread's parking place.
+//! Puts a thread to sleep, and wakes it.
 
 use std::time::Duration;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
-/// Where one worker sleeps.
+/// The parker of one worker.
 pub(super) struct Parker {
     woken: Mutex<bool>,
     wake: Condvar,
-    /// Blocked workers registered as sleepers until this one publishes.
+    /// Number of blocked workers that sleep until this worker publishes.
     pub(super) awaited: AtomicUsize,
 }
 
@@ -21,7 +21,8 @@ impl Parker {
         }
     }
 
-    /// Sleeps until somebody comes, or has come since the last time.
+    /// Sleeps until the worker is unparked. Returns at once if it was unparked since its last
+    /// sleep.
     pub(super) fn park(&self) {
         let mut woken = lock(&self.woken);
         while !*woken {
@@ -33,7 +34,7 @@ impl Parker {
         *woken = false;
     }
 
-    /// The same, for a time. False if nobody came.
+    /// Sleeps until the worker is unparked, for at most `time`. Returns false if the time is over.
     #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
         let woken = lock(&self.woken);
@@ -50,7 +51,7 @@ impl Parker {
         false
     }
 
-    /// Wakes the worker, or has its next sleep end at once.
+    /// Wakes the worker, or makes its next sleep end at once.
     pub(super) fn unpark(&self) {
         *lock(&self.woken) = true;
         self.wake.notify_one();

@@ -1,4 +1,4 @@
-//! Sleeping and waking. The page above tells the protocol.
+//! Sleeping and waking. [The page above](super) has the protocol.
 
 use std::io;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::handoff::Processors;
 use super::parker::Parker;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
-/// The sleepers of a pool, and those that might wake them.
+/// The sleepers of a pool, and the workers that might wake them.
 pub struct Sleep {
-    /// Idle workers that are awake, or napping, and look for work.
+    /// Number of idle workers that look for work, awake or napping.
     pub(super) searching: CachePadded<AtomicUsize>,
-    /// Idle workers registered as sleepers.
+    /// Number of idle workers registered as sleepers.
     pub(super) asleep: CachePadded<AtomicUsize>,
     sleepers: Mutex<Sleepers>,
-    /// How many workers have a processor beyond those that there are: see
+    /// Number of workers with a processor beyond the number of processors: see
     /// [`super::handoff`].
     pub(super) surplus: CachePadded<AtomicUsize>,
-    /// The worker that naps, plus one.
+    /// One plus the worker that naps, or 0.
     napper: AtomicUsize,
     parkers: Box<[CachePadded<Parker>]>,
     /// Starts the thread of a worker that has none yet.
@@ -29,10 +29,10 @@ pub struct Sleep {
 /// Starts the thread of this worker.
 type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
 
-/// Instead of a worker, for what is on nobody's stack.
+/// Stands for a worker where the work is on no worker's stack.
 const OUTSIDE: usize = usize::MAX;
 
-/// Who sleeps, and who has a processor.
+/// The workers that sleep, and those that have a processor.
 pub(super) struct Sleepers {
     pub(super) list: Vec<Sleeper>,
     pub(super) processors: Processors,
@@ -42,26 +42,26 @@ pub(super) struct Sleepers {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sleeper {
     pub(super) worker: usize,
-    /// A blocked worker sleeps until this one publishes; an idle one until
-    /// anyone does.
+    /// A blocked worker sleeps until this worker publishes. An idle one sleeps until any worker
+    /// does, and has `None` here.
     pub(super) until: Option<usize>,
 }
 
 /// How a sleep ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slept {
-    /// By a wake-up, or it did not begin.
+    /// The worker was woken, or did not fall asleep.
     Woken,
-    /// By a wake-up of a worker that has published tasks.
+    /// A worker that has published tasks has woken it.
     WokenForTasks,
-    /// By itself.
+    /// The time was over.
     TimedOut,
 }
 
 impl Sleepers {
-    /// The place of the sleeper to wake for the tasks of worker `of`: one that is
-    /// blocked on it; an idle one, the one that has slept the least; of those that
-    /// have no thread yet, the first, if one may be started.
+    /// Returns the place of the sleeper to wake for the tasks of worker `of`. In this order: a
+    /// worker that is blocked on it; the idle worker that has slept the least; if a thread may be
+    /// started, the first worker that has none.
     fn to_wake(&self, of: usize, may_start: bool) -> Option<usize> {
         let has_thread = |sleeper: &Sleeper| self.processors.has_thread(sleeper.worker);
         let last = |wanted: &dyn Fn(&Sleeper) -> bool| self.list.iter().rposition(wanted);
@@ -77,8 +77,8 @@ impl Sleepers {
 }
 
 impl Sleep {
-    /// For so many workers with a thread, and so many spare ones that may be
-    /// started.
+    /// Creates the sleep of a pool with `workers` workers that have a thread, and `spares` spare
+    /// ones whose threads `start` starts.
     pub fn new(workers: usize, spares: usize, start: Start) -> Sleep {
         let parker = |_| CachePadded::new(Parker::new());
         Sleep {
@@ -95,7 +95,7 @@ impl Sleep {
         }
     }
 
-    /// The same where all threads are started beforehand.
+    /// Creates the sleep of a model, which has started all threads beforehand.
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
@@ -107,17 +107,17 @@ impl Sleep {
         lock(&self.sleepers)
     }
 
-    /// The worker `by` has made tasks public: wakes one that may take them,
-    /// unless somebody is looking anyway.
+    /// Wakes a worker for the tasks that worker `by` has just made public, unless an idle worker
+    /// searches anyway.
     pub fn published(&self, by: usize) {
-        // Between the publication and our look for sleepers.
+        // Between the publication and the look for sleepers.
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 && self.has_sleepers(by) {
             self.wake_one(by);
         }
     }
 
-    /// There is work from outside: wakes an idle worker for it.
+    /// Wakes an idle worker for work that has just arrived from outside.
     pub fn injected(&self) {
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 {
@@ -127,26 +127,26 @@ impl Sleep {
         }
     }
 
-    /// Whether anyone sleeps who could use a task of worker `of`.
+    /// Returns whether a worker sleeps that could run a task of worker `of`.
     pub fn has_sleepers(&self, of: usize) -> bool {
         self.asleep.load(Ordering::Relaxed) > 0
             || self.parkers[of].awaited.load(Ordering::Relaxed) > 0
     }
 
-    /// How many workers are idle, awake or asleep.
+    /// Returns the number of idle workers, awake or asleep.
     pub fn idle(&self) -> usize {
         self.searching.load(Ordering::Relaxed) + self.asleep.load(Ordering::Relaxed)
     }
 
-    /// A worker says that it is about to offer tasks, and learns whether it
-    /// should ask itself for them.
+    /// Returns whether worker `of`, which has just become active, should post a request to itself
+    /// on behalf of sleepers.
     pub fn is_needed_by_sleepers(&self, of: usize) -> bool {
         fence(Ordering::SeqCst);
         self.has_sleepers(of)
     }
 
-    /// Wakes one sleeper for the tasks of worker `of`: one that is blocked on
-    /// it, as nothing else can help that, or else an idle one.
+    /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on it, because
+    /// nothing else can help that one, or else an idle one.
     pub fn wake_one(&self, of: usize) {
         let mut may_start = true;
         loop {
@@ -165,20 +165,20 @@ impl Sleep {
                 Ok(()) => return,
                 Err(_) => {
                     self.start_failed();
-                    // The next that has no thread is for the next occasion: the system
-                    // may have more to give by then.
+                    // The next call tries the next thread: the system may have more resources
+                    // by then.
                     may_start = false;
                 }
             }
         }
     }
 
-    /// Wakes a worker, wherever it sleeps.
+    /// Wakes a worker, however it sleeps.
     pub fn unpark(&self, worker: usize) {
         self.parkers[worker].unpark();
     }
 
-    /// Wakes every worker, for good.
+    /// Wakes every worker, and ends the reserve: from now on no worker waits for a processor.
     pub fn stop(&self) {
         self.lock().processors.stop();
         self.parkers.iter().for_each(|parker| parker.unpark());
@@ -198,12 +198,12 @@ impl Sleep {
         }
         self.rebalance(&mut sleepers);
         drop(sleepers);
-        // Between our registration and our last look for tasks.
+        // Between the registration and the sleeper's last look for tasks.
         fence(Ordering::SeqCst);
     }
 
-    /// Counts for a sleeper that was just taken off the list; an idle one
-    /// counts as searching from here, so that no second one is woken.
+    /// Updates the counters for a sleeper that was just taken off the list. An idle worker counts
+    /// as searching from now on, so that no second one is woken.
     pub(super) fn deregister(&self, sleeper: Sleeper) {
         match sleeper.until {
             None => {
@@ -216,7 +216,7 @@ impl Sleep {
         }
     }
 
-    /// Registers, looks once more, and sleeps unless `found_something`.
+    /// Registers a sleeper, looks once more, and sleeps unless `found_something`.
     fn sleep(
         &self,
         sleeper: Sleeper,
@@ -237,8 +237,8 @@ impl Sleep {
         self.end_sleep(sleeper, slept, found)
     }
 
-    /// Ends the sleep of this sleeper, which has just been woken, or has `found`
-    /// something before it began; or else its rest, once that is over.
+    /// Ends the sleep of a worker that has just been woken, or that has `found` something in its
+    /// last look. If the worker is in the reserve, waits until it may leave.
     pub(super) fn end_sleep(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
@@ -248,14 +248,14 @@ impl Sleep {
                 self.deregister(sleeper);
                 return slept;
             }
-            // Whoever wakes a sleeper for a task takes it off the list. So does who
-            // needs its processor.
+            // Two things take a sleeper off the list: a wake-up for a task, and a move to the
+            // reserve.
             if !sleepers.processors.is_in_reserve(sleeper.worker) {
                 return Slept::WokenForTasks;
             }
-            // It was put to rest while it looked, and counted as searching before. If
-            // it has found something, others rely on it: it goes on, and another may
-            // have to rest.
+            // It was moved to the reserve while it looked, after it had counted as searching. If
+            // it has found something, others rely on it. So it continues, and another worker may
+            // have to move to the reserve.
             if found || sleepers.processors.is_stopped() {
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.leave_reserve(sleeper.worker);
@@ -268,7 +268,7 @@ impl Sleep {
         }
     }
 
-    /// An idle worker sleeps until there is something for it, or the time is over.
+    /// Puts an idle worker to sleep until there is work for it, or the time is over.
     pub fn sleep_idle(
         &self,
         worker: usize,
@@ -279,9 +279,8 @@ impl Sleep {
         self.sleep(Sleeper { worker, until }, time, found_something)
     }
 
-    /// A blocked worker sleeps until worker `until` publishes, until it is
-    /// unparked, or until the time is over. In the first case it must take what
-    /// there is, or see that another does.
+    /// Puts a blocked worker to sleep until worker `until` publishes, until it is unparked, or
+    /// until the time is over. In the first case it must take a task, or pass on the wake-up.
     pub fn sleep_blocked(
         &self,
         worker: usize,
@@ -293,7 +292,8 @@ impl Sleep {
         self.sleep(Sleeper { worker, until }, time, found_something)
     }
 
-    /// A blocked worker naps; only the end of what it waits for wakes it.
+    /// Puts a blocked worker to sleep without registering it. Only [`Self::unpark`] wakes it: the
+    /// end of what it waits for.
     pub fn park(&self, worker: usize, time: Option<Duration>) {
         match time {
             Some(time) => {
@@ -303,14 +303,14 @@ impl Sleep {
         }
     }
 
-    /// The only searcher naps; work from outside wakes it.
+    /// Puts the only searcher to sleep for a nap. Work from outside wakes it.
     pub fn nap(&self, worker: usize, time: Duration) {
         self.napper.store(worker + 1, Ordering::Relaxed);
         self.parkers[worker].park_for(time);
         self.napper.store(0, Ordering::Relaxed);
     }
 
-    /// Sleeps, unregistered, as often as it takes until `is_over`.
+    /// Puts a worker to sleep without registering it, as often as it takes until `is_over`.
     #[cfg(loom)]
     pub fn park_until(&self, worker: usize, mut is_over: impl FnMut() -> bool) {
         while !is_over() {
@@ -318,24 +318,24 @@ impl Sleep {
         }
     }
 
-    /// An idle worker begins to search.
+    /// Notes that an idle worker begins to search.
     pub fn start_searching(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends a search. Whoever published or pushed before counted on it, so the
-    /// worker must look now whether anything is left for those that sleep.
+    /// Ends a search. Workers that published or pushed before counted on it, so the caller must now
+    /// look whether anything is left for the sleepers.
     pub fn stop_searching(&self) {
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Whether an idle worker is awake and looks for work.
+    /// Returns whether an idle worker is awake and looks for work.
     pub fn has_searchers(&self) -> bool {
         self.searching.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns whether one idle worker is awake and looks for work.
+    /// Returns whether exactly one idle worker is awake and looks for work.
     pub fn is_only_searcher(&self) -> bool {
         self.searching.load(Ordering::Relaxed) == 1
     }

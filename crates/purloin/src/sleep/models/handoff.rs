@@ -1,4 +1,4 @@
-//! Models of lending a processor and of taking it back.
+//! Models of handing off a processor and of ending the handoff.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,15 +6,15 @@ use loom::thread;
 use super::Model;
 use crate::sync::Ordering;
 
-/// The blocked worker.
-const LENDER: usize = 0;
+/// The worker that is blocked and hands off its processor.
+const BLOCKED: usize = 0;
 
 impl Model {
-    /// An idle worker until the pool stops, as in [`crate::sleep::idle`], without
-    /// the spinning. It runs tasks, of which there are so many in all.
+    /// Runs tasks as an idle worker does in `pool/idle.rs`, but does not spin. The pool stops
+    /// after this many tasks in all.
     fn serve(&self, me: usize, tasks: usize) {
         while self.done.load(Ordering::Relaxed) < tasks {
-            if self.sleep.retire(me) {
+            if self.sleep.enter_reserve(me) {
                 self.pass_on();
                 self.sleep.wait_for_processor(me);
             } else if self.take() {
@@ -33,7 +33,8 @@ impl Model {
         self.sleep.stop_searching();
     }
 
-    fn lend(&self) {
+    /// Hands off a processor, and looks for work on behalf of the receiver.
+    fn hand_off(&self) {
         self.sleep.hand_off();
         self.pass_on();
     }
@@ -52,33 +53,33 @@ fn spare(model: &Arc<Model>, me: usize, tasks: usize) -> thread::JoinHandle<()> 
 }
 
 #[test]
-fn a_publication_finds_the_borrower() {
+fn a_publication_wakes_the_worker_that_received_a_processor() {
     Model::check_with(1, 1, 3, |model| {
         let spare = spare(&model, 1, 1);
-        let lender = spawn(&model, move |model| {
-            model.lend();
+        let blocked = spawn(&model, move |model| {
+            model.hand_off();
             let is_done = || model.done.load(Ordering::Relaxed) == 1;
-            model.sleep.park_until(LENDER, is_done);
+            model.sleep.park_until(BLOCKED, is_done);
             model.sleep.end_handoff();
         });
         model.publish(1);
-        lender.join().unwrap();
+        blocked.join().unwrap();
         spare.join().unwrap();
     });
 }
 
 #[test]
-fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
+fn no_task_is_left_if_the_receiver_wakes_while_the_handoff_ends() {
     Model::check_with(1, 1, 3, |model| {
         let spare = spare(&model, 1, 1);
-        let lender = spawn(&model, move |model| {
-            model.lend();
+        let blocked = spawn(&model, move |model| {
+            model.hand_off();
             model.sleep.end_handoff();
             model.sleep.start_searching();
-            model.serve(LENDER, 1);
+            model.serve(BLOCKED, 1);
         });
         model.publish(1);
-        lender.join().unwrap();
+        blocked.join().unwrap();
         spare.join().unwrap();
     });
 }
@@ -87,34 +88,35 @@ fn a_borrower_that_is_woken_while_the_lender_comes_back_leaves_nothing() {
 fn one_processor_is_enough_for_two_tasks() {
     Model::check_with(1, 1, 2, |model| {
         let spare = spare(&model, 1, 2);
-        let lender = spawn(&model, move |model| {
-            model.lend();
+        let blocked = spawn(&model, move |model| {
+            model.hand_off();
             let was_helped = || model.done.load(Ordering::Relaxed) > 0;
             while !was_helped() {
                 thread::yield_now();
             }
             model.sleep.end_handoff();
-            // Idle at once, beside the borrower: one of them rests.
+            // It is idle at once, beside the receiver. One of them moves to the reserve.
             model.sleep.start_searching();
-            model.serve(LENDER, 2);
+            model.serve(BLOCKED, 2);
         });
         model.publish(1);
         model.publish(1);
-        lender.join().unwrap();
+        blocked.join().unwrap();
         spare.join().unwrap();
     });
 }
 
-/// A publisher wakes nobody where one searches who is about to rest.
+/// A worker that publishes wakes no sleeper while another worker searches. The searcher may be
+/// about to move to the reserve.
 #[test]
-fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
+fn a_worker_that_enters_the_reserve_wakes_a_blocked_one_instead() {
     Model::check_with(2, 1, 3, |model| {
-        // One that was called, and is not needed any more.
+        // Worker 2 was called, and is not needed any more.
         model.sleep.hand_off();
         model.sleep.wake_one(0);
         model.sleep.end_handoff();
         let spare = spawn(&model, move |model| {
-            assert!(model.sleep.retire(2));
+            assert!(model.sleep.enter_reserve(2));
             model.pass_on();
         });
         let blocked = spawn(&model, move |model| {
@@ -128,19 +130,19 @@ fn a_blocked_worker_is_woken_in_the_place_of_one_that_retires() {
     });
 }
 
-/// One comes back between the registration of a searcher, on whom a publisher has
-/// counted, and the end of his last look.
+/// A handoff ends between the registration of a searcher, on which a worker that publishes has
+/// counted, and the end of its last look.
 #[test]
-fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
+fn a_worker_that_finds_a_task_in_its_last_look_leaves_the_reserve() {
     Model::check_with(3, 1, 2, |model| {
-        // Worker 2 has handed_off its processor to the spare one, 3, which was called.
+        // Worker 2 has handed off its processor to the spare worker 3, which was called.
         model.sleep.hand_off();
         model.sleep.wake_one(0);
         model.sleep.start_searching();
         let idle = [1, 3].map(|me| spawn(&model, move |model| model.serve(me, 1)));
-        let lender = spawn(&model, |model| model.sleep.end_handoff());
+        let blocked = spawn(&model, |model| model.sleep.end_handoff());
         model.publish(1);
-        lender.join().unwrap();
+        blocked.join().unwrap();
         for idle in idle {
             idle.join().unwrap();
         }
@@ -148,18 +150,18 @@ fn who_is_put_to_rest_while_he_looks_goes_on_if_he_finds_something() {
 }
 
 #[test]
-fn what_was_lent_is_all_given_back() {
+fn all_handoffs_end() {
     Model::check_with(2, 1, 3, |model| {
-        let lenders = [0, 1].map(|_| {
+        let blocked_workers = [0, 1].map(|_| {
             let model = model.clone();
             thread::spawn(move || {
-                // The second finds no borrower.
+                // The second finds no receiver.
                 model.sleep.hand_off();
                 model.sleep.end_handoff();
             })
         });
-        for lender in lenders {
-            lender.join().unwrap();
+        for blocked in blocked_workers {
+            blocked.join().unwrap();
         }
         assert!(model.sleep.is_balanced(1));
     });

@@ -1,7 +1,6 @@
 //! Loom models of sleeping and waking: no wake-up is lost.
 //!
-//! A lost one would leave a thread parked for ever, which loom reports as a
-//! deadlock.
+//! A lost wake-up would leave a thread parked for ever, which loom reports as a deadlock.
 
 mod handoff;
 
@@ -11,13 +10,13 @@ use loom::thread;
 use super::sleepers::Sleep;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// The tasks of worker 0, as a number, and a request for them.
+/// A pool in which worker 0 has tasks. They are a number; so is the request for them.
 struct Model {
     sleep: Sleep,
     tasks: AtomicUsize,
     requested: AtomicUsize,
     active: AtomicUsize,
-    /// How many tasks have been run.
+    /// Number of tasks that have run.
     done: AtomicUsize,
 }
 
@@ -26,7 +25,7 @@ impl Model {
         Model::check_with(3, 0, 3, model);
     }
 
-    /// The same with spare workers, and as many preemptions at most.
+    /// Checks a model with this many workers, spare workers, and preemptions at most.
     fn check_with(
         workers: usize,
         spares: usize,
@@ -59,7 +58,7 @@ impl Model {
                 .is_ok()
     }
 
-    /// An idle worker, as in [`super::idle::find`], without the spinning.
+    /// Finds a task as an idle worker does in `pool/idle.rs`, but does not spin.
     fn find(&self, me: usize) {
         self.sleep.start_searching();
         while !self.take() {
@@ -74,7 +73,7 @@ impl Model {
         self.pass_on();
     }
 
-    /// On behalf of those who sleep.
+    /// Wakes a sleeper if there are tasks.
     fn pass_on(&self) {
         if self.sleep.has_sleepers(0) && self.has_tasks() {
             self.sleep.published(0);
@@ -88,7 +87,7 @@ impl Model {
 }
 
 #[test]
-fn a_thief_that_falls_asleep_meets_a_publication() {
+fn a_thief_that_falls_asleep_sees_a_publication() {
     Model::check(|model| {
         let thief = {
             let model = model.clone();
@@ -106,7 +105,7 @@ fn sleepers_wake_one_another() {
             let model = model.clone();
             thread::spawn(move || model.find(me))
         });
-        // One wake-up, at most, for two tasks.
+        // At most one wake-up for two tasks.
         model.publish(2);
         for thief in thieves {
             thief.join().unwrap();
@@ -115,7 +114,7 @@ fn sleepers_wake_one_another() {
 }
 
 #[test]
-fn publications_one_by_one_reach_two_thieves() {
+fn two_publications_reach_two_thieves() {
     Model::check(|model| {
         let thieves = [1, 2].map(|me| {
             let model = model.clone();
@@ -130,7 +129,7 @@ fn publications_one_by_one_reach_two_thieves() {
 }
 
 #[test]
-fn a_worker_that_becomes_active_knows_of_the_sleepers() {
+fn a_worker_that_becomes_active_sees_the_sleepers() {
     Model::check(|model| {
         let thief = {
             let model = model.clone();
@@ -140,12 +139,12 @@ fn a_worker_that_becomes_active_knows_of_the_sleepers() {
         if model.sleep.is_needed_by_sleepers(0) {
             model.requested.store(1, Ordering::Relaxed);
         }
-        // It publishes only if somebody has asked; if nobody has by now, then
-        // the thief is still awake and will find it active.
+        // It publishes only if it has a request. If it has none yet, the thief is still awake and
+        // will find it active.
         if model.requested.load(Ordering::Relaxed) == 1 {
             model.publish(1);
         } else {
-            // A later push.
+            // A later push answers the request.
             while model.requested.load(Ordering::Relaxed) == 0 {
                 thread::yield_now();
             }
