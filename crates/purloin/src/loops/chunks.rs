@@ -1,11 +1,11 @@
-//! Slices in pieces of a size that the program needs.
+//! Chunks: slices in pieces of a given size, as the iterations of a loop.
 
 use std::slice;
 
 use super::Iterations;
 
-/// The pieces of a slice of `size` elements each, the last perhaps fewer, as
-/// the iterations of a loop.
+/// Returns the pieces of a slice as the iterations of a loop. Each piece has `size` elements, the
+/// last one may have fewer.
 ///
 /// ```
 /// use purloin::{Serial, Worker, chunks};
@@ -23,7 +23,8 @@ pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
     Chunks { slice, size }
 }
 
-/// The same of a mutable slice.
+/// Returns the pieces of a mutable slice as the iterations of a loop. Each piece has `size`
+/// elements, the last one may have fewer.
 ///
 /// ```
 /// use purloin::{Serial, Worker, chunks_mut};
@@ -41,14 +42,14 @@ pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
     ChunksMut { slice, size }
 }
 
-/// What [`chunks`] returns.
+/// The pieces of a slice, from [`chunks`].
 #[derive(Debug)]
 pub struct Chunks<'s, T> {
     slice: &'s [T],
     size: usize,
 }
 
-/// What [`chunks_mut`] returns.
+/// The pieces of a mutable slice, from [`chunks_mut`].
 #[derive(Debug)]
 pub struct ChunksMut<'s, T> {
     slice: &'s mut [T],

@@ -1,14 +1,13 @@
-//! What a loop can go over.
+//! The iterations of a loop: ranges, slices, chunks and pairs.
 
 use std::iter::Zip;
 use std::ops::{Range, RangeFrom, RangeInclusive};
 use std::slice;
 
-/// The iterations of a loop: something with a length, that can be split.
+/// The iterations of a loop: a sequence with a length, which can be split.
 ///
-/// Ranges of integers are, slices, mutable slices, the [chunks](crate::chunks)
-/// of either, and pairs of these, which go in step and are as long as the
-/// shorter:
+/// A loop can run over ranges of integers, slices, mutable slices, the [chunks](crate::chunks) of
+/// either, and pairs of these. A pair runs over both in step, and is as long as the shorter one:
 ///
 /// ```
 /// use purloin::{Serial, Worker};
@@ -18,32 +17,33 @@ use std::slice;
 /// assert_eq!(to, [2, 4, 6]);
 /// ```
 pub trait Iterations: Sized + Send {
-    /// What each iteration gets.
+    /// The argument of each iteration.
     type Item;
 
-    /// Some of the iterations, one after the other.
+    /// An iterator over these iterations.
     type Iter: Iterator<Item = Self::Item>;
 
-    /// How many there are; the largest number if there are more.
+    /// Returns the number of iterations, or [`usize::MAX`] if there are more.
     fn remaining(&self) -> usize;
 
-    /// The first `index`, and the others. There are at least `index`.
+    /// Splits off the first `index` iterations, and returns them and the others. There are at least
+    /// `index`.
     fn split_at(self, index: usize) -> (Self, Self);
 
-    /// All of them, here and now.
+    /// Returns an iterator over all iterations, in their order.
     fn in_order(self) -> Self::Iter;
 }
 
-/// What can be given to a loop: [`Iterations`], and references to vectors and
+/// Conversion into [`Iterations`]: implemented by all iterations, and by references to vectors and
 /// arrays.
 pub trait IntoIterations {
-    /// What it is made into.
+    /// The iterations that this is converted into.
     type Iterations: Iterations<Item = Self::Item>;
 
-    /// What each iteration gets.
+    /// The argument of each iteration.
     type Item;
 
-    /// Does it.
+    /// Performs the conversion.
     fn into_iterations(self) -> Self::Iterations;
 }
 
@@ -57,7 +57,7 @@ macro_rules! ranges {
                 #[inline]
                 fn remaining(&self) -> usize {
                     match self.start < self.end {
-                        // The difference of signed numbers may not be one.
+                        // The difference of two signed numbers may be too large for their type.
                         true => usize::try_from(self.end.abs_diff(self.start)).unwrap_or(usize::MAX),
                         false => 0,
                     }
@@ -65,7 +65,8 @@ macro_rules! ranges {
 
                 #[inline]
                 fn split_at(self, index: usize) -> (Self, Self) {
-                    // Wrapping: a length may be no signed number, but ends in range.
+                    // Wrapping: `index` may be too large for a signed type, but the sum is in
+                    // range.
                     let middle = self.start.wrapping_add(index as $Int);
                     (self.start..middle, middle..self.end)
                 }
@@ -114,7 +115,7 @@ macro_rules! ranges {
     };
 }
 
-/// For each, that it is what it is made into.
+/// Implements `IntoIterations` for iterations, which convert into themselves.
 macro_rules! into_iterations {
     ($([$($generics:tt)*] $Type:ty,)*) => {
         $(
@@ -175,7 +176,7 @@ impl<'s, T: Send> Iterations for &'s mut [T] {
     }
 }
 
-/// Two that go in step.
+/// Iterates over both in step.
 impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     type Item = (A::Item, B::Item);
     type Iter = Zip<A::Iter, B::Iter>;
@@ -197,7 +198,7 @@ impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     }
 }
 
-/// What a pair is made into, for a loop over both in step.
+/// The iterations of a pair: a loop over both in step.
 #[derive(Debug)]
 pub struct Pair<A, B>(A, B);
 
@@ -218,7 +219,7 @@ into_iterations! {
     ['s, T: Send] super::ChunksMut<'s, T>,
 }
 
-/// Numbers from here on, to go in step with something else.
+/// Numbers without an end, for a loop in step with something else.
 impl IntoIterations for RangeFrom<usize> {
     type Iterations = Range<usize>;
     type Item = usize;
@@ -229,7 +230,7 @@ impl IntoIterations for RangeFrom<usize> {
     }
 }
 
-/// For each, that it is made into a slice.
+/// Implements `IntoIterations` for references that convert into slices.
 macro_rules! into_slice {
     ($([$($generics:tt)*] $Type:ty => $Slice:ty,)*) => {
         $(
@@ -261,7 +262,7 @@ mod tests {
         iterations.in_order().collect()
     }
 
-    /// Splits at each place, and compares.
+    /// Splits at each place, and compares the parts with the whole.
     fn check<I: Iterations + Clone>(iterations: I)
     where
         I::Item: PartialEq + std::fmt::Debug,

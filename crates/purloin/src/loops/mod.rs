@@ -1,34 +1,31 @@
-//! Loops as splittable tasks: no grain size, no chunks.
+//! Loops as splittable tasks, without a grain size to choose.
 //!
-//! A loop is its body and the iterations that are left. A worker runs them a
-//! **block** at a time, and between two blocks looks whether a thief asks for
-//! work. Only then does it **split** what is left: the front stays, the rest
-//! becomes a task, by a join like any other, whose thief goes about it in the
-//! same way. So a loop that nobody else has time for is a plain loop, with a
-//! look at one word now and then, and one that everybody waits for is divided
-//! as often as anyone asks.
+//! A loop is a body and the iterations that are left. A worker runs them in **blocks**, and looks
+//! between two blocks whether a thief asks for work. If so, it **splits** the loop by a join: it
+//! keeps the front, and the back becomes a task, whose thief runs it in the same way. So without
+//! thieves a loop is a plain loop that reads one word now and then, and with thieves it is split
+//! as often as they ask.
 //!
-//! Older tasks go first. A worker that has something to offer besides the
-//! loop offers that, see [`Worker::split_hint`].
+//! Older tasks go first: a worker that has other tasks to offer offers those, and does not split
+//! ([`Worker::split_hint`]).
 //!
 //! # Blocks
 //!
-//! Within a block the compiler sees nothing but the body, and may unroll and
-//! vectorise it. A block is as long as [`pace::Pace`] finds that it may be,
-//! some microseconds: a thief waits for half a block, on average, and what
-//! lies between two of them, some twenty nanoseconds, counts for nothing.
+//! Within a block the compiler sees only the body, and may unroll and vectorise it. [`Pace`]
+//! chooses blocks of some microseconds. On average a thief waits for half a block, and the twenty
+//! nanoseconds or so between two blocks do not matter.
 //!
 //! # Order
 //!
-//! Of what is split the front comes first, and its result is combined from the
-//! left. So results are combined in the order of the iterations, and a
-//! combination need only be associative; where the brackets are is chance.
+//! The front of a split loop is the first closure of the join, so its result is the left operand.
+//! Results are therefore combined in the order of the iterations, and a combination need only be
+//! associative. The bracketing depends on chance.
 //!
 //! # Panics
 //!
-//! A part of a loop whose iteration panics says so to the others, and each of them
-//! ends at its next look. What they have summed up by then is dropped, because the
-//! panic reaches the join that has split them off.
+//! A part of a loop whose iteration panics sets a flag, and each other part ends when it next looks
+//! at the flag. Their results are dropped, because the panic reaches the join that has split them
+//! off.
 //!
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive
 //! splitting, in which a victim splits for those that have asked it).
@@ -47,7 +44,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use self::pace::Pace;
 use crate::worker::Worker;
 
-/// What is done in each iteration, and with the results.
+/// The body of a loop, which all of its parts share.
 struct Loop<M, C> {
     map: M,
     combine: C,
@@ -55,7 +52,7 @@ struct Loop<M, C> {
     has_panicked: AtomicBool,
 }
 
-/// Says that a part of a loop has panicked, unless it is [ended](Self::end).
+/// A running part of a loop. Dropped by a panic, before its [end](Self::end), it tells the others.
 struct Part<'l>(&'l AtomicBool);
 
 impl Part<'_> {
@@ -66,7 +63,7 @@ impl Part<'_> {
 
 impl Drop for Part<'_> {
     fn drop(&mut self) {
-        // Relaxed: whoever misses it sees it at its next look.
+        // Relaxed: a part that misses it sees it at its next look.
         self.0.store(true, Ordering::Relaxed);
     }
 }
@@ -80,11 +77,11 @@ impl<M, C> Loop<M, C> {
         }
     }
 
-    fn begin(&self) -> Part<'_> {
+    fn begin_part(&self) -> Part<'_> {
         Part(&self.has_panicked)
     }
 
-    /// Whether the loop's result will be dropped.
+    /// Returns whether a part has panicked, so that the loop's result will be dropped.
     fn is_over(&self) -> bool {
         self.has_panicked.load(Ordering::Relaxed)
     }
@@ -101,7 +98,7 @@ impl<M, C> Loop<M, C> {
     }
 }
 
-/// Does what [`Worker::map_reduce_with`] says.
+/// Implements [`Worker::map_reduce_with`].
 pub(crate) fn map_reduce<W, I, M, C, T>(
     w: W::Token<'_>,
     iterations: I,
@@ -121,7 +118,7 @@ where
 fn run<W, I, M, C, T>(
     mut w: W::Token<'_>,
     mut rest: I,
-    job: &Loop<M, C>,
+    shared: &Loop<M, C>,
     mut pace: Pace,
 ) -> Option<T>
 where
@@ -131,43 +128,44 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    let part = job.begin();
+    let part = shared.begin_part();
     let mut sum = None;
-    pace.begin();
+    pace.start();
     loop {
         let len = rest.remaining();
-        if len == 0 || job.is_over() {
+        if len == 0 || shared.is_over() {
             break;
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 {
             let (mine, theirs) = rest.split_at(len - given.min(len - 1));
             let (left, right) = w.join(
-                move |w| run::<W, I, M, C, T>(w, mine, job, pace),
-                move |w| run::<W, I, M, C, T>(w, theirs, job, pace),
+                move |w| run::<W, I, M, C, T>(w, mine, shared, pace),
+                move |w| run::<W, I, M, C, T>(w, theirs, shared, pace),
             );
-            if !job.is_over() {
-                sum = job.combine(job.combine(sum, left), right);
+            if !shared.is_over() {
+                sum = shared.combine(shared.combine(sum, left), right);
             }
             break;
         }
-        let count = pace.block(len);
+        let count = pace.block_len(len);
         let (block, after) = rest.split_at(count);
         rest = after;
-        let results = block.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
-        sum = job.combine(sum, results.reduce(&job.combine));
-        pace.done(count);
+        let results = block
+            .in_order()
+            .map(|item| w.lend(|w| (shared.map)(w, item)));
+        sum = shared.combine(sum, results.reduce(&shared.combine));
+        pace.next_block(count);
     }
     part.end();
     sum
 }
 
-/// Maps and combines as [`Worker::map_reduce_with`] does, with the iterations
-/// halved beforehand until there are about so many pieces: for workers that are
-/// not told when a thief asks.
+/// Implements [`Worker::map_reduce_with`] for workers that do not know when a thief asks: halves
+/// the iterations beforehand, until there are about `pieces` pieces.
 ///
 /// ```
-/// use purloin::{Serial, in_pieces};
+/// use purloin::{Serial, implement::in_pieces};
 ///
 /// let sum = in_pieces(&mut Serial, 1..=100, 8, |_, n| n, |a, b| a + b);
 /// assert_eq!(sum, Some(5050));
@@ -191,7 +189,12 @@ where
     w.lend(|w| halve::<W, _, _, _, _>(w, iterations, piece, &Loop::new(map, combine)))
 }
 
-fn halve<W, I, M, C, T>(mut w: W::Token<'_>, rest: I, piece: usize, job: &Loop<M, C>) -> Option<T>
+fn halve<W, I, M, C, T>(
+    mut w: W::Token<'_>,
+    rest: I,
+    piece: usize,
+    shared: &Loop<M, C>,
+) -> Option<T>
 where
     W: Worker,
     I: Iterations,
@@ -199,21 +202,23 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    if job.is_over() {
+    if shared.is_over() {
         return None;
     }
-    let part = job.begin();
+    let part = shared.begin_part();
     let len = rest.remaining();
     let sum = if len <= piece {
-        let results = rest.in_order().map(|item| w.lend(|w| (job.map)(w, item)));
-        results.reduce(&job.combine)
+        let results = rest
+            .in_order()
+            .map(|item| w.lend(|w| (shared.map)(w, item)));
+        results.reduce(&shared.combine)
     } else {
         let (front, back) = rest.split_at(len / 2);
         let (front, back) = w.join(
-            move |w| halve::<W, _, _, _, _>(w, front, piece, job),
-            move |w| halve::<W, _, _, _, _>(w, back, piece, job),
+            move |w| halve::<W, _, _, _, _>(w, front, piece, shared),
+            move |w| halve::<W, _, _, _, _>(w, back, piece, shared),
         );
-        job.combine(front, back)
+        shared.combine(front, back)
     };
     part.end();
     sum

@@ -1,15 +1,15 @@
-//! How many iterations to run between two looks for thieves.
+//! Pace: how many iterations a worker runs between two looks for thieves.
 
 use crate::stats::clock::ticks;
 
-/// How long a block should take: in nanoseconds, or ticks of a time-stamp
-/// counter, of which there are two to five in a nanosecond.
-const BLOCK: u64 = 30_000;
+/// Time that a block should take, in ticks of the clock. A tick is a nanosecond, or 0.2 to 0.5
+/// nanoseconds where the clock is a time-stamp counter.
+const BLOCK_TICKS: u64 = 30_000;
 
-/// Blocks grow by this factor at most: the first iterations may be cheap ones.
-const GROWTH: u64 = 8;
+/// Maximum factor from one block to the next. The first iterations may be cheap ones.
+const MAX_GROWTH: u64 = 8;
 
-/// The length of the blocks of a loop, which its own speed determines.
+/// The number of iterations in a block, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     block: u64,
@@ -17,35 +17,37 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// That of a loop whose iterations may take any time.
+    /// Returns the pace of a loop of unknown speed: one iteration.
     pub(super) fn new() -> Pace {
         Pace { block: 1, start: 0 }
     }
 
-    /// Begins with the first block of a part of the loop.
+    /// Starts the first block of a part of the loop.
     #[inline(always)]
-    pub(super) fn begin(&mut self) {
+    pub(super) fn start(&mut self) {
         self.start = ticks();
     }
 
-    /// The length of the next block, with so many iterations left.
+    /// Returns the length of the next block, with `left` iterations left.
     #[inline(always)]
-    pub(super) fn block(&self, left: usize) -> usize {
+    pub(super) fn block_len(&self, left: usize) -> usize {
         left.min(self.block as usize)
     }
 
-    /// Ends it, and begins the next: one look at the clock is enough.
+    /// Ends a block of `count` iterations, and starts the next. Both take one reading of the clock.
     #[inline(always)]
-    pub(super) fn done(&mut self, count: usize) {
+    pub(super) fn next_block(&mut self, count: usize) {
         let now = ticks();
         self.adapt(count as u64, now.wrapping_sub(self.start));
         self.start = now;
     }
 
     fn adapt(&mut self, count: u64, ticks: u64) {
-        let next = match ticks.saturating_mul(GROWTH) <= BLOCK {
-            true => count.saturating_mul(GROWTH),
-            false => (count.saturating_mul(BLOCK) / ticks).min(count.saturating_mul(GROWTH)),
+        let next = match ticks.saturating_mul(MAX_GROWTH) <= BLOCK_TICKS {
+            true => count.saturating_mul(MAX_GROWTH),
+            false => {
+                (count.saturating_mul(BLOCK_TICKS) / ticks).min(count.saturating_mul(MAX_GROWTH))
+            }
         };
         self.block = next.max(1);
     }
@@ -55,7 +57,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    fn settle(ticks_each: u64) -> u64 {
+    /// Returns the length of a block after 20 blocks of iterations that take this long.
+    fn block_after_20(ticks_each: u64) -> u64 {
         let mut pace = Pace::new();
         for _ in 0..20 {
             pace.adapt(pace.block, pace.block * ticks_each);
@@ -64,15 +67,15 @@ mod tests {
     }
 
     #[test]
-    fn blocks_take_as_long_as_they_should() {
-        assert_eq!(settle(1), BLOCK);
-        assert_eq!(settle(10), BLOCK / 10);
-        assert_eq!(settle(BLOCK), 1);
-        assert_eq!(settle(1000 * BLOCK), 1);
+    fn blocks_take_thirty_thousand_ticks() {
+        assert_eq!(block_after_20(1), BLOCK_TICKS);
+        assert_eq!(block_after_20(10), BLOCK_TICKS / 10);
+        assert_eq!(block_after_20(BLOCK_TICKS), 1);
+        assert_eq!(block_after_20(1000 * BLOCK_TICKS), 1);
     }
 
     #[test]
-    fn blocks_of_nothing_grow_without_overflow() {
+    fn blocks_of_empty_iterations_grow_without_overflow() {
         let mut pace = Pace::new();
         for _ in 0..100 {
             pace.adapt(pace.block, 0);
@@ -81,10 +84,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_turns_slow_is_looked_at_more_often() {
+    fn blocks_shrink_at_once_when_iterations_become_slow() {
         let mut pace = Pace::new();
         pace.block = 1 << 20;
-        pace.adapt(pace.block, (1 << 20) * BLOCK);
+        pace.adapt(pace.block, (1 << 20) * BLOCK_TICKS);
         assert_eq!(pace.block, 1);
     }
 }

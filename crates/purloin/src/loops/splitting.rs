@@ -1,26 +1,26 @@
-//! How much of a loop a thief gets.
+//! Loop splitting: how many iterations a thief gets.
 
-/// How much of what is left of a loop becomes a task when a thief asks, for
-/// [`Builder::splitting`](crate::Builder::splitting).
+/// A way to split loops, for [`Builder::splitting`](crate::Builder::splitting): how many of the
+/// iterations that are left become a task when a thief asks.
 ///
-/// Whichever it is, nothing is split before a thief has asked.
+/// All ways are lazy: a loop is not split before a thief has asked.
 ///
 /// Source: Channel (lazy splitting).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Splitting {
-    /// Half of it. After Tzannes and others, *Lazy binary-splitting*.
+    /// Half of the iterations. After Tzannes and others, *Lazy binary-splitting*.
     LazyBinary,
-    /// One part of as many as there are workers.
+    /// One of *n* equal parts, where *n* is the number of workers.
     LazyGuided,
-    /// One part of as many as there are workers without work, and the one that
-    /// splits: with one idle worker half, with two a third for each.
+    /// An equal part for each idle worker and for the worker that splits. One idle worker gets
+    /// half of the iterations, two get a third each.
     #[default]
     LazyAdaptive,
 }
 
 impl Splitting {
-    /// How many of `rest` iterations to give to one thief, in a pool of
-    /// `workers` of which `idle` are without work.
+    /// Returns how many of `rest` iterations one thief gets, in a pool of `workers` workers of
+    /// which `idle` are idle.
     pub(crate) fn share(self, rest: usize, workers: usize, idle: usize) -> usize {
         let parts = match self {
             Splitting::LazyBinary => 2,
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_never_nothing_nor_all() {
+    fn a_share_is_at_least_one_iteration_and_at_most_half() {
         for splitting in [
             Splitting::LazyBinary,
             Splitting::LazyGuided,
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn two_thieves_and_their_victim_have_the_same() {
+    fn two_thieves_and_their_victim_get_equal_shares() {
         let splitting = Splitting::LazyAdaptive;
         let first = splitting.share(300, 8, 2);
         let second = splitting.share(300 - first, 8, 1);

@@ -59,7 +59,7 @@ impl<S: Scheduler> Shared<S> {
         leapfrog: impl Fn(&mut Backoff) -> Option<Stolen<S>>,
         wake_me: impl Fn() -> bool,
     ) {
-        let outer = me.timer().turn(Activity::SearchingInJoin);
+        let outer = me.timer().switch_to(Activity::SearchingInJoin);
         let mut backoff = Backoff::new();
         let mut handed_off = None;
         // Whether this worker must pass on a wake-up for the holder's tasks.
@@ -67,7 +67,7 @@ impl<S: Scheduler> Shared<S> {
         while !is_done() {
             let leapfrogs = may_leapfrog();
             if leapfrogs {
-                let begin = me.timer().attempt();
+                let begin = me.timer().now();
                 if let Some(stolen) = leapfrog(&mut backoff) {
                     me.timer().stolen(begin);
                     me.count(Count::Steals);
@@ -77,9 +77,9 @@ impl<S: Scheduler> Shared<S> {
                     drop(handed_off.take());
                     S::TaskPool::pass_on(holder);
                     woken_for_tasks = false;
-                    me.timer().turn(Activity::ApplicationInJoin);
+                    me.timer().switch_to(Activity::ApplicationInJoin);
                     me.run_stolen(stolen);
-                    me.timer().turn(Activity::SearchingInJoin);
+                    me.timer().switch_to(Activity::SearchingInJoin);
                     backoff = Backoff::new();
                     continue;
                 }
@@ -130,6 +130,6 @@ impl<S: Scheduler> Shared<S> {
         if woken_for_tasks {
             S::TaskPool::pass_on(holder);
         }
-        me.timer().turn(outer);
+        me.timer().switch_to(outer);
     }
 }

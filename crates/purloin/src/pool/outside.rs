@@ -75,7 +75,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
         pause: &mut dyn FnMut() -> Option<Duration>,
     ) {
         let pool = self.pool();
-        let outer = self.timer().turn(Activity::SearchingInJoin);
+        let outer = self.timer().switch_to(Activity::SearchingInJoin);
         let mut handed_off = None;
         loop {
             let may_sleep = S::TaskPool::offer_all(self);
@@ -87,9 +87,9 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
             if serves && let Some(job) = pool.take_descendant_of(awaited) {
                 drop(handed_off.take());
-                self.timer().turn(Activity::ApplicationInJoin);
+                self.timer().switch_to(Activity::ApplicationInJoin);
                 job(self);
-                self.timer().turn(Activity::SearchingInJoin);
+                self.timer().switch_to(Activity::SearchingInJoin);
                 continue;
             }
             let nap = (serves || !may_sleep).then_some(NAP);
@@ -99,7 +99,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             thread::park_timeout(time.unwrap_or(STALL));
         }
         drop(handed_off);
-        self.timer().turn(outer);
+        self.timer().switch_to(outer);
     }
 
     fn call(&self) -> *const Root {

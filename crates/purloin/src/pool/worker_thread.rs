@@ -122,7 +122,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Returns when an attempt to steal begins, for [`Self::time_steal`].
     pub fn attempt_began(&self) -> u64 {
-        self.own.timer.attempt()
+        self.own.timer.now()
     }
 
     /// Notes that the attempt that began then was a steal.
@@ -195,12 +195,12 @@ impl<S: Scheduler> WorkerThread<S> {
     pub(crate) fn run_stolen(&self, stolen: Stolen<S>) {
         let delay = self.pool().steal_delay;
         if !delay.is_zero() {
-            let running = self.timer().turn_to_stealing();
+            let running = self.timer().switch_to_stealing();
             let start = Instant::now();
             while start.elapsed() < delay {
                 std::hint::spin_loop();
             }
-            self.timer().turn(running);
+            self.timer().switch_to(running);
         }
         steal::run(self, stolen);
     }
@@ -215,9 +215,9 @@ impl<S: Scheduler> WorkerThread<S> {
         debug_assert!(self.local.is_outermost(), "it was idle");
         self.active.store(true, Ordering::Relaxed);
         S::TaskPool::became_active(self);
-        self.timer().turn(Activity::Application);
+        self.timer().switch_to(Activity::Application);
         work();
-        self.timer().turn(Activity::Searching);
+        self.timer().switch_to(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
         self.pool().became_idle();
     }

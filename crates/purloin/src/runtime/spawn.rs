@@ -317,7 +317,7 @@ impl<S: Scheduler> Finish<S> {
         let Some(queue) = self.queue.get() else {
             return;
         };
-        let outer = owner.timer().turn(Activity::SearchingInJoin);
+        let outer = owner.timer().switch_to(Activity::SearchingInJoin);
         let pool = owner.pool();
         let mut backoff = Backoff::new();
         let mut handed_off = None;
@@ -346,7 +346,7 @@ impl<S: Scheduler> Finish<S> {
             pool.sleep.park(owner.index(), time);
         }
         drop(handed_off);
-        owner.timer().turn(outer);
+        owner.timer().switch_to(outer);
     }
 }
 
@@ -476,10 +476,10 @@ impl<S: Scheduler> Queue<S> {
 
     /// Runs a task that was in this queue. `owner` is the worker that waits for the queue.
     fn run(&self, task: Injected<S>, owner: usize, thread: &WorkerThread<S>) {
-        let outer = thread.timer().turn_to_application();
+        let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         thread.with_lineage(self.lineage, || task(thread));
-        thread.timer().turn(outer);
+        thread.timer().switch_to(outer);
         // Release: the task ends before the finish does.
         if self.pending.fetch_sub(1, Ordering::Release) == 1 {
             thread.pool().sleep.unpark(owner);

@@ -119,7 +119,7 @@ fn attempt<S: Scheduler>(
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
-    let begin = me.timer().attempt();
+    let begin = me.timer().now();
     let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {
         me.timer().stolen(begin);
@@ -292,7 +292,7 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
 
 /// Makes tasks public by `publish`, where thieves have asked, and wakes one for them.
 pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskPool) -> usize) {
-    let begin = owner.timer().attempt();
+    let begin = owner.timer().now();
     if publish(&owner.local.tasks) > 0 {
         owner.count(Count::Publications);
         owner.pool().sleep.published(owner.index());
@@ -349,7 +349,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 return true;
             }
         }
-        let begin = self.timer().attempt();
+        let begin = self.timer().now();
         let reclaimed = tasks.reclaim(slot);
         self.timer().crossed(begin);
         match reclaimed {

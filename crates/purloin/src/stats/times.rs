@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::clock::{ticks, to_time};
 
-/// What a worker does; also its place among the totals.
+/// What a worker does at a time. Its number is its index in [`Timer::totals`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Activity {
     Application,
@@ -19,19 +19,19 @@ pub(crate) enum Activity {
 
 const ACTIVITIES: usize = Activity::SearchingInJoin as usize + 1;
 
-/// One worker's stop-watch: off, or on one of the activities.
+/// One worker's stop-watch, which is off, or runs for one of the activities.
 ///
-/// Its own worker writes it, at the turns between activities only, which are
-/// all off the fast path. Others may take a reading at any time.
+/// Only its own worker writes it, when it switches from one activity to another. All switches are
+/// off the fast path. Other threads may read it at any time.
 pub(crate) struct Timer {
     is_on: bool,
     /// Odd while the worker is writing.
     version: AtomicUsize,
     activity: AtomicUsize,
-    /// Since when, in ticks.
+    /// Start of the current activity, or of the part of it that is not in the total yet, in ticks.
     since: AtomicU64,
     totals: [AtomicU64; ACTIVITIES],
-    /// Of that, in ticks: answering thieves, and crossing what they have left.
+    /// Parts of the totals, in ticks: see [`Times::serving`] and [`Times::crossing`].
     serving: AtomicU64,
     crossing: AtomicU64,
 }
@@ -49,8 +49,8 @@ impl Timer {
         }
     }
 
-    /// Goes over to another activity; returns the last.
-    pub(crate) fn turn(&self, to: Activity) -> Activity {
+    /// Switches to another activity, and returns the last.
+    pub(crate) fn switch_to(&self, to: Activity) -> Activity {
         let last = self.activity();
         if self.is_on {
             self.write(|| {
@@ -61,37 +61,37 @@ impl Timer {
         last
     }
 
-    /// Goes over to the program, in a join or not as now; returns the last
-    /// activity.
-    pub(crate) fn turn_to_application(&self) -> Activity {
+    /// Switches to running the program, and returns the last activity. A blocked worker stays
+    /// blocked.
+    pub(crate) fn switch_to_application(&self) -> Activity {
         match self.activity() {
-            Activity::SearchingInJoin => self.turn(Activity::ApplicationInJoin),
-            activity => self.turn(match activity {
+            Activity::SearchingInJoin => self.switch_to(Activity::ApplicationInJoin),
+            activity => self.switch_to(match activity {
                 Activity::ApplicationInJoin => activity,
                 _ => Activity::Application,
             }),
         }
     }
 
-    /// Goes over to stealing, in a join or not as now; returns the last activity.
-    pub(crate) fn turn_to_stealing(&self) -> Activity {
+    /// Switches to stealing, and returns the last activity. A blocked worker stays blocked.
+    pub(crate) fn switch_to_stealing(&self) -> Activity {
         match self.activity() {
-            Activity::ApplicationInJoin => self.turn(Activity::StealingInJoin),
-            _ => self.turn(Activity::Stealing),
+            Activity::ApplicationInJoin => self.switch_to(Activity::StealingInJoin),
+            _ => self.switch_to(Activity::Stealing),
         }
     }
 
-    /// When an attempt to steal, or the service for one, begins.
-    pub(crate) fn attempt(&self) -> u64 {
+    /// Returns the time, or 0 if the timer is off.
+    pub(crate) fn now(&self) -> u64 {
         if self.is_on { ticks() } else { 0 }
     }
 
-    /// Since then the worker has answered a thief.
+    /// Notes that the worker has answered a thief since `begin`.
     pub(crate) fn served(&self, begin: u64) {
         self.lose(&self.serving, begin);
     }
 
-    /// Since then it has come back over tasks that thieves may have, or had.
+    /// Notes that the worker has returned to tasks that thieves may have or had, since `begin`.
     pub(crate) fn crossed(&self, begin: u64) {
         self.lose(&self.crossing, begin);
     }
@@ -103,8 +103,8 @@ impl Timer {
         }
     }
 
-    /// The attempt that began then has succeeded: it was a steal, what came
-    /// before was search.
+    /// Notes that the attempt that began at `begin` was a steal. The time before `begin` was
+    /// spent searching.
     pub(crate) fn stolen(&self, begin: u64) {
         if !self.is_on {
             return;
@@ -136,7 +136,7 @@ impl Timer {
     fn add(&self, activity: Activity, until: u64) {
         let since = self.since.load(Ordering::Relaxed);
         let total = &self.totals[activity as usize];
-        // Counters of two cores may differ by a little.
+        // Saturating: the counters of two cores may differ a little.
         let sum = total.load(Ordering::Relaxed) + until.saturating_sub(since);
         total.store(sum, Ordering::Relaxed);
         self.since.store(until, Ordering::Relaxed);
@@ -151,7 +151,7 @@ impl Timer {
         self.version.store(version + 2, Ordering::Release);
     }
 
-    /// A reading, with what the current activity has taken so far.
+    /// Reads the totals, with the current activity up to now.
     pub(crate) fn read(&self) -> Times {
         loop {
             let version = self.version.load(Ordering::Acquire);
@@ -188,8 +188,8 @@ macro_rules! times {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
         ///
-        /// Each kind of time is divided by whether the worker was blocked meanwhile, in a join or
-        /// at the end of a finish, waiting for a stolen task.
+        /// Each kind of time is divided in two: the worker is blocked, that is, it waits for a
+        /// stolen task in a join or at the end of a finish; or it is not.
         ///
         /// Source: Wool, section 5.3 (Figure 6).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -222,13 +222,13 @@ times! {
     application,
     /// Steals that succeeded.
     stealing,
-    /// Looking for work in vain, and sleeping.
+    /// Looking for work without success, and sleeping.
     searching,
-    /// Running descendants of the awaited task: leapfrogging.
+    /// Blocked: running descendants of the awaited task (leapfrogging).
     application_in_join,
-    /// Steals of such descendants.
+    /// Blocked: steals of descendants of the awaited task.
     stealing_in_join,
-    /// Waiting.
+    /// Blocked: waiting.
     searching_in_join,
     /// Part of the times above: answering thieves, or waiting for one to take the offered task
     /// (Return barrier, section 4.2).
@@ -239,7 +239,7 @@ times! {
 }
 
 impl Times {
-    /// How long the worker has lived: the sum of the first six.
+    /// Returns the worker's lifetime: the sum of the first six fields.
     pub fn total(&self) -> Duration {
         self.application
             + self.stealing

@@ -1,28 +1,25 @@
-//! An asymmetric fence: free on the side that runs often, dear on the other.
+//! An asymmetric fence: free on the side that runs often, expensive on the other.
 //!
-//! Dekker's pattern needs a full fence on both sides: *store mine, fence, load
-//! yours*. A join would pay for it at every pop, against a thief that comes
-//! once in a million of them. So the owner's side, [`light`], is only an order
-//! to the compiler, and the thief's side, [`heavy`], is Linux's
-//! `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`, which executes a full fence
-//! on every processor that runs a thread of this process. Where the owner is
-//! in its instruction stream when that interrupt arrives, *there* is its fence:
-//! its loads after it see the thief's store, and its stores before it are seen
-//! by the thief's loads.
+//! Dekker's pattern needs a full fence on both sides: *store mine, fence, load yours*. A join would
+//! pay for one at every pop, while a thief comes once in a million pops. So the two sides differ:
 //!
-//! The system call costs about 10 to 20 microseconds, so it is used only on a
-//! victim that has not answered for longer than that. Where it is missing
-//! (other systems, old kernels, sandboxes), [`available`] is false, and no
-//! thief ever relies on the light side.
+//! - The owner's side, [`light`], only stops the compiler from reordering.
+//! - The thief's side, [`heavy`], is Linux's `membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)`. It
+//!   interrupts every processor that runs a thread of this process and executes a full fence there.
+//!   The owner's fence is at the instruction where the interrupt arrives: its later loads see the
+//!   thief's store, and the thief's loads see its earlier stores.
 //!
-//! Under loom both sides are sequentially consistent fences: the stronger
-//! symmetric equivalent, as loom cannot model an interrupt. What the model
-//! proves of the protocol with two fences holds with this pair, because the
-//! kernel promises exactly that for the owner's program order.
+//! The system call takes about 10 to 20 microseconds, so thieves use it only on a victim that has
+//! not answered for longer than that. On other systems, on old kernels and in some sandboxes there
+//! is no such call. Then [`available`] returns false, and no thief relies on the light side.
+//!
+//! Under loom both sides are sequentially consistent fences, because loom cannot model an
+//! interrupt. The kernel promises that this pair orders the owner's program like two fences, so
+//! the results of the models hold for it.
 
 use super::{Ordering, fence};
 
-/// The owner's side: orders nothing but the compiler.
+/// The owner's side: stops the compiler from reordering, at no cost at run time.
 #[inline(always)]
 pub(crate) fn light() {
     #[cfg(not(loom))]
@@ -35,21 +32,19 @@ pub(crate) fn light() {
 
 #[cfg(loom)]
 std::thread_local! {
-    /// Set by a model of what happens where the light side orders nothing, so
-    /// that its fence does not stand in for another. (All threads of a model
-    /// run on one thread of the system.)
+    /// Set by a model in which the light side orders nothing, so that its fence does not hide that
+    /// another one is missing. (All threads of a model run on one thread of the system.)
     pub static WITHOUT_LIGHT_SIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 /// The thief's side: a full fence here and on every other thread of the process.
 ///
-/// Call it only where [`available`] has returned true. False if the system
-/// refuses all the same, for want of memory or because it was forbidden since:
-/// then nothing is ordered.
+/// Call it only after [`available`] has returned true. Returns false if the system refuses even
+/// so, because it lacks memory or forbids the call by now. Then nothing is ordered.
 #[must_use]
 pub(crate) fn heavy() -> bool {
-    // Orders this thread's own accesses even if the kernel returns early
-    // because the process has a single thread.
+    // Orders this thread's own accesses even if the kernel returns early, because the process has
+    // a single thread.
     fence(Ordering::SeqCst);
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
     let ordered = linux::membarrier(linux::PRIVATE_EXPEDITED);
@@ -59,8 +54,8 @@ pub(crate) fn heavy() -> bool {
     ordered
 }
 
-/// Whether [`heavy`] reaches the other threads; registers the process for it
-/// at the first call.
+/// Returns whether [`heavy`] reaches the other threads. The first call registers the process for
+/// it.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
     {
@@ -85,7 +80,7 @@ mod linux {
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
     pub(super) fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: membarrier takes three integers and touches no memory of ours.
+        // SAFETY: membarrier takes three integers and touches no memory of this process.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 

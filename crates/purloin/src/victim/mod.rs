@@ -1,10 +1,12 @@
-//! Victim selection: at which workers a thief looks, and in which order.
+//! Victim selection: which workers a thief looks at, and in which order.
 //!
-//! A selection is a type: [`Random`], [`Sets`], or [`Sampling`] in the order of
-//! either. A pool is given a value of it, and each worker gets a [`Walk`] from
-//! that, through which it goes about its victims. It is called once for each
-//! victim that a thief looks at, which costs more than a virtual call; so pools
-//! need not be generic over it, and programs are not compiled four times.
+//! A selection is a type: [`Random`], [`Sets`], or [`Sampling`] in the order of either. A pool is
+//! built with a value of that type, and each worker gets a [`Walk`] from it, which names one
+//! victim after the other.
+//!
+//! A walk is a trait object, so pools are not generic over the selection, and a program is not
+//! compiled once for each. The virtual call is cheap next to the look at the victim that follows
+//! it.
 //!
 //! Sources: Wool, sections 2 and 5.2.
 
@@ -19,47 +21,46 @@ pub use sets::Sets;
 
 use crate::pool::BuildError;
 
-/// A way for thieves to choose their victims, for
-/// [`Builder::victims`](crate::Builder::victims). Not to be implemented outside
-/// Purloin.
+/// A way for thieves to choose their victims, for [`Builder::victims`](crate::Builder::victims).
+///
+/// This trait is sealed: only Purloin implements it.
 pub trait VictimSelection: Selection {}
 
 impl<V: Selection> VictimSelection for V {}
 
-/// What a pool asks of a selection.
+/// The part of [`VictimSelection`] that pools use.
 pub trait Selection: Send + Sync + 'static {
-    /// Whether the options are in range.
+    /// Returns an error if an option is out of range.
     fn check(&self) -> Result<(), BuildError>;
 
-    /// The way of worker `me` among as many.
+    /// Returns the walk of worker `me` in a pool of `workers` workers.
     fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk>;
 }
 
-/// One worker's way through its victims.
+/// One worker's walk through its victims.
 ///
-/// A search is a number of rounds. A round is a number of victims, and a search
-/// may end in the middle of one.
+/// A search consists of rounds, and a round of victims. A search may end in the middle of a round.
 pub trait Walk: Send {
-    /// Begins a search.
+    /// Starts a search.
     fn start(&mut self);
 
-    /// The next victim, or none at the end of a round. Then the next call
-    /// begins another.
+    /// Returns the next victim, or `None` at the end of a round. The call after that starts the
+    /// next round.
     fn next(&mut self) -> Option<usize>;
 
-    /// Notes that the last victim was a thief itself.
+    /// Notes that the last victim is a thief itself: it has no work.
     fn met_thief(&mut self);
 
-    /// How many victims to compare, at most, before the first steal of a search.
+    /// Returns the maximum number of victims to compare before the first steal of a search.
     fn samples(&self) -> usize;
 }
 
-/// The most that any option of a selection may be.
-const MOST: usize = crate::pool::Builder::MAX_WORKERS;
+/// Maximum value of any option of a selection.
+const MAX_OPTION: usize = crate::pool::Builder::MAX_WORKERS;
 
 fn in_range(option: &'static str, value: usize) -> Result<(), BuildError> {
     match value {
-        1..=MOST => Ok(()),
+        1..=MAX_OPTION => Ok(()),
         _ => Err(BuildError::Victims { option, value }),
     }
 }

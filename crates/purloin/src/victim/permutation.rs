@@ -1,25 +1,24 @@
-//! The circle of a worker's victims.
+//! The order in which a worker visits its victims.
 
-/// A private random permutation of the other workers, walked in circles from a
-/// random start.
+/// A random permutation of the other workers, walked in circles from a random start.
 ///
-/// Private, because thieves that walk in the same order meet again and again.
-/// Precomputed, because a random number for each attempt would cost as much as
-/// the attempt (Wool, section 5.2).
+/// Each worker has its own, because thieves that walk in the same order meet again and again. It
+/// is precomputed, because a random number for each attempt would cost as much as the attempt
+/// (Wool, section 5.2).
 pub(super) struct Permutation {
     victims: Box<[u16]>,
     start: usize,
-    /// How many of this round have been visited.
+    /// Number of victims visited in this round.
     visited: usize,
-    random: Random,
+    random: Xorshift,
 }
 
 impl Permutation {
     pub(super) fn new(me: usize, workers: usize) -> Self {
-        let mut random = Random::new(me);
+        let mut random = Xorshift::new(me);
         let mut victims: Box<[u16]> = (0..workers)
             .filter(|&worker| worker != me)
-            // There are at most `Builder::MAX_WORKERS`.
+            // It fits: there are at most `Builder::MAX_WORKERS`.
             .map(|worker| worker as u16)
             .collect();
         for place in (1..victims.len()).rev() {
@@ -33,18 +32,18 @@ impl Permutation {
         }
     }
 
-    /// Begins at a new random place.
+    /// Moves the start to a new random place, and starts a round there.
     pub(super) fn restart(&mut self) {
         self.start = self.random.below(self.victims.len().max(1));
         self.visited = 0;
     }
 
-    /// Begins at the same place once more.
+    /// Starts a round at the same place as the last.
     pub(super) fn rewind(&mut self) {
         self.visited = 0;
     }
 
-    /// The next, or none after a full circle, which also rewinds.
+    /// Returns the next victim. After a full circle, rewinds and returns `None`.
     pub(super) fn next(&mut self) -> Option<usize> {
         if self.visited == self.victims.len() {
             self.visited = 0;
@@ -56,16 +55,16 @@ impl Permutation {
     }
 }
 
-/// Marsaglia's xorshift generator.
-struct Random {
+/// Marsaglia's xorshift generator of random numbers.
+struct Xorshift {
     /// Never zero.
     state: u64,
 }
 
-impl Random {
+impl Xorshift {
     fn new(seed: usize) -> Self {
         // Any odd constant spreads neighbouring seeds.
-        Random {
+        Xorshift {
             state: (seed as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15),
         }
     }
@@ -74,7 +73,7 @@ impl Random {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
         self.state ^= self.state << 17;
-        // The high half of a product maps the upper bits onto the range.
+        // The high half of the product maps the upper bits onto the range.
         (((self.state >> 32) * n as u64) >> 32) as usize
     }
 }

@@ -4,8 +4,8 @@ use super::permutation::Permutation;
 use super::{Selection, Walk};
 use crate::pool::BuildError;
 
-/// All victims, one after the other, in an order of each thief's own from a
-/// random start. The default.
+/// Random order: each thief visits all victims in an order of its own, from a random start. The
+/// default.
 ///
 /// Source: Wool, section 5.2 (RAND).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

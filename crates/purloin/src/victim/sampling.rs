@@ -3,14 +3,14 @@
 use super::{Random, Selection, VictimSelection, Walk, in_range};
 use crate::pool::BuildError;
 
-/// Looks at several victims before the first steal of a search, and steals from
-/// the one whose task is the least deep in the program's tree, as that is
+/// Sampling: before the first steal of a search a thief looks at several victims, and steals from
+/// the one whose oldest task is nearest to the root of the program's tree of tasks. That task is
 /// likely to be the largest.
 ///
-/// Sampling ends at a victim that has nothing to offer: then tasks are rare, and
-/// a thief should take what it finds. After a steal that failed it does not
-/// begin, and within one round no victim is sampled twice. If no sample shows a
-/// task, the search goes on in the order of `O`.
+/// Sampling stops at a victim that has nothing to offer: tasks are rare then, and the thief should
+/// take any task that it finds. The thief does not sample again after a steal that has failed, and
+/// never samples a victim twice in one round. If no sample has a task, the search continues in the
+/// order of `O`.
 ///
 /// ```
 /// use purloin::{Pool, Sampling, Sets};
@@ -27,8 +27,8 @@ pub struct Sampling<O = Random> {
 }
 
 impl<O: VictimSelection> Sampling<O> {
-    /// Samples in this order: up to about the square root of the number of
-    /// workers.
+    /// Returns a selection that samples in this order. The default number of samples is about the
+    /// square root of the number of workers.
     pub fn new(order: O) -> Self {
         Sampling {
             order,
@@ -36,7 +36,7 @@ impl<O: VictimSelection> Sampling<O> {
         }
     }
 
-    /// How many victims to sample at most, from 1 to
+    /// Sets the maximum number of victims to sample, from 1 to
     /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
     pub fn samples(mut self, samples: usize) -> Self {
         self.samples = Some(samples);

@@ -4,15 +4,14 @@ use super::permutation::Permutation;
 use super::{Selection, Walk, in_range};
 use crate::pool::BuildError;
 
-/// Looks again and again at the same few victims as long as there are many
-/// thieves, and at more of them the fewer thieves there are; so what it looks at
-/// stays in its caches.
+/// Victim sets: a thief keeps looking at the same few victims while there are many thieves, and at
+/// more victims when there are fewer thieves. So their cache lines stay in its caches.
 ///
-/// A set is as large as it takes to meet `multiplicity` thieves, and at least
-/// `least`: that is max(W, m·p/t) with t thieves among p workers, without
-/// counting them. It begins at a random place in a permutation of the thief's
-/// own. After 1,000 victims without a task the search begins elsewhere: thieves
-/// that only have one another in their sets would starve.
+/// A set ends when it has `least` victims and `multiplicity` of them are thieves. On average its
+/// size is max(W, m·p/t) with t thieves among p workers, and no thief has to count t. The set
+/// starts at a random place in the thief's own permutation of the workers. After 1,000 victims
+/// without a task the thief moves to another place, because thieves with only each other in their
+/// sets would starve.
 ///
 /// ```
 /// use purloin::{Pool, Sets};
@@ -30,7 +29,7 @@ pub struct Sets {
 }
 
 impl Default for Sets {
-    /// W = 12 and m = 4, as in the paper.
+    /// Returns the values of the paper: W = 12 and m = 4.
     fn default() -> Self {
         Sets {
             least: 12,
@@ -40,14 +39,14 @@ impl Default for Sets {
 }
 
 impl Sets {
-    /// How many victims a set has at least (the paper's W), from 1 to
+    /// Sets the minimum number of victims in a set (the paper's W), from 1 to
     /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
     pub fn least(mut self, victims: usize) -> Self {
         self.least = victims;
         self
     }
 
-    /// How many thieves are to look at each victim (the paper's m), from 1 to
+    /// Sets the number of thieves that should look at each victim (the paper's m), from 1 to
     /// [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
     pub fn multiplicity(mut self, thieves: usize) -> Self {
         self.multiplicity = thieves;
@@ -72,16 +71,17 @@ impl Selection for Sets {
     }
 }
 
-/// So many victims without a task, and the search begins elsewhere.
-const ENOUGH: usize = 1000;
+/// Number of victims without a task after which a thief moves its set.
+const MAX_FAILURES: usize = 1000;
 
 struct SetWalk {
     sets: Sets,
     permutation: Permutation,
-    /// In this round.
+    /// Victims visited in this round.
     attempts: usize,
+    /// Thieves among them.
     thieves: usize,
-    /// Since the start.
+    /// Victims visited since the set was last moved.
     failures: usize,
 }
 
@@ -89,7 +89,7 @@ impl SetWalk {
     fn end_round(&mut self) {
         self.attempts = 0;
         self.thieves = 0;
-        if self.failures >= ENOUGH {
+        if self.failures >= MAX_FAILURES {
             self.start();
         }
     }
@@ -133,7 +133,7 @@ impl Walk for SetWalk {
 mod tests {
     use super::*;
 
-    /// The victims of one round where every `every`-th worker is a thief.
+    /// Returns the victims of one round, if every `every`-th worker is a thief.
     fn round(walk: &mut dyn Walk, every: usize) -> Vec<usize> {
         std::iter::from_fn(|| {
             let next = walk.next();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_shrinks_as_thieves_become_many() {
+    fn a_set_shrinks_when_there_are_more_thieves() {
         let mut walk = Sets::default().walk(0, 1000);
         walk.start();
         assert_eq!(round(&mut *walk, 1).len(), 12, "all are thieves");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_have_the_same_victims_until_they_have_failed_for_long() {
+    fn a_thief_keeps_its_set_until_a_thousand_victims_had_no_task() {
         let mut walk = Sets::default().walk(0, 500);
         walk.start();
         let first = round(&mut *walk, 1);
@@ -166,14 +166,14 @@ mod tests {
         while round(&mut *walk, 1) == first {
             rounds += 1;
         }
-        assert_eq!(rounds, ENOUGH.div_ceil(first.len()));
+        assert_eq!(rounds, MAX_FAILURES.div_ceil(first.len()));
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
-    fn no_worker_is_left_alone_by_all() {
-        // Of 300 workers all but one are thieves, each with a set of 12; in a
-        // forty thousand rounds each of them has come to the one.
+    fn every_thief_finds_the_only_worker_with_a_task() {
+        // Of 300 workers 299 are thieves, each with a set of 12. Within 40,000 rounds each has
+        // visited the one that is not.
         for thief in 1..300 {
             let mut walk = Sets::default().walk(thief, 300);
             walk.start();
