@@ -1,4 +1,4 @@
-//! Joins, finishes, futures and loops without a token.
+//! Joins, finishes, futures and loops for code that has no token.
 
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
@@ -6,11 +6,11 @@ use crate::pool::{current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, Worker};
 
-/// Runs two closures, possibly in parallel, and returns both results: for code
-/// that cannot pass a token. See [`Worker::join`], which is faster.
+/// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a
+/// token; with one, [`Worker::join`] is faster.
 ///
-/// On a worker of a pool with the default scheduler it joins there; anywhere
-/// else it uses the [global pool](crate::global).
+/// On a worker of a pool with the default scheduler, the join uses that pool. On any other thread
+/// it uses the [global pool](crate::global).
 ///
 /// ```
 /// fn fib(n: u32) -> u64 {
@@ -25,8 +25,7 @@ use crate::worker::{Scope, Worker};
 ///
 /// # Panics
 ///
-/// If a closure panics, after both have ended; or if no thread can be started
-/// for the global pool.
+/// If a closure panics, after both have ended. If no thread can be started for the global pool.
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -40,7 +39,7 @@ where
             Token::at_top(thread).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
         }
         None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
-        // In boxes, so that the path above has them in registers.
+        // In boxes, so that the path above keeps the closures in registers.
         None => join_outside(in_a_box(a), in_a_box(b)),
     }
 }
@@ -62,11 +61,11 @@ fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
     move || f()
 }
 
-/// Runs `body` and everything that it spawns: for code that has no token. See
-/// [`Worker::finish`].
+/// Runs `body`, and waits until all tasks that it spawns have ended. For code that has no token;
+/// see [`Worker::finish`].
 ///
-/// On a worker of a pool with the default scheduler it runs there; anywhere
-/// else, on a worker of the [global pool](crate::global).
+/// On a worker of a pool with the default scheduler, `body` runs there. On any other thread it is
+/// run by a worker of the [global pool](crate::global).
 ///
 /// ```
 /// let mut words = ["one", "two"].map(String::from);
@@ -80,8 +79,8 @@ fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
 ///
 /// # Panics
 ///
-/// If the body or a task panics, after all have ended; or if no thread can be
-/// started for the global pool.
+/// If the body or a task panics, after all have ended. If no thread can be started for the global
+/// pool.
 pub fn finish<'env, F, R>(body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R + Send,
@@ -94,24 +93,23 @@ where
     }
 }
 
-/// Makes a task of `f` and returns its result to come: for code that has no
-/// token. See [`Worker::future`].
+/// Makes `f` a task, and returns a handle to its result. For code that has no token; see
+/// [`Worker::future`].
 ///
-/// On a worker of a pool with the default scheduler the task ends before its scope does,
-/// as with a token. On any other thread an idle worker of the [global
-/// pool](crate::global) runs it; there is no scope, so nothing waits for it but
-/// [`Handle::get`].
+/// On a worker of a pool with the default scheduler, the task ends before its scope does, as with a
+/// token. On any other thread an idle worker of the [global pool](crate::global) runs the task.
+/// There is no scope then: only [`Handle::get`] waits for the task.
 ///
 /// ```
-/// let six = purloin::future(|| 6); // run by a worker, while this thread goes on
+/// let six = purloin::future(|| 6); // a worker runs it, while this thread goes on
 /// let seven = 7;
 /// assert_eq!(six.get() * seven, 42);
 /// ```
 ///
 /// # Panics
 ///
-/// If no thread can be started for the global pool. If the task panics, then
-/// [`Handle::get`] does.
+/// If no thread can be started for the global pool. A panic of the task reaches
+/// [`Handle::get`].
 pub fn future<F, T>(f: F) -> Handle<T>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -123,11 +121,11 @@ where
     }
 }
 
-/// Does `body` for each of the iterations, possibly in parallel: for code that
-/// has no token. See [`Worker::for_each`].
+/// Runs `body` for each of the iterations, possibly in parallel. For code that has no token; see
+/// [`Worker::for_each`].
 ///
-/// On a worker of a pool with the default scheduler it runs there; anywhere
-/// else, on the workers of the [global pool](crate::global).
+/// On a worker of a pool with the default scheduler, the loop uses that pool. On any other thread
+/// it uses the [global pool](crate::global).
 ///
 /// ```
 /// let mut numbers = [1, 2, 3];
@@ -137,8 +135,8 @@ where
 ///
 /// # Panics
 ///
-/// If an iteration does, after all that were started have ended; or if no
-/// thread can be started for the global pool.
+/// If an iteration panics, after all iterations that were started have ended. If no thread can be
+/// started for the global pool.
 pub fn for_each<I, F>(iterations: I, body: F)
 where
     I: IntoIterations,
@@ -147,9 +145,12 @@ where
     map_reduce(iterations, body, |(), ()| ());
 }
 
-/// Maps each of the iterations, possibly in parallel, and combines the results
-/// in their order; `None` if there are no iterations. For code that has no
-/// token, as [`for_each`]. See [`Worker::map_reduce`].
+/// Maps each of the iterations, possibly in parallel, and combines the results in their order.
+/// Returns `None` if there are no iterations. For code that has no token; see
+/// [`Worker::map_reduce`].
+///
+/// On a worker of a pool with the default scheduler, the loop uses that pool. On any other thread
+/// it uses the [global pool](crate::global).
 ///
 /// ```
 /// let squares = purloin::map_reduce(1..=4, |i| i * i, |a, b| a + b);
@@ -158,8 +159,8 @@ where
 ///
 /// # Panics
 ///
-/// If an iteration or a combination does, after all that were started have
-/// ended; or if no thread can be started for the global pool.
+/// If `map` or `combine` panics, after all iterations that were started have ended. If no thread
+/// can be started for the global pool.
 pub fn map_reduce<I, M, C, T>(iterations: I, map: M, combine: C) -> Option<T>
 where
     I: IntoIterations,
@@ -173,8 +174,8 @@ where
         loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
     };
     match current_of_default() {
-        // In a frame of its own: the loop goes on with its token after the body
-        // has spawned into a finish around it.
+        // In a frame of its own: the body may spawn into a finish around the loop, and the loop
+        // uses its token after that.
         Some(thread) => runtime::call(thread, on_a_worker),
         None => global_or_default().run(on_a_worker),
     }

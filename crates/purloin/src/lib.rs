@@ -1,5 +1,10 @@
-//! Work stealing with joins that cost about a nanosecond: expose all the
-//! parallelism that a program has, and tune nothing.
+//! Work stealing with joins that cost about a nanosecond: expose all the parallelism that a program
+//! has, and tune nothing.
+//!
+//! Purloin runs the independent parts of a program on all cores: the two halves of a recursion,
+//! spawned tasks, futures, the iterations of a loop. A task is so cheap that a program can create
+//! one wherever its parts are independent, down to a few nanoseconds of work. There is no cut-off,
+//! grain size or chunk size to choose.
 //!
 //! ```
 //! use purloin::{Pool, Worker};
@@ -17,47 +22,85 @@
 //! # Ok::<(), purloin::BuildError>(())
 //! ```
 //!
+//! [`Pool::run`] gives the program a token, `w`, whose methods create parallelism. Each closure
+//! receives a token of its own. Code that cannot pass tokens calls free functions instead:
+//!
+//! ```
+//! fn sort(numbers: &mut [u32]) {
+//!     if numbers.len() > 1 {
+//!         let middle = numbers.len() / 2;
+//!         let (lower, _, upper) = numbers.select_nth_unstable(middle);
+//!         purloin::join(|| sort(lower), || sort(upper));
+//!     }
+//! }
+//!
+//! let mut numbers = [3, 1, 4, 1, 5, 9, 2, 6];
+//! sort(&mut numbers);
+//! assert_eq!(numbers, [1, 1, 2, 3, 4, 5, 6, 9]);
+//! ```
+//!
+//! # What to call
+//!
+//! | to | with a token | without |
+//! |---|---|---|
+//! | run two closures in parallel | [`Worker::join`] | [`join`] |
+//! | spawn tasks, and wait for all of them | [`Worker::finish`], [`Scope::spawn`] | [`finish`] |
+//! | start a task with a result | [`Worker::future`] | [`future`] |
+//! | wait for its result | [`Worker::get`] | [`Handle::get`] |
+//! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
+//! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
+//! | leave a task to a pool, and not wait | | [`Pool::spawn`] |
+//!
 //! # What is promised
 //!
-//! - **A join never runs unrelated work.** A worker that waits for a stolen
-//!   task runs only what descends from that task. So a lock may be held across
-//!   a join, and stacks are as deep as the program's own recursion.
-//! - **A task that nobody steals costs next to nothing**: some plain stores and
-//!   two predictable branches. No atomic read-modify-write, no fence, no
-//!   allocation.
-//! - **Workers without work sleep**, and use no processor time.
-//! - **A panic reaches the caller**, after everything that was started has
-//!   ended, even that of a future that nobody gets; the pool goes on.
-//! - **One source, every scheduler.** A program is generic over its
-//!   [`Worker`]; [`Serial`] is the program without parallelism.
-//!
-//! # Where to look
-//!
-//! - [`Worker::join`], [`Worker::finish`], [`Worker::future`],
-//!   [`Worker::for_each`] and [`Worker::map_reduce`] create parallelism; [`join`],
-//!   [`finish`] and so on do without a token, where one cannot be passed.
-//! - [`Pool`] has the threads; [`Pool::builder`] has the options.
-//! - [`profile()`] says why a program is not faster: its work and span, and
-//!   where the workers' time goes.
-//! - [`record()`] writes down what a program does, to be simulated on other machines.
-//! - [`Stats`] says what the workers have done, [`Counted`] how many tasks a
-//!   program has.
-//! - [`ReturnBarrier`] is the scheduler that a pool has unless it is given
-//!   another, as [`DirectStack`] or [`ChaseLev`]; [`Sampling`] and [`Sets`] choose victims
-//!   where there are many workers.
+//! - **A join never runs unrelated work.** A worker that waits for a stolen task runs only
+//!   descendants of that task. So a program may hold a lock across a join, and a stack is only as
+//!   deep as the program's own recursion.
+//! - **A blocked worker never idles a core.** If it finds no descendant to run, a
+//!   [spare worker](Builder::spare_workers) runs other work in its place.
+//! - **A task that no thief takes costs plain instructions only**: some stores and two predictable
+//!   branches. It needs no atomic read-modify-write, no fence and no allocation.
+//! - **Idle workers sleep**, and use no processor time.
+//! - **A panic reaches the caller**, after everything that was started has ended. That includes the
+//!   panic of a future whose result is never fetched. The pool can be used again.
+//! - **One source runs under every scheduler.** A program is generic over its [`Worker`], and
+//!   [`Serial`] turns it into the same program without parallelism.
 //!
 //! # How to make small tasks fast
 //!
-//! Small closures that own their captures (`move |w| fib(w, n - 1)`) are
-//! written into the task as they are; a capture by reference costs an
-//! indirection, and keeps the variable in memory. And where the base case of a
-//! recursion is tiny, let the compiler see it at the call: put it into a small
-//! `#[inline]` function that calls the recursive rest.
-#![deny(
-    missing_docs,
-    unsafe_op_in_unsafe_fn,
-    clippy::undocumented_unsafe_blocks
-)]
+//! Most programs need nothing more. Two habits help where a task takes only a few nanoseconds:
+//!
+//! - **Let closures own their captures** (`move`), if these are a few words. Such a closure is
+//!   written into the task itself. A capture by reference costs an indirection, and keeps the
+//!   variable in memory.
+//! - **Put a tiny base case into an `#[inline]` function**, which calls the recursive rest. Then
+//!   the compiler sees the base case where the task is created.
+//!
+//! ```
+//! # use purloin::Worker;
+//! #[inline]
+//! fn fib<W: Worker>(w: W, n: u32) -> u64 {
+//!     if n < 2 { n.into() } else { sum(w, n) }
+//! }
+//!
+//! fn sum<W: Worker>(mut w: W, n: u32) -> u64 {
+//!     let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+//!     a + b
+//! }
+//! # assert_eq!(fib(purloin::Serial, 20), 6765);
+//! ```
+//!
+//! # Where to look next
+//!
+//! - [`Worker`]: the programming model, with tokens, panics and loops.
+//! - [`Pool`] and [`Builder`]: threads and options.
+//! - [`Stats`] and [`Times`]: what the workers have done, and where their time has gone.
+//! - [`ReturnBarrier`]: the default scheduler. The crate `purloin-schedulers` has others, and
+//!   [`scheduler`] explains how to write one.
+//! - [`Sampling`] and [`Sets`]: victim selection for machines with many cores.
+//! - The crate `purloin-analysis`: a profiler that tells why a program is not faster, from its work
+//!   and span, and recordings to simulate a program on other machines.
+//! - [`implement`]: for implementors of [`Worker`].
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!(
@@ -92,7 +135,7 @@ pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 
-/// The examples of the README and of the guides, as tests.
+/// Runs the examples of the README as tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]

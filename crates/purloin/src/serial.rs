@@ -1,4 +1,4 @@
-//! The serial elision: a worker that creates no parallelism at all.
+//! The serial elision: a worker that creates no parallelism.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -9,14 +9,13 @@ use crate::implement;
 use crate::loops::{IntoIterations, Iterations};
 use crate::worker::{Scope, Spawner, Worker};
 
-/// The first panic of a spawned task, which surfaces when the finish ends.
+/// The first panic of a spawned task. It continues when the finish ends.
 type FirstPanic = Mutex<Option<Box<dyn Any + Send>>>;
 
 /// The serial elision of a program, as a [`Worker`].
 ///
-/// A join calls its closures one after the other, a spawn calls its task on
-/// the spot. What is left is the program as it would have been written without
-/// Purloin: the yardstick for every scheduler's overhead.
+/// A join calls its closures one after the other, and a spawn calls its task at once. The result
+/// is the program as it would be without Purloin, and the baseline for every scheduler's overhead.
 ///
 /// ```
 /// use purloin::{Serial, Worker};
@@ -67,7 +66,7 @@ impl Worker for Serial {
         f(Serial)
     }
 
-    /// A plain loop.
+    // A plain loop.
     #[inline(always)]
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where

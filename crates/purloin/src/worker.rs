@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
 
-/// Permission to create parallelism, and the way to do it.
+/// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///
-/// A worker is a small token passed **by value**. A program that is generic
-/// over it runs under every scheduler, serially, and under the measuring
-/// instruments: each is a type that it is instantiated with.
+/// A token stands for the worker that runs the code at hand. It is small, and passed **by value**.
+/// A function that is generic over its `Worker` runs under every scheduler, serially, and under
+/// measuring instruments: each of these is a type that implements this trait.
 ///
 /// ```
 /// use purloin::{Pool, Worker};
@@ -28,13 +28,15 @@ use crate::loops::{self, IntoIterations};
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
-/// # Why a token, and why it cannot be misused
+/// # How tokens work
 ///
-/// A closure receives a token of its own, valid for its own run only. The token that
-/// it was made from is mutably borrowed meanwhile. So the newest token of a worker is
-/// the one in use, and it carries the top of the worker's task stack in a register.
+/// Each closure receives a token of its own, which is valid while the closure runs. Meanwhile the
+/// token that it came from is mutably borrowed. So the program always uses the newest token of a
+/// worker, and that token carries the top of the worker's task stack in a register.
 ///
-/// Tokens are not [`Send`], so a closure that may run elsewhere cannot capture one:
+/// The compiler rejects the misuse of tokens.
+///
+/// A token is not [`Send`], so a closure that may run on another worker cannot capture it:
 ///
 /// ```compile_fail,E0277
 /// # use purloin::{Pool, Worker};
@@ -60,7 +62,7 @@ use crate::loops::{self, IntoIterations};
 /// });
 /// ```
 ///
-/// And a token cannot be used while it is lent:
+/// A token cannot be used while it is lent:
 ///
 /// ```compile_fail,E0499
 /// # use purloin::{Pool, Worker};
@@ -68,35 +70,39 @@ use crate::loops::{self, IntoIterations};
 /// pool.run(|mut w| w.lend(|_| w.join(|_| (), |_| ())));
 /// ```
 ///
-/// A wrapper that makes any value `Send` at the price of a check of the thread can carry
-/// a token into a closure of a second token of the same worker. Such a *stale* token
-/// still works: its joins cost a few nanoseconds more, as they look up the top in memory.
+/// A wrapper that makes any value `Send`, and checks the thread at run time, can carry a token into
+/// a closure that has another token of the same worker. Such a *stale* token still works, but its
+/// joins take a few nanoseconds more, because they look up the top in memory.
 ///
 /// # Panics
 ///
-/// If a closure panics, everything else runs to its end, and then the panic goes on in
-/// the caller. That includes the second closure of a join whose first has panicked, as
-/// in rayon. Of two panics the caller sees that of the first closure of a join, or that
-/// of the body of a finish. Three things end early: a loop begins few iterations after
-/// one has panicked, [`Serial`](crate::Serial) stops where a serial program does, and
-/// where joins nest too deeply for the task stack, no second closure begins.
+/// If a closure panics, everything else that was started runs to its end, and then the panic
+/// continues in the caller. As in rayon, that includes the second closure of a join whose first
+/// closure has panicked. If both closures of a join panic, the caller sees the panic of the first;
+/// if the body of a finish and a task panic, it sees the panic of the body.
+///
+/// Three things end early:
+///
+/// - A loop starts few iterations after one has panicked.
+/// - [`Serial`](crate::Serial) stops where a serial program would stop.
+/// - If joins nest too deeply for the task stack, the innermost join panics, and no join that this
+///   panic passes starts its second closure.
 pub trait Worker: Sized {
     /// The token that closures receive.
     ///
-    /// For every worker of this crate it is the worker's own type with another
-    /// lifetime, so that a recursive function has one instance.
+    /// For every worker of this crate this is the worker's own type with another lifetime. So a
+    /// recursive function is compiled once.
     type Token<'t>: for<'u> Worker<Token<'u> = Self::Token<'u>>;
 
-    /// How tasks are spawned here: what a [`Scope`] is generic over.
+    /// The implementation of [`Scope`]: a scope is generic over it.
     type Spawner: Spawner;
 
     /// Runs two closures, possibly in parallel, and returns both results.
     ///
-    /// `a` is run at once. `b` is a task that another worker may steal while
-    /// `a` runs; if none has, it is run here next, by a plain call. If one has
-    /// and is not done, this worker helps it: it runs tasks that descend from
-    /// `b`, and **never anything else**. So a lock may be held across a join,
-    /// as long as the closures do not take it.
+    /// `a` runs at once. `b` becomes a task that another worker may steal while `a` runs. If none
+    /// has, `b` runs here next, by a plain call. If a thief still runs `b`, this worker helps it:
+    /// it runs tasks that descend from `b`, and **never anything else**. So a program may hold a
+    /// lock across a join, as long as the closures do not take it.
     ///
     /// ```
     /// # use purloin::Worker;
@@ -111,8 +117,8 @@ pub trait Worker: Sized {
     /// # assert_eq!(sum(purloin::Serial, &[1, 2, 3]), 6);
     /// ```
     ///
-    /// Closures that own what they use (`move`) are faster than those that
-    /// borrow it, where it is a few words: their captures lie in the task.
+    /// Closures that own a few words (`move`) are faster than closures that borrow, because their
+    /// captures lie in the task itself.
     ///
     /// Source: Wool, section 3 (spawn, call, join).
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
@@ -122,8 +128,8 @@ pub trait Worker: Sized {
         RA: Send,
         RB: Send;
 
-    /// Runs `body`, which may spawn tasks into its scope, and returns its
-    /// result when it and all of them have ended.
+    /// Runs `body`, which may spawn tasks into its scope. Returns the result of `body` when `body`
+    /// and all of these tasks have ended.
     ///
     /// ```
     /// # use purloin::{Pool, Worker};
@@ -140,15 +146,14 @@ pub trait Worker: Sized {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// The token is lent to the finish meanwhile; inside, [`Scope::join`] joins.
+    /// Inside the finish this token is lent; use [`Scope::join`] there.
     ///
     /// Source: X10's finish and async, as in Return barrier, section 2.3.
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
 
-    /// Calls `f` with a token, to pass on by value where only this borrowed one
-    /// is at hand.
+    /// Lends this token to `f`: calls `f` with a token that it may pass on by value.
     ///
     /// ```
     /// # use purloin::Worker;
@@ -161,17 +166,16 @@ pub trait Worker: Sized {
     /// ```
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R;
 
-    /// Makes a task of `f`, which any worker may run from now on, and returns its
-    /// result to come.
+    /// Makes `f` a task, which any worker may run from now on, and returns a handle to its result.
     ///
-    /// Whoever [gets](Self::get) it runs the task itself, if nobody has begun it.
-    /// It ends before its scope does, got or not: that is the closure with
-    /// whose token it was made, or one around that, and at last
-    /// [`Pool::run`](crate::Pool::run). To borrow from outside, use
+    /// [`Worker::get`] waits for the result, and runs the task itself if no worker has begun it.
+    /// The task ends before its scope does, even if its result is never fetched. The scope is the
+    /// closure that received this token, or a closure around it, and at last
+    /// [`Pool::run`](crate::Pool::run). A task that borrows from its surroundings needs
     /// [`Scope::future`].
     ///
-    /// Do not hold a lock that `f` takes. Where thousands of tasks wait to be run, and
-    /// under the serial elision always, this call itself runs `f`.
+    /// Do not hold a lock that `f` takes: where thousands of tasks wait to run, this call runs `f`
+    /// itself. Under the [serial elision](crate::Serial) it always does.
     ///
     /// ```
     /// use purloin::{Pool, Worker};
@@ -196,21 +200,20 @@ pub trait Worker: Sized {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
         T: Send + 'static;
 
-    /// Waits for the result of a future, in the manner of this worker: see
-    /// [`Handle::get`].
+    /// Waits for the result of a future; see [`Handle::get`].
     ///
     /// # Panics
     ///
-    /// If the task has.
+    /// If the task has panicked.
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         future.get()
     }
 
-    /// Does `body` for each of the iterations, possibly in parallel.
+    /// Runs `body` for each of the iterations, possibly in parallel.
     ///
-    /// There is no grain size to choose: a worker runs the iterations in
-    /// order, as a plain loop would, and gives away a part of those that are
-    /// left whenever another worker has nothing to do.
+    /// There is no grain size to choose. A worker runs the iterations in their order, as a plain
+    /// loop would. When another worker has nothing to do, it gets a part of the iterations that are
+    /// left.
     ///
     /// ```
     /// # use purloin::{Pool, Worker, chunks_mut};
@@ -225,13 +228,13 @@ pub trait Worker: Sized {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// What a loop can go over, [`Iterations`](crate::Iterations) says. Where
-    /// the body is parallel itself, use [`Self::for_each_with`].
+    /// A loop runs over [`Iterations`](crate::Iterations): ranges, slices, chunks, and pairs of
+    /// these. A body that is itself parallel needs [`Self::for_each_with`].
     ///
     /// # Panics
     ///
-    /// If an iteration does: after all that were started have ended. Others may
-    /// never be started.
+    /// If an iteration panics, after all iterations that were started have ended. Others may never
+    /// start.
     ///
     /// Source: Channel (splittable tasks).
     #[inline]
@@ -243,7 +246,8 @@ pub trait Worker: Sized {
         self.map_reduce_with(iterations, move |_, item| body(item), |(), ()| ());
     }
 
-    /// The same, for a body that is parallel itself: it gets a token.
+    /// Runs `body` for each of the iterations, possibly in parallel, and gives it a token: for a
+    /// body that is itself parallel. See [`Self::for_each`].
     ///
     /// ```
     /// # use purloin::{Pool, Worker, chunks_mut};
@@ -266,12 +270,12 @@ pub trait Worker: Sized {
         self.map_reduce_with(iterations, body, |(), ()| ());
     }
 
-    /// Maps each of the iterations, possibly in parallel, and combines the
-    /// results; `None` if there are no iterations.
+    /// Maps each of the iterations, possibly in parallel, and combines the results. Returns `None`
+    /// if there are no iterations.
     ///
-    /// Results are combined in the order of the iterations, so `combine` need
-    /// not be commutative. It has to be associative: where the brackets are may
-    /// differ from run to run, and with it the rounding of floating-point sums.
+    /// Results are combined in the order of the iterations, so `combine` need not be commutative.
+    /// It must be associative: the bracketing may differ from run to run, and with it the rounding
+    /// of floating-point sums.
     ///
     /// ```
     /// # use purloin::{Pool, Worker};
@@ -284,8 +288,8 @@ pub trait Worker: Sized {
     ///
     /// # Panics
     ///
-    /// If an iteration or a combination does: after all that were started have
-    /// ended, and with what they returned dropped.
+    /// If `map` or `combine` panics, after all iterations that were started have ended. Their
+    /// results are dropped.
     #[inline]
     fn map_reduce<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
@@ -297,10 +301,10 @@ pub trait Worker: Sized {
         self.map_reduce_with(iterations, move |_, item| map(item), combine)
     }
 
-    /// The same, for a map that is parallel itself: it gets a token.
+    /// Maps each of the iterations, possibly in parallel, and combines the results; gives `map` a
+    /// token. See [`Self::map_reduce`].
     ///
-    /// All loops are made of this one. Whoever implements a worker need not
-    /// write it, but may.
+    /// All loops are built on this method. Implementors of `Worker` may override it.
     #[inline]
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
@@ -313,45 +317,51 @@ pub trait Worker: Sized {
         self.lend(|w| loops::map_reduce::<Self, _, _, _, _>(w, iterations, map, combine))
     }
 
-    /// How many of a loop's `rest` iterations to make a task of now, because a
-    /// thief asks for work and this worker has nothing else to offer; 0 if
-    /// nobody does. Loops call this every few microseconds.
+    /// A hint for loops: how many of the `rest` iterations to split off now, because a thief asks
+    /// for work and this worker has no other task to offer; 0 to go on.
     fn split_hint(&mut self, rest: usize) -> usize;
 }
 
-/// What a [`Scope`] needs to know of its scheduler.
+/// The type of a [`Scope`]: how it spawns.
 ///
-/// A type of its own, because a scope must not depend on the lifetime of the
-/// token that opened it: closures that borrow from outside could not be
-/// spawned then.
+/// Programs use it only as a bound, as in [`Scope::spawn`]'s example. Its methods are for
+/// implementors of [`Worker`].
+///
+/// It is not the token's type, because a scope must not depend on the lifetime of the token that
+/// opened it. Otherwise a program could not spawn closures that borrow from outside the finish.
 pub trait Spawner: Sized + 'static {
     /// The token that spawned tasks receive.
     type Token<'t>: Worker;
 
-    /// What a finish keeps in its scope.
+    /// The state of a finish, which its scope holds.
+    #[doc(hidden)]
     type Finish: Sync;
 
-    /// Does what [`Scope::spawn`] says.
+    /// Implements [`Scope::spawn`].
     ///
     /// # Safety
     ///
-    /// `'scope` is the lifetime of that name of the [`Scope`] that holds
-    /// `finish`; a shorter one would let the task outlive what it borrows.
+    /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`. A shorter
+    /// lifetime would let the task outlive what it borrows.
+    #[doc(hidden)]
     unsafe fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope;
 
-    /// Does what [`Scope::future`] says.
+    /// Implements [`Scope::future`].
     ///
     /// # Safety
     ///
-    /// As for [`Self::spawn`].
+    /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`, as for
+    /// [`Self::spawn`].
+    #[doc(hidden)]
     unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
 
-    /// Does what [`Scope::join`] says.
+    /// Implements [`Scope::join`].
+    #[doc(hidden)]
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
@@ -360,10 +370,10 @@ pub trait Spawner: Sized + 'static {
         RB: Send;
 }
 
-/// The inside of a [finish](Worker::finish): tasks spawned here end before it does.
+/// The scope of a [finish](Worker::finish): tasks spawned into it end before the finish does.
 ///
-/// It may be shared freely: with spawned tasks, which may spawn further ones,
-/// with the closures of a join, even with threads that are no workers.
+/// A program may share it freely: with spawned tasks, which may spawn further tasks, with the
+/// closures of a join, and even with threads that are no workers.
 pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
     finish: S::Finish,
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -371,9 +381,8 @@ pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
 }
 
 impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
-    /// A scope around what a scheduler keeps in it: for whoever implements
-    /// [`Worker::finish`], who must wait for all spawned tasks before the
-    /// scope ends.
+    /// Returns a scope around the state of a finish. The implementor of [`Worker::finish`] must
+    /// wait for all spawned tasks before it drops the scope.
     pub(crate) fn new(finish: S::Finish) -> Self {
         Scope {
             finish,
@@ -382,22 +391,24 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         }
     }
 
-    /// What the scheduler keeps in the scope.
+    /// Returns the state of the finish.
     pub(crate) fn finish(&self) -> &S::Finish {
         &self.finish
     }
 
-    /// Adds a task, which any worker may run from now on until the finish ends.
+    /// Spawns a task, which any worker may run until the finish ends.
     ///
-    /// The task may borrow what lives longer than the finish, and may spawn
-    /// into the same scope:
+    /// The task may borrow values that outlive the finish, and may spawn into the same scope:
     ///
     /// ```
     /// # use purloin::{Pool, Scope, Spawner, Worker};
     /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
     /// struct Node { children: Vec<Node> }
     ///
-    /// fn count<'s, S: Spawner>(scope: &'s Scope<'s, '_, S>, node: &'s Node, seen: &'s AtomicUsize) {
+    /// fn count<'s, S>(scope: &'s Scope<'s, '_, S>, node: &'s Node, seen: &'s AtomicUsize)
+    /// where
+    ///     S: Spawner,
+    /// {
     ///     seen.fetch_add(1, Relaxed);
     ///     for child in &node.children {
     ///         scope.spawn(move |_| count(scope, child, seen));
@@ -412,19 +423,21 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// Do not hold a lock that the task takes. Where thousands of tasks wait to be
-    /// run, and under the serial elision always, `spawn` itself runs it; on a thread that is
-    /// no worker of the pool it waits until the workers have run some of them.
+    /// Do not hold a lock that the task takes: where thousands of tasks wait to run, `spawn` runs
+    /// the task itself. Under the [serial elision](crate::Serial) it always does. A thread that is
+    /// no worker of the pool does not run the task, but waits until the workers have run some of
+    /// the tasks.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
     {
-        // SAFETY: `'scope` is our own parameter, and invariant.
+        // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
+        // invariant, so the caller cannot shorten it.
         unsafe { S::spawn(&self.finish, task) };
     }
 
-    /// Adds a task with a result: [`Worker::future`] for what borrows from
-    /// outside.
+    /// Spawns a task with a result, and returns a handle to it. Unlike the task of
+    /// [`Worker::future`], this one may borrow values that outlive the finish.
     ///
     /// ```
     /// # use purloin::{Pool, Worker};
@@ -444,16 +457,17 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: `'scope` is our own parameter, and invariant.
+        // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
+        // invariant, so the caller cannot shorten it.
         unsafe { S::future(&self.finish, f) }
     }
 
-    /// Joins two closures inside the finish: [`Worker::join`] for where the
-    /// token is lent to the finish.
+    /// Runs two closures, possibly in parallel, inside the finish, where the token is lent. See
+    /// [`Worker::join`].
     ///
-    /// On a thread that is no worker of the pool it waits for an idle worker. If every
-    /// worker is busy or waits for that thread, a spare worker takes its place after some
-    /// milliseconds.
+    /// A thread that is no worker of the pool waits until an idle worker runs the join. If no
+    /// worker becomes idle within 20 milliseconds, a [spare worker](crate::Builder::spare_workers)
+    /// runs it.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,

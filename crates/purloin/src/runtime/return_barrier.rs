@@ -130,9 +130,12 @@ impl ReturnBarrier {
         self.forced_steals = allowed;
         self
     }
+}
 
+/// For experiments.
+impl ReturnBarrier {
     /// Sets whether a victim that has answered leaves tasks below the barrier, which thieves
-    /// take for free. The default is true. For experiments.
+    /// take for free. The default is true.
     ///
     /// If false, each steal interrupts its victim: the victim offers one task, waits until a
     /// thief has taken it, and goes on.
