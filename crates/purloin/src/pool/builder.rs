@@ -19,8 +19,7 @@ use crate::victim::{Random, Selection, VictimSelection};
 /// thread costs address space only.
 const DEFAULT_SPARES: usize = 32;
 
-/// The environment variable that sets the number of workers where the program
-/// does not.
+/// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 
 /// Options for a [`Pool`], from [`Pool::builder`].
@@ -81,31 +80,43 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// The most workers that a pool may have.
+    /// Maximum number of workers of a pool.
     pub const MAX_WORKERS: usize = 4096;
-    /// The smallest stack of a worker, in bytes.
+    /// Minimum size of a worker's stack, in bytes: 64 KiB.
     pub const MIN_STACK_SIZE: usize = 64 << 10;
-    /// The largest stack of a worker, in bytes.
+    /// Maximum size of a worker's stack, in bytes: 1 TiB.
     pub const MAX_STACK_SIZE: usize = (1_u64 << 40) as usize;
 }
 
 impl<S: Scheduler> Builder<S> {
-    /// The number of workers; at first one for each available core, or what
-    /// the environment variable `PURLOIN_WORKERS` says.
+    /// Sets the number of workers. The default is the value of the environment variable
+    /// `PURLOIN_WORKERS`, or else one worker for each available core.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// How many spare workers there may be; at first as many as workers.
+    /// Sets the maximum number of spare workers. The default is the number of workers, but at least
+    /// 32.
     ///
-    /// A worker that waits for a stolen task, and has nothing to run that belongs to
-    /// it, lends its processor to a spare worker, which may run anything: as many
-    /// run as there are workers, as long as there is something to do. Only when it
-    /// goes on, one more does, until the next of them has nothing to do. A spare worker's
-    /// thread is started when it is first needed. With 0 the processor is idle
-    /// instead, and a program whose workers all wait for a thread that calls this pool
-    /// hangs. Under [`Channel`](crate::Channel) there are none.
+    /// A worker hands its processor to a spare worker, which may run anything, in two cases:
+    ///
+    /// - It is blocked in a join, a finish or a future, and finds no task to run that descends from
+    ///   the one that it waits for.
+    /// - It waits for another pool.
+    ///
+    /// So as long as there is work, as many workers run as the pool was built with. When the
+    /// blocked worker resumes, one extra worker runs until any worker goes idle. Besides, a spare
+    /// worker runs calls from outside if the pool begins none of them for 20 milliseconds.
+    ///
+    /// When all spare workers are taken, the processor of a blocked worker stays idle, and a worker
+    /// that waits for another pool serves only calls that descend from the one that it waits for.
+    /// With 0 spare workers that is always so, and a program hangs if all of its workers wait, in a
+    /// lock for example, for a thread that calls this pool.
+    ///
+    /// The thread of a spare worker starts when it is first needed; until then the worker costs
+    /// address space only. The scheduler `Channel` of the crate `purloin-schedulers` has no spare
+    /// workers.
     ///
     /// ```
     /// use purloin::Pool;
@@ -118,37 +129,39 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// The stack of each worker's thread, in bytes; at first 16 MiB. How deep
-    /// joins may nest depends on it, as for any recursion: a join takes some
-    /// tens of bytes beside the program's own variables, but close to a
-    /// thousand in a build without optimisation. It is address space that is
-    /// reserved, with eight times as much for the tasks; memory is used as it
-    /// is touched.
+    /// Sets the size of the stack of each worker's thread, in bytes. The default is 16 MiB.
+    ///
+    /// The stack limits how deeply joins may nest, as for any recursion. A join takes some tens of
+    /// bytes beside the program's own variables, but close to a thousand bytes in a build without
+    /// optimisation.
+    ///
+    /// The size is reserved as address space, and eight times as much for the worker's tasks. Pages
+    /// take memory only once they are used.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = bytes;
         self
     }
 
-    /// The names of the threads, by worker; at first `purloin-0` and so on. That of a
-    /// spare worker is one of them with `-spare` at the end.
+    /// Sets the names of the threads, by worker. The default is `purloin-0` and so on. A spare
+    /// worker gets the name of a regular worker, followed by `-spare`.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + 'static) -> Self {
         self.thread_name = Box::new(name);
         self
     }
 
-    /// Whether worker *i* is bound to the *i*-th processor that the process
-    /// may use (and around again if there are more workers). Only on Linux; the default is
-    /// not to, and then Purloin touches no affinity. Spare workers run where there is room.
+    /// Sets whether worker *i* is bound to the *i*-th processor that the process may use (starting
+    /// over if there are more workers than processors). The default is false: Purloin does not
+    /// touch the affinity of threads. Spare workers may run on any of these processors.
     ///
-    /// It helps programs that compute for a few milliseconds now and then on a machine that
-    /// is theirs alone: the system may queue a woken worker behind its waker, for
-    /// milliseconds, although another processor is idle.
+    /// Only Linux supports this. It helps programs that compute for a few milliseconds now and
+    /// then, on a machine of their own. Without it the system may queue a woken worker behind its
+    /// waker, for milliseconds, although another processor is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
     }
 
-    /// How thieves choose their victims; at first [`Random`].
+    /// Sets how thieves choose their victims. The default is [`Random`].
     ///
     /// ```
     /// use purloin::{Pool, Sampling};
@@ -161,31 +174,22 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// How long a thief waits, busily, between taking a task and running it;
-    /// at first not at all. For experiments on what dearer steals would do.
-    ///
-    /// Source: Wool, section 5.4.
-    pub fn steal_delay(mut self, delay: Duration) -> Self {
-        self.steal_delay = delay;
-        self
-    }
-
-    /// Whether the workers note where their time goes, for
-    /// [`Pool::times`]; at first not. It costs some ten nanoseconds at each
-    /// steal and at each wait, and nothing at a join.
+    /// Sets whether the workers record where their time goes, for [`Pool::times`]. The default is
+    /// false. Recording costs some ten nanoseconds at each steal and at each wait, and nothing at a
+    /// join.
     pub fn timed(mut self, timed: bool) -> Self {
         self.timed = timed;
         self
     }
 
-    /// How much of a loop a thief gets; at first
+    /// Sets how many iterations of a loop a thief gets. The default is
     /// [`LazyAdaptive`](Splitting::LazyAdaptive).
     pub fn splitting(mut self, splitting: Splitting) -> Self {
         self.splitting = splitting;
         self
     }
 
-    /// The scheduler, with its options.
+    /// Sets the scheduler, with its options. The default is [`ReturnBarrier`].
     ///
     /// ```
     /// use purloin::{Pool, ReturnBarrier};
@@ -209,12 +213,13 @@ impl<S: Scheduler> Builder<S> {
         }
     }
 
-    /// Starts the workers.
+    /// Starts the workers, and returns the pool.
     ///
     /// # Errors
     ///
-    /// If an option is out of range, `PURLOIN_WORKERS` was needed and is not a
-    /// number, or a worker cannot be started. Those that were are ended again.
+    /// If an option is out of range; if the program does not set the number of workers and
+    /// `PURLOIN_WORKERS` is not a valid number; or if a worker cannot be started. Workers that were
+    /// started are ended again.
     pub fn build(self) -> Result<Pool<S>, BuildError> {
         let workers = match self.workers {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
@@ -232,13 +237,14 @@ impl<S: Scheduler> Builder<S> {
             None => workers.max(DEFAULT_SPARES),
         };
         match self.start(workers, spares) {
-            // Spare workers may take the address space that threads need.
+            // The task stacks of spare workers may take the address space that the threads need.
             Err(BuildError::Start { .. }) if spares > 0 => self.start(workers, 0),
             pool => pool,
         }
     }
 
-    /// A pool with so many workers, and as many spare ones as there is room for.
+    /// Starts a pool with this many workers, and with up to this many spare workers: as many as
+    /// there is memory for.
     fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
         let tasks = |_| Local::new(&self.scheduler, stack_size, workers);
@@ -250,7 +256,7 @@ impl<S: Scheduler> Builder<S> {
                 source,
             })?);
         }
-        // Where the memory is short there are fewer of these.
+        // If memory is short, there are fewer spare workers.
         all_tasks.extend((0..spares).map_while(|spare| tasks(spare).ok()));
         let mut names: Vec<String> = (0..workers).map(&self.thread_name).collect();
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
@@ -260,14 +266,14 @@ impl<S: Scheduler> Builder<S> {
             names.push(format!("{}-spare", names[worker % workers]));
         }
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
-            // Relaxed: only that it is another each time.
+            // Relaxed: all that matters is that each pool gets another number.
             id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             sleep: Sleep::new(workers, all_tasks.len() - workers, {
                 let shared = Weak::clone(shared);
                 Box::new(move |worker| match shared.upgrade() {
                     Some(shared) => Threads::start(shared, worker),
-                    // Nobody is left to wait for it.
+                    // The pool is gone, so no task waits for the worker.
                     None => Ok(()),
                 })
             }),
@@ -295,8 +301,8 @@ impl<S: Scheduler> Builder<S> {
             steal_delay: self.steal_delay,
             splitting: self.splitting,
         });
-        shared.enlist();
-        // Dropping it ends the workers that it has.
+        shared.register();
+        // If a thread does not start, dropping the pool ends those that were started.
         let pool = Pool { shared };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
@@ -307,6 +313,18 @@ impl<S: Scheduler> Builder<S> {
             })?;
         }
         Ok(pool)
+    }
+}
+
+/// For experiments.
+impl<S: Scheduler> Builder<S> {
+    /// Sets how long a thief spins between taking a task and running it, to find out what more
+    /// expensive steals would cost. The default is zero.
+    ///
+    /// Source: Wool, section 5.4.
+    pub fn steal_delay(mut self, delay: Duration) -> Self {
+        self.steal_delay = delay;
+        self
     }
 }
 
@@ -330,7 +348,7 @@ fn workers_by_environment() -> Result<Option<usize>, BuildError> {
     }
 }
 
-/// The number of cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub(super) fn available_cores() -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     cores.min(Builder::MAX_WORKERS)

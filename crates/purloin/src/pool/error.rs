@@ -1,62 +1,62 @@
-//! What can go wrong when a pool is made.
+//! The errors of building a pool.
 
 use std::fmt;
 use std::io;
 
 use super::Builder;
 
-/// Why a pool could not be made. Its text names the culprit and the way out.
+/// The reason why a pool could not be built. Its text names the culprit and the way out.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// No workers, or more than [`Builder::MAX_WORKERS`].
+    /// The number of workers is 0 or above [`Builder::MAX_WORKERS`].
     Workers(usize),
-    /// More spare workers than [`Builder::MAX_WORKERS`].
+    /// The number of spare workers is above [`Builder::MAX_WORKERS`].
     SpareWorkers(usize),
-    /// The name of a thread has a zero byte in it.
+    /// The name of a thread contains a zero byte.
     ThreadName {
-        /// Which worker's.
+        /// The number of the worker.
         worker: usize,
     },
     /// The environment variable `PURLOIN_WORKERS` is not a number of workers.
     Environment(String),
-    /// A stack size out of range.
+    /// The stack size is out of range.
     StackSize(usize),
-    /// An option of the victim selection out of range.
+    /// An option of the victim selection is out of range.
     Victims {
-        /// Its name.
+        /// The name of the option.
         option: &'static str,
-        /// What it was set to.
+        /// The value of the option.
         value: usize,
     },
     /// The task stack of a worker could not be allocated.
     TaskStack {
-        /// Which worker.
+        /// The number of the worker.
         worker: usize,
-        /// The size of its thread's stack, to which the task stack's is tied.
+        /// The size of its thread's stack, in bytes. The size of the task stack follows from it.
         stack_size: usize,
-        /// What the system said.
+        /// The error that the system reported.
         source: io::Error,
     },
     /// A worker's thread could not be started.
     Start {
-        /// Which worker.
+        /// The number of the worker.
         worker: usize,
-        /// The size of its stack.
+        /// The size of its stack, in bytes.
         stack_size: usize,
-        /// What the system said.
+        /// The error that the system reported.
         source: io::Error,
     },
 }
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let most = Builder::MAX_WORKERS;
+        let max = Builder::MAX_WORKERS;
         match self {
             BuildError::Workers(0) => write!(f, "workers must be at least 1"),
-            BuildError::Workers(n) => write!(f, "workers must be at most {most}, not {n}"),
+            BuildError::Workers(n) => write!(f, "workers must be at most {max}, not {n}"),
             BuildError::SpareWorkers(n) => {
-                write!(f, "spare_workers must be at most {most}, not {n}")
+                write!(f, "spare_workers must be at most {max}, not {n}")
             }
             BuildError::ThreadName { worker } => write!(
                 f,
@@ -64,7 +64,7 @@ impl fmt::Display for BuildError {
             ),
             BuildError::Environment(value) => write!(
                 f,
-                "PURLOIN_WORKERS must be a number of workers from 1 to {most}, not {value:?}"
+                "PURLOIN_WORKERS must be a number of workers from 1 to {max}, not {value:?}"
             ),
             BuildError::StackSize(bytes) => write!(
                 f,
@@ -73,7 +73,7 @@ impl fmt::Display for BuildError {
                 Builder::MAX_STACK_SIZE,
             ),
             BuildError::Victims { option, value } => {
-                write!(f, "victims: {option} must be from 1 to {most}, not {value}")
+                write!(f, "victims: {option} must be from 1 to {max}, not {value}")
             }
             BuildError::TaskStack {
                 worker,
@@ -81,8 +81,8 @@ impl fmt::Display for BuildError {
                 source,
             } => write!(
                 f,
-                "cannot start worker {worker}: no memory for the task stack that goes with \
-                 a stack_size of {stack_size} bytes: {source}; ask for less, or for fewer workers"
+                "cannot start worker {worker}: no memory for its task stack, with a stack_size \
+                 of {stack_size} bytes: {source}; set a smaller stack_size or fewer workers"
             ),
             BuildError::Start {
                 worker,
@@ -91,7 +91,7 @@ impl fmt::Display for BuildError {
             } => write!(
                 f,
                 "cannot start worker {worker}: no thread with a stack_size of {stack_size} \
-                 bytes: {source}; ask for less, or for fewer workers"
+                 bytes: {source}; set a smaller stack_size or fewer workers"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! The pool that is there without being made.
+//! The global pool, which exists without being built.
 
 use std::io::{Write, stderr};
 use std::ptr::null_mut;
@@ -7,30 +7,30 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::builder::available_cores;
 use super::{BuildError, Pool};
 
-/// The pool of the process, which [`crate::join`] and [`crate::finish`] use
-/// outside any pool. It is made at the first call, as by [`Pool::new`]; a forked process
-/// makes its own.
+/// Returns the global pool of the process, which [`crate::join`] and its neighbours use on threads
+/// that are no workers. The first call builds it, as [`Pool::new`] does. A forked process builds
+/// its own.
 ///
 /// # Errors
 ///
-/// If it cannot be made. A later call tries again.
+/// If the pool cannot be built. A later call tries again.
 pub fn global() -> Result<&'static Pool, BuildError> {
-    static GLOBAL: Kept = Kept::new();
+    static GLOBAL: PoolCell = PoolCell::new();
     match GLOBAL.get() {
         Some(pool) => Ok(pool),
-        None => Ok(GLOBAL.keep(Pool::new()?)),
+        None => Ok(GLOBAL.get_or_set(Pool::new()?)),
     }
 }
 
-/// The global pool for callers that cannot return an error: if it cannot be
-/// made as the environment says, then with as many workers as can be started,
-/// after one line of warning.
+/// Returns the global pool, for callers that cannot return an error. If it cannot be built as the
+/// environment asks, prints one line of warning, and builds it with as many workers as can be
+/// started.
 ///
 /// # Panics
 ///
 /// If not even one worker can be started.
 pub(crate) fn global_or_default() -> &'static Pool {
-    static DEFAULT: Kept = Kept::new();
+    static DEFAULT: PoolCell = PoolCell::new();
     if let Some(pool) = DEFAULT.get() {
         return pool;
     }
@@ -42,12 +42,12 @@ pub(crate) fn global_or_default() -> &'static Pool {
     loop {
         match Pool::builder().workers(workers).build() {
             Ok(pool) => {
-                // Nobody may read it.
+                // Standard error may be closed. The program goes on without the warning.
                 let _ = writeln!(
                     stderr(),
                     "purloin: {error}; going on with {workers} workers"
                 );
-                return DEFAULT.keep(pool);
+                return DEFAULT.get_or_set(pool);
             }
             Err(_) if workers > 1 => workers /= 2,
             Err(last) => panic!("{last}"),
@@ -55,36 +55,37 @@ pub(crate) fn global_or_default() -> &'static Pool {
     }
 }
 
-/// A pool that is kept for ever: one in each process.
-struct Kept(AtomicPtr<Pool>);
+/// A pool that lives until the process ends. A forked process has a pool of its own.
+struct PoolCell(AtomicPtr<Pool>);
 
-impl Kept {
-    const fn new() -> Kept {
-        Kept(AtomicPtr::new(null_mut()))
+impl PoolCell {
+    const fn new() -> PoolCell {
+        PoolCell(AtomicPtr::new(null_mut()))
     }
 
-    /// The pool, if there is one and this process was not forked since.
+    /// Returns the pool, if there is one and this process has its threads.
     fn get(&self) -> Option<&'static Pool> {
-        // Acquire: with the pool comes what it consists of.
-        // SAFETY: null, or leaked by `keep`.
+        // Acquire: pairs with the release in `get_or_set`, so the pool is initialised.
+        // SAFETY: the pointer is null, or `get_or_set` has leaked the pool.
         let pool = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
-        pool.shared.is_home().then_some(pool)
+        pool.shared.is_in_own_process().then_some(pool)
     }
 
-    /// Keeps `pool`, unless another thread has kept one since [`Self::get`].
-    fn keep(&self, pool: Pool) -> &'static Pool {
+    /// Keeps and returns `pool`, unless another thread has set one since [`Self::get`]. Then drops
+    /// `pool`, and returns the other.
+    fn get_or_set(&self, pool: Pool) -> &'static Pool {
         let new = Box::into_raw(Box::new(pool));
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             if let Some(kept) = self.get() {
-                // SAFETY: it was leaked above, and nobody else knows of it.
+                // SAFETY: it was leaked above, and no other thread has the pointer.
                 drop(unsafe { Box::from_raw(new) });
                 return kept;
             }
-            // AcqRel: as for `get`, on either side.
+            // AcqRel: publishes this pool, or acquires that of another thread.
             let (release, acquire) = (Ordering::AcqRel, Ordering::Acquire);
             match self.0.compare_exchange(seen, new, release, acquire) {
-                // SAFETY: it was leaked above, and stays.
+                // SAFETY: it was leaked above, and is never freed.
                 Ok(_) => return unsafe { &*new },
                 Err(now) => seen = now,
             }

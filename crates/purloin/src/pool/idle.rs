@@ -72,8 +72,8 @@ impl<'m, S: Scheduler> Search<'m, S> {
         }
     }
 
-    /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker:
-    /// see [`Backoff::sleep_limit`].
+    /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker. The
+    /// limit doubles from sleep to sleep while any other worker is active.
     pub fn sleep_limit(&mut self) -> Option<Duration> {
         let is_any_active = self.me.active_others().next().is_some();
         self.backoff.sleep_limit(is_any_active)

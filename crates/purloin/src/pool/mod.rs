@@ -1,4 +1,11 @@
 //! Pools: their threads, their lifecycle, and work from outside.
+//!
+//! - [`builder`], [`error`] and [`mod@global`]: how a pool is made.
+//! - [`threads`] and [`worker_thread`]: the threads of the workers.
+//! - [`idle`] and [`blocked`]: what a worker without work does.
+//! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
+//! - [`quiescence`]: waiting for all spawned jobs.
+//! - [`lineage`]: which call a task descends from.
 
 pub(crate) mod blocked;
 mod builder;
@@ -40,7 +47,7 @@ use crate::runtime::{self, ReturnBarrier, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
-use crate::unwind::discard;
+use crate::unwind::{abort, discard};
 use inbox::Inbox;
 use threads::Threads;
 
@@ -55,33 +62,35 @@ use threads::Threads;
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
-/// Workers sleep while there is nothing to do, and then use no processor time.
-/// Dropping the pool ends them; calls of [`run`](Pool::run) borrow the pool, so
-/// none is cut off.
+/// Workers without work sleep, and use no processor time.
+///
+/// Dropping a pool ends its workers, after they have run all jobs that were left by
+/// [`spawn`](Pool::spawn). Calls of [`run`](Pool::run) borrow the pool, so dropping it cuts off
+/// none of them.
 pub struct Pool<S: Scheduler = ReturnBarrier> {
     shared: Arc<Shared<S>>,
 }
 
 impl Pool {
-    /// A pool with one worker for each available core, or as many as the
-    /// environment variable `PURLOIN_WORKERS` says.
+    /// Creates a pool with one worker for each available core, or with the number of workers in the
+    /// environment variable `PURLOIN_WORKERS`.
     ///
     /// # Errors
     ///
-    /// If the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or
-    /// if a worker cannot be started.
+    /// If the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or if a worker cannot be
+    /// started.
     pub fn new() -> Result<Pool, BuildError> {
         Pool::builder().build()
     }
 
-    /// Options for a pool.
+    /// Returns the options for a pool, all at their defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
 }
 
 impl Pool {
-    /// Leaves a task to this pool, and returns its result to come.
+    /// Leaves a task to this pool, and returns a handle to its result.
     pub(crate) fn future<F, T>(&self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
@@ -94,16 +103,21 @@ impl Pool {
 impl<S: Scheduler> Pool<S> {
     /// Runs `f` on a worker of this pool and returns its result.
     ///
-    /// It may be called from any thread, and from several at once; the caller
-    /// sleeps meanwhile. On a worker of this very pool, `f` is called at once. A worker
-    /// of another pool lends its processor meanwhile, as in a join, so pools may call each
-    /// other. If all workers are blocked, perhaps waiting for the caller, a [spare
-    /// worker](Builder::spare_workers) runs `f` after some milliseconds.
+    /// Any thread may call this, and several threads at once. The calling thread sleeps until `f`
+    /// has ended. Two kinds of caller are different:
+    ///
+    /// - On a worker of this pool, `f` runs at once, on the calling thread.
+    /// - A worker of another pool hands off its processor to a
+    ///   [spare worker](Builder::spare_workers) of that pool while it waits, as in a join. If no
+    ///   spare worker is left, the waiting worker itself serves its pool, but only calls that
+    ///   descend from the one that it waits for. So pools may call each other.
+    ///
+    /// If this pool has begun no work from outside for 20 milliseconds, a spare worker runs `f`.
+    /// For example, all workers may wait for a lock that the caller holds.
     ///
     /// # Panics
     ///
-    /// If `f` panics, so does this. In a forked process, which has a copy of the pool but
-    /// none of its threads.
+    /// If `f` panics. In a forked process, which has a copy of the pool but none of its threads.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
@@ -112,11 +126,11 @@ impl<S: Scheduler> Pool<S> {
         self.shared.run(f)
     }
 
-    /// Leaves `f` to this pool, and does not wait for it: see
-    /// [`wait`](Pool::wait).
+    /// Leaves a job, `f`, to this pool, and does not wait for it. [`wait`](Pool::wait) does.
     ///
-    /// It may be called from any thread. The pool begins its tasks in order, each when a
-    /// worker is idle; any number may be waiting. Dropped, it first runs all that is left.
+    /// Any thread may call this, and any number of jobs may be waiting. Idle workers begin them in
+    /// the order in which they came. When the pool is dropped, its workers first run all jobs that
+    /// are left.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -134,8 +148,11 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// If `f` panics, the next `wait` does; a second panic before that is
-    /// dropped.
+    /// If `f` panics, the next `wait` panics. Further panics before that `wait` are dropped.
+    ///
+    /// # Panics
+    ///
+    /// In a forked process, which has a copy of the pool but none of its threads.
     pub fn spawn<F>(&self, f: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
@@ -143,27 +160,28 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
-    /// Waits until every task has ended that was [spawned](Pool::spawn) before this call,
-    /// and every task that such a task has spawned in turn. It does not wait for tasks that
-    /// others spawn meanwhile.
+    /// Waits until all jobs have ended that were [spawned](Pool::spawn) before this call, and all
+    /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
+    /// meanwhile.
     ///
-    /// Under [`Channel`](crate::Channel), which does not count tasks, it waits
-    /// until no worker has anything to do, calls of [`run`](Pool::run) included.
+    /// The scheduler `Channel` of the crate `purloin-schedulers` does not count jobs. Under it,
+    /// this call waits until no worker has anything to do, including calls of
+    /// [`run`](Pool::run).
     ///
     /// # Panics
     ///
-    /// If one of them has panicked; of several panics, the first. And on a worker
-    /// of this very pool, which would wait for itself.
+    /// If a job has panicked, with the first panic. On a worker of this pool, which would wait for
+    /// itself. In a forked process, which has a copy of the pool but none of its threads.
     pub fn wait(&self) {
         self.shared.wait();
     }
 
-    /// The number of workers, without spare ones.
+    /// Returns the number of workers, without spare workers.
     pub fn workers(&self) -> usize {
         self.shared.workers
     }
 
-    /// What the workers have done since the pool was made.
+    /// Returns what the workers have done since the pool was made.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for worker in &self.shared.worker_threads {
@@ -176,11 +194,13 @@ impl<S: Scheduler> Pool<S> {
 }
 
 impl<S: Scheduler> Pool<S> {
-    /// Where each worker's time has gone since the pool was made; all zero
-    /// unless it was made to be [timed](Builder::timed). First come the workers,
-    /// then the spare ones, whose searching does not count: meanwhile their processor
-    /// is that of a blocked worker, which waits. What they run is theirs, beside the
-    /// waiting of the other.
+    /// Returns where the time of each worker has gone since the pool was made. All times are zero
+    /// unless the pool is [timed](Builder::timed).
+    ///
+    /// Spare workers come after the regular ones. Their searching counts as zero, because a spare
+    /// worker uses the processor of a blocked worker, whose waiting is counted already. The time in
+    /// which a spare worker runs the program counts twice: once here, and once as the waiting of
+    /// the blocked worker.
     ///
     /// Take it before and after, and subtract:
     ///
@@ -215,48 +235,48 @@ impl<S: Scheduler> std::fmt::Debug for Pool<S> {
     }
 }
 
-// A panic in a closure leaves nothing of the pool half done: it goes on.
+// A panic in a closure leaves the pool consistent, so it can be used again.
 impl<S: Scheduler> UnwindSafe for Pool<S> {}
 impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
-        if !self.shared.is_home() {
-            // There is nothing to stop. What the threads have held is left as it is.
+        if !self.shared.is_in_own_process() {
+            // There are no threads to stop. The values that they held are leaked.
             return std::mem::forget(Arc::clone(&self.shared));
         }
         self.shared.stop();
-        // A worker cannot wait for itself, nor for another worker, of whichever pool, that may be
-        // waiting for the task that it runs. The threads all end as soon as they are idle.
+        // A worker cannot wait for its own end, nor for the end of a worker of any pool, which may
+        // wait for the task that this one runs. All threads end as soon as they are idle.
         if worker_thread::host().is_none() {
             self.shared.threads.join_all();
         }
     }
 }
 
-/// No pool has this number.
+/// A number that no pool has.
 const NO_POOL: u64 = 0;
 
-/// The number of the next pool. No two ever have the same.
+/// The number of the next pool. Each pool has a number of its own.
 static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Every pool that is there, by its number: for those that have a number, and do not know
-/// whether its pool is still there.
+/// All pools that exist, by their numbers. A handle to a task of a pool has only its number, and
+/// the pool may be gone.
 static POOLS: Mutex<BTreeMap<u64, Weak<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
 
-/// What the workers of a pool share.
+/// The state that the workers of a pool share.
 pub struct Shared<S: Scheduler> {
-    /// The number of the pool.
+    /// The pool's number.
     pub(crate) id: u64,
-    /// The process that has its threads.
+    /// The process that has the threads.
     process: u32,
-    /// The workers, then the spare ones.
+    /// The regular workers, then the spare ones.
     pub(crate) worker_threads: Box<[WorkerThread<S>]>,
-    /// How many are no spare ones.
+    /// Number of regular workers.
     workers: usize,
     threads: Threads,
     pub(crate) sleep: Sleep,
@@ -275,7 +295,7 @@ impl<S: Scheduler> Drop for Shared<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// See [`Pool::run`].
+    /// Implements [`Pool::run`].
     pub(crate) fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
@@ -294,15 +314,15 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Whether this is the process that has the pool's threads.
-    fn is_home(&self) -> bool {
+    /// Returns whether this is the process that has the pool's threads.
+    fn is_in_own_process(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Panics in a process that was forked from the pool's, which has none of its threads.
+    /// Panics in a process that was forked from the pool's process: it has none of the threads.
     pub(crate) fn check_process(&self) {
         assert!(
-            self.is_home(),
+            self.is_in_own_process(),
             "the threads of this pool are in process {}; process {} was forked from it and \
              has none of them: make a pool there, after the fork",
             self.process,
@@ -349,52 +369,52 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// The worker of this pool that runs on this thread.
+    /// Returns the worker that this thread is, if it is a worker of this pool.
     pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
         let (pool, index) = worker_thread::current()?;
         (pool == self.id).then(|| &self.worker_threads[index])
     }
 
-    /// How many of a loop's `rest` iterations a thief is to get, if so many ask.
-    pub(crate) fn split_hint(&self, rest: usize, askers: usize) -> usize {
-        self.splitting.share(rest, self.workers, askers)
+    /// Returns how many of a loop's `rest` iterations one thief gets, if this many thieves ask.
+    pub(crate) fn split_hint(&self, rest: usize, thieves: usize) -> usize {
+        self.splitting.share(rest, self.workers, thieves)
     }
 
     pub(crate) fn workers(&self) -> usize {
         self.workers
     }
 
-    /// The spare workers that may be at work.
+    /// Returns all spare workers, whether or not their threads have been started.
     pub(crate) fn spares(&self) -> impl Iterator<Item = &WorkerThread<S>> {
         self.worker_threads[self.workers..].iter()
     }
 
-    /// The same of a pool that may be gone, unless it has this very thread; its
-    /// number is given.
+    /// Returns the worker that this thread is, if it is a worker of the pool with this number. If
+    /// it is not, `pool` may dangle.
     pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
         let (own, index) = worker_thread::current()?;
-        // SAFETY: a worker's thread keeps its pool alive.
+        // SAFETY: this thread is a worker of the pool, and a worker's thread keeps its pool alive.
         (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
     }
 
-    /// Has the pool be found by its number.
-    fn enlist(self: &Arc<Self>) {
+    /// Lets [`Self::find`] find the pool.
+    fn register(self: &Arc<Self>) {
         let pool: Weak<Self> = Arc::downgrade(self);
         lock(&POOLS).insert(self.id, pool);
     }
 
-    /// The pool with this number, if it is still there.
+    /// Returns the pool with this number, if it still exists.
     pub(crate) fn find(id: u64) -> Option<Arc<Self>> {
         let pool = lock(&POOLS).get(&id)?.upgrade()?;
         pool.downcast().ok()
     }
 
-    /// Leaves a job for whichever worker is idle first.
+    /// Leaves a job for the next idle worker.
     pub(crate) fn inject(&self, job: Injected<S>) {
         self.inject_call(job, std::ptr::null());
     }
 
-    /// Leaves a call that the calling thread waits for. It is made from within `caller`.
+    /// Leaves a call that the calling thread waits for, and that is made from within `caller`.
     fn inject_call(&self, job: Injected<S>, caller: *const Root) {
         self.inbox.push(job, caller);
         self.sleep.injected();
@@ -421,7 +441,7 @@ impl<S: Scheduler> Shared<S> {
             && !self.worker_threads.iter().any(|worker| worker.is_active())
     }
 
-    /// A worker has become idle: if the pool was dropped, this may be its end.
+    /// Ends the pool if it was dropped and the worker that has just become idle was the last.
     fn became_idle(&self) {
         if self.stopping.load(Ordering::Relaxed) {
             self.sleep.stop();
@@ -433,24 +453,22 @@ impl<S: Scheduler> Shared<S> {
         self.sleep.stop();
     }
 
-    /// The life of a worker's thread.
+    /// Runs a worker on this thread, until the pool ends.
     fn serve(&self, index: usize) {
-        /// The panics of programs are caught where tasks are run. One that comes as
-        /// far as this is a mistake of ours, and others would wait for this worker
-        /// for ever.
+        /// The runtime catches panics of the program where it runs tasks. A panic that gets this
+        /// far is a mistake in this crate, and other workers would wait for this one for ever.
         struct AbortOnPanic;
         impl Drop for AbortOnPanic {
             fn drop(&mut self) {
-                if std::thread::panicking() {
-                    eprintln!("purloin: a worker has panicked outside of any task");
-                    std::process::abort();
+                if thread::panicking() {
+                    abort("a worker has panicked outside of any task");
                 }
             }
         }
         let _guard = AbortOnPanic;
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
-        // The thread of a spare worker is started when it is called.
+        // The thread of a spare worker starts when the worker is first woken.
         let mut work = match me.is_spare() {
             true => idle::go_on_finding(me),
             false => idle::find(me),
@@ -466,8 +484,8 @@ impl<S: Scheduler> Shared<S> {
             }
             work = idle::find(me);
         }
-        // What runs on this thread from here on, destructors of thread-local
-        // values, is no worker's: the pool may go.
+        // Destructors of thread-local values run on this thread from here on. They do not run on a
+        // worker: the pool may be gone.
         drop(current);
     }
 }

@@ -1,13 +1,16 @@
-//! The task barrier: until everything is done that was spawned before.
+//! Quiescence: waits until all jobs have ended that were spawned before, for
+//! [`Pool::wait`](crate::Pool::wait).
 //!
-//! Most schedulers count the tasks that were spawned and have not ended, by
-//! **generation**. A wait closes the generation of its time, and waits until that and all
-//! older ones have no task left; what is spawned later is of a newer one. A task that is
-//! spawned by another is of the generation of that one, however late, so a wait covers
-//! what its tasks spawn in turn.
+//! Under most schedulers the pool counts the jobs that were spawned and have not ended, by
+//! **generation**. A wait closes the current generation, and waits until this and all older
+//! generations have no job left. Jobs that are spawned later belong to a newer generation. A job
+//! that another job spawns belongs to the generation of that job, however late it comes, so a wait
+//! covers all jobs that its jobs spawn in turn.
 //!
-//! A scheduler that knows when all workers are idle says that instead: it is asked, looks,
-//! and ends what it was asked for before it looked.
+//! A scheduler may instead detect by itself that all workers are idle
+//! ([`Scheduler::DETECTS_QUIESCENCE`](crate::scheduler::Scheduler::DETECTS_QUIESCENCE)). Waits have
+//! numbers then. The scheduler reads the number of the newest wait, checks that all workers are
+//! idle, and ends all waits up to that number.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -19,9 +22,9 @@ use super::NO_GENERATION;
 use super::outside::block_worker;
 use crate::unwind::{Panic, discard};
 
-/// Where threads wait until all that was spawned is done.
+/// The waits of a pool for its spawned jobs.
 pub struct Quiescence {
-    /// How many wait who have asked.
+    /// Number of threads that wait for the scheduler to detect quiescence.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
     ended: Condvar,
@@ -29,29 +32,29 @@ pub struct Quiescence {
 
 #[derive(Default)]
 struct Inner {
-    /// The generation of what is spawned from outside now.
+    /// The current generation, to which jobs belong that no job spawns.
     generation: u64,
-    /// Of each generation that has any, the tasks that have not ended; the oldest first.
+    /// Each generation with jobs that have not ended, and their number. The oldest comes first.
     pending: VecDeque<(u64, usize)>,
-    /// How often anyone has asked.
-    asked: u64,
-    /// Everything is done that was spawned before so many of them.
-    answered: u64,
-    /// The first panic of a task since the last wait.
+    /// The number of the newest wait, if the scheduler detects quiescence.
+    newest_wait: u64,
+    /// Waits up to this number have ended.
+    ended_wait: u64,
+    /// The first panic of a job since the last wait.
     panic: Option<Panic>,
-    /// Workers of other pools that wait.
+    /// The waiting threads that are workers of other pools.
     workers: Vec<Thread>,
 }
 
 impl Inner {
-    /// Where this generation is among those that have pending tasks, or would be.
+    /// Returns the place of a generation among those with pending jobs, or the place to insert it.
     fn place(&self, generation: u64) -> Result<usize, usize> {
         self.pending.binary_search_by_key(&generation, |&(g, _)| g)
     }
 }
 
 impl Quiescence {
-    /// Returns one that nothing is counted in.
+    /// Returns the state of a pool without jobs.
     pub fn new() -> Quiescence {
         Quiescence {
             waiting: AtomicUsize::new(0),
@@ -60,7 +63,8 @@ impl Quiescence {
         }
     }
 
-    /// Counts a task, spawned by one of this generation. Returns its own generation.
+    /// Counts a job, and returns its generation. `parent` is the generation of the job that spawns
+    /// it, if any.
     pub(super) fn spawned(&self, parent: Option<u64>) -> u64 {
         let mut inner = lock(&self.inner);
         let generation = parent.unwrap_or(NO_GENERATION).min(inner.generation);
@@ -71,11 +75,11 @@ impl Quiescence {
         generation
     }
 
-    /// A counted task has ended.
+    /// Notes that a job of this generation has ended.
     pub(super) fn done(&self, generation: u64) {
         let mut inner = lock(&self.inner);
         let Ok(place) = inner.place(generation) else {
-            unreachable!("a task that has not ended is counted");
+            unreachable!("a job that has not ended is counted");
         };
         inner.pending[place].1 -= 1;
         if inner.pending[place].1 == 0 {
@@ -84,59 +88,60 @@ impl Quiescence {
         }
     }
 
-    /// Waits until no task is pending that was spawned before, nor any that such a task has
-    /// spawned.
+    /// Waits until all jobs have ended that were spawned before, and all jobs that these have
+    /// spawned in turn.
     pub(super) fn wait(&self) {
         let mut inner = lock(&self.inner);
         let last = inner.generation;
         inner.generation += 1;
         drop(inner);
         self.wait_until(|inner| inner.pending.front().is_none_or(|&(first, _)| first > last));
-        surface(lock(&self.inner));
+        resume_panic(lock(&self.inner));
     }
 
-    /// Whether anyone has asked who waits still, at a glance.
+    /// Returns, at a glance, whether a thread waits for the scheduler to detect quiescence.
     pub fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// The same for one who has just done something for the scheduler to look at,
-    /// in case nobody else has it look.
+    /// Returns [`Self::is_awaited`] after a full fence, for a worker that has just changed what the
+    /// scheduler looks at. It may have to make the scheduler look again.
     pub fn is_awaited_by_now(&self) -> bool {
-        // Between that and our look: see `wait_for_end`.
+        // Between the worker's change and this look: see `wait_for_end`.
         fence(Ordering::SeqCst);
         self.is_awaited()
     }
 
-    /// What was asked for so far, if anyone waits.
+    /// Returns the number of the newest wait, if a thread waits.
     pub fn awaited(&self) -> Option<u64> {
-        self.is_awaited().then(|| lock(&self.inner).asked)
+        self.is_awaited().then(|| lock(&self.inner).newest_wait)
     }
 
-    /// Everything is done that was spawned before so many had asked.
-    pub fn end(&self, asked: u64) {
+    /// Ends the waits up to this number: all jobs that were spawned before them have ended.
+    pub fn end(&self, wait: u64) {
         let mut inner = lock(&self.inner);
-        inner.answered = inner.answered.max(asked);
+        inner.ended_wait = inner.ended_wait.max(wait);
         self.notify(&mut inner);
     }
 
-    /// Waits for the end of everything, after `ask` has had the scheduler look.
+    /// Waits until the scheduler has detected quiescence. `ask` makes the scheduler look.
     pub fn wait_for_end(&self, ask: impl FnOnce()) {
         let mut inner = lock(&self.inner);
-        inner.asked += 1;
-        let asked = inner.asked;
+        inner.newest_wait += 1;
+        let wait = inner.newest_wait;
         self.waiting.fetch_add(1, Ordering::Relaxed);
         drop(inner);
-        // Between that and the asking. Who has something for the scheduler to
-        // look at does it, and then looks whether anyone waits.
+        // Between the start of the wait and the asking. A worker that changes what the scheduler
+        // looks at does so first, and then looks whether a thread waits.
         fence(Ordering::SeqCst);
         ask();
-        self.wait_until(|inner| inner.answered >= asked);
+        self.wait_until(|inner| inner.ended_wait >= wait);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        surface(lock(&self.inner));
+        resume_panic(lock(&self.inner));
     }
 
-    /// Sleeps until `is_over`. A worker of another pool goes on serving that.
+    /// Sleeps until `is_over`. A worker of another pool hands off its processor
+    /// meanwhile.
     fn wait_until(&self, is_over: impl Fn(&Inner) -> bool) {
         let this = thread::current();
         let is_over_by_now = || {
@@ -157,13 +162,13 @@ impl Quiescence {
         }
     }
 
-    /// Wakes the threads that wait.
+    /// Wakes all waiting threads.
     fn notify(&self, inner: &mut Inner) {
         self.ended.notify_all();
         inner.workers.drain(..).for_each(|worker| worker.unpark());
     }
 
-    /// Keeps a panic for who waits, or gives it back if there is one already.
+    /// Keeps a panic for the next wait. Gives it back if there is one already.
     pub(super) fn keep(&self, panic: Panic) -> Result<(), Panic> {
         let mut inner = lock(&self.inner);
         match inner.panic {
@@ -176,8 +181,8 @@ impl Quiescence {
     }
 }
 
-/// Goes on with a panic that was kept.
-fn surface(mut inner: MutexGuard<'_, Inner>) {
+/// Continues the panic that was kept, if there is one.
+fn resume_panic(mut inner: MutexGuard<'_, Inner>) {
     let panic = inner.panic.take();
     drop(inner);
     if let Some(panic) = panic {

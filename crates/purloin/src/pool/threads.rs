@@ -7,19 +7,19 @@ use std::thread::{self, JoinHandle};
 use super::Shared;
 use crate::scheduler::Scheduler;
 
-/// How to start the threads of a pool, and those that were.
+/// How to start the threads of a pool, and the threads that were started.
 pub(super) struct Threads {
-    /// By worker.
+    /// The names of the threads, by worker.
     pub(super) names: Box<[String]>,
     pub(super) stack_size: usize,
-    /// The processors to which workers are bound, one by one, and spare ones all
-    /// together; none if nobody is bound.
+    /// The processors to which workers are bound: each regular worker to one of them, each spare
+    /// worker to all of them. Empty if workers are not bound.
     pub(super) processors: Box<[usize]>,
     pub(super) handles: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Threads {
-    /// Starts that of a worker.
+    /// Starts the thread of a worker.
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let builder = thread::Builder::new()
@@ -30,7 +30,7 @@ impl Threads {
             let processors = &pool.threads.processors;
             match processors.len() {
                 0 => (),
-                // Else it would be where it was started from, by a worker that is busy.
+                // Otherwise it would share the processor of the busy worker that starts it.
                 _ if pool.worker_threads[worker].is_spare() => bind(processors),
                 len => bind(&processors[worker % len..][..1]),
             }
@@ -44,25 +44,25 @@ impl Threads {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of every thread, of those that are started meanwhile too.
-    /// Who starts one has it here before it ends itself.
+    /// Waits for the end of every thread, including those that start meanwhile. A thread that
+    /// starts another one adds its handle before it ends itself.
     pub(super) fn join_all(&self) {
         loop {
             let Some(thread) = self.lock().pop() else {
                 return;
             };
-            // A worker's thread does not panic: every closure of a user runs inside a
-            // catch.
+            // A worker's thread does not panic: it catches panics of the program, and aborts the
+            // process on others.
             let _ = thread.join();
         }
     }
 }
 
-/// The processors that this thread may use, if the system says so.
+/// Returns the processors that this thread may use, or none if the system does not tell.
 #[cfg(target_os = "linux")]
 pub(super) fn processors() -> Box<[usize]> {
-    // SAFETY: the set is plain data of the size that is passed, and the
-    // macro-made-function only looks at bits inside it.
+    // SAFETY: the set is plain data, for which all zeros is valid. The system gets its true size,
+    // and `CPU_ISSET` gets indices below `CPU_SETSIZE`.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();
         if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut allowed) != 0 {
@@ -73,17 +73,17 @@ pub(super) fn processors() -> Box<[usize]> {
     }
 }
 
-/// Binds this thread to these.
+/// Binds this thread to these processors.
 #[cfg(target_os = "linux")]
 fn bind(processors: &[usize]) {
-    // SAFETY: the set is plain data of the size that is passed, and the
-    // macro-made-function only touches bits inside it.
+    // SAFETY: the set is plain data, for which all zeros is valid. The system gets its true size,
+    // and the indices come from `processors`, so they are below `CPU_SETSIZE`.
     unsafe {
         let mut own: libc::cpu_set_t = std::mem::zeroed();
         for &processor in processors {
             libc::CPU_SET(processor, &mut own);
         }
-        // Without it the worker runs all the same, wherever the system likes.
+        // If this fails, the worker runs wherever the system puts it.
         libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &own);
     }
 }
