@@ -12,13 +12,6 @@ use crate::pool::keep_orphan;
 /// A program may pass a handle on to other tasks, which get the result. A dropped handle
 /// detaches the task, which still ends before its scope does.
 ///
-/// A panic of a task that nobody gets is not lost. The [`finish`](crate::Worker::finish) panics
-/// in whose scope the future was made, or else the [`Pool::run`](crate::Pool::run) around it, or
-/// the next [`Pool::wait`](crate::Pool::wait) after [`Pool::spawn`](crate::Pool::spawn). If the
-/// task has ended before the handle is dropped, it is the `Pool::run` around the drop. There are
-/// two exceptions: a handle that is dropped outside of any pool, and one that
-/// [`future`](crate::future()) returned there, take the panic with them.
-///
 /// ```
 /// use purloin::{Pool, Worker};
 ///
@@ -32,10 +25,20 @@ use crate::pool::keep_orphan;
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
+/// # Panics of detached tasks
+///
+/// If a task panics and its result is never fetched, the panic is not lost. It reaches the
+/// [`finish`](crate::Worker::finish) in whose scope the future was made, or else the
+/// [`Pool::run`](crate::Pool::run) around it, or the next [`Pool::wait`](crate::Pool::wait) after
+/// [`Pool::spawn`](crate::Pool::spawn). If the task has ended before the handle is dropped, the
+/// panic reaches the `Pool::run` around the drop.
+///
+/// There are two exceptions: if a handle is dropped outside of any pool, or was returned by
+/// [`future`](crate::future()) there, the panic is dropped.
+///
 /// # Deadlocks
 ///
-/// Futures make it possible to wait for a task that waits for one's own. Such a program hangs,
-/// as it does with locks.
+/// With futures two tasks can wait for each other. Such a program hangs, as it does with locks.
 ///
 /// Source: Channel (channel-based futures: a future is a channel for one message).
 #[must_use = "dropping a handle detaches its task"]
@@ -48,7 +51,7 @@ enum Inner<T> {
     Promised(Promise<T>),
 }
 
-/// A result that is there. The call around it hears of a panic that nobody gets.
+/// A result that is there. If it is a panic and never fetched, the call around the drop gets it.
 struct Outcome<T>(Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {

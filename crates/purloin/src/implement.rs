@@ -13,7 +13,7 @@ pub use crate::stats::clock;
 use crate::handle::Handle;
 use crate::worker::{Scope, Spawner};
 
-/// Returns a scope around what a scheduler keeps in it.
+/// Returns a scope around the state of a finish.
 ///
 /// [`Worker::finish`](crate::Worker::finish) must wait for all spawned tasks before it drops
 /// the scope.
@@ -21,7 +21,7 @@ pub fn scope<'scope, 'env, S: Spawner>(finish: S::Finish) -> Scope<'scope, 'env,
     Scope::new(finish)
 }
 
-/// Returns what the scheduler keeps in a scope.
+/// Returns the state of the finish that a scope belongs to.
 pub fn finish_of<'s, S: Spawner>(scope: &'s Scope<'_, '_, S>) -> &'s S::Finish {
     scope.finish()
 }

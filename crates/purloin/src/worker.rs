@@ -318,7 +318,7 @@ pub trait Worker: Sized {
     }
 
     /// A hint for loops: how many of the `rest` iterations to split off now, because a thief asks
-    /// for work and this worker has no other task to offer; 0 to go on.
+    /// for work and this worker has no other task to offer; 0 to keep all.
     fn split_hint(&mut self, rest: usize) -> usize;
 }
 

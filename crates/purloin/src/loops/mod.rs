@@ -52,7 +52,8 @@ struct Loop<M, C> {
     has_panicked: AtomicBool,
 }
 
-/// A running part of a loop. Dropped by a panic, before its [end](Self::end), it tells the others.
+/// A running part of a loop. If a panic drops it before its [end](Self::end), it sets the loop's
+/// flag.
 struct Part<'l>(&'l AtomicBool);
 
 impl Part<'_> {

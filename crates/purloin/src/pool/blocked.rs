@@ -6,7 +6,8 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Sleep, Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 
-/// The processor of a blocked worker, while another worker has it. Dropping this takes it back.
+/// The processor of a blocked worker, while another worker has it. Dropping this ends the
+/// handoff.
 pub(crate) struct HandedOff<'p>(&'p Sleep);
 
 impl Drop for HandedOff<'_> {

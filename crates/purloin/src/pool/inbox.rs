@@ -189,7 +189,7 @@ where
     }
 }
 
-/// Returns a job that runs `f` as a call that nobody waits for, and passes its panic on.
+/// Returns a job that runs `f` as a call that no thread waits for. `end` receives the outcome.
 pub(super) fn detached<S: Scheduler, F>(
     f: F,
     generation: u64,

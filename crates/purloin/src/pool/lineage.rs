@@ -2,7 +2,7 @@
 //!
 //! Whatever a worker runs descends from one call: of [`Pool::run`](crate::Pool::run), or of a job
 //! left by [`Pool::spawn`](crate::Pool::spawn). Three things must find the way back to it: the
-//! panic of a task whose result nobody gets; a job that spawns another, for
+//! panic of a task whose result is never fetched; a job that spawns another, for
 //! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool, see
 //! [`super::outside`]. None of them may cost a join anything. So a worker notes the lineage of
 //! what it runs, and a thief copies that of its victim.
@@ -49,7 +49,7 @@ use crate::unwind::{Panic, discard};
 pub(crate) struct Root {
     /// The call that made this one and waits for it; null if no worker did.
     caller: *const Root,
-    /// The first panic of a task whose result nobody gets.
+    /// The first orphan: the panic of a task whose result is never fetched.
     orphan: Mutex<Option<Panic>>,
 }
 
@@ -72,7 +72,7 @@ impl Root {
         discard(second);
     }
 
-    /// Ends the call. A panic that nobody got becomes its own, unless it has one.
+    /// Ends the call. An orphan becomes its own panic, unless it has one.
     fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
         let mut orphan = self.orphan.lock().unwrap_or_else(PoisonError::into_inner);
         let orphan = orphan.take();
@@ -201,7 +201,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.own_lineage().with(lineage, call, task)
     }
 
-    /// Runs a call, and returns its result or a panic that nobody got.
+    /// Runs a call, and returns its result, its panic, or an orphan.
     pub(super) fn with_root<R>(
         &self,
         root: &Root,
@@ -218,8 +218,8 @@ impl<S: Scheduler> WorkerThread<S> {
         self.with_root(&Root::new(null()), NO_GENERATION, task)
     }
 
-    /// Keeps the panic of a task whose result nobody gets, on this worker's own thread, for the
-    /// call that it runs.
+    /// Keeps the panic of a task whose result is never fetched for the call that this worker runs.
+    /// On the worker's own thread.
     pub(crate) fn keep_orphan(&self, panic: Panic) {
         // SAFETY: null, or the call waits for what this worker runs.
         match unsafe { self.call().as_ref() } {

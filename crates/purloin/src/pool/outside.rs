@@ -53,8 +53,8 @@ pub(super) trait Host {
     fn keep_orphan(&self, panic: Panic);
 }
 
-/// Keeps the panic of a task whose result nobody gets for the call that this thread runs. If this
-/// thread is no worker, drops it.
+/// Keeps the panic of a task whose result is never fetched, for the call that this thread runs. If
+/// this thread is no worker, drops the panic.
 pub(crate) fn keep_orphan(panic: Panic) {
     match host() {
         Some(host) => host.keep_orphan(panic),

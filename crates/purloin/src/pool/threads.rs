@@ -58,7 +58,8 @@ impl Threads {
     }
 }
 
-/// Returns the processors that this thread may use, or none if the system does not tell.
+/// Returns the processors that this thread may use, or none if the system does not report
+/// them.
 #[cfg(target_os = "linux")]
 pub(super) fn processors() -> Box<[usize]> {
     // SAFETY: the set is plain data, for which all zeros is valid. The system gets its true size,

@@ -319,7 +319,7 @@ where
 
     /// Does what the ticket says, and uses it up. When this returns, the closure has ended,
     /// whichever worker runs it. If it runs here, its spawns stay on the stack, as with any
-    /// task; so a chain of futures that nobody gets does not nest.
+    /// task; so a chain of futures that are never fetched does not nest.
     ///
     /// # Safety
     ///
@@ -366,7 +366,7 @@ where
         }
     }
 
-    /// A holder lets go. The panic of a task whose result nobody gets goes to the call whose
+    /// A holder lets go. The panic of a task whose result is never fetched goes to the call whose
     /// task this thread runs.
     ///
     /// # Safety
@@ -377,8 +377,8 @@ where
         unsafe { Self::leave(sender, |_, panic| keep_orphan(panic)) }
     }
 
-    /// A holder that the scope waits for lets go. The panic of a task whose result nobody gets
-    /// goes to the scope.
+    /// A holder that the scope waits for lets go. The panic of a task whose result is never
+    /// fetched goes to the scope.
     ///
     /// # Safety
     ///
@@ -395,8 +395,8 @@ where
         unsafe { Self::leave(sender, keep) }
     }
 
-    /// A holder lets go, and frees the channel if it is the last. `keep` gets the panic that
-    /// nobody has got.
+    /// A holder lets go, and frees the channel if it is the last. `keep` receives the
+    /// task's panic if its result was never fetched.
     ///
     /// # Safety
     ///

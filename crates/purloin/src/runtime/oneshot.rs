@@ -208,8 +208,8 @@ fn layout_of<T>() -> Layout {
 
 /// Free memory for futures. Used on its worker's own thread only.
 ///
-/// To allocate and free a few words takes longer than all the rest of a future that nobody
-/// steals. So each worker keeps some blocks that it has freed.
+/// To allocate and free a few words takes longer than all the rest of a future that is not
+/// stolen. So each worker keeps some blocks that it has freed.
 #[derive(Default)]
 pub(super) struct Blocks([std::cell::UnsafeCell<Vec<NonNull<u8>>>; SIZES.len()]);
 

@@ -58,7 +58,7 @@ pub struct Finish<S: Scheduler> {
     /// The worker that opened the finish.
     owner: usize,
     lineage: Lineage,
-    /// The first panic of a task, or of a future that nobody gets.
+    /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
     /// Tasks that could not go to a task stack; made when the first one comes.
     queue: OnceLock<Arc<Queue<S>>>,
@@ -236,7 +236,8 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// Keeps the first panic, of a task or of a future that nobody gets. Drops later ones.
+    /// Keeps the first panic, of a task or of a future whose result is never fetched. Drops later
+    /// ones.
     pub(super) fn keep_panic(&self, panic: Panic) {
         let mut first = lock(&self.panic);
         if first.is_none() {

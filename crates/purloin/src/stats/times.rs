@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::clock::{ticks, to_time};
 
-/// What a worker does at a time. Its number is its index in [`Timer::totals`].
+/// The activity of a worker. Its number is its index in [`Timer::totals`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Activity {
     Application,

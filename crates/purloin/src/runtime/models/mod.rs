@@ -119,7 +119,7 @@ impl<S: Scheduler> Model<S> {
                 while !place.header().outcome().is_done() {
                     yield_now();
                 }
-                // SAFETY: the thief has written what he has run.
+                // SAFETY: the thief has written the number of the task that it has run.
                 assert_eq!(unsafe { place.read::<u64>() }, task);
                 self.tasks.release(slot);
             }

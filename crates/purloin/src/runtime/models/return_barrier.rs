@@ -196,7 +196,7 @@ fn a_thief_that_may_not_take_a_task_by_force_leaves_it() {
 fn a_forced_steal_and_a_task_below_the_barrier_that_is_not_public() {
     check(|model| {
         let base = model.tasks.stack();
-        // As a spawn is: nobody has asked for it.
+        // Like a spawn: no thief has asked for it.
         let slot = model.push(0);
         base.set_spawn_top(base.top());
         model.tasks.publish_spawn();
