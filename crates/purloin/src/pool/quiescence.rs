@@ -1,5 +1,5 @@
-//! Quiescence: waits until all jobs have ended that were spawned before, for
-//! [`Pool::wait`](crate::Pool::wait).
+//! Quiescence, or the task barrier: [`Pool::wait`](crate::Pool::wait) waits until all jobs have
+//! ended that were spawned before.
 //!
 //! Under most schedulers the pool counts the jobs that were spawned and have not ended, by
 //! **generation**. A wait closes the current generation, and waits until this and all older
