@@ -52,8 +52,8 @@
 //!
 //! Two things are different in such a build. Under the scheduler `Channel` (crate
 //! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead
-//! of taking it elsewhere. And a thread outside the pool still wakes up by itself, to check whether
-//! the pool is stalled.
+//! of taking it elsewhere. And a thread that waits for a pool from outside still wakes up by
+//! itself, to check whether the pool is stalled.
 //!
 //! # Naps
 //!
