@@ -135,7 +135,7 @@ pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, Spawner, Worker};
 
-/// Runs the examples of the README as tests.
+/// Runs the examples of the README and of the guides as tests.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]
