@@ -141,10 +141,10 @@ impl Kernel for Fft {
         name: "fft",
         about: "fast Fourier transform of 2^n complex points, divided into halves",
         inputs: Inputs::Numbers(&[Range {
-            what: "logarithms",
-            least: 0,
-            most: 26,
-            usual: None,
+            name: "logarithms",
+            min: 0,
+            max: 26,
+            default: None,
         }]),
         default: "20",
     };

@@ -33,10 +33,10 @@ impl Kernel for Fib {
         name: "fib",
         about: "n-th Fibonacci number by the naive recursion; a task does one addition",
         inputs: Inputs::Numbers(&[Range {
-            what: "indices",
-            least: 0,
-            most: 60,
-            usual: None,
+            name: "indices",
+            min: 0,
+            max: 60,
+            default: None,
         }]),
         default: "40",
     };

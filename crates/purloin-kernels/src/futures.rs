@@ -28,10 +28,10 @@ impl Kernel for Futures {
         name: "futures",
         about: "n-th Fibonacci number by the naive recursion, with futures instead of joins",
         inputs: Inputs::Numbers(&[Range {
-            what: "indices",
-            least: 0,
-            most: 60,
-            usual: None,
+            name: "indices",
+            min: 0,
+            max: 60,
+            default: None,
         }]),
         default: "34",
     };

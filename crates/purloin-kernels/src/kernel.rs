@@ -57,21 +57,21 @@ pub enum Inputs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// What the number counts, in the plural.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The smallest number.
-    pub least: u32,
+    pub min: u32,
     /// The largest number.
-    pub most: u32,
+    pub max: u32,
     /// The default, if the user may leave out this number and all numbers after it.
-    pub usual: Option<u32>,
+    pub default: Option<u32>,
 }
 
 /// The range of the number that says how often a kernel repeats its work.
 pub(crate) const REPETITIONS: Range = Range {
-    what: "repetitions",
-    least: 1,
-    most: 1_000_000,
-    usual: Some(1),
+    name: "repetitions",
+    min: 1,
+    max: 1_000_000,
+    default: Some(1),
 };
 
 /// A parsed input: the position of the name in [`Inputs`] if there are names, then the numbers.
@@ -117,9 +117,9 @@ impl Inputs {
         for range in ranges {
             let value = match parts.next() {
                 Some(part) => part.parse().ok()?,
-                None => range.usual?,
+                None => range.default?,
             };
-            if !(range.least..=range.most).contains(&value) {
+            if !(range.min..=range.max).contains(&value) {
                 return None;
             }
             values.push(value);
@@ -142,7 +142,7 @@ impl Inputs {
         let name = (!names.is_empty()).then(|| names[input[0] as usize].to_owned());
         let numbers = &input[usize::from(name.is_some())..];
         // Leave out the numbers after the last one that differs from its default.
-        let differs = |(range, value): (&Range, &u32)| range.usual != Some(*value);
+        let differs = |(range, value): (&Range, &u32)| range.default != Some(*value);
         let last = ranges.iter().zip(numbers).rposition(differs);
         let numbers = numbers.iter().take(last.map_or(0, |last| last + 1));
         let parts = name.into_iter().chain(numbers.map(u32::to_string));
@@ -153,8 +153,8 @@ impl Inputs {
 impl fmt::Display for Inputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Inputs::Numbers([Range { least, most, .. }]) => {
-                write!(f, "a number from {least} to {most}")
+            Inputs::Numbers([Range { min, max, .. }]) => {
+                write!(f, "a number from {min} to {max}")
             }
             Inputs::Numbers(ranges) => write_ranges(f, ranges),
             Inputs::Name([]) => Ok(()),
@@ -171,13 +171,11 @@ impl fmt::Display for Inputs {
 /// Writes each range as `<steps: 1 to 100, default 10>`, separated by commas.
 fn write_ranges(f: &mut fmt::Formatter<'_>, ranges: &[Range]) -> fmt::Result {
     for (place, range) in ranges.iter().enumerate() {
-        let Range {
-            what, least, most, ..
-        } = range;
+        let Range { name, min, max, .. } = range;
         f.write_str(if place > 0 { "," } else { "" })?;
-        match range.usual {
-            None => write!(f, "<{what}: {least} to {most}>")?,
-            Some(usual) => write!(f, "<{what}: {least} to {most}, default {usual}>")?,
+        match range.default {
+            None => write!(f, "<{name}: {min} to {max}>")?,
+            Some(default) => write!(f, "<{name}: {min} to {max}, default {default}>")?,
         }
     }
     Ok(())

@@ -129,10 +129,10 @@ impl Kernel for Loops {
         inputs: Inputs::NameAndNumbers(
             SHAPES,
             &[Range {
-                what: "grain sizes",
-                least: 0,
-                most: TINY as u32,
-                usual: Some(0),
+                name: "grain sizes",
+                min: 0,
+                max: TINY as u32,
+                default: Some(0),
             }],
         ),
         default: "fine",

@@ -125,10 +125,10 @@ impl Kernel for Lud {
         name: "lud",
         about: "LU decomposition of a dense matrix of 16 n by 16 n doubles",
         inputs: Inputs::Numbers(&[Range {
-            what: "blocks in a row",
-            least: 1,
-            most: 512,
-            usual: None,
+            name: "blocks in a row",
+            min: 1,
+            max: 512,
+            default: None,
         }]),
         default: "64",
     };

@@ -113,10 +113,10 @@ impl Kernel for Multisort {
         about: "parallel merge sort of random 32-bit integers",
         inputs: Inputs::Numbers(&[
             Range {
-                what: "integers",
-                least: 1,
-                most: 200_000_000,
-                usual: None,
+                name: "integers",
+                min: 1,
+                max: 200_000_000,
+                default: None,
             },
             REPETITIONS,
         ]),

@@ -123,10 +123,10 @@ impl Kernel for Nqueens {
         name: "nqueens",
         about: "number of ways to place n queens on an n by n board so that no queen attacks another",
         inputs: Inputs::Numbers(&[Range {
-            what: "queens",
-            least: 1,
-            most: LARGEST as u32,
-            usual: None,
+            name: "queens",
+            min: 1,
+            max: LARGEST as u32,
+            default: None,
         }]),
         default: "13",
     };

@@ -42,37 +42,37 @@ pub struct Producers<const BOUNCING: bool, const AS_LOOP: bool> {
 
 const SINGLE_INPUTS: Inputs = Inputs::Numbers(&[
     Range {
-        what: "tasks",
-        least: 0,
-        most: 100_000_000,
-        usual: None,
+        name: "tasks",
+        min: 0,
+        max: 100_000_000,
+        default: None,
     },
     Range {
-        what: "microseconds per task",
-        least: 0,
-        most: 1_000_000,
-        usual: Some(1),
+        name: "microseconds per task",
+        min: 0,
+        max: 1_000_000,
+        default: Some(1),
     },
 ]);
 
 const BOUNCING_INPUTS: Inputs = Inputs::Numbers(&[
     Range {
-        what: "producers",
-        least: 1,
-        most: 10_000_000,
-        usual: None,
+        name: "producers",
+        min: 1,
+        max: 10_000_000,
+        default: None,
     },
     Range {
-        what: "consumers per producer",
-        least: 0,
-        most: 10_000_000,
-        usual: Some(9),
+        name: "consumers per producer",
+        min: 0,
+        max: 10_000_000,
+        default: Some(9),
     },
     Range {
-        what: "microseconds per consumer",
-        least: 0,
-        most: 1_000_000,
-        usual: Some(10),
+        name: "microseconds per consumer",
+        min: 0,
+        max: 1_000_000,
+        default: Some(10),
     },
 ]);
 

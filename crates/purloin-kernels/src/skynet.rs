@@ -52,10 +52,10 @@ impl Kernel for Skynet {
         name: "skynet",
         about: "sum over the 10^n numbered leaves of a tree of fan-out 10, with a task for each node",
         inputs: Inputs::Numbers(&[Range {
-            what: "digits",
-            least: 0,
-            most: 8,
-            usual: None,
+            name: "digits",
+            min: 0,
+            max: 8,
+            default: None,
         }]),
         default: "7",
     };

@@ -88,10 +88,10 @@ impl Kernel for Ssf {
         about: "for each place in a Fibonacci string, the longest other copy of the text from there on",
         inputs: Inputs::Numbers(&[
             Range {
-                what: "concatenations",
-                least: 2,
-                most: 22,
-                usual: None,
+                name: "concatenations",
+                min: 2,
+                max: 22,
+                default: None,
             },
             REPETITIONS,
         ]),

@@ -74,10 +74,10 @@ impl Kernel for Stress {
         name: "stress",
         about: "balanced binary trees of a given height, one after another; 2^20 leaves of 512 cycles in total",
         inputs: Inputs::Numbers(&[Range {
-            what: "heights",
-            least: 0,
-            most: HIGHEST,
-            usual: None,
+            name: "heights",
+            min: 0,
+            max: HIGHEST,
+            default: None,
         }]),
         default: "12",
     };

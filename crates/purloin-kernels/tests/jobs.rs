@@ -42,9 +42,9 @@ fn inputs_just_out_of_range_are_refused() {
     for kernel in KERNELS {
         if let Inputs::Numbers([first, ..]) = kernel.inputs {
             let parse = |input: i64| Job::parse(&format!("{}={input}", kernel.name));
-            let (least, most) = (i64::from(first.least), i64::from(first.most));
-            assert!(parse(least).is_ok() && parse(most).is_ok());
-            assert!(parse(least - 1).is_err() && parse(most + 1).is_err());
+            let (min, max) = (i64::from(first.min), i64::from(first.max));
+            assert!(parse(min).is_ok() && parse(max).is_ok());
+            assert!(parse(min - 1).is_err() && parse(max + 1).is_err());
         }
     }
 }

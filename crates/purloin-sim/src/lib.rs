@@ -32,7 +32,3 @@ pub use random::Random;
 pub use statistics::Estimate;
 pub use time::{Time, TimeError};
 pub use workload::{Recorded, RecordingTooLong, Step, Tree, Uts, Workload};
-
-// The former name of `TimeError`, for the command line until it uses the new one.
-#[doc(hidden)]
-pub use time::TimeError as NoTime;

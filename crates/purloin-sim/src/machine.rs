@@ -88,10 +88,6 @@ impl Machine {
     /// Maximum number of cores.
     pub const MAX_CORES: u32 = 1 << 24;
 
-    // The former name of `MAX_CORES`, for the command line until it uses the new one.
-    #[doc(hidden)]
-    pub const MOST: u32 = Machine::MAX_CORES;
-
     /// Returns the machine of Wool's model, in which all cores are equally far from each other.
     ///
     /// A steal takes a microsecond on average, and a look at a victim half of that.

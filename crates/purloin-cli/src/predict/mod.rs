@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let model = MachineModel::read(
         args.machine.as_deref(),
         "cores that share memory",
-        Machine::shared_memory(Machine::MOST),
+        Machine::shared_memory(Machine::MAX_CORES),
     )?;
     let outputs = args.outputs.open()?;
     let recorded = recording::prepare(&args.recording, &recording, &[args.policy])?;

@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let model = MachineModel::read(
         args.machine.as_deref(),
         "the machine of Wool's model",
-        Machine::wool(Machine::MOST),
+        Machine::wool(Machine::MAX_CORES),
     )?;
     let cores = match (&args.cores[..], &args.preset, model.cores) {
         ([], Some(_), _) => (4..=10).map(|power| 1 << power).collect(),

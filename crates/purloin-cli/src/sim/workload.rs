@@ -95,7 +95,7 @@ impl Program {
             return Err("a leaf must take more than no time, such as 10us".into());
         }
         let (depth, max, kind): (_, _, fn(u32) -> Depth) = match depth.strip_prefix('+') {
-            Some(more) => (more, MAX_DEPTH - Machine::MOST.ilog2(), Depth::Beyond),
+            Some(more) => (more, MAX_DEPTH - Machine::MAX_CORES.ilog2(), Depth::Beyond),
             None => (depth, MAX_DEPTH, Depth::Fixed),
         };
         match depth.parse() {

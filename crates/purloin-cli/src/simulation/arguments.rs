@@ -7,10 +7,10 @@ use purloin_sim::{Machine, Policy};
 /// Parses a number of simulated cores.
 pub fn parse_cores(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(cores) if (1..=Machine::MOST).contains(&cores) => Ok(cores),
+        Ok(cores) if (1..=Machine::MAX_CORES).contains(&cores) => Ok(cores),
         _ => Err(format!(
             "cores must be a number from 1 to {}",
-            Machine::MOST
+            Machine::MAX_CORES
         )),
     }
 }

@@ -87,10 +87,10 @@ impl Kernel for Floorplan {
         name: "floorplan",
         about: "the smallest board for n cells of several shapes, each touching others",
         inputs: Inputs::Numbers(&[Range {
-            what: "cells",
-            least: 1,
-            most: MAX_CELLS as u32,
-            usual: None,
+            name: "cells",
+            min: 1,
+            max: MAX_CELLS as u32,
+            default: None,
         }]),
         default: "20",
     };
