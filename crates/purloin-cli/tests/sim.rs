@@ -183,7 +183,7 @@ fn each_mistake_is_named_with_what_is_possible() {
     };
     let text = sim(&[]);
     assert!(
-        text.contains("task: \"1h\" is no time: it needs a unit"),
+        text.contains("task: \"1h\" is not a time: it needs a unit"),
         "{text}"
     );
     let written = std::fs::read_to_string(&machine).unwrap();
