@@ -189,7 +189,7 @@ fn each_mistake_is_named_with_what_is_possible() {
     let written = std::fs::read_to_string(&machine).unwrap();
     std::fs::write(&machine, written.replace("1h", "3600 s")).unwrap();
     let text = sim(&["--cores", "3"]);
-    assert!(text.contains("say in [network]"), "{text}");
+    assert!(text.contains("add a table [network]"), "{text}");
     let text = sim(&["--workload", "tree=20", "--trials", "1"]);
     assert!(text.contains("maximum of seven months"), "{text}");
 }
