@@ -58,7 +58,7 @@
 //!
 //! # Who rests where
 //!
-//! See [`post::pass`]. A worker that **runs** something keeps what it cannot
+//! See [`network::pass`]. A worker that **runs** something keeps what it cannot
 //! answer, once all were asked; its floor stays up, and so its next push is the
 //! answer. One that is **blocked** passes it on to the worker that it waits for,
 //! which runs something. One that is **idle** passes it up the tree, at last to the
@@ -142,15 +142,15 @@
 //! Source: Channel, whole (forwarding, stealing strategies, coloured requests,
 //! lazy splitting by requests).
 
-mod answers;
 mod mailbox;
 #[cfg(all(loom, test))]
 mod models;
-mod post;
+mod network;
 mod request;
 mod strategy;
 mod tasks;
-mod thieves;
+mod thief;
+mod victim;
 
 use purloin::scheduler::{Scheduler, Slot, StateWord, TaskStack, WorkerThread};
 

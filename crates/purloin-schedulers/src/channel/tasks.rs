@@ -6,9 +6,9 @@ use purloin::scheduler::{
     Backoff, Reclaimed, Search, Slept, State, StateWord, Stolen, TaskPool, TaskStack, WorkerThread,
 };
 
-use super::post::Post;
+use super::network::Post;
 use super::strategy::Stealing;
-use super::{Channel, ChannelSlot, answers, thieves};
+use super::{Channel, ChannelSlot, thief, victim};
 use crate::floor::Floor;
 
 /// A worker's tasks, and its channels.
@@ -173,36 +173,36 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
     // Thieves send messages.
 
     fn serve(me: &WorkerThread<Channel>) {
-        answers::serve(me);
+        victim::serve(me);
     }
 
     fn spawned(me: &WorkerThread<Channel>) {
-        answers::spawned(me);
+        victim::spawned(me);
     }
 
     fn requesters(me: &WorkerThread<Channel>) -> usize {
-        answers::requesters(me)
+        victim::requesters(me)
     }
 
     fn before_outside_work(me: &WorkerThread<Channel>) {
-        thieves::before_outside_work(me);
+        thief::before_outside_work(me);
     }
 
     fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
-        thieves::look(search)
+        thief::look(search)
     }
 
     fn sleep(search: &mut Search<'_, Channel>) -> Slept {
-        thieves::sleep(search)
+        thief::sleep(search)
     }
 
     fn serve_while_blocked(me: &WorkerThread<Channel>, holder: Option<&WorkerThread<Channel>>) {
-        answers::serve_while_blocked(me, holder);
+        victim::serve_while_blocked(me, holder);
     }
 
     /// Thieves send messages, which the worker must answer.
     fn offer_all(me: &WorkerThread<Channel>) -> bool {
-        answers::serve_while_blocked(me, None);
+        victim::serve_while_blocked(me, None);
         false
     }
 
@@ -212,28 +212,28 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<Channel>> {
-        thieves::leapfrog(me, holder, outcome, backoff)
+        thief::leapfrog(me, holder, outcome, backoff)
     }
 
     fn should_stay_awake(me: &WorkerThread<Channel>, _holder: &WorkerThread<Channel>) -> bool {
-        thieves::has_leapfrog_answer(me)
+        thief::has_leapfrog_answer(me)
     }
 
     fn stop_leapfrogging(me: &WorkerThread<Channel>) {
-        thieves::stop_leapfrogging(me);
+        thief::stop_leapfrogging(me);
     }
 
     fn begin_stolen(me: &WorkerThread<Channel>) {
-        thieves::begin_stolen(me);
+        thief::begin_stolen(me);
     }
 
     fn end_stolen(me: &WorkerThread<Channel>, outcome: &StateWord) {
-        thieves::end_stolen(me, outcome);
+        thief::end_stolen(me, outcome);
     }
 
     fn pass_on(_victim: &WorkerThread<Channel>) {}
 
     fn became_active(me: &WorkerThread<Channel>) {
-        thieves::became_active(me);
+        thief::became_active(me);
     }
 }

@@ -54,7 +54,7 @@ fn the_manager_s_request_comes_home() {
             let model = model.clone();
             thread::spawn(move || model.poll(1, Situation::Idle))
         };
-        if post::take_back(&*model, post::id(MANAGER, Kind::Any)) {
+        if network::take_back(&*model, network::id(MANAGER, Kind::Any)) {
             let own = model.post(MANAGER).request(Kind::Any);
             // SAFETY: this worker is the request's thief, and the request is home, so no other
             // worker touches its contents.
@@ -87,7 +87,7 @@ impl Model {
     fn work(&self, me: usize, job: impl Fn(usize)) {
         let mut number = 0;
         while self.outside_len.load(Ordering::Acquire) > 0 {
-            post::withdraw(self, post::id(me, Kind::Any));
+            network::withdraw(self, network::id(me, Kind::Any));
             if self.take_job() {
                 job(number);
                 number += 1;
@@ -115,7 +115,8 @@ impl Model {
             let Some(asked) = self.barrier.awaited() else {
                 return false;
             };
-            let is_quiet = post::is_quiet(self, || self.outside_len.load(Ordering::Acquire) == 0);
+            let is_quiet =
+                network::is_quiet(self, || self.outside_len.load(Ordering::Acquire) == 0);
             if is_quiet {
                 self.barrier.end(asked);
             }

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 use loom::sync::Arc;
 
 use super::ChannelSlot;
-use super::post::{self, Kind, MANAGER, Network, Post, Situation};
+use super::network::{self, Kind, MANAGER, Network, Post, Situation};
 use super::request::{Awaited, Colour, Sent};
 use super::strategy::Stealing;
 use super::tasks::ChannelTasks;
-use super::thieves::claim;
+use super::thief::claim;
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
 use purloin::scheduler::{Reclaimed, State, StateWord, TaskPool, TaskStack};
@@ -82,7 +82,7 @@ impl Model {
             });
         }
         own.depart(Colour::Idle);
-        post::send(self, post::id(thief, Kind::Any), to);
+        network::send(self, network::id(thief, Kind::Any), to);
     }
 
     fn run(&self, task: u64) {
@@ -103,13 +103,13 @@ impl Model {
                 if !mailbox.take(id) {
                     continue;
                 }
-                let (thief, request) = (post::thief(id), post::request(self, id));
+                let (thief, request) = (network::thief(id), network::request(self, id));
                 if thief == me {
                     request.taken_back();
                 } else if let Some(colour) = request.hold() {
                     if stack.unstolen() == 0 {
                         request.let_go(colour);
-                        post::pass(self, me, id, situation);
+                        network::pass(self, me, id, situation);
                         continue;
                     }
                     // SAFETY: the request is out of every mailbox and held by this worker, so its

@@ -21,7 +21,7 @@ fn each_request_is_received_once_whoever_sends() {
             for id in mailbox.iter() {
                 assert!(mailbox.take(id));
                 // SAFETY: taken.
-                unsafe { post::request(&*model, id).with(|c| assert!(c.has_asked(id / 2))) };
+                unsafe { network::request(&*model, id).with(|c| assert!(c.has_asked(id / 2))) };
                 received += 1;
             }
             received
@@ -206,7 +206,10 @@ fn what_a_leap_waits_for_outlives_the_look() {
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
-                let (id, own) = (post::id(1, Kind::Leap), model.post(1).request(Kind::Leap));
+                let (id, own) = (
+                    network::id(1, Kind::Leap),
+                    model.post(1).request(Kind::Leap),
+                );
                 for _ in 0..2 {
                     let outcome = StateWord::new(State::stolen(0));
                     if own.colour() == Colour::Home {
@@ -214,9 +217,9 @@ fn what_a_leap_waits_for_outlives_the_look() {
                         // worker touches its contents.
                         unsafe { own.with(|c| c.awaited = Some(Awaited::new(&outcome))) };
                         own.depart(Colour::Idle);
-                        post::send(&*model, id, 0);
+                        network::send(&*model, id, 0);
                     }
-                    post::withdraw(&*model, id);
+                    network::withdraw(&*model, id);
                     // As the frame is used for something else.
                     outcome.set(State::EMPTY, Ordering::Relaxed);
                 }
@@ -225,7 +228,7 @@ fn what_a_leap_waits_for_outlives_the_look() {
         let mailbox = &model.post(0).mailbox;
         for _ in 0..2 {
             for id in mailbox.iter() {
-                let request = post::request(&*model, id);
+                let request = network::request(&*model, id);
                 if mailbox.take(id) && request.hold().is_some() {
                     // SAFETY: the request is out of every mailbox and held by this worker, so its
                     // contents are this worker's alone.
@@ -247,7 +250,7 @@ fn a_request_is_withdrawn_or_answered() {
             let model = model.clone();
             thread::spawn(move || {
                 model.ask(1, 0);
-                match post::withdraw(&*model, post::id(1, Kind::Any)) {
+                match network::withdraw(&*model, network::id(1, Kind::Any)) {
                     Colour::Home => model.ask(1, 0),
                     Colour::Answered => model.receive(1),
                     colour => assert_eq!(colour, Colour::Update),
@@ -279,9 +282,9 @@ fn a_request_that_is_passed_on_is_in_one_place() {
                 thread::spawn(move || model.poll(worker, Situation::Running))
             })
             .into();
-        let id = post::id(2, Kind::Any);
+        let id = network::id(2, Kind::Any);
         let own = model.post(2).request(Kind::Any);
-        if post::take_back(&*model, id) {
+        if network::take_back(&*model, id) {
             assert_eq!(own.colour(), Colour::Home);
             // SAFETY: this worker is the request's thief, and the request is home, so no other
             // worker touches its contents.

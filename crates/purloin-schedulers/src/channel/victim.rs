@@ -4,10 +4,10 @@ use purloin::scheduler::{Count, StateWord, TaskPool};
 
 use super::Worker;
 use super::mailbox::Id;
-use super::post::{self, Desk, Kind, MANAGER, Network, Situation};
+use super::network::{self, Desk, Kind, MANAGER, Network, Situation};
 use super::request::{Colour, MAX_TASKS, Sent};
 use super::tasks::is_unbegun;
-use super::thieves::post;
+use super::thief::post;
 
 /// Answers the requests that have come to a running worker.
 pub(super) fn serve(me: &Worker) {
@@ -87,12 +87,12 @@ fn invite(me: &Worker, desk: &mut Desk) {
     if !me.has_searchers()
         && let Some(id) = post(manager)
             .for_any()
-            .find(|&id| post::thief(id) != me.index())
+            .find(|&id| network::thief(id) != me.index())
         && post(manager).mailbox.take(id)
     {
         debug_assert!(stack.unstolen() > 0);
         if let Some(colour) = answer(me, desk, id) {
-            post::request(pool, id).let_go(colour);
+            network::request(pool, id).let_go(colour);
             post(manager).mailbox.put(id);
         }
     }
@@ -101,7 +101,11 @@ fn invite(me: &Worker, desk: &mut Desk) {
 /// Answers a request, sends it on, or finds that nobody wants it.
 fn handle(me: &Worker, desk: &mut Desk, id: Id, situation: Situation) {
     let (stack, pool) = (me.task_pool(), me.peers());
-    let (thief, kind, request) = (post::thief(id), post::kind(id), post::request(pool, id));
+    let (thief, kind, request) = (
+        network::thief(id),
+        network::kind(id),
+        network::request(pool, id),
+    );
     if me.index() == MANAGER && request.colour() == Colour::RegisteredIdle {
         // It sleeps for good; and while another looks for work, let it.
         if stack.unstolen() == 0 || me.has_searchers() {
@@ -118,7 +122,7 @@ fn handle(me: &Worker, desk: &mut Desk, id: Id, situation: Situation) {
     if let Some(colour) = answer(me, desk, id) {
         request.let_go(colour);
         match kind {
-            Kind::Any => post::pass(pool, me.index(), id, situation),
+            Kind::Any => network::pass(pool, me.index(), id, situation),
             Kind::Leap => post(me).mailbox.put(id),
         }
     }
@@ -128,7 +132,7 @@ fn handle(me: &Worker, desk: &mut Desk, id: Id, situation: Situation) {
 /// If there is nothing to answer it with, it is held, and was of this colour.
 fn answer(me: &Worker, desk: &mut Desk, id: Id) -> Option<Colour> {
     let (stack, pool) = (me.task_pool(), me.peers());
-    let (kind, request) = (post::kind(id), post::request(pool, id));
+    let (kind, request) = (network::kind(id), network::request(pool, id));
     let colour = request.hold()?;
     // SAFETY: the request is out of every mailbox and held by this worker, so its
     // contents are this worker's alone.
@@ -171,7 +175,7 @@ fn answer(me: &Worker, desk: &mut Desk, id: Id) -> Option<Colour> {
         Some(_) => {
             me.count(Count::Publications);
             request.answer();
-            pool[post::thief(id)].unpark();
+            pool[network::thief(id)].unpark();
         }
     }
     None
@@ -182,11 +186,11 @@ fn answer(me: &Worker, desk: &mut Desk, id: Id) -> Option<Colour> {
 #[cold]
 pub(super) fn dismiss(me: &Worker, outcome: &StateWord) {
     let mailbox = &post(me).mailbox;
-    for id in mailbox.iter().filter(|&id| post::kind(id) == Kind::Leap) {
+    for id in mailbox.iter().filter(|&id| network::kind(id) == Kind::Leap) {
         if !mailbox.take(id) {
             continue;
         }
-        let request = post::request(me.peers(), id);
+        let request = network::request(me.peers(), id);
         let Some(colour) = request.hold() else {
             continue;
         };

@@ -1,13 +1,13 @@
 //! Thieves: they send requests, and run the tasks that they are sent.
 //!
-//! What a victim does with the requests is in [`super::answers`].
+//! What a victim does with the requests is in [`super::victim`].
 
 use purloin::scheduler::sync::{Ordering, fence};
 use purloin::scheduler::{Backoff, Count, Search, Slept, State, StateWord, Stolen};
 
-use super::answers::{dismiss, poll};
-use super::post::{self, Kind, MANAGER, Network, Post, Situation};
+use super::network::{self, Kind, MANAGER, Network, Post, Situation};
 use super::request::{Awaited, Colour, Request, Sent};
+use super::victim::{dismiss, poll};
 use super::{Channel, ChannelSlot, Worker};
 
 /// The workers of a pool.
@@ -34,7 +34,7 @@ pub(super) fn before_outside_work(me: &Worker) {
     // The requests of others must not stay with one who seems idle.
     poll(me, Situation::Idle);
     // Before it takes anything, so that the manager does not believe it idle.
-    post::withdraw(me.peers(), post::id(me.index(), Kind::Any));
+    network::withdraw(me.peers(), network::id(me.index(), Kind::Any));
 }
 
 pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
@@ -76,7 +76,7 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
     if stolen.is_none()
         && me.index() == MANAGER
         && let Some(asked) = me.standing_wait()
-        && post::is_quiet(pool, || !me.has_outside_work())
+        && network::is_quiet(pool, || !me.has_outside_work())
     {
         me.end_waits(asked);
     }
@@ -91,7 +91,7 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     let own = post(me).request(Kind::Any);
     match search.backoff.nap_time() {
         Some(time) => {
-            post::withdraw(me.peers(), post::id(me.index(), Kind::Any));
+            network::withdraw(me.peers(), network::id(me.index(), Kind::Any));
             // As many as have nothing to run might do the same.
             let idle = me.idle_workers().max(1) as u32;
             search.sleep(Some(time * idle), || own.colour() == Colour::Answered);
@@ -119,7 +119,11 @@ pub(super) fn leapfrog(
             own.depart(Colour::Idle);
             me.count(Count::StealAttempts);
             backoff.requested_anew();
-            post::send(me.peers(), post::id(me.index(), Kind::Leap), holder.index());
+            network::send(
+                me.peers(),
+                network::id(me.index(), Kind::Leap),
+                holder.index(),
+            );
             None
         }
         Colour::Answered => {
@@ -140,7 +144,7 @@ pub(super) fn has_leapfrog_answer(me: &Worker) -> bool {
 }
 
 pub(super) fn stop_leapfrogging(me: &Worker) {
-    if post::withdraw(me.peers(), post::id(me.index(), Kind::Leap)) == Colour::Answered {
+    if network::withdraw(me.peers(), network::id(me.index(), Kind::Leap)) == Colour::Answered {
         // Too late, so its owner has the task back by now.
         take_leap(post(me).request(Kind::Leap));
     }
@@ -150,7 +154,7 @@ pub(super) fn became_active(me: &Worker) {
     if me.peers().len() == 1 {
         return;
     }
-    if post::withdraw(me.peers(), post::id(me.index(), Kind::Any)) == Colour::Answered {
+    if network::withdraw(me.peers(), network::id(me.index(), Kind::Any)) == Colour::Answered {
         receive_tasks(me);
     }
     // Between that we are active and our look for those who sleep, at the first
@@ -207,26 +211,26 @@ fn ask_anyone(me: &Worker, colour: Colour) {
         });
     }
     own.depart(colour);
-    post::send(pool, post::id(me.index(), Kind::Any), to);
+    network::send(pool, network::id(me.index(), Kind::Any), to);
 }
 
 /// Takes the thief's request from a worker that has not answered for long, and
 /// sends it to another.
 #[cold]
 fn ask_another(me: &Worker) {
-    let (pool, id) = (me.peers(), post::id(me.index(), Kind::Any));
+    let (pool, id) = (me.peers(), network::id(me.index(), Kind::Any));
     let own = post(me).request(Kind::Any);
     let was = own.at();
-    if !post::take_back(pool, id) {
+    if !network::take_back(pool, id) {
         return;
     }
     // SAFETY: this worker is the request's thief, and the request is home, so no other
     // worker touches its contents.
-    let to = unsafe { own.with(|contents| post::another(pool, me.index(), contents, was)) };
+    let to = unsafe { own.with(|contents| network::another(pool, me.index(), contents, was)) };
     if let Some(to) = to {
         me.count(Count::StealAttempts);
         own.depart(Colour::Idle);
-        post::send(pool, id, to);
+        network::send(pool, id, to);
     }
 }
 
