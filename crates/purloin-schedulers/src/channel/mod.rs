@@ -1,148 +1,160 @@
-//! Work stealing by explicit communication: private deques, and messages.
+//! Work stealing by explicit communication: private task pools, and messages.
 //!
 //! # The idea
 //!
-//! Nobody reaches into the stack of another. A worker without work sends a **steal
-//! request** to a victim, which looks for such messages when it pushes or pops,
-//! and answers with tasks: their addresses, as the tasks stay where they are. A
-//! victim that has none does not say so, but **forwards** the request to the next,
-//! until somebody answers, or all who run anything were asked. Then it **rests**
-//! as a *work-sharing request*: with the thief's parent in a tree of the workers,
-//! who answers when it has a task. So an idle worker is silent, and asleep.
+//! No worker reaches into another's task pool. A worker without work, the **thief**, sends a
+//! **steal request** to a **victim**. A victim looks into its **mailbox** when it pushes or pops,
+//! and answers with the addresses of tasks; the tasks stay where they are. A victim without tasks
+//! does not refuse a request, but **forwards** it to the next worker, until a worker answers it or
+//! all active workers were asked. Then it becomes a **work-sharing request**: it stays with an
+//! active worker, by preference an ancestor of the thief in a binary tree of the workers, and that
+//! worker answers as soon as it has a task. So an idle worker sends no more messages, and sleeps.
 //!
-//! The fast path is that of the default scheduler without its fence: a push writes
-//! the task and the top, a pop the top, and both compare with the **floor**. Who
-//! sends a message raises the floor above everything, and the next push or pop
-//! takes its slow path, where the mailbox is.
+//! The fast path is that of the default scheduler without its fence: a push writes the task and the
+//! top, a pop writes the top, and both compare the slot with the **floor**. The sender of a message
+//! raises the floor above everything. The next push or pop then takes its slow path, which looks
+//! into the mailbox.
+//!
+//! # Where to read
+//!
+//! 1. This page.
+//! 2. [`strategy`]: how many tasks a thief asks for, and when.
+//! 3. [`request`]: a steal request, its states and contents.
+//! 4. [`network`]: mailboxes; sending, recalling and withdrawing a request.
+//! 5. [`forward`]: the next worker for a request, and the manager.
+//! 6. [`tasks`]: the task pool, and the claim of a task that was sent.
+//! 7. [`victim`]: what a worker does with the requests in its mailbox.
+//! 8. [`thief`]: what a worker does without work.
 //!
 //! # Channels
 //!
-//! | channel | from, to | capacity | what |
+//! | channel | from, to | capacity | content |
 //! |---|---|---|---|
-//! | [`mailbox`] | many, one | a bit for each request that there is | steal requests |
-//! | [`request`] | one at a time, one | one message of up to 256 tasks | tasks for the thief whose request it is |
+//! | mailbox ([`network`]) | many, one | one bit for each request of the pool | steal requests |
+//! | request ([`request`]) | one at a time, one | one answer of up to 256 tasks | tasks for the thief that sent the request |
 //! | [future](purloin::scheduler) | one, one | one message | a result |
 //!
-//! All are made with the pool, none can be full: there are two requests for each
-//! worker, and each is in one place.
+//! All channels are made with the pool. None can be full: each worker has two requests, and each
+//! request is in one place at a time.
 //!
-//! # A request's way
+//! # The states of a request
 //!
-//! The request lies in its thief's memory; what is sent is its number. It is in
-//! the hands of one worker at a time: its thief while it is home or answered, else
-//! whoever **takes** it out of the mailbox in which it is, which may also be its
-//! thief, who **takes it back**. To put it into a mailbox is to let it go. All
-//! that the request says is for the one who has it in his hands, but for its
-//! **colour**:
+//! A request lies in its thief's memory. The message is its number. At any time at most one worker
+//! **has** the request and may use its contents: the thief while the request is UNSENT or ANSWERED,
+//! and otherwise the worker that has **taken** it out of a mailbox, its **handler**. To put a
+//! request into a mailbox is to give it up. The thief may take its own request out of the mailbox,
+//! too, and then it has **recalled** the request.
+//!
+//! The state is different: thief, handler and manager change it by atomic exchange.
 //!
 //! | from | to | by | when |
 //! |---|---|---|---|
-//! | HOME | IDLE | thief | it has nothing to run |
-//! | HOME | WORKING | thief | it asks ahead |
-//! | WORKING, UPDATE | IDLE | thief | it has nothing to run any more |
-//! | IDLE | REGISTERED IDLE | manager | it has nobody to send it to, and counts it |
-//! | REGISTERED IDLE | IDLE | who sends it on | |
-//! | IDLE, WORKING, REGISTERED IDLE | HOME | thief | it takes it back |
-//! | IDLE, WORKING, REGISTERED IDLE | UPDATE | thief | it has got something elsewhere and cannot take it back, as it is on its way |
-//! | UPDATE | HOME | whoever has it in his hands | |
-//! | IDLE, WORKING, REGISTERED IDLE | HELD | whoever has it in his hands | it is about to be answered |
-//! | HELD | ANSWERED | the same | with tasks |
-//! | HELD | what it was | the same | there are none |
-//! | HELD | HOME | the same | what its thief waits for is done |
-//! | IDLE | HOME | whoever has it in his hands | nobody is left to send it to: it is the manager's own, or has come around to its thief |
-//! | ANSWERED | HOME | thief | it has read what came |
+//! | UNSENT | IDLE | thief | it has nothing to run |
+//! | UNSENT | WORKING | thief | it asks ahead, while it still has something to run |
+//! | WORKING, WITHDRAWN | IDLE | thief | it has nothing to run any more |
+//! | IDLE | REGISTERED IDLE | manager | it has no worker to forward the request to, and counts the thief as idle |
+//! | REGISTERED IDLE | IDLE | manager | it forwards the request |
+//! | IDLE, WORKING, REGISTERED IDLE, WITHDRAWN | UNSENT | thief | it recalls the request |
+//! | IDLE, WORKING, REGISTERED IDLE | WITHDRAWN | thief | it has something to run, and cannot recall the request because the request has a handler |
+//! | WITHDRAWN | UNSENT | handler | |
+//! | IDLE, WORKING, REGISTERED IDLE | HELD | handler | it is about to answer |
+//! | HELD | ANSWERED | handler | the answer has tasks |
+//! | HELD | the state before | handler | the handler has no task for it |
+//! | HELD | UNSENT | handler | the task that the thief waits for is done |
+//! | IDLE, WORKING, WITHDRAWN | UNSENT | handler | no worker is left to ask: the next one would be the thief itself |
+//! | ANSWERED | UNSENT | thief | it has read the answer |
 //!
-//! A request is HELD for a few instructions: so that the thief does not turn away
-//! from what it is about to get, and that what it waits for may be looked at. It
-//! asks ahead if its last tasks were leaves, see [`strategy`].
+//! A request is HELD for a few instructions. That keeps the thief from turning away from tasks that
+//! it is about to get, and lets the handler look at the task that the thief waits for. The states
+//! are the source's colours, and WITHDRAWN is its *update*.
 //!
-//! # Who rests where
+//! A thief asks ahead if its last task was a leaf, see [`strategy`].
 //!
-//! See [`network::pass`]. A worker that **runs** something keeps what it cannot
-//! answer, once all were asked; its floor stays up, and so its next push is the
-//! answer. One that is **blocked** passes it on to the worker that it waits for,
-//! which runs something. One that is **idle** passes it up the tree, at last to the
-//! **manager**, worker 0; and that one, if idle, to anyone who runs something. If
-//! there is no one, the manager **registers** it: its thief sleeps for good, without
-//! a timer.
+//! # Where a request waits
 //!
-//! Whoever begins to run something looks into the manager's mailbox at its first
-//! push, and its floor stays up as long as there are registered requests. It
-//! answers one of them, wakes the manager if that one sleeps, and leaves the others
-//! to those that it has woken. This is the only place where a worker looks into the
-//! mailbox of another. Two go by Dekker's pattern: *says that it is active, fence,
-//! looks for registered requests*; and *registers, fence, looks who is active*.
+//! See [`forward::forward`]. The handler's situation decides:
 //!
-//! A thief whose request rests with a worker that runs and runs takes it to
-//! another, after a millisecond, two, four, and so on up to an eighth of a second.
-//! And one who comes to tasks, again and again, that their owners have taken back
-//! by then, does without for a while, its request at home: it would only slow them
-//! down.
+//! - A worker that **runs** something keeps a request that it cannot answer, once all active
+//!   workers were asked. Its floor stays raised, and so its next push answers the request.
+//! - A **blocked** worker forwards it to the worker that runs the task it waits for.
+//! - An **idle** worker forwards it to the nearest active ancestor of the thief, or to the
+//!   **manager**, which is worker 0.
+//! - The **manager**, if it is idle itself, forwards it to any active worker. If there is none, it
+//!   **registers** the request. The request's thief sleeps without a timer.
+//!
+//! A worker that becomes active looks into the manager's mailbox at its first push, and its floor
+//! stays raised as long as there are registered requests. It answers one of them, wakes the manager
+//! if the manager sleeps, and leaves the other requests to the thief that it has woken. No worker
+//! looks into another's mailbox on any other occasion. The race between such a worker and the
+//! manager is Dekker's pattern: the worker *says that it is active, fences, and looks for
+//! registered requests*; the manager *registers a request, fences, and looks for active workers*.
+//!
+//! A thief whose request waits for a worker in a long leaf recalls it and sends it elsewhere: after
+//! 1 ms, 2 ms, 4 ms, and so on up to 128 ms. A thief that receives tasks again and again that their
+//! owners have taken back by then naps for a while with its request UNSENT, because it would only
+//! slow the owners down.
 //!
 //! # Tasks that were sent
 //!
-//! A slot is EMPTY while it is private, TASK from the time when its address was
-//! sent, then BUSY and STOLEN(thief) when the thief begins it, then DONE. Until it
-//! is begun **its owner may take it back**, and does so if it comes to join with
-//! it; and may **send it again**, to another, if it has nothing else to send. So
-//! nobody waits for a task that waits in someone's hand, and a thief may be sent
-//! half of what there is. In this it goes beyond its source.
+//! A slot is EMPTY while its task is private. It is TASK once its address was sent, then BUSY and
+//! STOLEN(thief) when the thief claims it, then DONE. Until a thief has claimed a task, **the owner
+//! may take it back**, and does when it comes to join it. The owner may also **send it again**, to
+//! another thief, if it has nothing else to send. So no worker waits for a task that lies unclaimed
+//! with a busy thief, and a victim can send half of its tasks. The source has neither.
 //!
-//! A thief may come to an address late, when its owner has taken back the task and
-//! has another in that slot. If that one was sent, to whomever, the thief may run
-//! it: it is a task that anyone may run. If not, its state says so.
+//! An address may be out of date when the thief gets to it: the owner has taken back the task, and
+//! has pushed another one to the slot. If that one was sent, to any thief, this thief may run it,
+//! because any thief may run a task that was sent. If it was not sent, the slot's state is EMPTY.
 //!
-//! The bottom of the stack, for the owner alone, is the oldest task that was not
-//! sent. Below it lie tasks that were; so the slot of a join is popped by the fast
-//! path only if it was not.
+//! The bottom of the stack, which only the owner uses here, is the oldest task that was not sent.
+//! The fast path pops the slot of a join only if the slot lies above the bottom.
 //!
 //! # Leapfrogging
 //!
-//! A blocked worker sends its second request to the thief of the task that it
-//! waits for, and to no one else. It is answered with that worker's oldest own
-//! task, which descends from the awaited one as long as that is not done; of those
-//! that it was sent and has not begun, it gives none. The blocked worker may come
-//! to the address late, and so it looks once more, while it holds the slot,
-//! whether what it waits for is done. Who has run a stolen task first sends home
-//! the requests that have come for it.
+//! A blocked worker sends its second request to the thief of the task that it waits for, and to no
+//! other worker. The thief answers with its own oldest task. That task descends from the awaited
+//! one, unless the awaited one is done. The thief never answers with tasks that it was sent itself.
+//! The blocked worker may be late, so it looks once more, while it holds the slot, whether the
+//! awaited task is done. A worker that ends a stolen task first cancels the requests that have come
+//! for it.
 //!
 //! # Why no message is lost
 //!
-//! **The floor.** A sender puts the request into the mailbox and then raises the
-//! floor, both by exchanges. The owner takes the floor down by an exchange and then
-//! looks into the mailbox. Whichever exchange of the floor is the later one sees
-//! the other's side: either the owner finds the request, or the floor stays up.
+//! **The floor.** A sender puts the request into the mailbox and then raises the floor, both by an
+//! exchange. The owner takes the floor down by an exchange and then looks into the mailbox. The
+//! later of the two exchanges of the floor sees the other side: either the owner finds the request,
+//! or the floor stays raised.
 //!
-//! **Sleep.** A sender unparks the receiver, a worker that answers the thief; and a
-//! wake-up that comes before the sleep makes it end at once. Every sleep is in a
-//! loop that looks into the mailbox first, after whatever it has run.
+//! **Sleep.** A sender unparks the receiver, and so does a worker that answers a thief. If the
+//! wake-up comes before the sleep, the sleep ends at once. Every sleep is in a loop that looks into
+//! the mailbox before it sleeps again, after anything that it has run.
 //!
 //! # Termination
 //!
-//! The task barrier of a pool ([`Pool::wait`](purloin::Pool::wait)) ends when the
-//! manager, itself idle, finds the requests of all others IDLE, and registers them;
-//! then finds nothing outside; and then still finds all REGISTERED IDLE. A thief that
-//! was anything but idle in between has recoloured its request *before* it took
-//! something from outside, and nobody but the manager registers it anew. As a task
-//! ends only after all that it has spawned, idle workers are all that there is to
-//! know. Nothing is counted.
+//! The task barrier of a pool ([`Pool::wait`](purloin::Pool::wait)) ends when the manager, itself
+//! idle, finds the requests of all other workers IDLE and registers them; then finds no work
+//! outside; and then finds all requests still REGISTERED IDLE. A thief that has worked in between
+//! has changed the state of its request *before* it took work from outside, and only the manager
+//! registers a request again. A task ends only after all tasks that it has spawned, so it is enough
+//! to know that all workers are idle. Nothing is counted.
 //!
-//! It ends at last: a worker that falls idle sends its request, or passes on those
-//! that rest with it, and all end with the manager, who is woken by each.
+//! The manager learns of it in the end: a worker that becomes idle sends its own request and
+//! forwards the requests that wait with it, all of these end with the manager, and each of them
+//! wakes it.
 //!
-//! Tasks of a finish need none of this: each is taken back by the frame in which it
-//! was spawned, see [`purloin::scheduler`].
+//! The tasks of a finish need none of this: the frame that has spawned a task also joins it, see
+//! [`purloin::scheduler`].
 //!
-//! # What it cannot do
+//! # Limits
 //!
-//! A victim in a long leaf answers nobody, and nothing can be taken from it. A
-//! program in which a task waits, by other means than a join, until another task
-//! is stolen from that very worker, waits for ever.
+//! A victim in a long leaf answers no request, and no thief can take its tasks. A program hangs if
+//! one of its tasks waits, by other means than a join, until a thief steals another task from the
+//! very worker that runs it.
 //!
-//! Source: Channel, whole (forwarding, stealing strategies, coloured requests,
-//! lazy splitting by requests).
+//! Source: Channel, whole (forwarding, stealing strategies, coloured requests, lazy splitting by
+//! requests).
 
-mod mailbox;
+mod forward;
 #[cfg(all(loom, test))]
 mod models;
 mod network;
@@ -160,12 +172,11 @@ use self::tasks::ChannelTasks;
 type ChannelSlot = Slot<Channel>;
 type Worker = WorkerThread<Channel>;
 
-/// Work stealing by messages: thieves send requests, and victims send tasks.
+/// Work stealing by messages: thieves send requests, and victims answer with tasks.
 ///
-/// Requests that a victim cannot answer go on to the next, and at last to rest
-/// with one that will; so idle workers are silent. A victim answers when it
-/// pushes or pops: one in a long sequential leaf answers nobody, and what it has
-/// in its stack stays there.
+/// A victim forwards a request that it cannot answer. In the end the request waits with a worker
+/// that will answer it, so idle workers are silent. A victim answers when it pushes or pops. A
+/// victim in a long sequential leaf answers no request, and its tasks stay in its stack.
 ///
 /// ```
 /// use purloin::{Pool, Worker};
@@ -177,9 +188,8 @@ type Worker = WorkerThread<Channel>;
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
-/// Of a [victim selection](purloin::Builder::victims) it takes the order in which
-/// victims are asked first; samples are not taken, as nobody looks into the pools
-/// of others.
+/// A [victim selection](purloin::Builder::victims) decides which victim a thief asks first. Its
+/// samples are not used, because no worker looks into the task pools of others.
 ///
 /// Source: Channel, whole.
 #[derive(Clone, Debug, Default)]
@@ -188,7 +198,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// How many tasks a thief is sent at once; at first [`Stealing::Adaptive`].
+    /// Sets how many tasks a thief is sent at once; by default [`Stealing::Adaptive`].
     pub fn steal(mut self, stealing: Stealing) -> Self {
         self.stealing = stealing;
         self
@@ -201,7 +211,7 @@ unsafe impl Scheduler for Channel {
     type TaskPool = ChannelTasks;
 
     const DETECTS_QUIESCENCE: bool = true;
-    // The manager counts workers.
+    // The manager counts workers, so there must be no spare ones.
     const HANDS_OFF: bool = false;
 
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks {

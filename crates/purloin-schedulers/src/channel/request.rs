@@ -1,57 +1,69 @@
-//! A steal request: a message that lies in its thief's memory, and goes around.
+//! A steal request: its states and its contents.
+//!
+//! The page of the protocol, in [`super`], has the table of states and says which worker may
+//! make which change.
 
 use super::ChannelSlot;
-use super::strategy::Portion;
+use super::strategy::Amount;
 use purloin::scheduler::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 use purloin::scheduler::{ShortSpin, StateWord};
 
-/// The most tasks that one message brings.
+/// Maximum number of tasks in one answer.
 pub(super) const MAX_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
 
-/// What has become of a request, and what its thief does meanwhile. The page
-/// above tells who may change it.
+/// The state of a request: whether it is under way, and whether its thief is idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub(super) enum Colour {
-    /// Not under way.
-    Home,
-    /// Under way, though its thief still has something to run.
+pub(super) enum RequestState {
+    /// Not under way. The thief has it.
+    Unsent,
+    /// Under way. Its thief still has something to run.
     Working,
-    /// Under way, and its thief has nothing.
+    /// Under way. Its thief has nothing to run.
     Idle,
-    /// The same, and the manager has counted it.
+    /// Under way. Its thief has nothing to run, and the manager has counted it.
     RegisteredIdle,
-    /// Under way for nothing: its thief has found something to run elsewhere, and
-    /// could not take it back.
-    Update,
-    /// Somebody is about to answer.
+    /// Under way, but no longer wanted: its thief has found something to run and could not
+    /// recall the request.
+    Withdrawn,
+    /// A worker is about to answer it.
     Held,
-    /// Its thief may take what it brings.
+    /// The thief may take the tasks that it brings.
     Answered,
 }
 
-use Colour::*;
+use RequestState::*;
 
-impl Colour {
-    fn of(word: u32) -> Colour {
-        const ALL: [Colour; 7] = [Home, Working, Idle, RegisteredIdle, Update, Held, Answered];
+impl RequestState {
+    fn from_word(word: u32) -> RequestState {
+        const ALL: [RequestState; 7] = [
+            Unsent,
+            Working,
+            Idle,
+            RegisteredIdle,
+            Withdrawn,
+            Held,
+            Answered,
+        ];
         ALL[word as usize]
     }
 
-    /// Whether somebody may answer.
+    /// Returns whether a worker may answer the request.
     fn is_wanted(self) -> bool {
         matches!(self, Working | Idle | RegisteredIdle)
     }
 }
 
-/// A task on its way: `&T`, and whose it is.
+/// A task that was sent to a thief.
 #[derive(Clone, Copy)]
-pub(super) struct Sent {
+pub(super) struct SentTask {
+    /// The address of the task.
     pub(super) slot: *mut ChannelSlot,
+    /// The number of the worker in whose stack the task lies.
     pub(super) owner: usize,
 }
 
-/// What a blocked thief waits for.
+/// The state word of the task that a blocked thief waits for.
 #[derive(Clone, Copy)]
 pub(super) struct Awaited(*const StateWord);
 
@@ -60,75 +72,79 @@ impl Awaited {
         Awaited(outcome)
     }
 
-    /// Whether it is this.
+    /// Returns whether the awaited task is the one with this state word.
     pub(super) fn is(self, outcome: &StateWord) -> bool {
         std::ptr::eq(self.0, outcome)
     }
 
+    /// Returns whether the awaited task is done.
+    ///
     /// # Safety
     ///
-    /// The caller holds the request.
+    /// The caller has [held](Request::hold) the request that names the task, and has neither
+    /// answered nor released it.
     pub(super) unsafe fn is_done(self) -> bool {
-        // SAFETY: its thief does not go on while somebody holds the request.
+        // SAFETY: the word lies in a frame of the thief. The thief leaves that frame only after
+        // `Request::withdraw`, which waits while the request is HELD.
         unsafe { &*self.0 }.is_done()
     }
 }
 
-/// What it says, and what it brings back.
+/// What a request asks for, and the tasks that it brings back.
 pub(super) struct Contents {
-    /// Who has been asked since it was sent, a bit for each worker.
+    /// The workers that were asked since the request was sent, one bit each.
     asked: Box<[u64]>,
-    /// Whether it has gone to rest already.
-    pub(super) is_resting: bool,
-    /// How much of what a victim has its thief would like.
-    pub(super) portion: Portion,
-    /// The task that its thief is blocked on, and of which it wants descendants.
+    /// Whether the request has become a work-sharing request: all active workers were asked.
+    pub(super) is_work_sharing: bool,
+    /// How many of a victim's tasks the thief wants.
+    pub(super) amount: Amount,
+    /// The task on which the thief is blocked. Only a [`Leapfrog`](super::network::Kind)
+    /// request has one.
     pub(super) awaited: Option<Awaited>,
-    pub(super) tasks: Vec<Sent>,
+    pub(super) tasks: Vec<SentTask>,
 }
 
 impl Contents {
-    pub(super) fn has_asked(&self, worker: usize) -> bool {
+    pub(super) fn was_asked(&self, worker: usize) -> bool {
         self.asked[worker / 64] & 1 << (worker % 64) != 0
     }
 
-    pub(super) fn note_asked(&mut self, worker: usize) {
+    pub(super) fn mark_asked(&mut self, worker: usize) {
         self.asked[worker / 64] |= 1 << (worker % 64);
     }
 
-    /// As if nobody had been asked.
-    pub(super) fn begin_anew(&mut self) {
+    /// Forgets which workers were asked.
+    pub(super) fn restart(&mut self) {
         self.asked.fill(0);
-        self.is_resting = false;
+        self.is_work_sharing = false;
     }
 }
 
 /// A steal request.
 pub(super) struct Request {
-    colour: AtomicU32,
-    /// In whose mailbox it is, or was, or will be.
-    at: AtomicUsize,
+    state: AtomicU32,
+    /// The worker whose mailbox has the request, or had it last, or is about to get it.
+    destination: AtomicUsize,
     contents: UnsafeCell<Contents>,
 }
 
-// SAFETY: the contents are for the thief while the request is home or answered,
-// and else for who has it in his hands.
+// SAFETY: one worker at a time uses the contents, see `Request::with`.
 unsafe impl Sync for Request {}
 // SAFETY: nothing in it is tied to a thread.
 unsafe impl Send for Request {}
 
 impl Request {
-    /// One for so many workers to ask, that brings so many tasks at most.
-    pub(super) fn new(workers: usize, most: usize) -> Request {
+    /// Returns an unsent request in a pool of this many workers, with room for this many tasks.
+    pub(super) fn new(workers: usize, max_tasks: usize) -> Request {
         Request {
-            colour: AtomicU32::new(Home as u32),
-            at: AtomicUsize::new(0),
+            state: AtomicU32::new(Unsent as u32),
+            destination: AtomicUsize::new(0),
             contents: UnsafeCell::new(Contents {
                 asked: vec![0; workers.div_ceil(64)].into(),
-                is_resting: false,
-                portion: Portion::One,
+                is_work_sharing: false,
+                amount: Amount::One,
                 awaited: None,
-                tasks: Vec::with_capacity(most),
+                tasks: Vec::with_capacity(max_tasks),
             }),
         }
     }
@@ -137,137 +153,136 @@ impl Request {
     ///
     /// # Safety
     ///
-    /// They are the caller's: it is the thief, and the request is home or
-    /// answered; or it has taken the request out of a mailbox, and not put it into
-    /// another nor answered it. And `f` does not come back here.
+    /// Either the caller is the thief, and the request is UNSENT or ANSWERED. Or the caller has
+    /// taken the request out of a mailbox, and has since then neither answered it nor put it
+    /// into a mailbox. `f` does not call this method on the same request.
     pub(super) unsafe fn with<R>(&self, f: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that no other worker uses the contents now.
         self.contents
             .with_mut(|contents| f(unsafe { &mut *contents }))
     }
 
-    /// In whose mailbox it is, unless it is on its way.
-    pub(super) fn at(&self) -> usize {
-        // Relaxed: whoever looks there does not rely on it.
-        self.at.load(Ordering::Relaxed)
+    /// Returns the worker whose mailbox has the request, unless a worker has just taken it out.
+    pub(super) fn destination(&self) -> usize {
+        // Relaxed: a hint. The mailbox itself says whether the request is there.
+        self.destination.load(Ordering::Relaxed)
     }
 
-    /// Notes in whose mailbox it is about to be.
-    pub(super) fn set_at(&self, worker: usize) {
-        self.at.store(worker, Ordering::Relaxed);
+    /// Notes whose mailbox is about to get the request.
+    pub(super) fn set_destination(&self, worker: usize) {
+        self.destination.store(worker, Ordering::Relaxed);
     }
 
-    /// The colour, and what was done before it was given.
-    pub(super) fn colour(&self) -> Colour {
-        Colour::of(self.colour.load(Ordering::Acquire))
+    /// Returns the state, and acquires everything that was done before the state was set.
+    pub(super) fn state(&self) -> RequestState {
+        RequestState::from_word(self.state.load(Ordering::Acquire))
     }
 
-    /// Gives it a colour without looking; only for who has it to himself. The
-    /// manager may recolour it at the same time: see
+    /// Sets the state without a look at the old one. Only the worker that has the request may do
+    /// this. The manager may change the state by an exchange at the same time: see
     /// [`StateWord::set_among_swaps`].
-    fn set(&self, colour: Colour, order: Ordering) {
+    fn set(&self, state: RequestState, order: Ordering) {
         #[cfg(not(loom))]
-        self.colour.store(colour as u32, order);
+        self.state.store(state as u32, order);
         #[cfg(loom)]
-        self.colour.swap(colour as u32, order);
+        self.state.swap(state as u32, order);
     }
 
-    fn recolour(&self, from: Colour, to: Colour) -> bool {
-        // Acquire: what a holder has done before he let go. Release: as much as
-        // what a thief has done before.
+    fn exchange(&self, from: RequestState, to: RequestState) -> bool {
+        // Acquire: what a worker did before it released the request. Release: what the thief or
+        // the caller did before.
         let order = Ordering::AcqRel;
-        self.colour
+        self.state
             .compare_exchange(from as u32, to as u32, order, Ordering::Acquire)
             .is_ok()
     }
 }
 
-/// What its thief does.
+/// The thief's changes.
 impl Request {
-    /// Makes it one under way; next it is put into a mailbox.
-    pub(super) fn depart(&self, colour: Colour) {
-        debug_assert_eq!(self.colour(), Home);
-        // Release: the manager concludes from the colour alone that what the thief
-        // has run is done.
-        self.set(colour, Ordering::Release);
+    /// Thief: makes the request ready to be put into a mailbox.
+    pub(super) fn begin(&self, state: RequestState) {
+        debug_assert_eq!(self.state(), Unsent);
+        // Release: the manager concludes from the state alone that the tasks that the thief has
+        // run are done.
+        self.set(state, Ordering::Release);
     }
 
-    /// It is home again: what it brought has been read.
-    pub(super) fn arrive(&self) {
-        debug_assert_eq!(self.colour(), Answered);
-        // Relaxed: nobody else looks before it departs again.
-        self.set(Home, Ordering::Relaxed);
+    /// Thief: ends the request, after reading the answer or taking the request out of a mailbox.
+    pub(super) fn end(&self) {
+        // Relaxed: no other worker looks at the request before it is sent again.
+        self.set(Unsent, Ordering::Relaxed);
     }
 
-    /// It is home again: the thief has taken it out of a mailbox.
-    pub(super) fn taken_back(&self) {
-        // Relaxed: as above.
-        self.set(Home, Ordering::Relaxed);
+    /// Thief: notes in a request under way that the thief has nothing to run any more. Returns
+    /// false if the request is not under way, or says so already.
+    pub(super) fn mark_idle(&self) -> bool {
+        self.exchange(Withdrawn, Idle) || self.exchange(Working, Idle)
     }
 
-    /// Says that the thief has nothing to run any more, if it is under way.
-    pub(super) fn want(&self) -> bool {
-        self.recolour(Update, Idle) || self.recolour(Working, Idle)
-    }
-
-    /// Says that the thief has something to run, unless it is this that brings it.
-    pub(super) fn unwant(&self) -> Colour {
-        let mut undecided = ShortSpin::default();
+    /// Thief: marks the request as withdrawn, because the thief has something to run. Returns
+    /// the resulting state, which is another one if the request is answered or not under way.
+    pub(super) fn withdraw(&self) -> RequestState {
+        let mut spin = ShortSpin::default();
         loop {
-            match self.colour() {
-                Held => undecided.pause(),
-                colour if colour.is_wanted() => {
-                    if self.recolour(colour, Update) {
-                        return Update;
+            match self.state() {
+                // A worker is about to answer it, or to release it.
+                Held => spin.pause(),
+                state if state.is_wanted() => {
+                    if self.exchange(state, Withdrawn) {
+                        return Withdrawn;
                     }
                 }
-                colour => return colour,
+                state => return state,
             }
         }
     }
 }
 
-/// What is done by who has it in his hands.
+/// The changes of the worker that has taken the request out of a mailbox, its handler.
 impl Request {
-    /// Begins an answer. None if it is not wanted; then it is home.
-    pub(super) fn hold(&self) -> Option<Colour> {
+    /// Handler: begins an answer, and returns the state that the request had. Returns `None` if
+    /// the request was withdrawn. Then it is UNSENT.
+    pub(super) fn hold(&self) -> Option<RequestState> {
         loop {
-            let colour = self.colour();
-            debug_assert!(colour.is_wanted() || colour == Update);
-            if colour == Update {
-                if self.recolour(Update, Home) {
+            let state = self.state();
+            debug_assert!(state.is_wanted() || state == Withdrawn);
+            if state == Withdrawn {
+                if self.exchange(Withdrawn, Unsent) {
                     return None;
                 }
-            } else if self.recolour(colour, Held) {
-                return Some(colour);
+            } else if self.exchange(state, Held) {
+                return Some(state);
             }
         }
     }
 
-    /// Ends an answer, with tasks in the contents.
+    /// Handler: ends an answer. The tasks are in the contents.
     pub(super) fn answer(&self) {
         // Release: the tasks.
         self.set(Answered, Ordering::Release);
     }
 
-    /// Does not answer after all: it has this colour again, or is home.
-    pub(super) fn let_go(&self, colour: Colour) {
-        self.set(colour, Ordering::Release);
+    /// Handler: gives up an answer for lack of tasks, and restores the state before it.
+    pub(super) fn release(&self, state: RequestState) {
+        self.set(state, Ordering::Release);
     }
 
-    /// There is nobody to send it to.
-    pub(super) fn send_home(&self) {
-        // Release: what was written in it on its way.
-        self.set(Home, Ordering::Release);
+    /// Handler: ends the request without an answer, because its thief no longer needs it or no
+    /// worker is left to ask.
+    pub(super) fn cancel(&self) {
+        // Release: what the handlers have written to the contents.
+        self.set(Unsent, Ordering::Release);
     }
 
-    /// The manager counts it. False if its thief has something to run.
+    /// Manager: counts the thief as idle. Returns false if the thief has something to run.
     pub(super) fn register(&self) -> bool {
-        self.recolour(Idle, RegisteredIdle) || self.colour() == RegisteredIdle
+        self.exchange(Idle, RegisteredIdle) || self.state() == RegisteredIdle
     }
 
-    /// The manager counts it no more, as it is to go around again.
+    /// Manager: no longer counts the thief as idle, because its request is about to be
+    /// forwarded.
     pub(super) fn unregister(&self) {
-        self.recolour(RegisteredIdle, Idle);
+        self.exchange(RegisteredIdle, Idle);
     }
 }

@@ -1,4 +1,4 @@
-//! How much a thief takes at once.
+//! The stealing strategy: how many tasks a thief asks for, and when it asks.
 
 /// How many of a victim's tasks a thief takes at once, for
 /// [`Channel::steal`](super::Channel::steal).
@@ -6,53 +6,56 @@
 /// Source: Channel (stealing strategies).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stealing {
-    /// The oldest.
+    /// The oldest task.
     One,
-    /// The older half.
+    /// The older half of the tasks.
     Half,
-    /// One or half, by what the last steals were good for: half if each was for a
-    /// task without children, and one if half was no more than one.
+    /// One task or half of the tasks, re-evaluated every 25 steals. A thief of one task switches
+    /// to half if the tasks that it ran had no children. A thief of half switches back to one if
+    /// half of the tasks was about one task.
     #[default]
     Adaptive,
 }
 
-/// What a request asks for.
+/// How many tasks a request asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Portion {
+pub(super) enum Amount {
     One,
     Half,
 }
 
-impl Portion {
-    /// How many of `count` tasks.
+impl Amount {
+    /// Returns how many tasks this is if the victim has `count`.
     pub(super) fn of(self, count: usize) -> usize {
         match self {
-            Portion::One => count.min(1),
-            Portion::Half => (count / 2).max(count.min(1)),
+            Amount::One => count.min(1),
+            Amount::Half => (count / 2).max(count.min(1)),
         }
     }
 }
 
-/// After so many steals the strategy is considered anew.
+/// Number of steals between two evaluations of the strategy.
 const INTERVAL: u32 = 25;
 
-/// What one thief has learnt.
-pub(super) struct Experience {
+/// One thief's strategy.
+pub(super) struct Strategy {
     stealing: Stealing,
-    portion: Portion,
+    amount: Amount,
+    /// Number of steals since the last evaluation.
     steals: u32,
+    /// Number of stolen tasks run since the last evaluation. A task with children counts twice.
     tasks: u32,
-    /// Whether the last stolen task made no others.
+    /// Whether the last stolen task had no children.
     was_leaf: bool,
 }
 
-impl Experience {
+impl Strategy {
     pub(super) fn new(stealing: Stealing) -> Self {
-        Experience {
+        Strategy {
             stealing,
-            portion: match stealing {
-                Stealing::One | Stealing::Adaptive => Portion::One,
-                Stealing::Half => Portion::Half,
+            amount: match stealing {
+                Stealing::One | Stealing::Adaptive => Amount::One,
+                Stealing::Half => Amount::Half,
             },
             steals: 0,
             tasks: 0,
@@ -60,28 +63,29 @@ impl Experience {
         }
     }
 
-    /// Whether to ask for the next task before this one is done. Where tasks make
-    /// others, there is enough to do, and who asks too early gets too much.
+    /// Returns whether the thief asks for its next task before it begins this one. If its last
+    /// task had children, this one probably has, too. Then the thief has enough to do, and would
+    /// take tasks that other workers need.
     pub(super) fn asks_ahead(&self) -> bool {
         self.was_leaf
     }
 
-    /// What to ask for next.
-    pub(super) fn portion(&self) -> Portion {
-        self.portion
+    /// Returns how many tasks to ask for next.
+    pub(super) fn amount(&self) -> Amount {
+        self.amount
     }
 
-    /// Notes an answer.
-    pub(super) fn stole(&mut self) {
+    /// Notes that a request was answered.
+    pub(super) fn count_steal(&mut self) {
         self.steals += 1;
         if self.steals == INTERVAL {
             if self.stealing == Stealing::Adaptive {
-                self.portion = match self.portion {
-                    // Each brought a task, and that was all.
-                    Portion::One if self.tasks <= INTERVAL => Portion::Half,
-                    // Half of what there is, is one.
-                    Portion::Half if self.tasks < 2 * INTERVAL => Portion::One,
-                    portion => portion,
+                self.amount = match self.amount {
+                    // Each steal brought one task, and no task had children.
+                    Amount::One if self.tasks <= INTERVAL => Amount::Half,
+                    // Half of the tasks was about one task.
+                    Amount::Half if self.tasks < 2 * INTERVAL => Amount::One,
+                    amount => amount,
                 };
             }
             self.steals = 0;
@@ -89,8 +93,8 @@ impl Experience {
         }
     }
 
-    /// Notes that a stolen task was run, and whether it made others.
-    pub(super) fn ran(&mut self, has_children: bool) {
+    /// Notes that the thief has run a stolen task.
+    pub(super) fn count_task(&mut self, has_children: bool) {
         self.tasks += 1 + u32::from(has_children);
         self.was_leaf = !has_children;
     }
@@ -100,58 +104,55 @@ impl Experience {
 mod tests {
     use super::*;
 
-    fn after(steals: u32, tasks_each: u32, has_children: bool, experience: &mut Experience) {
+    fn steal(strategy: &mut Strategy, steals: u32, tasks_each: u32, have_children: bool) {
         for _ in 0..steals {
             for _ in 0..tasks_each {
-                experience.ran(has_children);
+                strategy.count_task(have_children);
             }
-            experience.stole();
+            strategy.count_steal();
         }
     }
 
     #[test]
-    fn leaves_are_stolen_by_halves() {
-        let mut experience = Experience::new(Stealing::Adaptive);
-        assert_eq!(experience.portion(), Portion::One);
-        after(INTERVAL, 1, false, &mut experience);
-        assert_eq!(experience.portion(), Portion::Half);
-        after(10 * INTERVAL, 20, false, &mut experience);
-        assert_eq!(experience.portion(), Portion::Half);
+    fn an_adaptive_thief_switches_to_half_if_its_tasks_are_leaves() {
+        let mut strategy = Strategy::new(Stealing::Adaptive);
+        assert_eq!(strategy.amount(), Amount::One);
+        steal(&mut strategy, INTERVAL, 1, false);
+        assert_eq!(strategy.amount(), Amount::Half);
+        steal(&mut strategy, 10 * INTERVAL, 20, false);
+        assert_eq!(strategy.amount(), Amount::Half);
     }
 
     #[test]
-    fn trees_are_stolen_one_by_one() {
-        let mut experience = Experience::new(Stealing::Adaptive);
-        after(10 * INTERVAL, 1, true, &mut experience);
-        assert_eq!(experience.portion(), Portion::One);
+    fn an_adaptive_thief_stays_with_one_if_its_tasks_have_children() {
+        let mut strategy = Strategy::new(Stealing::Adaptive);
+        steal(&mut strategy, 10 * INTERVAL, 1, true);
+        assert_eq!(strategy.amount(), Amount::One);
     }
 
     #[test]
-    fn half_of_little_is_given_up() {
-        let mut experience = Experience::new(Stealing::Adaptive);
-        after(INTERVAL, 1, false, &mut experience);
-        after(INTERVAL, 1, false, &mut experience);
-        assert_eq!(experience.portion(), Portion::One);
+    fn an_adaptive_thief_returns_to_one_if_half_is_about_one_task() {
+        let mut strategy = Strategy::new(Stealing::Adaptive);
+        steal(&mut strategy, INTERVAL, 1, false);
+        steal(&mut strategy, INTERVAL, 1, false);
+        assert_eq!(strategy.amount(), Amount::One);
     }
 
     #[test]
-    fn what_is_fixed_stays() {
-        for (stealing, portion) in [
-            (Stealing::One, Portion::One),
-            (Stealing::Half, Portion::Half),
-        ] {
-            let mut experience = Experience::new(stealing);
-            after(10 * INTERVAL, 1, false, &mut experience);
-            assert_eq!(experience.portion(), portion);
+    fn a_fixed_strategy_never_changes() {
+        for (stealing, amount) in [(Stealing::One, Amount::One), (Stealing::Half, Amount::Half)] {
+            let mut strategy = Strategy::new(stealing);
+            steal(&mut strategy, 10 * INTERVAL, 1, false);
+            assert_eq!(strategy.amount(), amount);
         }
     }
 
     #[test]
-    fn a_portion_of_something_is_something() {
-        assert_eq!(Portion::One.of(0), 0);
-        assert_eq!(Portion::Half.of(0), 0);
-        assert_eq!(Portion::Half.of(1), 1);
-        assert_eq!(Portion::Half.of(9), 4);
-        assert_eq!(Portion::One.of(9), 1);
+    fn a_thief_gets_a_task_unless_there_is_none() {
+        assert_eq!(Amount::One.of(0), 0);
+        assert_eq!(Amount::Half.of(0), 0);
+        assert_eq!(Amount::Half.of(1), 1);
+        assert_eq!(Amount::Half.of(9), 4);
+        assert_eq!(Amount::One.of(9), 1);
     }
 }

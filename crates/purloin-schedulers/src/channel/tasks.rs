@@ -1,24 +1,27 @@
-//! A worker's private tasks: only the owner touches the stack. Thieves touch the slots that they
-//! were sent.
+//! A worker's task pool: private tasks, and tasks that were sent to thieves.
+//!
+//! Only the owner touches the stack. A thief touches the slots whose addresses it was sent.
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Backoff, Reclaimed, Search, Slept, State, StateWord, Stolen, TaskPool, TaskStack, WorkerThread,
+    Backoff, Reclaimed, Search, Slept, State, StateWord, Stolen, TaskPool, TaskStack,
 };
 
-use super::network::Post;
+use super::forward::Situation;
+use super::network::{Channels, Network};
 use super::strategy::Stealing;
-use super::{Channel, ChannelSlot, thief, victim};
+use super::{Channel, ChannelSlot, Worker, thief, victim};
 use crate::floor::Floor;
 
-/// A worker's tasks, and its channels.
+/// A worker's tasks and channels.
 pub struct ChannelTasks {
-    /// The bottom is the oldest task that was not sent to a thief.
+    /// Its bottom is the oldest task that was not sent to a thief.
     stack: TaskStack<Channel>,
-    /// At `REQUESTED` while the mailbox may hold a request, and while the owner holds one that it
-    /// could not answer. Otherwise above the tasks that were sent and those that stay.
+    /// Raised to `REQUESTED` while the mailbox may hold a request, and while it holds a request
+    /// that the owner could not answer. Otherwise above the tasks that were sent and above the
+    /// spawns.
     floor: Floor,
-    pub(super) post: Post,
+    pub(super) channels: Channels,
 }
 
 impl ChannelTasks {
@@ -29,38 +32,39 @@ impl ChannelTasks {
     ) -> ChannelTasks {
         ChannelTasks {
             floor: Floor::new(&stack),
-            post: Post::new(workers, stealing),
+            channels: Channels::new(workers, stealing),
             stack,
         }
     }
 
-    /// The first slot that was not sent and has no spawn at or above it.
-    fn open(&self) -> *mut ChannelSlot {
+    /// Returns the first slot that is above all sent tasks and above all spawns.
+    fn first_open(&self) -> *mut ChannelSlot {
         self.stack.bottom().max(self.stack.spawn_top())
     }
 
-    /// Any thread: has the owner look into its mailbox.
+    /// Any thread: makes the owner look into its mailbox at its next push or pop.
     pub(super) fn notify(&self) {
         self.floor.notify();
     }
 
-    /// Owner: leaves the floor up, so that the next push is offered.
-    pub(super) fn keep_requested(&self) {
+    /// Owner: leaves the floor raised, so that its next push looks into the mailbox.
+    pub(super) fn keep_floor_raised(&self) {
         self.floor.request();
     }
 
-    /// Owner: takes the floor down. Then it looks into the mailbox once more.
-    pub(super) fn settle(&self) {
-        self.floor.acknowledge(self.open());
+    /// Owner: takes the floor down from `REQUESTED`. Afterwards the owner looks into the mailbox
+    /// once more.
+    pub(super) fn take_floor_down(&self) {
+        self.floor.acknowledge(self.first_open());
     }
 
-    /// Owner: closes the slots below a task that stays.
-    pub(super) fn close(&self) {
-        self.floor.raise(self.open());
+    /// Owner: closes the slots below a spawn that was just pushed.
+    pub(super) fn close_below_spawn(&self) {
+        self.floor.raise(self.first_open());
     }
 
-    /// Owner: passes the oldest `count` tasks to `send`.
-    pub(super) fn give(&self, count: usize, mut send: impl FnMut(*mut ChannelSlot)) {
+    /// Owner: marks its oldest `count` tasks as sent, and passes their addresses to `send`.
+    pub(super) fn send_oldest(&self, count: usize, mut send: impl FnMut(*mut ChannelSlot)) {
         for _ in 0..count {
             let slot = self.stack.bottom();
             debug_assert!(slot < self.stack.top());
@@ -74,26 +78,77 @@ impl ChannelTasks {
         }
     }
 
-    /// Owner: the tasks that were sent and that no thief has begun, the newest first.
-    pub(super) fn unbegun(&self) -> impl Iterator<Item = *mut ChannelSlot> {
+    /// Owner: returns the tasks that were sent and that no thief has claimed, the newest first.
+    pub(super) fn unclaimed(&self) -> impl Iterator<Item = *mut ChannelSlot> {
         let sent = self.stack.position(self.stack.bottom());
         let bottom = self.stack.bottom();
         let slots = (1..=sent.min(MAX_EXAMINED)).map(move |i| bottom.wrapping_sub(i));
-        slots.filter(|&slot| is_unbegun(slot))
+        slots.filter(|&slot| is_unclaimed(slot))
     }
 }
 
 /// Maximum number of sent tasks that their owner examines.
 const MAX_EXAMINED: usize = 256;
 
-/// Returns whether a task was sent, and the first thread that claims it may have it.
-pub(super) fn is_unbegun(slot: *mut ChannelSlot) -> bool {
-    // Relaxed: the thread that claims it looks again.
+/// Returns, at a glance, whether the task in `slot` was sent and no thread has claimed it.
+pub(super) fn is_unclaimed(slot: *mut ChannelSlot) -> bool {
+    // Relaxed: the thread that claims the task looks again.
     // SAFETY: slots live as long as the pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
 }
 
-// SAFETY: as for `Scheduler`.
+/// Thief: claims the sent task in `slot`, if no other thread has claimed it and `may_take` allows
+/// it while the slot is held. Returns whether the task is the thief's.
+///
+/// The slot may hold a newer task by now. If its owner has sent that one, to any thief, this thief
+/// may take it.
+pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() -> bool) -> bool {
+    // SAFETY: slots live as long as the pool.
+    let state = unsafe { &*slot }.header();
+    // Acquire: the contents of the task.
+    if state
+        .exchange(State::TASK, State::BUSY, Ordering::Acquire)
+        .is_err()
+    {
+        return false;
+    }
+    let may_take = may_take();
+    let next = if may_take {
+        State::stolen(thief)
+    } else {
+        State::TASK
+    };
+    // Release: the next thread that claims the task acquires from here what the owner has written.
+    state.set(next, Ordering::Release);
+    may_take
+}
+
+/// Returns the channels of a worker.
+pub(super) fn channels(worker: &Worker) -> &Channels {
+    &worker.task_pool().channels
+}
+
+impl Network for [Worker] {
+    fn workers(&self) -> usize {
+        self.len()
+    }
+
+    fn channels(&self, worker: usize) -> &Channels {
+        channels(&self[worker])
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        self[worker].is_active()
+    }
+
+    fn notify(&self, worker: usize) {
+        self[worker].task_pool().notify();
+        self[worker].unpark();
+    }
+}
+
+// SAFETY: the page of the protocol argues that exactly one thread gets each task: the slot's state
+// decides, by one atomic exchange, once the task was sent.
 unsafe impl TaskPool<Channel> for ChannelTasks {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<Channel> {
@@ -107,7 +162,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
 
     #[inline(always)]
     fn push(&self, slot: *mut ChannelSlot) {
-        // Relaxed: for the owner alone.
+        // Relaxed: only the owner reads it.
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -125,10 +180,10 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
     }
 
     fn reopen(&self, _slot: *mut ChannelSlot) {
-        self.floor.lower(self.open());
+        self.floor.lower(self.first_open());
     }
 
-    /// A task that was sent is the owner's again if no thief has begun it.
+    /// Takes back a task that was sent if no thief has claimed it.
     #[cold]
     fn reclaim(&self, slot: *mut ChannelSlot) -> Reclaimed {
         if slot < self.stack.bottom() {
@@ -154,7 +209,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
             // The owner sent all tasks below before this one.
             self.stack.set_bottom(slot);
         }
-        self.floor.lower(self.open());
+        self.floor.lower(self.first_open());
         Reclaimed::Owned
     }
 
@@ -163,28 +218,32 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         // The slot's state stays DONE until the owner sends it again.
         self.stack.set_top(slot, Ordering::Relaxed);
         self.stack.set_bottom(slot);
-        self.floor.lower(self.open());
+        self.floor.lower(self.first_open());
     }
 
     fn is_requested(&self) -> bool {
         self.floor.is_requested()
     }
 
-    // Thieves send messages.
+    // What follows replaces the defaults, because thieves send messages.
 
-    fn serve(me: &WorkerThread<Channel>) {
-        victim::serve(me);
+    fn serve(me: &Worker) {
+        victim::check_mailbox(me, Situation::Running);
     }
 
-    fn spawned(me: &WorkerThread<Channel>) {
-        victim::spawned(me);
+    fn spawned(me: &Worker) {
+        let tasks = me.task_pool();
+        tasks.close_below_spawn();
+        if tasks.is_requested() {
+            Self::serve(me);
+        }
     }
 
-    fn requesters(me: &WorkerThread<Channel>) -> usize {
-        victim::requesters(me)
+    fn requesters(me: &Worker) -> usize {
+        me.task_pool().channels.mailbox.iter_any().count()
     }
 
-    fn before_outside_work(me: &WorkerThread<Channel>) {
+    fn before_outside_work(me: &Worker) {
         thief::before_outside_work(me);
     }
 
@@ -196,44 +255,45 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         thief::sleep(search)
     }
 
-    fn serve_while_blocked(me: &WorkerThread<Channel>, holder: Option<&WorkerThread<Channel>>) {
-        victim::serve_while_blocked(me, holder);
+    fn serve_while_blocked(me: &Worker, holder: Option<&Worker>) {
+        victim::check_mailbox(me, Situation::Blocked(holder.map(Worker::index)));
     }
 
-    /// Thieves send messages, which the worker must answer.
-    fn offer_all(me: &WorkerThread<Channel>) -> bool {
-        victim::serve_while_blocked(me, None);
+    /// Returns false: only the worker itself can send its tasks, so not while it sleeps.
+    fn offer_all(me: &Worker) -> bool {
+        Self::serve_while_blocked(me, None);
         false
     }
 
     fn leapfrog(
-        me: &WorkerThread<Channel>,
-        holder: &WorkerThread<Channel>,
+        me: &Worker,
+        holder: &Worker,
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<Channel>> {
         thief::leapfrog(me, holder, outcome, backoff)
     }
 
-    fn should_stay_awake(me: &WorkerThread<Channel>, _holder: &WorkerThread<Channel>) -> bool {
+    fn should_stay_awake(me: &Worker, _holder: &Worker) -> bool {
         thief::has_leapfrog_answer(me)
     }
 
-    fn stop_leapfrogging(me: &WorkerThread<Channel>) {
+    fn stop_leapfrogging(me: &Worker) {
         thief::stop_leapfrogging(me);
     }
 
-    fn begin_stolen(me: &WorkerThread<Channel>) {
+    fn begin_stolen(me: &Worker) {
         thief::begin_stolen(me);
     }
 
-    fn end_stolen(me: &WorkerThread<Channel>, outcome: &StateWord) {
+    fn end_stolen(me: &Worker, outcome: &StateWord) {
         thief::end_stolen(me, outcome);
     }
 
-    fn pass_on(_victim: &WorkerThread<Channel>) {}
+    /// Does nothing: a sleeping thief's request is with a worker that will answer it.
+    fn pass_on(_victim: &Worker) {}
 
-    fn became_active(me: &WorkerThread<Channel>) {
+    fn became_active(me: &Worker) {
         thief::became_active(me);
     }
 }

@@ -1,108 +1,109 @@
-//! Thieves: they send requests, and run the tasks that they are sent.
+//! The thief: a worker that sends requests, and runs the tasks that it is sent.
 //!
-//! What a victim does with the requests is in [`super::victim`].
+//! A worker's request for any task is sent when the worker is idle, or ahead of that. Its
+//! leapfrog request is sent when it is blocked.
 
 use purloin::scheduler::sync::{Ordering, fence};
-use purloin::scheduler::{Backoff, Count, Search, Slept, State, StateWord, Stolen};
+use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen};
 
-use super::network::{self, Kind, MANAGER, Network, Post, Situation};
-use super::request::{Awaited, Colour, Request, Sent};
-use super::victim::{dismiss, poll};
-use super::{Channel, ChannelSlot, Worker};
+use super::forward::{MANAGER, Situation, is_quiescent, next_victim};
+use super::network::{Kind, Network, RequestId};
+use super::request::{Awaited, Request, RequestState, SentTask};
+use super::tasks::{channels, claim};
+use super::victim::{cancel_leapfrogs, check_mailbox};
+use super::{Channel, Worker};
 
-/// The workers of a pool.
-impl Network for [Worker] {
-    fn workers(&self) -> usize {
-        self.len()
-    }
-
-    fn post(&self, worker: usize) -> &Post {
-        &self[worker].task_pool().post
-    }
-
-    fn is_active(&self, worker: usize) -> bool {
-        self[worker].is_active()
-    }
-
-    fn notify(&self, worker: usize) {
-        self[worker].task_pool().notify();
-        self[worker].unpark();
-    }
-}
+// An idle worker.
 
 pub(super) fn before_outside_work(me: &Worker) {
-    // The requests of others must not stay with one who seems idle.
-    poll(me, Situation::Idle);
-    // Before it takes anything, so that the manager does not believe it idle.
-    network::withdraw(me.peers(), network::id(me.index(), Kind::Any));
+    // The requests of other thieves must not stay with a worker that seems idle.
+    check_mailbox(me, Situation::Idle);
+    // Before the worker takes any work, so that the manager does not count it as idle.
+    withdraw(me, Kind::Any);
 }
 
 pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
     let me = search.me;
-    poll(me, Situation::Idle);
-    let pool = me.peers();
-    let own = post(me).request(Kind::Any);
-    let stolen = begin_received(me, true).or_else(|| match own.colour() {
-        Colour::Answered => {
-            let begin = me.attempt_began();
+    check_mailbox(me, Situation::Idle);
+    let own = channels(me).request(Kind::Any);
+    let stolen = claim_received(me, true).or_else(|| match own.state() {
+        RequestState::Answered => {
+            let began = me.attempt_began();
             receive_tasks(me);
-            let stolen = begin_received(me, false);
+            let stolen = claim_received(me, false);
             match &stolen {
-                Some(_) => me.time_steal(begin),
+                Some(_) => me.time_steal(began),
                 None => search.backoff.missed_offer(),
             }
             stolen
         }
-        Colour::Home => {
-            ask_anyone(me, Colour::Idle);
+        RequestState::Unsent => {
+            send_request(me, RequestState::Idle);
             None
         }
         _ if std::mem::take(&mut search.has_timed_out) => {
-            ask_another(me);
+            send_request_elsewhere(me);
             None
         }
         _ => {
-            if own.want() {
+            if own.mark_idle() {
                 if me.is_wait_standing_by_now() {
-                    pool[MANAGER].unpark();
+                    me.peers()[MANAGER].unpark();
                 }
-            } else if own.colour() == Colour::Home {
-                // Sent home just now.
-                ask_anyone(me, Colour::Idle);
+            } else if own.state() == RequestState::Unsent {
+                // A handler has cancelled the request just now.
+                send_request(me, RequestState::Idle);
             }
             None
         }
     });
     if stolen.is_none()
         && me.index() == MANAGER
-        && let Some(asked) = me.standing_wait()
-        && network::is_quiet(pool, || !me.has_outside_work())
+        && let Some(wait) = me.standing_wait()
+        && is_quiescent(me.peers(), || !me.has_outside_work())
     {
-        me.end_waits(asked);
+        me.end_waits(wait);
     }
     stolen
 }
 
-/// Messages wake it. But if its request is with a worker that runs and runs,
-/// it had better take it elsewhere, after a while; and if all that it gets has
-/// been taken back before it comes, it does without for a while.
+/// Sleeps until a message arrives. If the sleep has a limit and reaches it, the next
+/// [`look`] sends the request to another worker. A thief that keeps losing its tasks to their
+/// owners naps instead, with its request withdrawn.
 pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     let me = search.me;
-    let own = post(me).request(Kind::Any);
+    let is_answered = || channels(me).request(Kind::Any).state() == RequestState::Answered;
     match search.backoff.nap_time() {
         Some(time) => {
-            network::withdraw(me.peers(), network::id(me.index(), Kind::Any));
-            // As many as have nothing to run might do the same.
+            withdraw(me, Kind::Any);
+            // All idle workers may lose their tasks like this one. So the more of them there are,
+            // the longer each naps.
             let idle = me.idle_workers().max(1) as u32;
-            search.sleep(Some(time * idle), || own.colour() == Colour::Answered);
+            search.sleep(Some(time * idle), is_answered);
             Slept::Woken
         }
         None => {
-            let time = search.sleep_limit();
-            search.sleep(time, || own.colour() == Colour::Answered)
+            let limit = search.sleep_limit();
+            search.sleep(limit, is_answered)
         }
     }
 }
+
+pub(super) fn became_active(me: &Worker) {
+    if me.peers().len() == 1 {
+        return;
+    }
+    if withdraw(me, Kind::Any) == RequestState::Answered {
+        receive_tasks(me);
+    }
+    // Dekker's pattern: the worker says that it is active, and looks for registered requests at
+    // its first push. The manager registers a request, and looks which workers are active.
+    fence(Ordering::SeqCst);
+    channels(me).worker_state().is_newly_active = true;
+    me.task_pool().keep_floor_raised();
+}
+
+// A blocked worker.
 
 pub(super) fn leapfrog(
     me: &Worker,
@@ -110,26 +111,22 @@ pub(super) fn leapfrog(
     outcome: &StateWord,
     backoff: &mut Backoff,
 ) -> Option<Stolen<Channel>> {
-    let own = post(me).request(Kind::Leap);
-    match own.colour() {
-        Colour::Home => {
-            // SAFETY: this worker is the request's thief, and the request is home, so no other
-            // worker touches its contents.
+    let own = channels(me).request(Kind::Leapfrog);
+    match own.state() {
+        RequestState::Unsent => {
+            // SAFETY: this worker is the request's thief, and the request is UNSENT.
             unsafe { own.with(|contents| contents.awaited = Some(Awaited::new(outcome))) };
-            own.depart(Colour::Idle);
+            own.begin(RequestState::Idle);
             me.count(Count::StealAttempts);
             backoff.requested_anew();
-            network::send(
-                me.peers(),
-                network::id(me.index(), Kind::Leap),
-                holder.index(),
-            );
+            let id = RequestId::new(me.index(), Kind::Leapfrog);
+            me.peers().send(id, holder.index());
             None
         }
-        Colour::Answered => {
-            let sent = take_leap(own)?;
+        RequestState::Answered => {
+            let sent = receive_descendant(own)?;
             if claim(sent.slot, me.index(), || !outcome.is_done()) {
-                // SAFETY: `claim` has taken the task, and has said so in its slot.
+                // SAFETY: `claim` has taken the task, and has written the thief to its slot.
                 return Some(unsafe { Stolen::new(sent.slot, holder) });
             }
             backoff.missed_offer();
@@ -140,154 +137,122 @@ pub(super) fn leapfrog(
 }
 
 pub(super) fn has_leapfrog_answer(me: &Worker) -> bool {
-    post(me).request(Kind::Leap).colour() == Colour::Answered
+    channels(me).request(Kind::Leapfrog).state() == RequestState::Answered
 }
 
 pub(super) fn stop_leapfrogging(me: &Worker) {
-    if network::withdraw(me.peers(), network::id(me.index(), Kind::Leap)) == Colour::Answered {
-        // Too late, so its owner has the task back by now.
-        take_leap(post(me).request(Kind::Leap));
+    if withdraw(me, Kind::Leapfrog) == RequestState::Answered {
+        // The worker drops the task without claiming it. The task's owner takes it back, or sends
+        // it to another thief.
+        receive_descendant(channels(me).request(Kind::Leapfrog));
     }
 }
 
-pub(super) fn became_active(me: &Worker) {
-    if me.peers().len() == 1 {
-        return;
-    }
-    if network::withdraw(me.peers(), network::id(me.index(), Kind::Any)) == Colour::Answered {
-        receive_tasks(me);
-    }
-    // Between that we are active and our look for those who sleep, at the first
-    // push. The manager, who registers them, does it the other way around.
-    fence(Ordering::SeqCst);
-    post(me).desk().is_news = true;
-    me.task_pool().keep_requested();
-}
+// A worker that runs a stolen task.
 
 pub(super) fn begin_stolen(me: &Worker) {
     me.mark_top();
-    let post = post(me);
+    let channels = channels(me);
     let asks_ahead = {
-        let desk = post.desk();
-        desk.tasks.is_empty() && desk.experience.asks_ahead()
+        let own = channels.worker_state();
+        own.received.is_empty() && own.strategy.asks_ahead()
     };
-    if asks_ahead && post.request(Kind::Any).colour() == Colour::Home {
-        ask_anyone(me, Colour::Working);
+    if asks_ahead && channels.request(Kind::Any).state() == RequestState::Unsent {
+        send_request(me, RequestState::Working);
     }
 }
 
 pub(super) fn end_stolen(me: &Worker, outcome: &StateWord) {
     let has_children = !me.is_top_marked();
-    let post = post(me);
-    post.desk().experience.ran(has_children);
-    if !post.mailbox.is_empty() {
-        dismiss(me, outcome);
+    let channels = channels(me);
+    channels.worker_state().strategy.count_task(has_children);
+    if !channels.mailbox.is_empty() {
+        cancel_leapfrogs(me, outcome);
     }
 }
 
-pub(super) fn post(me: &Worker) -> &Post {
-    &me.task_pool().post
-}
+// Sending and receiving.
 
-/// Sends the thief's request to a first victim, or to the manager if there is
-/// none.
-fn ask_anyone(me: &Worker, colour: Colour) {
-    let pool = me.peers();
-    let victim = me.first_victim().map(Worker::index);
-    let to = match victim {
-        Some(victim) => victim,
-        None if me.index() == MANAGER || colour == Colour::Working => return,
+/// Sends the worker's request for any task to a first victim. If no worker is active, an idle
+/// worker sends it to the manager, and the manager itself keeps its own.
+fn send_request(me: &Worker, state: RequestState) {
+    let victim = match me.first_victim() {
+        Some(victim) => victim.index(),
+        None if me.index() == MANAGER || state == RequestState::Working => return,
         None => MANAGER,
     };
     me.count(Count::StealAttempts);
-    let own = post(me).request(Kind::Any);
-    // SAFETY: this worker is the request's thief, and the request is home, so no other
-    // worker touches its contents.
+    let own = channels(me).request(Kind::Any);
+    let amount = channels(me).worker_state().strategy.amount();
+    // SAFETY: this worker is the request's thief, and the request is UNSENT.
     unsafe {
         own.with(|contents| {
-            contents.begin_anew();
-            contents.note_asked(me.index());
-            contents.portion = post(me).desk().experience.portion();
+            contents.restart();
+            contents.mark_asked(me.index());
+            contents.amount = amount;
         });
     }
-    own.depart(colour);
-    network::send(pool, network::id(me.index(), Kind::Any), to);
+    own.begin(state);
+    let id = RequestId::new(me.index(), Kind::Any);
+    me.peers().send(id, victim);
 }
 
-/// Takes the thief's request from a worker that has not answered for long, and
-/// sends it to another.
+/// Recalls the worker's request for any task from a worker that has not answered it for some
+/// time, and sends it to another one.
 #[cold]
-fn ask_another(me: &Worker) {
-    let (pool, id) = (me.peers(), network::id(me.index(), Kind::Any));
-    let own = post(me).request(Kind::Any);
-    let was = own.at();
-    if !network::take_back(pool, id) {
+fn send_request_elsewhere(me: &Worker) {
+    let (workers, id) = (me.peers(), RequestId::new(me.index(), Kind::Any));
+    let own = workers.request(id);
+    let previous = own.destination();
+    if !workers.recall(id) {
         return;
     }
-    // SAFETY: this worker is the request's thief, and the request is home, so no other
-    // worker touches its contents.
-    let to = unsafe { own.with(|contents| network::another(pool, me.index(), contents, was)) };
-    if let Some(to) = to {
+    // SAFETY: this worker is the request's thief, and has recalled it, so it is UNSENT.
+    let next = unsafe { own.with(|contents| next_victim(workers, me.index(), contents, previous)) };
+    if let Some(next) = next {
         me.count(Count::StealAttempts);
-        own.depart(Colour::Idle);
-        network::send(pool, id, to);
+        own.begin(RequestState::Idle);
+        workers.send(id, next);
     }
 }
 
-/// Puts the tasks that a request has brought on the desk.
-fn receive_tasks(me: &Worker) {
-    let own = post(me).request(Kind::Any);
-    let mut desk = post(me).desk();
-    // SAFETY: this worker is the request's thief. The request is answered, so its
-    // victim has left the contents to this worker.
-    unsafe { own.with(|contents| desk.tasks.extend(contents.tasks.drain(..))) };
-    own.arrive();
-    desk.experience.stole();
+/// Withdraws one of the worker's requests. Returns its resulting state.
+fn withdraw(me: &Worker, kind: Kind) -> RequestState {
+    me.peers().withdraw(RequestId::new(me.index(), kind))
 }
 
-/// Begins a task that was sent, if there is one that its owner has not taken back.
-fn begin_received(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
+/// Receives the tasks that the worker's request for any task has brought.
+fn receive_tasks(me: &Worker) {
+    let request = channels(me).request(Kind::Any);
+    let mut own = channels(me).worker_state();
+    debug_assert_eq!(request.state(), RequestState::Answered);
+    // SAFETY: this worker is the request's thief, and the request is ANSWERED.
+    unsafe { request.with(|contents| own.received.extend(contents.tasks.drain(..))) };
+    request.end();
+    own.strategy.count_steal();
+}
+
+/// Receives the task that a leapfrog request has brought.
+fn receive_descendant(own: &Request) -> Option<SentTask> {
+    debug_assert_eq!(own.state(), RequestState::Answered);
+    // SAFETY: the calling worker is the request's thief, and the request is ANSWERED.
+    let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
+    own.end();
+    sent
+}
+
+/// Claims the oldest received task that its owner has not taken back. The steal `is_free` if the
+/// worker has not sent a request for it.
+fn claim_received(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
     loop {
-        let sent = post(me).desk().tasks.pop_front()?;
+        let sent = channels(me).worker_state().received.pop_front()?;
         if claim(sent.slot, me.index(), || true) {
             me.count(Count::Steals);
             if is_free {
                 me.count(Count::FreeSteals);
             }
-            // SAFETY: `claim` has taken the task, and has said so in its slot.
+            // SAFETY: `claim` has taken the task, and has written the thief to its slot.
             return Some(unsafe { Stolen::new(sent.slot, &me.peers()[sent.owner]) });
         }
     }
-}
-
-fn take_leap(own: &Request) -> Option<Sent> {
-    // SAFETY: this worker is the request's thief. The request is answered, so its
-    // victim has left the contents to this worker.
-    let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
-    own.arrive();
-    sent
-}
-
-/// Makes a task that was sent the thief's, if nobody has begun it and, while it is
-/// held, `may_take` allows it.
-pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() -> bool) -> bool {
-    // SAFETY: slots are there as long as the pool.
-    let state = unsafe { &*slot }.header();
-    // Acquire: the contents. It may be a newer task than the one that was sent
-    // to us, but it is one that was sent.
-    if state
-        .exchange(State::TASK, State::BUSY, Ordering::Acquire)
-        .is_err()
-    {
-        return false;
-    }
-    let may = may_take();
-    let next = if may {
-        State::stolen(thief)
-    } else {
-        State::TASK
-    };
-    // Release: what the owner has written passes on to whoever claims it next.
-    state.set(next, Ordering::Release);
-    may
 }

@@ -1,167 +1,140 @@
-//! The owner: what it does with the requests that come to it.
+//! The victim: what a worker does with the requests in its mailbox.
 
 use purloin::scheduler::{Count, StateWord, TaskPool};
 
 use super::Worker;
-use super::mailbox::Id;
-use super::network::{self, Desk, Kind, MANAGER, Network, Situation};
-use super::request::{Colour, MAX_TASKS, Sent};
-use super::tasks::is_unbegun;
-use super::thief::post;
+use super::forward::{MANAGER, Situation, forward};
+use super::network::{Kind, Network, RequestId, WorkerState};
+use super::request::{MAX_TASKS, RequestState, SentTask};
+use super::tasks::{channels, is_unclaimed};
 
-/// Answers the requests that have come to a running worker.
-pub(super) fn serve(me: &Worker) {
-    poll(me, Situation::Running);
-}
-
-/// Closes the slots below a spawn, and answers the requests that have come.
-pub(super) fn spawned(me: &Worker) {
-    let tasks = me.task_pool();
-    tasks.close();
-    if tasks.is_requested() {
-        serve(me);
-    }
-}
-
-/// Returns the number of thieves that have asked this worker for any task.
-pub(super) fn requesters(me: &Worker) -> usize {
-    post(me).for_any().count()
-}
-
-/// Answers the requests that have come to a blocked worker.
-pub(super) fn serve_while_blocked(me: &Worker, holder: Option<&Worker>) {
-    poll(me, Situation::Blocked(holder.map(|holder| holder.index())));
-}
-
-/// The owner looks at the requests that have come, answers those it can, and
-/// sends on the others, unless they rest here.
-pub(super) fn poll(me: &Worker, situation: Situation) {
-    let begin = me.attempt_began();
-    look_into_mailbox(me, situation);
+/// Answers the requests in the worker's mailbox, and forwards those that it cannot answer.
+pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
+    let began = me.attempt_began();
+    empty_mailbox(me, situation);
     if situation == Situation::Running {
-        me.time_service(begin);
+        me.time_service(began);
     }
 }
 
-fn look_into_mailbox(me: &Worker, situation: Situation) {
-    let (stack, pool) = (me.task_pool(), me.peers());
-    let post = post(me);
-    let desk = &mut *post.desk();
+fn empty_mailbox(me: &Worker, situation: Situation) {
+    let (tasks, workers) = (me.task_pool(), me.peers());
+    let mailbox = &channels(me).mailbox;
+    let own = &mut *channels(me).worker_state();
     loop {
-        for id in post.mailbox.iter() {
-            handle(me, desk, id, situation);
+        for id in mailbox.iter() {
+            handle(me, own, id, situation);
         }
-        if stack.unstolen() > 0 {
-            invite(me, desk);
+        if tasks.unstolen() > 0 {
+            answer_registered(me, own);
         }
-        if desk.is_news || !post.mailbox.is_empty() || has_sleeping_thieves(pool) {
-            stack.keep_requested();
+        let manager = &channels(&workers[MANAGER]).mailbox;
+        if own.is_newly_active || !mailbox.is_empty() || manager.iter_any().next().is_some() {
+            tasks.keep_floor_raised();
             return;
         }
-        stack.settle();
-        if post.mailbox.is_empty() {
+        tasks.take_floor_down();
+        if mailbox.is_empty() {
             return;
         }
     }
 }
 
-/// Returns whether the manager has requests of thieves that sleep until they are woken.
-fn has_sleeping_thieves(workers: &[Worker]) -> bool {
-    workers.post(MANAGER).for_any().next().is_some()
-}
-
-/// There is something for those who sleep for good, whose requests are with the
-/// manager, and for the manager.
-fn invite(me: &Worker, desk: &mut Desk) {
-    let (stack, pool) = (me.task_pool(), me.peers());
-    let is_news = std::mem::take(&mut desk.is_news);
+/// Answers one of the requests that the manager has registered. Their thieves sleep without a
+/// timer. The caller has a task.
+fn answer_registered(me: &Worker, own: &mut WorkerState) {
+    let workers = me.peers();
+    let is_newly_active = std::mem::take(&mut own.is_newly_active);
     if me.index() == MANAGER {
         return;
     }
-    let manager = &pool[MANAGER];
-    if is_news && post(manager).request(Kind::Any).colour() == Colour::Home && !manager.is_active()
+    let manager = &workers[MANAGER];
+    let mailbox = &channels(manager).mailbox;
+    // An idle manager whose own request is UNSENT has found no worker to ask.
+    if is_newly_active
+        && channels(manager).request(Kind::Any).state() == RequestState::Unsent
+        && !manager.is_active()
     {
-        pool[MANAGER].unpark();
+        manager.unpark();
     }
-    // One after the other: whom we wake invites the next to what it has got.
+    // One request is enough: the thief that wakes up answers the next one with the tasks that it
+    // gets.
     if !me.has_searchers()
-        && let Some(id) = post(manager)
-            .for_any()
-            .find(|&id| network::thief(id) != me.index())
-        && post(manager).mailbox.take(id)
+        && let Some(id) = mailbox.iter_any().find(|id| id.thief() != me.index())
+        && mailbox.take(id)
     {
-        debug_assert!(stack.unstolen() > 0);
-        if let Some(colour) = answer(me, desk, id) {
-            network::request(pool, id).let_go(colour);
-            post(manager).mailbox.put(id);
+        debug_assert!(me.task_pool().unstolen() > 0);
+        if let Some(state) = try_answer(me, own, id) {
+            workers.request(id).release(state);
+            mailbox.put(id);
         }
     }
 }
 
-/// Answers a request, sends it on, or finds that nobody wants it.
-fn handle(me: &Worker, desk: &mut Desk, id: Id, situation: Situation) {
-    let (stack, pool) = (me.task_pool(), me.peers());
-    let (thief, kind, request) = (
-        network::thief(id),
-        network::kind(id),
-        network::request(pool, id),
-    );
-    if me.index() == MANAGER && request.colour() == Colour::RegisteredIdle {
-        // It sleeps for good; and while another looks for work, let it.
-        if stack.unstolen() == 0 || me.has_searchers() {
-            return;
-        }
-    }
-    if !post(me).mailbox.take(id) {
+/// Takes a request out of the worker's mailbox and answers it, forwards it, or ends it if its
+/// thief no longer wants it.
+fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situation) {
+    let workers = me.peers();
+    let request = workers.request(id);
+    // The thief of a registered request sleeps. It may go on sleeping if there is no task for it,
+    // or if another worker is awake and looks for work.
+    if me.index() == MANAGER
+        && request.state() == RequestState::RegisteredIdle
+        && (me.task_pool().unstolen() == 0 || me.has_searchers())
+    {
         return;
     }
-    if thief == me.index() {
-        // It has gone around for nothing.
-        return request.taken_back();
+    if !channels(me).mailbox.take(id) {
+        return;
     }
-    if let Some(colour) = answer(me, desk, id) {
-        request.let_go(colour);
-        match kind {
-            Kind::Any => network::pass(pool, me.index(), id, situation),
-            Kind::Leap => post(me).mailbox.put(id),
+    if id.thief() == me.index() {
+        // No other worker could answer it.
+        return request.end();
+    }
+    if let Some(state) = try_answer(me, own, id) {
+        request.release(state);
+        match id.kind() {
+            Kind::Any => forward(workers, me.index(), id, situation),
+            Kind::Leapfrog => channels(me).mailbox.put(id),
         }
     }
 }
 
-/// Answers a request, which is in our hands, or sends it home if nobody wants it.
-/// If there is nothing to answer it with, it is held, and was of this colour.
-fn answer(me: &Worker, desk: &mut Desk, id: Id) -> Option<Colour> {
-    let (stack, pool) = (me.task_pool(), me.peers());
-    let (kind, request) = (network::kind(id), network::request(pool, id));
-    let colour = request.hold()?;
-    // SAFETY: the request is out of every mailbox and held by this worker, so its
-    // contents are this worker's alone.
+/// Answers a request, which this worker has taken out of a mailbox, or cancels it if its thief no
+/// longer wants it. If there is no task for it, leaves it HELD and returns the state before that.
+fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<RequestState> {
+    let tasks = me.task_pool();
+    let request = me.peers().request(id);
+    let state = request.hold()?;
+    // SAFETY: this worker has taken the request out of a mailbox and has held it. So it alone uses
+    // the contents.
     let count = unsafe {
         request.with(|contents| {
             if contents.awaited.is_some_and(|awaited| awaited.is_done()) {
                 return None;
             }
             contents.tasks.clear();
-            if kind == Kind::Any {
-                let portion = contents.portion.of(desk.tasks.len());
-                while contents.tasks.len() < portion
-                    && let Some(sent) = desk.tasks.pop_front()
+            // First the tasks that this worker was sent itself.
+            if id.kind() == Kind::Any {
+                let count = contents.amount.of(own.received.len());
+                while contents.tasks.len() < count
+                    && let Some(sent) = own.received.pop_front()
                 {
-                    if is_unbegun(sent.slot) {
+                    if is_unclaimed(sent.slot) {
                         contents.tasks.push(sent);
                     }
                 }
             }
             if contents.tasks.is_empty() {
                 let owner = me.index();
-                let portion = contents.portion.of(stack.unstolen()).min(MAX_TASKS);
-                stack.give(portion, |slot| contents.tasks.push(Sent { slot, owner }));
-                if portion == 0 && kind == Kind::Any {
-                    // Those who were sent these have not come to them yet. Whoever
-                    // comes first has them.
-                    let sent = stack.unbegun().map(|slot| Sent { slot, owner });
+                let count = contents.amount.of(tasks.unstolen()).min(MAX_TASKS);
+                tasks.send_oldest(count, |slot| contents.tasks.push(SentTask { slot, owner }));
+                if count == 0 && id.kind() == Kind::Any {
+                    // Other thieves were sent these tasks, and have not claimed them yet. The
+                    // first thief that claims one gets it.
+                    let sent = tasks.unclaimed().map(|slot| SentTask { slot, owner });
                     contents.tasks.extend(sent.take(MAX_TASKS));
-                    let surplus = contents.tasks.len() - contents.portion.of(contents.tasks.len());
+                    let surplus = contents.tasks.len() - contents.amount.of(contents.tasks.len());
                     contents.tasks.drain(..surplus);
                 }
             }
@@ -169,42 +142,40 @@ fn answer(me: &Worker, desk: &mut Desk, id: Id) -> Option<Colour> {
         })
     };
     match count {
-        // What it waits for is done.
-        None => request.let_go(Colour::Home),
-        Some(0) => return Some(colour),
+        // The thief waits for a task that is done.
+        None => request.cancel(),
+        Some(0) => return Some(state),
         Some(_) => {
             me.count(Count::Publications);
             request.answer();
-            pool[network::thief(id)].unpark();
+            me.peers()[id.thief()].unpark();
         }
     }
     None
 }
 
-/// Sends home the requests of those that wait for this task, which is about to
-/// be done.
+/// Cancels the requests of the blocked workers that wait for this task, which is about to be done.
 #[cold]
-pub(super) fn dismiss(me: &Worker, outcome: &StateWord) {
-    let mailbox = &post(me).mailbox;
-    for id in mailbox.iter().filter(|&id| network::kind(id) == Kind::Leap) {
+pub(super) fn cancel_leapfrogs(me: &Worker, outcome: &StateWord) {
+    let mailbox = &channels(me).mailbox;
+    for id in mailbox.iter().filter(|id| id.kind() == Kind::Leapfrog) {
         if !mailbox.take(id) {
             continue;
         }
-        let request = network::request(me.peers(), id);
-        let Some(colour) = request.hold() else {
+        let request = me.peers().request(id);
+        let Some(state) = request.hold() else {
             continue;
         };
-        // SAFETY: the request is out of every mailbox and held by this worker, so its
-        // contents are this worker's alone.
-        let is_for_this = unsafe {
+        // SAFETY: this worker has taken the request out of a mailbox and has held it. So it alone
+        // uses the contents.
+        let awaits_this = unsafe {
             request.with(|contents| contents.awaited.is_some_and(|awaited| awaited.is(outcome)))
         };
-        match is_for_this {
-            true => request.let_go(Colour::Home),
-            false => {
-                request.let_go(colour);
-                mailbox.put(id);
-            }
+        if awaits_this {
+            request.cancel();
+        } else {
+            request.release(state);
+            mailbox.put(id);
         }
     }
 }

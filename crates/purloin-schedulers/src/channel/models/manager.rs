@@ -1,144 +1,144 @@
-//! The manager: requests at rest, those who sleep for good, and termination.
+//! Models of the manager: work-sharing requests, registered requests, and termination.
 
 use loom::thread;
 
 use super::*;
 
-/// A request rests with a worker, who falls idle: it goes up to the manager, who
-/// sleeps; or the worker has a task for it, after all.
+/// A request waits with a worker that becomes idle. Then the worker forwards it to the manager,
+/// and wakes the manager.
 #[test]
-fn a_request_at_rest_reaches_the_manager() {
+fn a_work_sharing_request_reaches_the_manager() {
     check(3, 0b010, |model| {
-        model.ask(2, 1);
+        model.send_request(2, 1);
         let worker = {
             let model = model.clone();
             thread::spawn(move || {
-                model.poll(1, Situation::Running);
-                model.poll(1, Situation::Idle);
+                model.check_mailbox(1, Situation::Running);
+                model.check_mailbox(1, Situation::Idle);
             })
         };
-        // Asleep until it comes; and as worker 1 counts as active, it goes there
-        // again.
-        let mut is_there = false;
+        // Worker 1 still counts as active, so the manager may send the request back there. It is
+        // enough that the manager has seen the request once.
+        let mut has_arrived = false;
         model.sleep.park_until(MANAGER, || {
-            is_there |= !model.post(MANAGER).mailbox.is_empty();
-            is_there
+            has_arrived |= !model.channels(MANAGER).mailbox.is_empty();
+            has_arrived
         });
         worker.join().unwrap();
     });
 }
 
-/// One of them sees the other, and so a thief who sleeps for good is not forgotten.
+/// Either the worker sees the registered request, or the manager sees that the worker is active.
+/// So a thief that sleeps without a timer is not forgotten.
 #[test]
-fn who_begins_to_run_something_finds_those_who_sleep() {
+fn a_newly_active_worker_finds_registered_requests() {
     check(3, 0, |model| {
-        model.ask(2, MANAGER);
+        model.send_request(2, MANAGER);
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.poll(MANAGER, Situation::Idle))
+            thread::spawn(move || model.check_mailbox(MANAGER, Situation::Idle))
         };
         model.active.store(0b010, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let is_found = model.post(MANAGER).for_any().next().is_some();
+        let registered = model.channels(MANAGER).mailbox.iter_any().next();
         manager.join().unwrap();
-        assert!(is_found || !model.post(1).mailbox.is_empty());
+        assert!(registered.is_some() || !model.channels(1).mailbox.is_empty());
     });
 }
 
-/// When all are idle the manager's own request is nowhere.
+/// When all workers are idle, the manager's own request is UNSENT.
 #[test]
-fn the_manager_s_request_comes_home() {
+fn an_idle_worker_cancels_the_manager_s_request() {
     check(2, 0, |model| {
-        model.ask(MANAGER, 1);
+        model.send_request(MANAGER, 1);
         let worker = {
             let model = model.clone();
-            thread::spawn(move || model.poll(1, Situation::Idle))
+            thread::spawn(move || model.check_mailbox(1, Situation::Idle))
         };
-        if network::take_back(&*model, network::id(MANAGER, Kind::Any)) {
-            let own = model.post(MANAGER).request(Kind::Any);
-            // SAFETY: this worker is the request's thief, and the request is home, so no other
-            // worker touches its contents.
-            unsafe { own.with(|contents| contents.begin_anew()) };
+        if model.recall(RequestId::new(MANAGER, Kind::Any)) {
+            let own = model.own_request(MANAGER);
+            // SAFETY: this thread is the request's thief, and has recalled it, so it is UNSENT.
+            unsafe { own.with(|contents| contents.restart()) };
         }
         worker.join().unwrap();
-        assert!(model.post(1).mailbox.is_empty());
-        let own = model.post(MANAGER).request(Kind::Any);
-        assert_eq!(own.colour(), Colour::Home);
+        assert!(model.channels(1).mailbox.is_empty());
+        assert_eq!(model.own_request(MANAGER).state(), RequestState::Unsent);
     });
 }
 
 impl Model {
-    fn spawn(&self) {
-        let mut jobs = lock(&self.outside);
+    /// Adds a job from outside the pool.
+    fn add_job(&self) {
+        let mut jobs = lock(&self.jobs);
         *jobs += 1;
-        self.outside_len.store(*jobs, Ordering::Relaxed);
+        self.jobs_hint.store(*jobs, Ordering::Relaxed);
     }
 
+    /// Takes a job from outside the pool. Returns whether there was one.
     fn take_job(&self) -> bool {
-        let mut jobs = lock(&self.outside);
+        let mut jobs = lock(&self.jobs);
         let is_there = *jobs > 0;
         *jobs = jobs.saturating_sub(1);
-        self.outside_len.store(*jobs, Ordering::Release);
+        self.jobs_hint.store(*jobs, Ordering::Release);
         is_there
     }
 
-    /// A worker that has slept with its request at the manager's: it looks for
-    /// jobs, and is idle again.
-    fn work(&self, me: usize, job: impl Fn(usize)) {
+    /// A worker that has slept with its request at the manager: it runs all jobs, and becomes idle
+    /// again. It calls `job` with the number of each job that it has run before.
+    fn run_jobs(&self, me: usize, job: impl Fn(usize)) {
         let mut number = 0;
-        while self.outside_len.load(Ordering::Acquire) > 0 {
-            network::withdraw(self, network::id(me, Kind::Any));
+        while self.jobs_hint.load(Ordering::Acquire) > 0 {
+            self.withdraw(RequestId::new(me, Kind::Any));
             if self.take_job() {
                 job(number);
                 number += 1;
             }
         }
-        let own = self.post(me).request(Kind::Any);
-        match own.colour() {
-            Colour::Home => self.ask(me, MANAGER),
+        let own = self.own_request(me);
+        match own.state() {
+            RequestState::Unsent => self.send_request(me, MANAGER),
             _ => {
-                if own.want() {
+                if own.mark_idle() {
                     if self.barrier.is_awaited_by_now() {
                         self.sleep.unpark(MANAGER);
                     }
-                } else if own.colour() == Colour::Home {
-                    self.ask(me, MANAGER);
+                } else if own.state() == RequestState::Unsent {
+                    self.send_request(me, MANAGER);
                 }
             }
         }
     }
 
-    /// The manager, idle, until it has said that everything is done.
-    fn manage(&self) {
+    /// The manager while it is idle: it returns when it has ended the wait at the task barrier.
+    fn end_wait(&self) {
         self.sleep.park_until(MANAGER, || {
-            self.poll(MANAGER, Situation::Idle);
-            let Some(asked) = self.barrier.awaited() else {
+            self.check_mailbox(MANAGER, Situation::Idle);
+            let Some(wait) = self.barrier.awaited() else {
                 return false;
             };
-            let is_quiet =
-                network::is_quiet(self, || self.outside_len.load(Ordering::Acquire) == 0);
-            if is_quiet {
-                self.barrier.end(asked);
+            let is_quiescent =
+                forward::is_quiescent(self, || self.jobs_hint.load(Ordering::Acquire) == 0);
+            if is_quiescent {
+                self.barrier.end(wait);
             }
-            is_quiet
+            is_quiescent
         });
     }
 }
 
-/// Never early: not before the job is done. And at last: or else the manager
-/// sleeps for ever.
+/// The wait ends after the job, and it does end: otherwise the manager would sleep for ever.
 #[test]
-fn the_manager_knows_when_all_is_done() {
+fn a_wait_ends_after_the_last_job() {
     check(2, 0, |model| {
-        model.ask(1, MANAGER);
-        model.spawn();
+        model.send_request(1, MANAGER);
+        model.add_job();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.manage())
+            thread::spawn(move || model.end_wait())
         };
         let worker = {
             let model = model.clone();
-            thread::spawn(move || model.work(1, |_| model.run(0)))
+            thread::spawn(move || model.run_jobs(1, |_| model.run(0)))
         };
         model.barrier.wait_for_end(|| model.sleep.unpark(MANAGER));
         model.assert_each_ran_once(1);
@@ -147,48 +147,47 @@ fn the_manager_knows_when_all_is_done() {
     });
 }
 
-/// And who waits for it sees what the job has done.
 #[test]
-fn what_was_done_is_seen_by_who_waits() {
+fn a_thread_that_has_waited_sees_the_effects_of_the_job() {
     check(2, 0, |model| {
         let effect = Arc::new(loom::cell::UnsafeCell::new(0));
-        model.ask(1, MANAGER);
-        model.spawn();
+        model.send_request(1, MANAGER);
+        model.add_job();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.manage())
+            thread::spawn(move || model.end_wait())
         };
         let worker = {
             let (model, effect) = (model.clone(), effect.clone());
             thread::spawn(move || {
-                // SAFETY: loom finds a race, if there is one.
-                model.work(1, |_| effect.with_mut(|effect| unsafe { *effect = 1 }));
+                // SAFETY: the reader waits until the job is done. Loom reports a race otherwise.
+                model.run_jobs(1, |_| effect.with_mut(|effect| unsafe { *effect = 1 }));
             })
         };
         model.barrier.wait_for_end(|| model.sleep.unpark(MANAGER));
-        // SAFETY: as above.
+        // SAFETY: the wait is over, so the job is done. Loom reports a race otherwise.
         effect.with(|effect| assert_eq!(unsafe { *effect }, 1));
         manager.join().unwrap();
         worker.join().unwrap();
     });
 }
 
-/// The job leaves another, and the worker seems idle in between.
+/// The first job adds another one, and the worker seems idle in between.
 #[test]
-fn the_manager_knows_of_jobs_that_jobs_have_left() {
+fn a_wait_covers_a_job_that_a_job_has_added() {
     check(2, 0, |model| {
-        model.ask(1, MANAGER);
-        model.spawn();
+        model.send_request(1, MANAGER);
+        model.add_job();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.manage())
+            thread::spawn(move || model.end_wait())
         };
         let worker = {
             let model = model.clone();
             thread::spawn(move || {
-                model.work(1, |number| {
+                model.run_jobs(1, |number| {
                     if number == 0 {
-                        model.spawn();
+                        model.add_job();
                     }
                     model.run(number as u64);
                 });

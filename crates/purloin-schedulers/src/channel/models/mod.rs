@@ -1,6 +1,6 @@
-//! Loom models of the channels, of forwarding, of resting, and of the manager.
+//! Loom models of requests, answers, forwarding, work sharing and the manager.
 //!
-//! With `RUSTFLAGS="--cfg loom" cargo test --release -p purloin --lib`.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p purloin-schedulers --lib`.
 
 mod manager;
 mod requests;
@@ -10,36 +10,37 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 use loom::sync::Arc;
 
 use super::ChannelSlot;
-use super::network::{self, Kind, MANAGER, Network, Post, Situation};
-use super::request::{Awaited, Colour, Sent};
+use super::forward::{self, MANAGER, Situation};
+use super::network::{Channels, Kind, Network, RequestId};
+use super::request::{Awaited, Request, RequestState, SentTask};
 use super::strategy::Stealing;
-use super::tasks::ChannelTasks;
-use super::thief::claim;
+use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
 use purloin::scheduler::{Reclaimed, State, StateWord, TaskPool, TaskStack};
 
-/// A few workers with their stacks.
+/// A few workers with their task pools. Each task is a number.
 struct Model {
-    stacks: Vec<ChannelTasks>,
-    /// Which of them run something.
+    task_pools: Vec<ChannelTasks>,
+    /// The workers that run something, one bit each.
     active: AtomicUsize,
     sleep: Sleep,
     barrier: Quiescence,
-    /// Jobs from outside.
-    outside: Mutex<usize>,
-    outside_len: AtomicUsize,
-    /// How often each task was run.
+    /// The number of jobs from outside the pool.
+    jobs: Mutex<usize>,
+    /// The same number, for a look without the lock.
+    jobs_hint: AtomicUsize,
+    /// How many times each task was run.
     runs: [Count; 3],
 }
 
 impl Network for Model {
     fn workers(&self) -> usize {
-        self.stacks.len()
+        self.task_pools.len()
     }
 
-    fn post(&self, worker: usize) -> &Post {
-        &self.stacks[worker].post
+    fn channels(&self, worker: usize) -> &Channels {
+        &self.task_pools[worker].channels
     }
 
     fn is_active(&self, worker: usize) -> bool {
@@ -47,42 +48,47 @@ impl Network for Model {
     }
 
     fn notify(&self, worker: usize) {
-        self.stacks[worker].notify();
+        self.task_pools[worker].notify();
         self.sleep.unpark(worker);
     }
 }
 
+/// Runs a model of this many workers, of which those in the bit set `active` run something.
 fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let stack = |_| ChannelTasks::new(TaskStack::new(4).unwrap(), workers, Stealing::One);
+        let task_pool = |_| ChannelTasks::new(TaskStack::new(4).unwrap(), workers, Stealing::One);
         model(Arc::new(Model {
-            stacks: (0..workers).map(stack).collect(),
+            task_pools: (0..workers).map(task_pool).collect(),
             active: AtomicUsize::new(active),
             sleep: Sleep::for_model(workers, 0),
             barrier: Quiescence::new(),
-            outside: Mutex::new(0),
-            outside_len: AtomicUsize::new(0),
+            jobs: Mutex::new(0),
+            jobs_hint: AtomicUsize::new(0),
             runs: Default::default(),
         }));
     });
 }
 
 impl Model {
-    /// Thief: sends its request.
-    fn ask(&self, thief: usize, to: usize) {
-        let own = self.post(thief).request(Kind::Any);
-        // SAFETY: this worker is the request's thief, and the request is home, so no other
-        // worker touches its contents.
+    /// Returns a worker's request for any task.
+    fn own_request(&self, worker: usize) -> &Request {
+        self.channels(worker).request(Kind::Any)
+    }
+
+    /// Thief: sends its request for any task.
+    fn send_request(&self, thief: usize, to: usize) {
+        let own = self.own_request(thief);
+        // SAFETY: the calling thread is the request's thief, and the request is UNSENT.
         unsafe {
             own.with(|contents| {
-                contents.begin_anew();
-                contents.note_asked(thief);
+                contents.restart();
+                contents.mark_asked(thief);
             });
         }
-        own.depart(Colour::Idle);
-        network::send(self, network::id(thief, Kind::Any), to);
+        own.begin(RequestState::Idle);
+        self.send(RequestId::new(thief, Kind::Any), to);
     }
 
     fn run(&self, task: u64) {
@@ -95,40 +101,40 @@ impl Model {
         }
     }
 
-    /// Owner: looks into its mailbox, and answers or sends on what is there.
-    fn poll(&self, me: usize, situation: Situation) {
-        let (stack, mailbox) = (&self.stacks[me], &self.post(me).mailbox);
+    /// Owner: answers or forwards the requests in its mailbox.
+    fn check_mailbox(&self, me: usize, situation: Situation) {
+        let (tasks, mailbox) = (&self.task_pools[me], &self.channels(me).mailbox);
         loop {
             for id in mailbox.iter() {
                 if !mailbox.take(id) {
                     continue;
                 }
-                let (thief, request) = (network::thief(id), network::request(self, id));
-                if thief == me {
-                    request.taken_back();
-                } else if let Some(colour) = request.hold() {
-                    if stack.unstolen() == 0 {
-                        request.let_go(colour);
-                        network::pass(self, me, id, situation);
+                let request = self.request(id);
+                if id.thief() == me {
+                    request.end();
+                } else if let Some(state) = request.hold() {
+                    if tasks.unstolen() == 0 {
+                        request.release(state);
+                        forward::forward(self, me, id, situation);
                         continue;
                     }
-                    // SAFETY: the request is out of every mailbox and held by this worker, so its
-                    // contents are this worker's alone.
+                    // SAFETY: this worker has taken the request out of a mailbox and has held it.
+                    // So it alone uses the contents.
                     unsafe {
                         request.with(|contents| {
-                            stack.give(1, |slot| {
-                                contents.tasks.push(Sent { slot, owner: me });
+                            tasks.send_oldest(1, |slot| {
+                                contents.tasks.push(SentTask { slot, owner: me });
                             });
                         });
                     }
                     request.answer();
-                    self.sleep.unpark(thief);
+                    self.sleep.unpark(id.thief());
                 }
             }
             if !mailbox.is_empty() {
-                return stack.keep_requested();
+                return tasks.keep_floor_raised();
             }
-            stack.settle();
+            tasks.take_floor_down();
             if mailbox.is_empty() {
                 return;
             }
@@ -137,61 +143,60 @@ impl Model {
 
     /// Owner: the first half of a join.
     fn push(&self, me: usize, task: u64) -> *mut ChannelSlot {
-        let stack = &self.stacks[me];
-        let slot = stack.stack().top();
-        let is_open = stack.is_open(slot);
+        let tasks = &self.task_pools[me];
+        let slot = tasks.stack().top();
+        let is_open = tasks.is_open(slot);
         // SAFETY: the slot at the top is free.
         unsafe { models::write_number(slot, task) };
-        stack.push(slot);
+        tasks.push(slot);
         if !is_open {
-            self.poll(me, Situation::Running);
+            self.check_mailbox(me, Situation::Running);
         }
         slot
     }
 
-    /// Owner: sends its oldest task to nobody in particular.
-    fn send(&self, me: usize) {
-        self.stacks[me].give(1, |_| ());
-        self.stacks[me].settle();
+    /// Owner: marks its oldest task as sent, for a thief that knows the address already.
+    fn send_oldest(&self, me: usize) {
+        self.task_pools[me].send_oldest(1, |_| ());
+        self.task_pools[me].take_floor_down();
     }
 
-    /// Owner: the second half.
+    /// Owner: the second half of a join.
     fn join(&self, me: usize, slot: *mut ChannelSlot, task: u64) {
-        let stack = &self.stacks[me];
-        if stack.pop(slot) {
+        let tasks = &self.task_pools[me];
+        if tasks.pop(slot) {
             return self.run(task);
         }
-        match stack.reclaim(slot) {
+        match tasks.reclaim(slot) {
             Reclaimed::Owned => {
-                self.poll(me, Situation::Running);
+                self.check_mailbox(me, Situation::Running);
                 self.run(task);
             }
             Reclaimed::Stolen => {
-                // SAFETY: live until it is released.
+                // SAFETY: the slot is live until this worker releases it.
                 while !unsafe { &*slot }.header().is_done() {
                     yield_now();
                 }
-                stack.release(slot);
+                tasks.release(slot);
             }
         }
     }
 
-    /// Thief: takes what its request has brought, and perhaps runs it.
+    /// Thief: receives the task that its request has brought, and runs it if it can claim it.
     fn receive(&self, thief: usize) {
-        let own = self.post(thief).request(Kind::Any);
-        assert_eq!(own.colour(), Colour::Answered);
-        // SAFETY: this worker is the request's thief. The request is answered, so its
-        // victim has left the contents to this worker.
+        let own = self.own_request(thief);
+        assert_eq!(own.state(), RequestState::Answered);
+        // SAFETY: the calling thread is the request's thief, and the request is ANSWERED.
         let sent = unsafe { own.with(|contents| contents.tasks.pop()) };
-        own.arrive();
+        own.end();
         if let Some(sent) = sent {
-            self.begin(thief, sent.slot);
+            self.claim_and_run(thief, sent.slot);
         }
     }
 
-    fn begin(&self, thief: usize, slot: *mut ChannelSlot) {
+    fn claim_and_run(&self, thief: usize, slot: *mut ChannelSlot) {
         if claim(slot, thief, || true) {
-            // SAFETY: ours until it is done.
+            // SAFETY: the thief has claimed the task, so the slot is the thief's until DONE.
             unsafe {
                 self.run(models::read_number(slot));
                 (*slot).header().finish_stolen();

@@ -1,4 +1,4 @@
-//! Requests on their way, their answers, and tasks that were sent.
+//! Models of requests under way, their answers, and tasks that were sent.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -7,21 +7,21 @@ use loom::thread;
 use super::*;
 
 #[test]
-fn each_request_is_received_once_whoever_sends() {
+fn requests_of_two_thieves_are_received_once_each() {
     check(3, 0b001, |model| {
         let thieves: Vec<_> = [1, 2]
             .map(|thief| {
                 let model = model.clone();
-                thread::spawn(move || model.ask(thief, 0))
+                thread::spawn(move || model.send_request(thief, 0))
             })
             .into();
-        let mailbox = &model.post(0).mailbox;
+        let mailbox = &model.channels(0).mailbox;
         let receive = || {
             let mut received = 0;
             for id in mailbox.iter() {
                 assert!(mailbox.take(id));
-                // SAFETY: taken.
-                unsafe { network::request(&*model, id).with(|c| assert!(c.has_asked(id / 2))) };
+                // SAFETY: this thread has just taken the request out of a mailbox.
+                unsafe { model.request(id).with(|c| assert!(c.was_asked(id.thief()))) };
                 received += 1;
             }
             received
@@ -32,71 +32,71 @@ fn each_request_is_received_once_whoever_sends() {
     });
 }
 
-/// Else an owner that goes on pushing would never look.
+/// Otherwise an owner that goes on pushing would never look into its mailbox.
 #[test]
-fn no_request_is_overlooked() {
+fn a_request_in_the_mailbox_leaves_the_floor_raised() {
     check(3, 0b001, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
-            thread::spawn(move || model.ask(thief, 0))
+            thread::spawn(move || model.send_request(thief, 0))
         });
-        model.poll(0, Situation::Running);
+        model.check_mailbox(0, Situation::Running);
         for thief in thieves {
             thief.join().unwrap();
         }
-        let stack = &model.stacks[0];
-        assert!(stack.post.mailbox.is_empty() || stack.is_requested());
+        let tasks = &model.task_pools[0];
+        assert!(tasks.channels.mailbox.is_empty() || tasks.is_requested());
     });
 }
 
-/// Nor by one who has something to answer the first with.
+/// The owner has a task for the first request only.
 #[test]
-fn no_request_is_overlooked_by_one_who_answers() {
+fn a_second_request_leaves_the_floor_raised_after_an_answer() {
     check(3, 0b001, |model| {
         model.push(0, 0);
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
-            thread::spawn(move || model.ask(thief, 0))
+            thread::spawn(move || model.send_request(thief, 0))
         });
-        model.poll(0, Situation::Running);
+        model.check_mailbox(0, Situation::Running);
         for thief in thieves {
             thief.join().unwrap();
         }
-        let stack = &model.stacks[0];
-        assert!(stack.post.mailbox.is_empty() || stack.is_requested());
+        let tasks = &model.task_pools[0];
+        assert!(tasks.channels.mailbox.is_empty() || tasks.is_requested());
     });
 }
 
-/// Nor by one who lets the floor down to where there is no task that stays any
-/// more.
+/// The owner lowers the floor after its last spawn has ended, while a request arrives.
 #[test]
-fn no_request_is_overlooked_where_slots_are_opened() {
+fn a_request_that_arrives_while_slots_are_opened_leaves_the_floor_raised() {
     check(2, 0b01, |model| {
-        let stack = &model.stacks[0];
-        models::set_spawn_top(stack.stack(), stack.stack().first().wrapping_add(2));
-        stack.close();
-        models::set_spawn_top(stack.stack(), stack.stack().first());
+        let tasks = &model.task_pools[0];
+        let stack = tasks.stack();
+        models::set_spawn_top(stack, stack.first().wrapping_add(2));
+        tasks.close_below_spawn();
+        models::set_spawn_top(stack, stack.first());
         let thief = {
             let model = model.clone();
-            thread::spawn(move || model.ask(1, 0))
+            thread::spawn(move || model.send_request(1, 0))
         };
-        stack.reopen(stack.stack().top());
+        tasks.reopen(stack.top());
         thief.join().unwrap();
-        assert!(stack.is_requested());
+        assert!(tasks.is_requested());
     });
 }
 
 #[test]
-fn a_task_is_run_once_whether_it_is_sent_or_not() {
+fn each_task_is_run_once_while_a_thief_asks_for_one() {
     check(2, 0b01, |model| {
         let received = Arc::new(Count::new(0));
         let thief = {
             let (model, received) = (model.clone(), received.clone());
             thread::spawn(move || {
-                model.ask(1, 0);
-                model.sleep.park_until(1, || {
-                    model.post(1).request(Kind::Any).colour() == Colour::Answered
-                });
+                model.send_request(1, 0);
+                model
+                    .sleep
+                    .park_until(1, || model.own_request(1).state() == RequestState::Answered);
                 model.receive(1);
                 received.store(1, Relaxed);
             })
@@ -105,12 +105,12 @@ fn a_task_is_run_once_whether_it_is_sent_or_not() {
         let second = model.push(0, 1);
         model.join(0, second, 1);
         model.join(0, first, 0);
-        // If it has not come by now, then the next push answers it, or the one
-        // after that if it comes just then.
-        let own = model.post(1).request(Kind::Any);
+        // If the request has not arrived by now, the next push answers it, or the second next if
+        // the request arrives during the next.
+        let own = model.own_request(1);
         let mut pushes = 0;
-        while own.colour() != Colour::Answered && received.load(Relaxed) == 0 && pushes < 2 {
-            if !model.stacks[0].is_requested() {
+        while own.state() != RequestState::Answered && received.load(Relaxed) == 0 && pushes < 2 {
+            if !model.task_pools[0].is_requested() {
                 yield_now();
                 continue;
             }
@@ -126,18 +126,18 @@ fn a_task_is_run_once_whether_it_is_sent_or_not() {
     });
 }
 
-/// Of a task that its owner has taken back, the address may come late.
+/// The owner takes back the task before the thief gets to it, and pushes another one to the slot.
 #[test]
-fn an_old_address_finds_nothing_but_what_was_sent() {
+fn an_outdated_address_gives_no_task_that_was_not_sent() {
     check(2, 0b01, |model| {
         let slot = model.push(0, 0);
-        model.send(0);
+        model.send_oldest(0);
         let thief = {
             let (model, slot) = (model.clone(), slot as usize);
-            thread::spawn(move || model.begin(1, slot as *mut ChannelSlot))
+            thread::spawn(move || model.claim_and_run(1, slot as *mut ChannelSlot))
         };
         model.join(0, slot, 0);
-        // Not sent, and so nobody else's.
+        // The owner does not send this one.
         let again = model.push(0, 1);
         assert_eq!(slot, again);
         model.join(0, again, 1);
@@ -147,21 +147,21 @@ fn an_old_address_finds_nothing_but_what_was_sent() {
 }
 
 #[test]
-fn a_late_leap_takes_nothing_unrelated() {
+fn a_late_leapfrog_takes_no_unrelated_task() {
     check(2, 0b01, |model| {
         let done = Arc::new(AtomicUsize::new(0));
         let slot = model.push(0, 0);
-        model.send(0);
+        model.send_oldest(0);
         let thief = {
             let (model, slot, done) = (model.clone(), slot as usize, done.clone());
             thread::spawn(move || {
                 let slot = slot as *mut ChannelSlot;
                 if claim(slot, 1, || done.load(Ordering::Acquire) == 0) {
-                    // SAFETY: ours until it is done.
+                    // SAFETY: this thread has claimed the task, so the slot is its own until DONE.
                     let task = unsafe { models::read_number(slot) };
-                    assert_eq!(task, 0, "what it waited for was done before that");
+                    assert_eq!(task, 0, "the awaited task was done before that");
                     model.run(task);
-                    // SAFETY: as above.
+                    // SAFETY: this thread has claimed the task, and slots live as long as the pool.
                     unsafe { (*slot).header().finish_stolen() };
                 }
             })
@@ -169,71 +169,68 @@ fn a_late_leap_takes_nothing_unrelated() {
         model.join(0, slot, 0);
         done.store(1, Ordering::Release);
         let slot = model.push(0, 1);
-        model.send(0);
+        model.send_oldest(0);
         model.join(0, slot, 1);
         thief.join().unwrap();
         model.assert_each_ran_once(2);
     });
 }
 
-/// One may not take it, and gives it back, and another takes it.
+/// A blocked worker may not take the task and gives it back. Another thief takes it.
 #[test]
-fn a_task_that_is_given_back_has_its_contents() {
+fn a_thief_sees_the_contents_of_a_task_that_was_given_back() {
     check(3, 0b001, |model| {
-        let slot = model.stacks[0].stack().top() as usize;
-        // Begun before the push, which must reach them by the slot alone.
-        let leap = thread::spawn(move || {
+        let slot = model.task_pools[0].stack().top() as usize;
+        // Both threads start before the push, so that only the slot's state tells them of it.
+        let blocked = thread::spawn(move || {
             claim(slot as *mut ChannelSlot, 1, || false);
         });
         let thief = {
             let model = model.clone();
-            thread::spawn(move || model.begin(2, slot as *mut ChannelSlot))
+            thread::spawn(move || model.claim_and_run(2, slot as *mut ChannelSlot))
         };
         model.push(0, 0);
-        model.send(0);
+        model.send_oldest(0);
         model.join(0, slot as *mut ChannelSlot, 0);
-        leap.join().unwrap();
+        blocked.join().unwrap();
         thief.join().unwrap();
         model.assert_each_ran_once(1);
     });
 }
 
-/// Whoever holds a request may look at what its thief waits for, which lies in a
-/// frame of that one.
+/// A worker that holds a leapfrog request looks at the awaited task's state word, which lies in a
+/// frame of the thief.
 #[test]
-fn what_a_leap_waits_for_outlives_the_look() {
+fn the_awaited_state_word_lives_while_a_request_is_held() {
     check(2, 0b01, |model| {
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
-                let (id, own) = (
-                    network::id(1, Kind::Leap),
-                    model.post(1).request(Kind::Leap),
-                );
+                let id = RequestId::new(1, Kind::Leapfrog);
+                let own = model.request(id);
                 for _ in 0..2 {
                     let outcome = StateWord::new(State::stolen(0));
-                    if own.colour() == Colour::Home {
-                        // SAFETY: this worker is the request's thief, and the request is home, so no other
-                        // worker touches its contents.
+                    if own.state() == RequestState::Unsent {
+                        // SAFETY: this thread is the request's thief, and the request is UNSENT.
                         unsafe { own.with(|c| c.awaited = Some(Awaited::new(&outcome))) };
-                        own.depart(Colour::Idle);
-                        network::send(&*model, id, 0);
+                        own.begin(RequestState::Idle);
+                        model.send(id, 0);
                     }
-                    network::withdraw(&*model, id);
-                    // As the frame is used for something else.
+                    model.withdraw(id);
+                    // As if the frame were used for something else.
                     outcome.set(State::EMPTY, Ordering::Relaxed);
                 }
             })
         };
-        let mailbox = &model.post(0).mailbox;
+        let mailbox = &model.channels(0).mailbox;
         for _ in 0..2 {
             for id in mailbox.iter() {
-                let request = network::request(&*model, id);
+                let request = model.request(id);
                 if mailbox.take(id) && request.hold().is_some() {
-                    // SAFETY: the request is out of every mailbox and held by this worker, so its
-                    // contents are this worker's alone.
+                    // SAFETY: this thread has taken the request out of a mailbox and has held it.
+                    // So it alone uses the contents.
                     unsafe { request.with(|c| assert!(!c.awaited.unwrap().is_done())) };
-                    request.let_go(Colour::Home);
+                    request.cancel();
                 }
             }
         }
@@ -241,58 +238,60 @@ fn what_a_leap_waits_for_outlives_the_look() {
     });
 }
 
-/// A thief that has found something elsewhere takes its request back, or gets
-/// what it brings, or leaves it to be sent home; and may then ask again.
+/// A thief that has found something to run recalls its request, or receives the answer, or leaves
+/// the request to be cancelled. Then it may send the request again.
 #[test]
 fn a_request_is_withdrawn_or_answered() {
     check(2, 0b01, |model| {
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
-                model.ask(1, 0);
-                match network::withdraw(&*model, network::id(1, Kind::Any)) {
-                    Colour::Home => model.ask(1, 0),
-                    Colour::Answered => model.receive(1),
-                    colour => assert_eq!(colour, Colour::Update),
+                model.send_request(1, 0);
+                match model.withdraw(RequestId::new(1, Kind::Any)) {
+                    RequestState::Unsent => model.send_request(1, 0),
+                    RequestState::Answered => model.receive(1),
+                    state => assert_eq!(state, RequestState::Withdrawn),
                 }
             })
         };
         let slot = model.push(0, 0);
-        model.poll(0, Situation::Running);
+        model.check_mailbox(0, Situation::Running);
         model.join(0, slot, 0);
         thief.join().unwrap();
-        // Whatever is there now is sent home or answered.
-        let own = model.post(1).request(Kind::Any);
+        // If the request is in the mailbox now, it is cancelled or answered.
+        let own = model.own_request(1);
         let slot = model.push(0, 1);
-        model.poll(0, Situation::Running);
-        assert!(matches!(own.colour(), Colour::Home | Colour::Answered));
+        model.check_mailbox(0, Situation::Running);
+        assert!(matches!(
+            own.state(),
+            RequestState::Unsent | RequestState::Answered
+        ));
         model.join(0, slot, 1);
         model.assert_each_ran_once(2);
     });
 }
 
-/// From a worker with nothing to the next, while the thief takes it back.
+/// Two workers without tasks forward the request while its thief recalls it.
 #[test]
-fn a_request_that_is_passed_on_is_in_one_place() {
+fn a_forwarded_request_is_in_one_place() {
     check(3, 0b011, |model| {
-        model.ask(2, 0);
+        model.send_request(2, 0);
         let others: Vec<_> = [0, 1]
             .map(|worker| {
                 let model = model.clone();
-                thread::spawn(move || model.poll(worker, Situation::Running))
+                thread::spawn(move || model.check_mailbox(worker, Situation::Running))
             })
             .into();
-        let id = network::id(2, Kind::Any);
-        let own = model.post(2).request(Kind::Any);
-        if network::take_back(&*model, id) {
-            assert_eq!(own.colour(), Colour::Home);
-            // SAFETY: this worker is the request's thief, and the request is home, so no other
-            // worker touches its contents.
-            unsafe { own.with(|contents| contents.begin_anew()) };
+        let own = model.own_request(2);
+        if model.recall(RequestId::new(2, Kind::Any)) {
+            assert_eq!(own.state(), RequestState::Unsent);
+            // SAFETY: this thread is the request's thief, and has recalled it, so it is UNSENT.
+            unsafe { own.with(|contents| contents.restart()) };
         }
         others.into_iter().for_each(|other| other.join().unwrap());
-        let places = [0, 1].map(|worker| usize::from(!model.post(worker).mailbox.is_empty()));
-        let is_home = own.colour() == Colour::Home;
-        assert_eq!(places[0] + places[1] + usize::from(is_home), 1);
+        let mailboxes =
+            [0, 1].map(|worker| usize::from(!model.channels(worker).mailbox.is_empty()));
+        let is_unsent = own.state() == RequestState::Unsent;
+        assert_eq!(mailboxes[0] + mailboxes[1] + usize::from(is_unsent), 1);
     });
 }

@@ -1,0 +1,149 @@
+//! Forwarding: where a request for any task goes that its handler cannot answer, and how the
+//! manager concludes from the requests that all workers are idle.
+
+use super::network::{Kind, Network, RequestId};
+use super::request::{Contents, Request, RequestState};
+use purloin::scheduler::sync::{Ordering, fence};
+
+/// The worker that knows when all are idle. It is the root of the tree of workers.
+pub(super) const MANAGER: usize = 0;
+
+/// What a worker does while it handles a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Situation {
+    /// It runs something, and may have tasks soon.
+    Running,
+    /// It waits for a stolen task, which the named worker runs, if that is known.
+    Blocked(Option<usize>),
+    /// It has nothing to run.
+    Idle,
+}
+
+/// Forwards a request that `me` has taken out of its mailbox and cannot answer, or puts it back
+/// if it stays here.
+pub(super) fn forward(
+    network: &(impl Network + ?Sized),
+    me: usize,
+    id: RequestId,
+    situation: Situation,
+) {
+    let request = network.request(id);
+    let is_registrar = me == MANAGER && situation == Situation::Idle;
+    loop {
+        // SAFETY: this worker has taken the request out of its mailbox, and the loop repeats only
+        // after it has done so again.
+        let next = unsafe {
+            request.with(|contents| next_handler(network, me, id.thief(), contents, situation))
+        };
+        if let Some(next) = next {
+            if next == id.thief() {
+                return request.cancel();
+            }
+            network.send(id, next);
+            if is_registrar {
+                // The thief may sleep without a timer, because there was no worker to ask.
+                network.notify(id.thief());
+            }
+            return;
+        }
+        network.channels(me).mailbox.put(id);
+        if !is_registrar {
+            return;
+        }
+        request.register();
+        // Dekker's pattern. A worker that gets something to run says so first, and looks for
+        // registered requests at its first push. So either it sees this request, or this worker
+        // sees that it is active.
+        fence(Ordering::SeqCst);
+        let mut others = (0..network.workers()).filter(|&other| other != me && other != id.thief());
+        let is_any_active = others.any(|other| network.is_active(other));
+        if !is_any_active || !network.channels(me).mailbox.take(id) {
+            return;
+        }
+        request.unregister();
+    }
+}
+
+/// Returns the worker to which `me` forwards a request, or `None` if the request stays here.
+fn next_handler(
+    network: &(impl Network + ?Sized),
+    me: usize,
+    thief: usize,
+    contents: &mut Contents,
+    situation: Situation,
+) -> Option<usize> {
+    let workers = network.workers();
+    let is_candidate = |&other: &usize| other != me && other != thief && network.is_active(other);
+    let workers_from = |first: usize| (0..workers).map(move |i| (first + i) % workers);
+    contents.mark_asked(me);
+    if !contents.is_work_sharing {
+        let mut unasked = workers_from(me + 1).filter(|&other| !contents.was_asked(other));
+        if let Some(next) = unasked.find(is_candidate) {
+            return Some(next);
+        }
+    }
+    match situation {
+        Situation::Running if contents.is_work_sharing => None,
+        Situation::Running => {
+            contents.is_work_sharing = true;
+            ancestors(thief).find(is_candidate)
+        }
+        Situation::Blocked(holder) => holder,
+        Situation::Idle if me == MANAGER => {
+            // The start depends on the thief, so that not all requests go to one worker.
+            let next = workers_from(me + 1 + thief).find(is_candidate)?;
+            contents.restart();
+            contents.mark_asked(me);
+            Some(next)
+        }
+        Situation::Idle => {
+            contents.is_work_sharing = true;
+            Some(ancestors(thief).find(is_candidate).unwrap_or(MANAGER))
+        }
+    }
+}
+
+/// Returns the workers above this one in the tree, the parent first.
+fn ancestors(worker: usize) -> impl Iterator<Item = usize> {
+    let parent = |worker: &usize| Some(worker.checked_sub(1)? / 2);
+    std::iter::successors(parent(&worker), parent)
+}
+
+/// Returns the worker to which thief `me` sends its request after `previous` has not answered it:
+/// an active worker, and one that was not asked if there is any.
+pub(super) fn next_victim(
+    network: &(impl Network + ?Sized),
+    me: usize,
+    contents: &mut Contents,
+    previous: usize,
+) -> Option<usize> {
+    let workers = network.workers();
+    let find = |contents: &Contents| {
+        let mut others = (1..workers).map(|i| (previous + i) % workers);
+        others.find(|&other| other != me && network.is_active(other) && !contents.was_asked(other))
+    };
+    contents.mark_asked(previous);
+    contents.is_work_sharing = false;
+    find(contents).or_else(|| {
+        contents.restart();
+        find(contents)
+    })
+}
+
+/// Returns whether all other workers are idle and there is no work outside, for the manager while
+/// it is idle itself.
+///
+/// Each other worker was idle before the look outside, as its request says, and still is after it.
+/// A worker that had something to run in between has changed the state of its request, and only
+/// the manager registers a request again.
+pub(super) fn is_quiescent(
+    network: &(impl Network + ?Sized),
+    has_no_outside_work: impl FnOnce() -> bool,
+) -> bool {
+    let mut requests = (0..network.workers())
+        .filter(|&worker| worker != MANAGER)
+        .map(|worker| network.channels(worker).request(Kind::Any));
+    requests.clone().all(Request::register)
+        && has_no_outside_work()
+        && requests.all(|request| request.state() == RequestState::RegisteredIdle)
+}
