@@ -1,23 +1,24 @@
-//! Work stealing over concurrent deques: the baseline that others compare with, and the shortest
-//! example of a scheduler of one's own.
+//! Work stealing over concurrent deques: the baseline of many papers, and the shortest example of
+//! a scheduler.
 //!
-//! Tasks lie in place in the slots of a task stack, as under every scheduler here. A deque of
-//! Chase and Lev's, of `crossbeam-deque`, holds their addresses and decides which thread runs
-//! them. The owner pushes and pops at one end, thieves steal at the other. There is nothing for
-//! the owner to ask or answer: each push is a store and a release, each pop a full fence.
+//! Tasks lie in place in the slots of a task stack, as under every scheduler here. A Chase-Lev
+//! deque, from `crossbeam-deque`, holds their addresses and decides which thread runs them. The
+//! owner pushes and pops at one end, thieves steal at the other. A thief needs no answer from the
+//! owner. The price: each push is a release store, each pop a full fence.
 //!
 //! # States of a slot
 //!
 //! EMPTY, then TASK from its push on, then STOLEN by the thief that took its address, then DONE.
-//! An owner that finds its deque empty waits until the task's thief has said who it is.
+//! An owner that finds its deque empty waits until the thief of the task has written its number to
+//! the slot.
 //!
 //! # Leapfrogging
 //!
 //! A deque does not let a thief hold a task and give it back. A blocked worker may take a task
 //! too late, when the task that it waits for is done and its victim runs something else. Then it
-//! puts the task on a list of **returned** tasks, where thieves look first, and at last the
-//! owner. That is rare. As long as a thief may return a task, the owner does not count as one
-//! that has nothing to offer, see [`TaskPool::offers_nothing`].
+//! puts the task on a list of **returned** tasks. Thieves look there first, and the owner looks
+//! there last. That is rare. As long as a thief may return a task, the owner may still have
+//! something to offer, see [`TaskPool::offers_nothing`].
 //!
 //! Sources: Channel (Chase-Lev WS in its comparisons); Chase and Lev, *Dynamic circular
 //! work-stealing deque*; Lê and others, *Correct and efficient work-stealing for weak memory
@@ -31,7 +32,7 @@ use purloin::scheduler::{
 
 use crate::floor::Floor;
 
-/// Work stealing over `crossbeam-deque`'s concurrent deques: the classic, to compare with.
+/// Work stealing over the concurrent deques of `crossbeam-deque`: the classic, to compare with.
 ///
 /// ```
 /// use purloin::{Pool, Worker};
@@ -46,7 +47,8 @@ use crate::floor::Floor;
 #[derive(Clone, Debug, Default)]
 pub struct ChaseLev(());
 
-// SAFETY: the deque hands out each address once, and so does the list of returned tasks.
+// SAFETY: the deque hands out each address once, and so does the list of returned tasks. A thief
+// marks the slot before the owner may leave `reclaim`.
 unsafe impl Scheduler for ChaseLev {
     type Header = StateWord;
     type TaskPool = ChaseLevTasks;
@@ -70,16 +72,17 @@ type ChaseLevSlot = Slot<ChaseLev>;
 /// The address of a task.
 struct Address(*mut ChaseLevSlot);
 
-// SAFETY: the thread that gets the address may run the task.
+// SAFETY: the thread that takes the address out of the deque or the list may run the task.
 unsafe impl Send for Address {}
 
-/// The owner's end.
+/// The owner's end of a deque.
 struct OwnersDeque(Deque<Address>);
 
-// SAFETY: only the owner's thread uses it: the methods of `TaskPool` that touch it say so.
+// SAFETY: only the owner's thread uses it. The methods of `TaskPool` that touch it are for the
+// owner only, and the runtime upholds that.
 unsafe impl Sync for OwnersDeque {}
 
-/// A worker's tasks, whose addresses lie in a deque.
+/// A worker's tasks. A deque holds their addresses.
 pub struct ChaseLevTasks {
     stack: TaskStack<ChaseLev>,
     deque: OwnersDeque,
@@ -94,9 +97,9 @@ pub struct ChaseLevTasks {
 }
 
 impl ChaseLevTasks {
-    /// Takes one of the returned tasks, or the wanted one.
+    /// Takes the wanted task from the list of returned tasks, or any task if none is named.
     fn take_returned(&self, wanted: Option<*mut ChaseLevSlot>) -> Option<*mut ChaseLevSlot> {
-        // Relaxed: the lock orders, and a thread that misses one finds it later.
+        // Relaxed: the lock orders, and a thread that misses a task here finds it later.
         if self.returns.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -111,7 +114,7 @@ impl ChaseLevTasks {
     fn give_back(&self, slot: *mut ChaseLevSlot) {
         let mut returned = lock(&self.returned);
         returned.push(Address(slot));
-        // Relaxed: before the release by which the thief has decided.
+        // Relaxed: the thief's decrement of `undecided` comes after, and releases this.
         self.returns.store(returned.len(), Ordering::Relaxed);
     }
 
@@ -127,7 +130,8 @@ impl ChaseLevTasks {
     }
 }
 
-// SAFETY: as for `Scheduler`.
+// SAFETY: the deque hands out each address once, and so does the list of returned tasks. A thief
+// marks the slot before the owner may leave `reclaim`.
 unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<ChaseLev> {
@@ -171,13 +175,13 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         let state = unsafe { &*slot }.header();
         let mut spin = ShortSpin::default();
         loop {
-            // The task is the newest, so it is the one that comes out.
+            // The deque hands out its newest task first, and this is it.
             if self.deque.0.pop().is_some() || self.take_returned(Some(slot)).is_some() {
                 return Reclaimed::Owned;
             }
             // Acquire: with STOLEN comes the thief's number, with DONE the result.
             if state.get(Ordering::Acquire) != State::TASK {
-                // Tasks that the owner runs meanwhile start above it.
+                // Tasks that the owner runs meanwhile lie above this slot.
                 self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
                 return Reclaimed::Stolen;
             }
@@ -188,7 +192,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[cold]
     fn release(&self, slot: *mut ChaseLevSlot) {
         self.stack.set_top(slot, Ordering::Relaxed);
-        // Only for the depth of tasks, a heuristic.
+        // Only for the depth of tasks, which is a heuristic.
         self.stack.set_bottom(slot);
     }
 
@@ -200,8 +204,8 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         self.deque.0.len() + self.returns.load(Ordering::Relaxed)
     }
 
-    /// In this order: a thief that has emptied the deque said before that it is undecided (the
-    /// deque's steal orders the two), and a thief that has decided has given back before.
+    /// The order of the three looks matters. A thief counts as undecided before it empties the
+    /// deque (the deque's steal orders the two), and returns a task before it counts as decided.
     fn offers_nothing(&self) -> bool {
         self.deque.0.is_empty()
             && self.undecided.load(Ordering::Acquire) == 0
@@ -234,8 +238,8 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         _is_silent: bool,
         may_take: impl Fn() -> bool,
     ) -> Claim<ChaseLev> {
-        // A look first, so that thieves that find nothing do not write. And a first question, so
-        // that returned tasks are rare.
+        // A look first, so that thieves that find nothing do not write. `may_take` first, so that
+        // returned tasks are rare.
         if !self.has_public_tasks() || !may_take() {
             return Claim::Nothing;
         }
@@ -248,7 +252,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
                 Claim::Lost
             }
             Ok(slot) => {
-                // Relaxed: it carries no data.
+                // Relaxed: no data depends on it.
                 // SAFETY: the thief has the task, so the slot lies in the stack.
                 unsafe { &*slot }
                     .header()

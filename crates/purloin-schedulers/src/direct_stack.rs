@@ -102,7 +102,7 @@ impl<F: Fields> DirectStack<F> {
     }
 }
 
-// Derived, these would demand the same of `F`.
+// Derived implementations would demand the same traits of `F`.
 impl<F: Fields> Default for DirectStack<F> {
     fn default() -> Self {
         Self::new()
@@ -138,7 +138,7 @@ unsafe impl<F: Fields> Scheduler for DirectStack<F> {
 ///
 /// # Safety
 ///
-/// Of an owner that takes a task and the thieves that hold it, one succeeds.
+/// If an owner takes a task while thieves hold it, exactly one thread succeeds.
 pub unsafe trait Fields: Sized + 'static {
     /// The state of a slot.
     type Header: Header;
@@ -186,7 +186,8 @@ pub struct DirectTasks<F: Fields> {
 
 type DirectSlot<F> = Slot<DirectStack<F>>;
 
-// SAFETY: as for `Scheduler`.
+// SAFETY: `Fields` promises that exactly one thread gets each task. A thief marks the slot before
+// the owner may leave `reclaim`.
 unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<DirectStack<F>> {
@@ -232,7 +233,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
         let reclaimed = F::settle(unsafe { &*slot }.header());
         if reclaimed == Reclaimed::Stolen {
-            // Tasks that the owner runs meanwhile start above it.
+            // Tasks that the owner runs meanwhile lie above this slot.
             self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
         }
         reclaimed
@@ -243,9 +244,9 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         self.stack.set_top(slot, Ordering::Relaxed);
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
         F::free(unsafe { &*slot }.header());
-        // Everything older is stolen, because thieves take the oldest first, and everything
-        // newer is gone: this is the bottom now. A thread that takes a task pushed from now on
-        // acquires that push, and this with it.
+        // All older tasks are stolen, because thieves take the oldest first, and all newer tasks
+        // are gone. So this is the bottom now. A thread that takes a task pushed from now on
+        // acquires that push, and this store with it.
         self.stack.set_bottom(slot);
     }
 
@@ -262,12 +263,12 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         }
     }
 
-    /// All tasks are public; so if a thief has asked, closing the slots is the answer.
+    /// All tasks are public, so closing the slots is enough to answer a thief.
     fn publish_spawn(&self) -> usize {
         usize::from(self.floor.acknowledge(self.stack.spawn_top()))
     }
 
-    /// Looks at the slot at the bottom, not at the top, which is the owner's.
+    /// Looks at the slot at the bottom only, because the owner writes the top all the time.
     fn has_public_tasks(&self) -> bool {
         F::is_offered(self.stack.oldest().header())
     }
@@ -296,7 +297,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
             return if is_oldest { Claim::Lost } else { Claim::Stale };
         }
         F::commit(header, thief);
-        // Before the owner can join with it, because the owner waits for DONE.
+        // Before the owner moves `bottom`, because the owner first waits for DONE.
         self.stack.set_bottom(bottom.wrapping_add(1));
         Claim::Stolen(bottom)
     }
@@ -331,7 +332,7 @@ unsafe impl Fields for OneField {
 
     fn settle(state: &StateWord) -> Reclaimed {
         while state.settled() == State::TASK {
-            // A thief has given the task back; another may come.
+            // A thief has given the task back. Another thief may claim it first.
             if Self::take(state) {
                 return Reclaimed::Owned;
             }
@@ -340,7 +341,7 @@ unsafe impl Fields for OneField {
     }
 
     fn free(state: &StateWord) {
-        // Relaxed: the thief has gone, and others only take a TASK.
+        // Relaxed: the thief is done with the slot, and other thieves only claim a TASK.
         state.set(State::EMPTY, Ordering::Relaxed);
     }
 
@@ -362,7 +363,7 @@ unsafe impl Fields for OneField {
     }
 
     fn commit(state: &StateWord, thief: usize) {
-        // Relaxed: it carries no data.
+        // Relaxed: no data depends on it.
         state.set(State::stolen(thief), Ordering::Relaxed);
     }
 }
@@ -422,7 +423,7 @@ unsafe impl Fields for TwoFields {
     fn settle(both: &Both) -> Reclaimed {
         let mut spin = ShortSpin::default();
         loop {
-            // Relaxed: the owner reads the alarm again before it takes the result.
+            // Relaxed: the owner acquires the alarm before it reads the result.
             if both.alarm.get(Ordering::Relaxed) != State::EMPTY {
                 return Reclaimed::Stolen;
             }
@@ -456,7 +457,7 @@ unsafe impl Fields for TwoFields {
     }
 
     fn commit(both: &Both, thief: usize) {
-        // Relaxed: it carries no data.
+        // Relaxed: no data depends on it.
         both.alarm.set(State::stolen(thief), Ordering::Relaxed);
     }
 }

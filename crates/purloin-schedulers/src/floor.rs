@@ -1,16 +1,19 @@
-//! The floor: how thieves ask to be told of the next push, where all tasks are public.
+//! The floor: a word by which other threads make the owner take a slow path.
+//!
+//! Where all tasks are public, thieves ask by it to be told of the next push. Under the channel
+//! scheduler, it tells the owner to look into its mailbox.
 
 use crossbeam_utils::CachePadded;
 use purloin::scheduler::sync::{AtomicUsize, Ordering};
 use purloin::scheduler::{Scheduler, Slot, TaskStack};
 
-/// A word that the owner reads at each push and pop, and that a thief writes when it asks. Slots
-/// at or above the floor are open.
+/// A word that the owner reads at each push and pop, and that a thief writes when it asks. A slot
+/// is open if it is at or above the floor.
 ///
 /// It is an address, or [`REQUESTED`].
 pub(crate) struct Floor(CachePadded<AtomicUsize>);
 
-/// The floor while a thief asks to be told of the next push: above all slots.
+/// The floor while a request stands: above all slots.
 const REQUESTED: usize = usize::MAX;
 
 impl Floor {
@@ -46,15 +49,15 @@ impl Floor {
         }
     }
 
-    /// Owner: closes exactly the slots below `slot`, which answers a request. Returns whether
-    /// one stood.
+    /// Owner: closes exactly the slots below `slot`, and so ends a request. Returns whether one
+    /// stood.
     pub(crate) fn acknowledge<S: Scheduler>(&self, slot: *mut Slot<S>) -> bool {
         let floor = self.0.load(Ordering::Relaxed);
         if floor >= slot.addr() && floor != REQUESTED {
             return false;
         }
-        // AcqRel: the owner sees what a thief left before its request; and it answers a request
-        // that comes between the load and this exchange, too.
+        // AcqRel: the owner sees what a thief left before its request. An exchange, because a
+        // request may arrive after the load, and this ends that one, too.
         self.0.swap(slot.addr(), Ordering::AcqRel) == REQUESTED
     }
 
@@ -63,7 +66,7 @@ impl Floor {
         self.0.load(Ordering::Relaxed) == REQUESTED
     }
 
-    /// Thief: asks. Returns true if no other request stood.
+    /// Thief: requests. Returns true if no other request stood.
     pub(crate) fn request(&self) -> bool {
         // Relaxed: a thief that falls asleep after this looks for tasks after a full fence, and
         // once more after a millisecond.
@@ -72,7 +75,7 @@ impl Floor {
 
     /// Any thread: asks the owner to look at what this thread has left for it.
     pub(crate) fn notify(&self) {
-        // Release: with what was left.
+        // Release: what this thread has left.
         self.0.swap(REQUESTED, Ordering::Release);
     }
 }

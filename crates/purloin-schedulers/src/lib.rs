@@ -1,12 +1,12 @@
-//! Published work-stealing schedulers for [Purloin](purloin), to compare with its default.
+//! Published work-stealing schedulers for [Purloin](purloin), to compare with its default one.
 //!
 //! | scheduler | protocol | source |
 //! |---|---|---|
 //! | [`DirectStack`] | all tasks are public; owner and thieves synchronise on each task | Wool, section 3 |
-//! | [`Channel`] | nobody reaches into another's pool; thieves send requests, victims answer | Channel |
-//! | [`ChaseLev`] | concurrent deques, those of `crossbeam-deque` | Channel (its comparisons) |
+//! | [`Channel`] | no worker reaches into another's task pool; thieves send requests, victims answer | Channel |
+//! | [`ChaseLev`] | each worker has a concurrent deque, of `crossbeam-deque` | Channel (its comparisons) |
 //!
-//! A program runs under each of them unchanged:
+//! A program runs under each scheduler unchanged:
 //!
 //! ```
 //! use purloin::{Pool, Worker};

@@ -3,12 +3,11 @@
 use loom::thread;
 
 use super::{DirectStack, OneField, TwoFields};
-use purloin::scheduler::models::{self, Model};
+use purloin::scheduler::models::*;
 use purloin::scheduler::{Claim, Reclaimed, Scheduler, TaskPool};
 
-/// An owner that pushes and pops the same places again and again, and a thief
-/// that comes twice.
-fn an_owner_at_work_and_a_thief<S: Scheduler>(scheduler: S) {
+/// An owner pushes and pops the same slots again and again, while a thief tries twice to steal.
+fn each_task_is_run_once_under_an_owner_at_work<S: Scheduler>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thief = {
             let model = model.clone();
@@ -31,8 +30,8 @@ fn an_owner_at_work_and_a_thief<S: Scheduler>(scheduler: S) {
     });
 }
 
-/// One thief gives the task back, and another takes it from there.
-fn what_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S) {
+/// One thief gives the task back, and another thief takes it.
+fn a_task_that_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let refuses = {
             let model = model.clone();
@@ -45,8 +44,7 @@ fn what_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S) {
             let model = model.clone();
             thread::spawn(move || model.claim(2))
         };
-        // After the thieves were started, so that nothing but the state tells
-        // them of it.
+        // After the start of the thieves, so that only the slot's state tells them of the task.
         let slot = model.push(0);
         model.join(slot, 0);
         refuses.join().unwrap();
@@ -56,7 +54,7 @@ fn what_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S) {
 }
 
 /// Two thieves hold the task, one after the other, and give it back.
-fn two_thieves_leave_a_task<S: Scheduler>(scheduler: S) {
+fn the_owner_runs_a_task_that_two_thieves_gave_back<S: Scheduler>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
@@ -75,7 +73,7 @@ fn two_thieves_leave_a_task<S: Scheduler>(scheduler: S) {
 }
 
 /// A blocked owner runs a descendant above the stolen task, as in leapfrogging.
-fn a_blocked_owner_works_above_what_is_stolen<S: Scheduler>(scheduler: S) {
+fn a_blocked_owner_pushes_above_the_stolen_task<S: Scheduler>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
@@ -99,16 +97,16 @@ fn a_blocked_owner_works_above_what_is_stolen<S: Scheduler>(scheduler: S) {
     });
 }
 
-/// The owner opens its stack while a thief asks: the request is not lost.
+/// The owner opens its stack while a thief asks. The request is not lost.
 fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let base = model.tasks.stack();
         let slot = model.push(0);
-        models::set_spawn_top(base, base.top());
+        set_spawn_top(base, base.top());
         model.tasks.publish_spawn();
-        models::set_spawn_top(base, slot);
+        set_spawn_top(base, slot);
         model.join(slot, 0);
-        // The floor is above the top now.
+        // Now the floor is above the top.
         assert!(!model.tasks.is_open(slot));
         let thief = {
             let model = model.clone();
@@ -116,27 +114,27 @@ fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
         };
         model.tasks.reopen(slot);
         assert!(thief.join().unwrap());
-        assert!(!model.tasks.request(), "it still stands");
+        assert!(!model.tasks.request(), "the request still stands");
     });
 }
 
-/// Slots below a live spawn are closed, and open again when it has gone.
+/// Slots below a live spawn are closed, and are opened again after the spawn has ended.
 fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
     Model::check(1, scheduler, |model| {
         let base = model.tasks.stack();
         let spawn = model.push(0);
         let top = base.top();
-        models::set_spawn_top(base, top);
-        assert_eq!(model.tasks.publish_spawn(), 0, "nobody asks");
+        set_spawn_top(base, top);
+        assert_eq!(model.tasks.publish_spawn(), 0, "no thief asks");
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
-        // With a request, too.
+        // The same holds if a thief asks.
         assert!(model.tasks.request());
         model.tasks.reopen(top);
         assert!(!model.tasks.is_open(top), "the request stands");
         assert_eq!(model.tasks.publish_on_request(), 1);
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
-        assert_eq!(model.tasks.publish_on_request(), 0, "nobody asks");
-        models::set_spawn_top(base, spawn);
+        assert_eq!(model.tasks.publish_on_request(), 0, "no thief asks");
+        set_spawn_top(base, spawn);
         model.join(spawn, 0);
         model.tasks.reopen(spawn);
         assert!(model.tasks.is_open(spawn));
@@ -144,53 +142,51 @@ fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
         assert_eq!(
             model.tasks.publish_on_request(),
             0,
-            "there is nothing to offer"
+            "there is no task to offer"
         );
-        assert!(!model.tasks.request(), "so it stands");
+        assert!(!model.tasks.request(), "the request stands");
     });
 }
 
-macro_rules! for_both_forms {
-    ($($model:path => $one:ident, $two:ident;)*) => {
-        $(
-            #[test]
-            fn $one() {
-                $model(DirectStack::<OneField>::new());
-            }
+/// Runs each model once for each of the two published forms.
+macro_rules! in_both_forms {
+    ($($model:ident;)*) => {
+        mod one_field {
+            use super::*;
 
-            #[test]
-            fn $two() {
-                $model(DirectStack::<TwoFields>::new());
-            }
-        )*
+            $(
+                #[test]
+                fn $model() {
+                    super::$model(DirectStack::<OneField>::new());
+                }
+            )*
+        }
+
+        mod two_fields {
+            use super::*;
+
+            $(
+                #[test]
+                fn $model() {
+                    super::$model(DirectStack::<TwoFields>::new());
+                }
+            )*
+        }
     };
 }
 
-for_both_forms! {
-    what_was_given_back_goes_to_the_next_thief
-        => what_was_given_back_one_field, what_was_given_back_two_fields;
-    two_thieves_leave_a_task
-        => two_thieves_one_field, two_thieves_two_fields;
-    a_blocked_owner_works_above_what_is_stolen
-        => a_blocked_owner_one_field, a_blocked_owner_two_fields;
-    a_request_outlives_a_reopening
-        => a_request_one_field, a_request_two_fields;
-    slots_below_a_spawn_are_closed
-        => a_spawn_one_field, a_spawn_two_fields;
-    models::the_bottom_moves_up
-        => the_bottom_one_field, the_bottom_two_fields;
-    models::a_late_leapfrog_takes_nothing_unrelated
-        => a_late_leapfrog_one_field, a_late_leapfrog_two_fields;
-    an_owner_at_work_and_a_thief
-        => an_owner_at_work_one_field, an_owner_at_work_two_fields;
-    models::the_last_public_task_is_run_once
-        => the_last_task_one_field, the_last_task_two_fields;
-    models::a_thief_with_a_stale_bottom_gives_the_task_back
-        => a_stale_bot_one_field, a_stale_bot_two_fields;
-    models::a_thief_that_may_not_take_a_task_leaves_it
-        => a_thief_that_may_not_one_field, a_thief_that_may_not_two_fields;
-    models::a_standing_request_is_answered_by_the_next_push
-        => a_standing_request_one_field, a_standing_request_two_fields;
-    models::a_sleeping_owner_is_woken_when_its_task_is_done
-        => a_sleeping_owner_one_field, a_sleeping_owner_two_fields;
+in_both_forms! {
+    a_task_that_was_given_back_goes_to_the_next_thief;
+    the_owner_runs_a_task_that_two_thieves_gave_back;
+    a_blocked_owner_pushes_above_the_stolen_task;
+    a_request_outlives_a_reopening;
+    slots_below_a_spawn_are_closed;
+    each_task_is_run_once_under_an_owner_at_work;
+    the_bottom_moves_up;
+    a_late_leapfrog_takes_nothing_unrelated;
+    the_last_public_task_is_run_once;
+    a_thief_with_a_stale_bottom_gives_the_task_back;
+    a_thief_that_may_not_take_a_task_leaves_it;
+    a_standing_request_is_answered_by_the_next_push;
+    a_sleeping_owner_is_woken_when_its_task_is_done;
 }
