@@ -11,7 +11,9 @@
 mod counted;
 mod profile;
 mod record;
+mod strands;
 
 pub use counted::Counted;
-pub use profile::{Profile, Profiler, Program, Span, profile};
-pub use record::{Mark, Recording, RecordingError, Strand, record};
+pub use profile::{Profile, Profiler, Span, profile};
+pub use record::{Recording, RecordingError, record};
+pub use strands::{Mark, Program, Strand};

@@ -5,7 +5,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{Mark, Recording, Tape};
+use super::Recording;
+use crate::strands::{Mark, Tape};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
 const VERSION: u32 = 2;
@@ -252,8 +253,8 @@ fn hash(before: u64, bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scribe;
     use super::*;
+    use crate::strands::Scribe;
 
     #[test]
     fn only_programs_from_beginning_to_end_are_read() {

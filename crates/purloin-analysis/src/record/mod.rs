@@ -1,18 +1,12 @@
 //! Recordings of programs, to be simulated: [`record`].
 
 mod file;
-mod mark;
-mod tape;
 
 use std::fmt;
 use std::time::Duration;
 
 pub use self::file::RecordingError;
-pub use self::mark::Mark;
-pub(crate) use self::tape::Scribe;
-pub use self::tape::Strand;
-use self::tape::Tape;
-use crate::profile::{Program, Receiver, Serially, run_strands};
+use crate::strands::{Evaluator, Program, Receiver, Scribe, Serially, Strand, Tape, run_strands};
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Pool};
 
@@ -163,7 +157,11 @@ impl Recording {
 
     /// The longest chain of its strands that have to be run one after the other.
     pub fn span(&self) -> Duration {
-        Duration::from_secs_f64(self.tape.span() * 1e-9)
+        let mut evaluator = Evaluator::new([0.0; 2]);
+        for Strand { nanoseconds, mark } in self.strands() {
+            evaluator.strand(nanoseconds, mark);
+        }
+        Duration::from_secs_f64(evaluator.result().0.spans[0] * 1e-9)
     }
 
     /// What it does, strand by strand, in the order of its serial elision.

@@ -1,6 +1,6 @@
 //! Work and span of a program, from what happened in which order.
 
-use crate::record::Mark;
+use super::mark::Mark;
 
 /// How many costs of stealing are looked at side by side.
 pub(crate) const COSTS: usize = 2;

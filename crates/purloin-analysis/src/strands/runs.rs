@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Program;
 use super::recorder::{Recorder, reading};
-use super::sink::{Correction, Receiver, Sink, Strands};
+use super::times::{Correction, Receiver, Sink, Strands};
 use purloin::Pool;
 use purloin::Scheduler;
 use purloin::Serial;
@@ -20,7 +20,7 @@ const MOST_RUNS: usize = 2000;
 const VERY_LONG: Duration = Duration::from_secs(20);
 
 /// Whether that was enough.
-pub(super) fn is_enough(runs: usize, total: Duration) -> bool {
+pub(crate) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH || total >= VERY_LONG
 }
 
@@ -47,7 +47,7 @@ fn agreed(mut ratios: Vec<f64>) -> f64 {
     }
 }
 
-pub(super) fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
+pub(crate) fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
     values.sort_unstable();
     values[values.len() / 2]
 }

@@ -1,7 +1,8 @@
 //! What becomes of the strands of a recorded run.
 
+use super::encoding::Scribe;
+use super::mark::Mark;
 use super::span::Evaluator;
-use crate::record::{Mark, Scribe};
 
 /// The most strands that are kept: 503 MB.
 const MOST_KEPT: usize = 40 << 20;

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
-use super::sink::{Sink, Strands};
-use crate::record::Mark;
+use super::mark::Mark;
+use super::times::{Sink, Strands};
 use purloin::Handle;
 use purloin::IntoIterations;
 use purloin::Serial;

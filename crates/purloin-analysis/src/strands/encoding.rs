@@ -1,7 +1,6 @@
 //! Strands one after the other, in few bytes: [`Tape`].
 
 use super::mark::{CODES, Mark};
-use crate::profile::Evaluator;
 
 /// A stretch of a program without parallelism in it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -76,15 +75,6 @@ impl Tape {
             number >>= 7;
         }
         self.bytes.push(number as u8);
-    }
-
-    /// The longest chain of strands that have to be run one after the other, in nanoseconds.
-    pub fn span(&self) -> f64 {
-        let mut evaluator = Evaluator::new([0.0; 2]);
-        for Strand { nanoseconds, mark } in self.strands() {
-            evaluator.strand(nanoseconds, mark);
-        }
-        evaluator.result().0.spans[0]
     }
 
     /// All strands.
