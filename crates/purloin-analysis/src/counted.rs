@@ -1,13 +1,17 @@
-//! Counting tasks by instantiating a program with a worker that counts.
+//! Counting the tasks of a program.
 
-use std::cell::OnceCell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use purloin::{Handle, Scope, Spawner, Worker, implement};
-use std::marker::PhantomData;
 
-/// A [`Worker`] that counts the tasks of a program: one for each join,
-/// spawn and future. Otherwise it is the worker that it wraps.
+use crate::finish::{Wrapped, finish};
+
+/// A [`Worker`] that counts the tasks of a program: one for each join, spawn and future.
+///
+/// Apart from that it behaves like the worker that it wraps. There is one exception: it runs a
+/// future of [`Worker::future`] at once, because the task could outlive the counter. Futures of a
+/// scope are tasks as usual.
 ///
 /// ```
 /// use std::sync::atomic::AtomicU64;
@@ -32,24 +36,16 @@ pub struct Counted<'c, W> {
 }
 
 impl<'c, W: Worker> Counted<'c, W> {
-    /// Wraps `worker`, counting into `tasks`.
+    /// Wraps `worker`, and adds the number of tasks to `tasks`.
     pub fn new(worker: W, tasks: &'c AtomicU64) -> Self {
         Counted { worker, tasks }
     }
 }
 
+/// Counts a task.
 fn count(tasks: &AtomicU64) {
     tasks.fetch_add(1, Ordering::Relaxed);
 }
-
-/// A finish of the wrapped worker, with the counter.
-pub struct Finish<F> {
-    inner: *const F,
-    tasks: *const AtomicU64,
-}
-
-// SAFETY: both pointers are to what outlives the finish and is `Sync`.
-unsafe impl<F: Sync> Sync for Finish<F> {}
 
 impl<'c, W: Worker> Worker for Counted<'c, W> {
     type Token<'t> = Counted<'c, W::Token<'t>>;
@@ -74,13 +70,7 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R,
     {
-        let tasks = self.tasks;
-        // Outside the inner finish, as tasks use it until that ends.
-        let counted = OnceCell::new();
-        self.worker.finish(|scope| {
-            let inner = implement::finish_of(scope);
-            body(counted.get_or_init(|| implement::scope(Finish { inner, tasks })))
-        })
+        finish(&mut self.worker, self.tasks, body)
     }
 
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Self::Token<'t>) -> R) -> R {
@@ -88,7 +78,7 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
         self.worker.lend(|worker| f(Counted { worker, tasks }))
     }
 
-    /// Runs it at once, as it might outlive the counter otherwise.
+    /// Runs `f` at once, because the task could outlive the counter.
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
@@ -106,6 +96,18 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
 /// The [`Spawner`] of [`Counted`].
 pub struct CountedSpawner<S>(PhantomData<S>);
 
+/// The state of a finish around one with the state `F`.
+type Finish<F> = Wrapped<F, AtomicU64>;
+
+/// Counts a task of a finish. Returns the counter, for tokens of the task.
+fn count_in<'t, F>(finish: &Finish<F>) -> &'t AtomicU64 {
+    // SAFETY: only tokens of tasks and closures carry the reference. A token cannot outlive its
+    // task, and the finish waits for all tasks and closures.
+    let tasks = unsafe { finish.context_for_tokens() };
+    count(tasks);
+    tasks
+}
+
 impl<S: Spawner> Spawner for CountedSpawner<S> {
     type Token<'t> = Counted<'t, S::Token<'t>>;
     type Finish = Finish<S::Finish>;
@@ -114,13 +116,14 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
     {
-        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
-        // whose lifetime the caller vouches for.
+        let tasks = count_in(finish);
+        // SAFETY: the caller promises that `'scope` is the scope's own lifetime. The scope lies
+        // outside the inner finish, and that waits for the task.
         unsafe {
-            let (inner, tasks) = (&*finish.inner, &*finish.tasks);
-            count(tasks);
-            S::spawn(inner, move |worker| task(Counted { worker, tasks }));
-        }
+            S::spawn(finish.inner(), move |worker| {
+                task(Counted { worker, tasks })
+            })
+        };
     }
 
     unsafe fn future<'scope, F, T>(finish: &'scope Self::Finish, f: F) -> Handle<T>
@@ -128,13 +131,10 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
-        // whose lifetime the caller vouches for.
-        unsafe {
-            let (inner, tasks) = (&*finish.inner, &*finish.tasks);
-            count(tasks);
-            S::future(inner, move |worker| f(Counted { worker, tasks }))
-        }
+        let tasks = count_in(finish);
+        // SAFETY: the caller promises that `'scope` is the scope's own lifetime. The scope lies
+        // outside the inner finish, and that waits for the task.
+        unsafe { S::future(finish.inner(), move |worker| f(Counted { worker, tasks })) }
     }
 
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
@@ -144,11 +144,9 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
         RA: Send,
         RB: Send,
     {
-        // SAFETY: see `Finish`.
-        let (inner, tasks) = unsafe { (&*finish.inner, &*finish.tasks) };
-        count(tasks);
+        let tasks = count_in(finish);
         S::join(
-            inner,
+            finish.inner(),
             move |worker| a(Counted { worker, tasks }),
             move |worker| b(Counted { worker, tasks }),
         )

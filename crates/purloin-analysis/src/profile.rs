@@ -1,18 +1,15 @@
-//! Why is my program not faster? Work, span and where the time goes.
+//! Profiles: the work and span of a program, and where its time goes on all workers.
 
 use std::time::{Duration, Instant};
 
-use crate::strands::{Evaluator, Program, Receiver, Serially, is_enough, median, run_strands};
-use purloin::ReturnBarrier;
-use purloin::Scheduler;
+use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, median, run_strands};
 use purloin::implement::clock::nanoseconds_per_tick;
-use purloin::{BuildError, Builder, Pool};
-use purloin::{Stats, Times};
+use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
 
-/// Runs a program again and again, and says why it is not faster: its work and
-/// span, its tasks and steals, and where the workers' time goes.
+/// Runs a program repeatedly, and measures why it is not faster: its work and span, its tasks and
+/// steals, and where the workers' time goes.
 ///
-/// It uses one worker for each available core; see [`Profiler`] for options.
+/// Uses one worker for each available core. For options, see [`Profiler`].
 ///
 /// ```
 /// use purloin::Worker;
@@ -42,19 +39,19 @@ use purloin::{Stats, Times};
 ///
 /// # Errors
 ///
-/// If the pool cannot be made.
+/// Returns an error if the pool cannot be built.
 ///
 /// # Panics
 ///
-/// If the program does. One that catches a panic of its own tasks, inside, is
-/// not measured rightly.
+/// Panics if the program does. The results are not reliable if the program catches panics of its
+/// own tasks.
 ///
 /// Source: Wool, section 5.
 pub fn profile(program: &mut impl Program) -> Result<Profile, BuildError> {
     Profiler::new(Pool::builder()).profile(program)
 }
 
-/// The options of a [`profile`].
+/// The options of a profile, see [`profile()`].
 #[derive(Debug)]
 pub struct Profiler<S: Scheduler = ReturnBarrier> {
     pool: Builder<S>,
@@ -62,7 +59,7 @@ pub struct Profiler<S: Scheduler = ReturnBarrier> {
 }
 
 impl<S: Scheduler> Profiler<S> {
-    /// Profiles with a pool of these options.
+    /// Returns a profiler that uses a pool with these options.
     pub fn new(pool: Builder<S>) -> Self {
         Profiler {
             pool,
@@ -70,41 +67,41 @@ impl<S: Scheduler> Profiler<S> {
         }
     }
 
-    /// What a steal is taken to cost, for [`Profile::burdened`]; at first
-    /// 1,000 ns. At most an hour, as longer ones count.
+    /// Sets the assumed cost of a steal for [`Profile::burdened`]. The default is 1,000 ns. Clamped
+    /// to one hour.
     pub fn stealing_cost(mut self, cost: Duration) -> Self {
         self.stealing_cost = cost.min(Duration::from_secs(3600));
         self
     }
 
-    /// See [`profile`].
+    /// Profiles a program, as [`profile()`] does, with these options.
     ///
     /// # Errors
     ///
-    /// If the pool cannot be made.
+    /// Returns an error if the pool cannot be built.
     ///
     /// # Panics
     ///
-    /// If the program does.
+    /// Panics if the program does.
     pub fn profile<P: Program>(self, program: &mut P) -> Result<Profile, BuildError> {
         let cost = self.stealing_cost;
         let pool = self.pool.timed(true).build()?;
-        let serial = Serially::run(&pool, program);
+        let serial = SerialRuns::run(&pool, program);
         let cost_in_ticks = cost.as_nanos() as f64 / nanoseconds_per_tick();
-        let receiver = Receiver::Size(Evaluator::new([0.0, cost_in_ticks]));
-        let measured = run_strands(&pool, program, serial.shortest, receiver);
-        let Receiver::Size(evaluator) = measured.receiver else {
-            unreachable!("it stays what it is");
+        let receiver = Receiver::Evaluator(Evaluator::new([0.0, cost_in_ticks]));
+        let measured = run_strands(&pool, program, serial.shortest_ticks, receiver);
+        let Receiver::Evaluator(evaluator) = measured.receiver else {
+            unreachable!("`run_strands` returns the receiver that it was given");
         };
         let (size, tasks) = evaluator.result();
-        let parallel = InParallel::run(&pool, program);
+        let parallel = ParallelRuns::run(&pool, program);
         let tick = nanoseconds_per_tick() * 1e-9;
         let span = |index: usize, cost| {
             let span = size.spans[index];
             Span {
                 cost,
                 span: span * tick,
-                // The shortest time of all may be less than a step of the clock.
+                // The span is 0 if the whole program is shorter than a step of the clock.
                 parallelism: match span > 0.0 {
                     true => size.work / span,
                     false => 1.0,
@@ -129,73 +126,73 @@ impl<S: Scheduler> Profiler<S> {
     }
 }
 
-/// Why a program is not faster: what [`profile`] has found.
+/// The result of [`profile()`]: why a program is not faster.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Profile {
     /// The number of workers.
     pub workers: usize,
-    /// The program's joins and spawns.
+    /// The number of the program's tasks: joins, spawns and futures.
     pub tasks: u64,
-    /// What all strands take together, in seconds: the shortest time of the
-    /// serial elision.
+    /// The work, in seconds: the time that all strands take together, which is the shortest time
+    /// of the serial elision.
     pub work: f64,
     /// The span if steals cost nothing.
     pub ideal: Span,
-    /// The span if each steal costs something.
+    /// The span if each steal has the cost of [`Profiler::stealing_cost`].
     pub burdened: Span,
-    /// Whether of each strand only its undisturbed times count. If not, an
-    /// interrupt may have made the spans longer than they are.
+    /// Whether disturbed times of strands were filtered out. If not, an interrupt may have made
+    /// the measured spans too long.
     pub is_filtered: bool,
     /// The median time of the serial elision.
     pub serial: Duration,
-    /// How often that was run.
+    /// The number of runs of the serial elision.
     pub serial_runs: usize,
     /// The median time on all workers.
     pub parallel: Duration,
-    /// How often the program was run on all workers.
+    /// The number of runs on all workers.
     pub runs: usize,
-    /// The time of all those runs together.
+    /// The total time of all runs on all workers.
     pub wall: Duration,
-    /// What the workers did in all those runs.
+    /// The counters of the workers, summed over all runs on all workers.
     pub stats: Stats,
-    /// For each worker, and then for each spare one that was needed, where its time
-    /// went in all those runs.
+    /// Where the time of each worker went in all of these runs. Spare workers come last, and only
+    /// those that were used.
     pub times: Vec<Times>,
 }
 
-/// The longest chain of strands that have to be run one after the other.
+/// The longest chain of strands that must run one after the other.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Span {
-    /// What a steal is taken to cost. A join of *a* and *b* takes
+    /// The assumed cost of a steal. A join of *a* and *b* takes
     /// min(*a* + *b*, max(*a*, *b*) + cost).
     pub cost: Duration,
-    /// How long the chain is, in seconds.
+    /// The duration of the chain, in seconds.
     pub span: f64,
-    /// Work divided by span: more workers than this cannot be used.
+    /// Work divided by span. The program cannot use more workers than this.
     pub parallelism: f64,
 }
 
 impl Profile {
-    /// The serial time divided by the number of tasks, in seconds (the paper's
-    /// *S_T*).
+    /// Returns the serial time divided by the number of tasks, in seconds. The paper calls it
+    /// *S_T*.
     pub fn task_size(&self) -> f64 {
         self.serial.as_secs_f64() / self.tasks.max(1) as f64
     }
 
-    /// Steals in one run, on average.
+    /// Returns the mean number of steals in a run.
     pub fn steals(&self) -> f64 {
         self.stats.steals as f64 / self.runs as f64
     }
 
-    /// The serial time divided by the steals of a run, in seconds (the paper's
-    /// *I_S*): what a steal gains on average. `None` if nothing was stolen.
+    /// Returns the serial time divided by the steals of a run, in seconds: the mean work that a
+    /// steal moves. The paper calls it *I_S*. Returns `None` if nothing was stolen.
     pub fn steal_interval(&self) -> Option<f64> {
         (self.stats.steals > 0).then(|| self.serial.as_secs_f64() / self.steals())
     }
 
-    /// How long a successful steal takes, in seconds. `None` if nothing was
+    /// Returns the mean duration of a successful steal, in seconds, or `None` if nothing was
     /// stolen.
     pub fn steal_cost(&self) -> Option<f64> {
         let stealing = |times: &Times| times.stealing + times.stealing_in_join;
@@ -203,15 +200,15 @@ impl Profile {
         (self.stats.steals > 0).then(|| total.as_secs_f64() / self.stats.steals as f64)
     }
 
-    /// The serial time divided by the parallel one.
+    /// Returns the serial time divided by the time on all workers.
     pub fn speed_up(&self) -> f64 {
         self.serial.as_secs_f64() / self.parallel.as_secs_f64()
     }
 
-    /// Between what the speed-up on so many workers is to be expected by the
-    /// ideal span: work / (span + work / workers), of a program that is now
-    /// serial and now parallel, and work / max(span, work / workers), of one
-    /// that is always equally parallel.
+    /// Returns a lower and an upper bound of the expected speed-up on this many workers, according
+    /// to the ideal span. The lower one is work / (span + work / workers), for a program that
+    /// alternates between serial and parallel phases. The upper one is
+    /// work / max(span, work / workers), for a program that is equally parallel all the time.
     ///
     /// Source: Wool, section 5.2.
     pub fn expected_speed_up(&self, workers: usize) -> (f64, f64) {
@@ -221,19 +218,19 @@ impl Profile {
     }
 }
 
-/// The program on all workers, run repeatedly.
-struct InParallel {
+/// Repeated runs of the program on all workers.
+struct ParallelRuns {
     median: Duration,
     walls: Vec<Duration>,
     stats: Stats,
     times: Vec<Times>,
 }
 
-impl InParallel {
-    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> InParallel {
+impl ParallelRuns {
+    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> ParallelRuns {
         let mut times = vec![Times::default(); pool.times().len()];
         let (mut walls, mut stats) = (Vec::new(), Stats::default());
-        // The first run wakes the cores, and does not count.
+        // The first run warms up the cores, and does not count.
         program.prepare();
         pool.run(|w| program.run(w));
         while !is_enough(walls.len(), walls.iter().sum()) {
@@ -251,7 +248,7 @@ impl InParallel {
         while times.len() > pool.workers() && times.last().is_some_and(unused) {
             times.pop();
         }
-        InParallel {
+        ParallelRuns {
             median: median(walls.clone()),
             walls,
             stats,

@@ -135,7 +135,7 @@ fn truncated_and_damaged_recordings_are_refused() {
     for len in 0..bytes.len() {
         let error = Recording::from_bytes(&bytes[..len]).unwrap_err();
         match error {
-            RecordingError::NoRecording => assert!(len < 8),
+            RecordingError::NotARecording => assert!(len < 8),
             RecordingError::Truncated => {}
             error => panic!("{len}: {error}"),
         }

@@ -93,9 +93,9 @@ fn each_mistake_is_named_with_its_file_or_option() {
     for (args, part) in [
         (
             &["predict", "nowhere.dag"][..],
-            "nowhere.dag: it cannot be read",
+            "nowhere.dag: cannot be read",
         ),
-        (&["predict", &bad], "no recording"),
+        (&["predict", &bad], "bad.dag: not a recording"),
         (&["predict", &cut], "ends too early"),
         (&["predict", &good, "--cores", "0"], "from 1 to"),
         (

@@ -1,4 +1,4 @@
-//! Recordings in files.
+//! Recordings in files: writing, reading and checking them.
 
 use std::fmt;
 use std::fs;
@@ -6,39 +6,45 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::Recording;
-use crate::strands::{Mark, Tape};
+use crate::strands::{EncodedStrands, Mark};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
 const VERSION: u32 = 2;
 
-/// Why a recording could not be read.
+/// The error of a recording that cannot be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordingError {
     /// The file cannot be read.
     Unreadable(io::Error),
-    /// It is something else.
-    NoRecording,
-    /// It is of another version of the format.
+    /// The file is not a recording.
+    NotARecording,
+    /// The file has another version of the format.
     Version(u32),
-    /// It ends too early.
+    /// The recording ends too early.
     Truncated,
-    /// It was changed since it was written.
+    /// The recording was changed since it was written.
     Damaged,
 }
 
 impl fmt::Display for RecordingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecordingError::Unreadable(error) => write!(f, "it cannot be read: {error}"),
-            RecordingError::NoRecording => f.write_str("it is no recording"),
+            RecordingError::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            RecordingError::NotARecording => {
+                f.write_str("not a recording; `purloin record` makes one")
+            }
             RecordingError::Version(version) => write!(
                 f,
-                "it is a recording of version {version}, and this program reads version \
-                 {VERSION}; record it again"
+                "the recording has version {version} of the format, and this program reads \
+                 version {VERSION}; record the program again"
             ),
-            RecordingError::Truncated => f.write_str("the recording ends too early"),
-            RecordingError::Damaged => f.write_str("the recording is damaged"),
+            RecordingError::Truncated => {
+                f.write_str("the recording ends too early; record the program again")
+            }
+            RecordingError::Damaged => {
+                f.write_str("the recording is damaged; record the program again")
+            }
         }
     }
 }
@@ -53,54 +59,54 @@ impl std::error::Error for RecordingError {
 }
 
 impl Recording {
-    /// Writes it.
+    /// Writes the recording.
     ///
     /// # Errors
     ///
-    /// If that cannot be done.
+    /// Returns the error of the writer.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let mut head = Vec::new();
         head.extend(MAGIC);
         head.extend(VERSION.to_le_bytes());
         head.extend((self.name.len() as u32).to_le_bytes());
         head.extend(self.name.as_bytes());
-        head.extend(self.tape.tick.to_le_bytes());
+        head.extend(self.strands.tick.to_le_bytes());
         head.extend(self.slowdown.to_le_bytes());
         head.extend(self.task_nanoseconds.to_le_bytes());
         for number in [
-            self.tape.tasks,
-            self.tape.strands,
-            self.tape.bytes.len() as u64,
+            self.strands.tasks,
+            self.strands.strands,
+            self.strands.bytes.len() as u64,
         ] {
             head.extend(number.to_le_bytes());
         }
-        let hash = hash(hash(BASIS, &head), &self.tape.bytes);
+        let hash = hash(hash(BASIS, &head), &self.strands.bytes);
         to.write_all(&head)?;
-        to.write_all(&self.tape.bytes)?;
+        to.write_all(&self.strands.bytes)?;
         to.write_all(&hash.to_le_bytes())?;
         to.flush()
     }
 
-    /// Reads one that is in a file.
+    /// Reads a recording from a file.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, or there is no whole recording in it.
+    /// Returns an error if the file cannot be read or is not a complete recording.
     pub fn load(path: &Path) -> Result<Recording, RecordingError> {
         let bytes = fs::read(path).map_err(RecordingError::Unreadable)?;
         Recording::from_bytes(&bytes)
     }
 
-    /// Reads one from what [`write`](Recording::write) has written.
+    /// Reads a recording from the bytes that [`write`](Recording::write) has written.
     ///
     /// # Errors
     ///
-    /// If these are not the bytes of a whole recording.
+    /// Returns an error if these are not the bytes of a complete recording.
     pub fn from_bytes(bytes: &[u8]) -> Result<Recording, RecordingError> {
         let mut reader = Reader(bytes);
         match reader.bytes(MAGIC.len()) {
             Ok(magic) if magic == MAGIC => {}
-            _ => return Err(RecordingError::NoRecording),
+            _ => return Err(RecordingError::NotARecording),
         }
         let version = u32::from_le_bytes(reader.array()?);
         if version != VERSION {
@@ -113,7 +119,7 @@ impl Recording {
         let task_nanoseconds = f64::from_le_bytes(reader.array()?);
         let [tasks, strands, len] = [reader.number()?, reader.number()?, reader.number()?];
         let len = usize::try_from(len).map_err(|_| RecordingError::Truncated)?;
-        let tape = reader.bytes(len)?;
+        let encoded = reader.bytes(len)?;
         let end = bytes.len() - reader.0.len();
         let expected = reader.number()?;
         let name = std::str::from_utf8(name);
@@ -124,28 +130,26 @@ impl Recording {
             name: name.map_err(|_| RecordingError::Damaged)?.to_owned(),
             slowdown,
             task_nanoseconds,
-            tape: Tape {
-                bytes: tape.to_vec(),
+            strands: EncodedStrands {
+                bytes: encoded.to_vec(),
                 tasks,
                 strands,
                 tick,
-                ..Tape::default()
+                ..EncodedStrands::default()
             },
         };
-        match recording.count() {
-            Some(ticks) => recording.tape.ticks = ticks,
-            None => return Err(RecordingError::Damaged),
-        }
+        recording.strands.ticks = recording.check().ok_or(RecordingError::Damaged)?;
         Ok(recording)
     }
 
-    /// Its ticks, if it is a program from beginning to end.
-    fn count(&self) -> Option<u64> {
+    /// Returns the ticks of all strands, or `None` if the strands are not those of a program from
+    /// its beginning to its end.
+    fn check(&self) -> Option<u64> {
         let (mut strands, mut tasks, mut nanoseconds) = (0, 0, 0.0);
         let mut open = Vec::new();
         let mut futures = Futures::default();
         let mut is_over = false;
-        let mut all = self.tape.strands();
+        let mut all = self.strands.strands();
         for strand in all.by_ref() {
             strands += 1;
             nanoseconds += strand.nanoseconds;
@@ -179,24 +183,24 @@ impl Recording {
             }
         }
         let is_slowdown = self.slowdown >= 0.0 && self.slowdown.is_finite();
-        let is_time = self.tape.tick > 0.0 && nanoseconds < LONGEST;
-        let is_cost = (0.0..=LONGEST).contains(&self.task_nanoseconds);
-        let is_counted = (tasks, strands) == (self.tape.tasks, self.tape.strands);
+        let is_time = self.strands.tick > 0.0 && nanoseconds < MAX_WORK;
+        let is_cost = (0.0..=MAX_WORK).contains(&self.task_nanoseconds);
+        let is_counted = (tasks, strands) == (self.strands.tasks, self.strands.strands);
         let is_whole = is_over && all.is_at_end() && is_counted;
         (is_whole && is_time && is_slowdown && is_cost)
-            .then(|| (nanoseconds / self.tape.tick).round() as u64)
+            .then(|| (nanoseconds / self.strands.tick).round() as u64)
     }
 }
 
-/// The longest program, in nanoseconds: a year. Nobody has recorded one.
-const LONGEST: f64 = 3.2e16;
+/// Maximum work of a program, in nanoseconds: a year.
+const MAX_WORK: f64 = 3.2e16;
 
-/// Futures, which have to end before they are got, and are got at most once.
+/// The futures so far. A result is fetched at most once, and not before its task has ended.
 #[derive(Default)]
 struct Futures {
-    /// Whether each may be got.
+    /// Whether the result of each future may be fetched.
     made: Vec<bool>,
-    /// Those that have not ended.
+    /// The futures whose tasks have not ended.
     open: Vec<usize>,
 }
 
@@ -218,7 +222,7 @@ impl Futures {
     }
 }
 
-/// What is left to be read.
+/// Reads from the rest of the bytes.
 struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {
@@ -233,7 +237,9 @@ impl<'b> Reader<'b> {
 
     fn array<const LEN: usize>(&mut self) -> Result<[u8; LEN], RecordingError> {
         let bytes = self.bytes(LEN)?;
-        Ok(bytes.try_into().expect("so many were asked for"))
+        Ok(bytes
+            .try_into()
+            .expect("`bytes` returns as many as it was asked for"))
     }
 
     fn number(&mut self) -> Result<u64, RecordingError> {
@@ -241,10 +247,10 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The hash of nothing, by Fowler, Noll and Vo.
+/// The FNV-1a hash of no bytes.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash of what came before and these bytes.
+/// Returns the FNV-1a hash of earlier bytes, whose hash is `before`, and these.
 fn hash(before: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(before, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -254,10 +260,10 @@ fn hash(before: u64, bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strands::Scribe;
+    use crate::strands::Encoder;
 
     #[test]
-    fn only_programs_from_beginning_to_end_are_read() {
+    fn a_recording_must_be_a_program_from_beginning_to_end() {
         use Mark::*;
         for (marks, is_right) in [
             (&[End][..], true),
@@ -285,19 +291,19 @@ mod tests {
     }
 
     fn recording(marks: &[Mark]) -> Recording {
-        let mut scribe = Scribe::new(0.5);
+        let mut encoder = Encoder::new(0.5);
         for &mark in marks {
-            scribe.strand(3.0, mark);
+            encoder.push(3.0, mark);
         }
         Recording {
             name: String::new(),
             slowdown: 1.0,
             task_nanoseconds: 2.5,
-            tape: scribe.tape,
+            strands: encoder.encoded,
         }
     }
 
-    /// Whether it comes back as it was written; otherwise it is damaged.
+    /// Returns whether a recording is read as it was written. Otherwise it counts as damaged.
     fn is_read(recording: &Recording) -> bool {
         let mut bytes = Vec::new();
         recording.write(&mut bytes).unwrap();
@@ -312,10 +318,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_strand_is_damage() {
+    fn invalid_strands_and_numbers_count_as_damage() {
         for (bytes, is_right) in [(&[][..], true), (&[0x0f], false), (&[0x80], false)] {
             let mut recording = recording(&[Mark::End]);
-            recording.tape.bytes.extend(bytes);
+            recording.strands.bytes.extend(bytes);
             assert_eq!(is_read(&recording), is_right, "{bytes:?}");
         }
         for (slowdown, is_right) in [(0.5, true), (-1.0, false), (f64::NAN, false)] {

@@ -1,4 +1,4 @@
-//! Recordings of programs, to be simulated: [`record`].
+//! Recordings of programs, for the simulator.
 
 mod file;
 
@@ -6,21 +6,29 @@ use std::fmt;
 use std::time::Duration;
 
 pub use self::file::RecordingError;
-use crate::strands::{Evaluator, Program, Receiver, Scribe, Serially, Strand, Tape, run_strands};
+use crate::strands::{
+    EncodedStrands, Encoder, Evaluator, Program, Receiver, SerialRuns, Strand, run_strands,
+};
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Pool};
 
-/// Runs a program, and records what it does: where it forks and joins, for how long it computes
-/// in between, and what its tasks cost.
+/// Runs a program, and records what it does: where it forks and joins, how long it computes in
+/// between, and what its tasks cost.
 ///
-/// What comes of it can be simulated on machines that nobody owns yet: `purloin predict` does
-/// that, by the crate `purloin-sim`. The program is run without a clock, in turn as its serial
-/// elision and on one worker of the default scheduler, for a second each, and nine times if that
-/// does not take twenty; what it takes longer on the worker, its tasks cost. So it has to be one
-/// that can be run in parallel. Then its elision is run with a clock, for two
-/// seconds or three runs, and for less if it takes very long. Of each strand the shortest time
-/// counts; of programs with more than forty million strands, or with others each time, that of the
-/// last run. Together, strands take as long as the elision does without a clock.
+/// `purloin predict` and the crate `purloin-sim` simulate a recording on other machines.
+///
+/// The program runs in two phases:
+///
+/// 1. Without a clock, for the **cost of a task**. Runs of the serial elision alternate with runs
+///    on one worker of the default scheduler. There are at least nine pairs, and at least one
+///    second of serial runs, unless these take more than 20 seconds. The difference is the cost of
+///    the tasks. So the program must be able to run with tasks.
+/// 2. With a clock, for the **strands**. The serial elision runs for two seconds or 20 times,
+///    whichever is less, but at least three times unless that takes more than 20 seconds. The
+///    shortest time of each strand counts. If the program has more than 40 million strands, or
+///    different strands in each run, only the last run counts.
+///
+/// The strands are scaled so that together they take as long as the serial elision without a clock.
 ///
 /// ```
 /// use purloin::Worker;
@@ -49,72 +57,73 @@ use purloin::{BuildError, Pool};
 ///
 /// # Errors
 ///
-/// If the thread that runs it cannot be made.
+/// Returns an error if the pool of one worker cannot be built.
 ///
 /// # Panics
 ///
-/// If the program does.
+/// Panics if the program does.
 pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, BuildError> {
     let pool = Pool::builder().workers(1).build()?;
-    let (serial, ratio) = Serially::beside_tasks(&pool, program);
-    let receiver = Receiver::Tape(Scribe::new(nanoseconds_per_tick()));
-    let measured = run_strands(&pool, program, serial.middle, receiver);
-    let Receiver::Tape(Scribe { mut tape, .. }) = measured.receiver else {
-        unreachable!("it stays what it is");
+    let (serial, ratio) = SerialRuns::run_paired_with_tasks(&pool, program);
+    let receiver = Receiver::Encoder(Encoder::new(nanoseconds_per_tick()));
+    let measured = run_strands(&pool, program, serial.median_ticks, receiver);
+    let Receiver::Encoder(encoder) = measured.receiver else {
+        unreachable!("`run_strands` returns the receiver that it was given");
     };
-    // Together, strands take what the program takes: the last run may have been slower than
-    // those before.
-    if tape.ticks > 0 {
-        tape.tick *= serial.middle / tape.ticks as f64;
+    let mut strands = encoder.encoded;
+    // Scaled once more, because the last run may have been slower than those that the correction
+    // was made for.
+    if strands.ticks > 0 {
+        strands.tick *= serial.median_ticks / strands.ticks as f64;
     }
-    let tasks_take = (ratio - 1.0) * serial.middle * nanoseconds_per_tick();
-    let task_nanoseconds = match tasks_take / tape.tasks as f64 {
-        cost if cost <= MOST_OF_A_TASK => cost,
+    let all_tasks_nanoseconds = (ratio - 1.0) * serial.median_ticks * nanoseconds_per_tick();
+    let task_nanoseconds = match all_tasks_nanoseconds / strands.tasks as f64 {
+        cost if cost <= MAX_TASK_NANOSECONDS => cost,
         _ => 0.0,
     };
     Ok(Recording {
         name: name.to_owned(),
-        slowdown: measured.shortest / serial.shortest.max(1.0),
+        slowdown: measured.shortest_ticks / serial.shortest_ticks.max(1.0),
         task_nanoseconds,
-        tape,
+        strands,
     })
 }
 
-/// What is more, in nanoseconds, is not the cost of tasks, but noise in a long program with few of
-/// them, or without any.
-const MOST_OF_A_TASK: f64 = 1000.0;
+/// Maximum cost of a task, in nanoseconds. A larger difference is noise in a long program with few
+/// tasks or none.
+const MAX_TASK_NANOSECONDS: f64 = 1000.0;
 
-/// What a program does: see [`record`].
+/// The recording of a program, made by [`record()`].
 ///
 /// # The file
 ///
 /// All numbers are little-endian.
 ///
-/// | what | bytes |
+/// | field | bytes |
 /// |---|---|
 /// | `PURLOIN` and a zero | 8 |
 /// | version of the format, 2 | 4 |
-/// | length of the program's name, and the name in UTF-8 | 4, and so many |
-/// | how long a tick is, in nanoseconds, as an IEEE 754 number | 8 |
-/// | how many times as long the program took with a clock, likewise | 8 |
-/// | what a task costs, in nanoseconds, likewise | 8 |
-/// | how many tasks there are, and how many strands | 8, 8 |
-/// | length of the strands, and the strands | 8, and so many |
-/// | FNV-1a hash of all before | 8 |
+/// | length of the program's name in bytes, and the name in UTF-8 | 4, and that length |
+/// | duration of a tick in nanoseconds, as an IEEE 754 number | 8 |
+/// | slowdown of the program by the clock, a factor, as an IEEE 754 number | 8 |
+/// | cost of a task in nanoseconds, as an IEEE 754 number | 8 |
+/// | number of tasks, and number of strands | 8, 8 |
+/// | length of the strands in bytes, and the strands | 8, and that length |
+/// | FNV-1a hash of all bytes before | 8 |
 ///
-/// A strand is a number in LEB128: its duration in ticks times 16, and the [`Mark`] that ends
-/// it, which are numbered from 0 on as they are listed there. After [`Mark::Got`] another number
-/// says which future it was, counted as they are made. None is got twice, or before it has
-/// ended.
+/// A strand is a number in LEB128: its duration in ticks times 16, plus the number of its
+/// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. After
+/// [`Mark::Got`](crate::Mark::Got) follows the number of the future, in LEB128. A result is fetched
+/// at most once, and not before its task has ended.
 #[derive(Clone, PartialEq)]
 pub struct Recording {
     name: String,
     slowdown: f64,
     task_nanoseconds: f64,
-    tape: Tape,
+    strands: EncodedStrands,
 }
 
-/// Without its strands, of which there may be millions.
+/// Leaves out the strands, because there may be millions.
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Recording")
@@ -128,44 +137,44 @@ impl fmt::Debug for Recording {
 }
 
 impl Recording {
-    /// What the program was called.
+    /// Returns the program's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The median time of its serial elision, which is what all strands take together.
+    /// Returns the work: the median time of the serial elision, which all strands take together.
     pub fn work(&self) -> Duration {
-        Duration::from_secs_f64(self.tape.work() * 1e-9)
+        Duration::from_secs_f64(self.strands.work() * 1e-9)
     }
 
-    /// How many times as long as the plain serial elision that with a clock has taken.
+    /// Returns how many times as long the serial elision takes with a clock as without.
     pub fn slowdown(&self) -> f64 {
         self.slowdown
     }
 
-    /// What it costs to spawn a task and to join it, if nobody steals it, in nanoseconds: what the
-    /// program takes longer on one worker than its serial elision, divided by its tasks.
-    /// Nothing, if that is more than a microsecond, or cannot be told from noise.
+    /// Returns the cost of a task that is spawned and joined without a steal, in nanoseconds: the
+    /// time on one worker minus the time of the serial elision, divided by the number of tasks.
+    /// Returns 0 if that is more than a microsecond, or may be noise.
     pub fn task_nanoseconds(&self) -> f64 {
         self.task_nanoseconds
     }
 
-    /// Its joins, spawns and futures.
+    /// Returns the number of tasks: joins, spawns and futures.
     pub fn tasks(&self) -> u64 {
-        self.tape.tasks
+        self.strands.tasks
     }
 
-    /// The longest chain of its strands that have to be run one after the other.
+    /// Returns the span: the longest chain of strands that must run one after the other.
     pub fn span(&self) -> Duration {
         let mut evaluator = Evaluator::new([0.0; 2]);
         for Strand { nanoseconds, mark } in self.strands() {
-            evaluator.strand(nanoseconds, mark);
+            evaluator.push(nanoseconds, mark);
         }
         Duration::from_secs_f64(evaluator.result().0.spans[0] * 1e-9)
     }
 
-    /// What it does, strand by strand, in the order of its serial elision.
+    /// Returns the strands, in the order of the serial elision.
     pub fn strands(&self) -> impl Iterator<Item = Strand> {
-        self.tape.strands()
+        self.strands.strands()
     }
 }

@@ -1,69 +1,61 @@
-//! Strands one after the other, in few bytes: [`Tape`].
+//! Strands in few bytes.
 
-use super::mark::{CODES, Mark};
+use super::mark::{CODES, Mark, Strand};
 
-/// A stretch of a program without parallelism in it.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[non_exhaustive]
-pub struct Strand {
-    /// How long it takes, in nanoseconds.
-    pub nanoseconds: f64,
-    /// What ends it.
-    pub mark: Mark,
-}
-
-/// Strands in the making, and made.
+/// The strands of a program, encoded in bytes.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Tape {
+pub(crate) struct EncodedStrands {
     pub bytes: Vec<u8>,
+    /// Number of tasks.
     pub tasks: u64,
+    /// Number of strands.
     pub strands: u64,
     /// The sum of all strands, in ticks.
     pub ticks: u64,
-    /// How long a tick is, in nanoseconds.
+    /// The duration of a tick, in nanoseconds.
     pub tick: f64,
 }
 
-/// Writes strands down.
+/// Encodes strands one after the other.
 #[derive(Default)]
-pub(crate) struct Scribe {
-    pub tape: Tape,
-    /// What was rounded off, in ticks.
+pub(crate) struct Encoder {
+    pub encoded: EncodedStrands,
+    /// The rounding error so far, in ticks.
     rest: f64,
 }
 
-impl Scribe {
-    /// With an empty tape.
-    pub fn new(tick: f64) -> Scribe {
-        Scribe {
-            tape: Tape {
+impl Encoder {
+    /// Returns an encoder without strands. A tick takes `tick` nanoseconds.
+    pub fn new(tick: f64) -> Encoder {
+        Encoder {
+            encoded: EncodedStrands {
                 tick,
-                ..Tape::default()
+                ..EncodedStrands::default()
             },
-            ..Scribe::default()
+            ..Encoder::default()
         }
     }
 
-    /// A strand of so many ticks.
-    pub fn strand(&mut self, ticks: f64, mark: Mark) {
-        // What is left of a strand besides whole ticks, or lacking if it seemed to take less than
-        // nothing, the next one has.
+    /// Appends a strand of this many ticks.
+    pub fn push(&mut self, ticks: f64, mark: Mark) {
+        // The rounding error goes to the next strand. So does the negative duration of a strand
+        // that the correction has made too short.
         let exact = ticks + self.rest;
         let ticks = exact.max(0.0).round() as u64;
         self.rest = exact - ticks as f64;
-        let tape = &mut self.tape;
-        tape.strands += 1;
-        tape.ticks += ticks;
-        tape.tasks += u64::from(mark.is_task());
-        tape.push(ticks * CODES + u64::from(mark.code()));
+        let encoded = &mut self.encoded;
+        encoded.strands += 1;
+        encoded.ticks += ticks;
+        encoded.tasks += u64::from(mark.is_task());
+        encoded.push(ticks * CODES + u64::from(mark.code()));
         if let Mark::Got(number) = mark {
-            tape.push(number.into());
+            encoded.push(number.into());
         }
     }
 }
 
-impl Tape {
-    /// What all strands take together, in nanoseconds.
+impl EncodedStrands {
+    /// Returns the sum of all strands, in nanoseconds.
     pub fn work(&self) -> f64 {
         self.ticks as f64 * self.tick
     }
@@ -77,7 +69,7 @@ impl Tape {
         self.bytes.push(number as u8);
     }
 
-    /// All strands.
+    /// Decodes the strands, up to the first byte that does not belong to one.
     pub fn strands(&self) -> Strands<'_> {
         Strands {
             bytes: &self.bytes,
@@ -86,14 +78,14 @@ impl Tape {
     }
 }
 
-/// The strands of a tape. They end where what follows is no strand.
-pub(crate) struct Strands<'t> {
-    bytes: &'t [u8],
+/// Decodes strands.
+pub(crate) struct Strands<'b> {
+    bytes: &'b [u8],
     tick: f64,
 }
 
 impl Strands<'_> {
-    /// Whether nothing follows.
+    /// Returns whether all bytes were decoded.
     pub fn is_at_end(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -106,7 +98,7 @@ impl Iterator for Strands<'_> {
         let mut bytes = self.bytes;
         let number = number(&mut bytes)?;
         let got = || u32::try_from(self::number(&mut bytes)?).ok();
-        let mark = Mark::of((number % CODES) as u8, got)?;
+        let mark = Mark::from_code((number % CODES) as u8, got)?;
         self.bytes = bytes;
         Some(Strand {
             nanoseconds: (number / CODES) as f64 * self.tick,
@@ -115,7 +107,7 @@ impl Iterator for Strands<'_> {
     }
 }
 
-/// Reads a number in LEB128, if there is one.
+/// Reads a number in LEB128. Returns `None` if the bytes do not begin with one.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {
@@ -134,14 +126,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strands_come_back_as_they_were_taken() {
-        let mut scribe = Scribe::new(0.5);
-        scribe.strand(2.0, Mark::Future);
-        scribe.strand(-0.7, Mark::FutureDone);
-        scribe.strand(1e9, Mark::Got(70_000));
-        scribe.strand(1.3, Mark::End);
-        let tape = scribe.tape;
-        let strands: Vec<_> = tape.strands().collect();
+    fn encoded_strands_are_decoded_to_the_nearest_tick() {
+        let mut encoder = Encoder::new(0.5);
+        encoder.push(2.0, Mark::Future);
+        encoder.push(-0.7, Mark::FutureDone);
+        encoder.push(1e9, Mark::Got(70_000));
+        encoder.push(1.3, Mark::End);
+        let encoded = encoder.encoded;
+        let strands: Vec<_> = encoded.strands().collect();
         let expected = [
             (1.0, Mark::Future),
             (0.0, Mark::FutureDone),
@@ -151,7 +143,7 @@ mod tests {
         let expected = expected.map(|(nanoseconds, mark)| Strand { nanoseconds, mark });
         assert_eq!(strands, expected);
         assert_eq!(
-            (tape.tasks, tape.strands, tape.ticks),
+            (encoded.tasks, encoded.strands, encoded.ticks),
             (1, 4, 1_000_000_003)
         );
     }

@@ -1,26 +1,37 @@
-//! What programs do: [`Mark`].
+//! The vocabulary of recordings: a program is a sequence of strands, and each strand ends with a
+//! mark.
 
-/// What ends a strand: a stretch of a program without parallelism in it.
+/// A stretch of a program without parallelism in it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Strand {
+    /// The duration of the strand, in nanoseconds.
+    pub nanoseconds: f64,
+    /// The event that ends the strand.
+    pub mark: Mark,
+}
+
+/// The event that ends a strand.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Mark {
-    /// A join begins, with its first closure.
+    /// A join begins, and with it the first closure.
     Join,
-    /// The first closure of a join ends, the second begins.
+    /// The first closure of a join ends, and the second begins.
     Second,
-    /// The second closure ends, and with it the join.
+    /// The second closure of a join ends, and with it the join.
     Joined,
     /// A finish begins.
     Finish,
-    /// A task is spawned, and begins.
+    /// A spawned task begins.
     Spawn,
-    /// A spawned task ends; the spawner goes on.
+    /// A spawned task ends, and its spawner goes on.
     Spawned,
-    /// A future is made, and its task begins.
+    /// The task of a future begins. Futures are numbered from 0 in the order of this mark.
     Future,
-    /// The task of a future ends; who made it goes on.
+    /// The task of a future ends, and the code that made the future goes on.
     FutureDone,
-    /// A future is got: the one of this number, from 0 on.
+    /// A task fetches the result of the future with this number.
     Got(u32),
     /// The body of a finish ends, and with it the finish.
     Finished,
@@ -28,14 +39,14 @@ pub enum Mark {
     End,
 }
 
-/// How many codes there may be.
+/// Number of codes that an encoding has room for.
 pub(crate) const CODES: u64 = 16;
 
 /// The code of [`Mark::Got`].
 const GOT: u8 = 8;
 
 impl Mark {
-    /// What stands for it where every byte counts.
+    /// Returns the code of the mark, without the number of a future.
     pub(crate) fn code(self) -> u8 {
         match self {
             Mark::Join => 0,
@@ -52,8 +63,9 @@ impl Mark {
         }
     }
 
-    /// What has this code, if anything has. `got` says which future it is, if it needs that.
-    pub(crate) fn of(code: u8, got: impl FnOnce() -> Option<u32>) -> Option<Mark> {
+    /// Returns the mark with this code, if there is one. `got` returns the number of the future, if
+    /// the mark has one.
+    pub(crate) fn from_code(code: u8, got: impl FnOnce() -> Option<u32>) -> Option<Mark> {
         Some(match code {
             0 => Mark::Join,
             1 => Mark::Second,
@@ -70,7 +82,7 @@ impl Mark {
         })
     }
 
-    /// Whether a task begins here.
+    /// Returns whether this mark begins a join, spawn or future, which all count as one task.
     pub(crate) fn is_task(self) -> bool {
         matches!(self, Mark::Join | Mark::Spawn | Mark::Future)
     }

@@ -1,23 +1,28 @@
-//! The strands of a program: how they are measured.
+//! The strands of a program: how profiles and recordings measure them.
 //!
-//! # How work and span are measured
+//! A [`Worker`] of its own kind runs the program's serial elision, and reads the processor's clock
+//! at each beginning and end of a task. The stretch between two readings is a *strand*, and the
+//! event at its end is its [`Mark`]. A strand may be shorter than a reading of the clock, and one
+//! interrupt is longer than the whole span of a fine-grained program. So the run is repeated, and
+//! the shortest time of each strand counts. The cost of a reading is subtracted, and all strands
+//! are scaled so that together they take as long as the serial elision without a clock.
 //!
-//! The program's serial elision is run by a [`Worker`] that reads the
-//! processor's clock at every beginning and end of a task. What lies between
-//! two readings is a *strand*. A strand may take less than a reading does, and
-//! one interrupt is longer than the whole span of a fine-grained program; so
-//! the run is repeated, and of each strand its shortest time counts. What a
-//! reading costs is taken off, and all strands are scaled so that together they
-//! take as long as the plain serial elision.
+//! A clock cannot tell strands from one another that are shorter than its steps. These strands get
+//! their mean, see [`times`].
 //!
-//! Strands that are finer than the clock's steps cannot be told apart. Of them
-//! all, the mean counts (`Correction` in `sink.rs`).
+//! A program with too many strands to keep, or with different strands in each run, is measured by
+//! one run without that filter.
 //!
-//! Programs with too many strands to keep them all, and those whose strands are
-//! not the same each time, are measured by one run without that filter;
-//! [`Profile::is_filtered`] says so.
+//! A loop counts as a balanced tree of its iterations, in at most about 1,024 pieces.
 //!
-//! A loop counts as a balanced tree of its iterations, in 1,024 pieces at most.
+//! The files, in reading order:
+//!
+//! 1. [`mark`]: strands and marks.
+//! 2. [`recorder`]: the worker that reads the clock.
+//! 3. [`times`]: the times of a strand in several runs, and their correction.
+//! 4. [`runs`]: how often a program is run, with a clock and without.
+//! 5. [`span`]: work and span from strands.
+//! 6. [`encoding`]: strands in few bytes.
 //!
 //! Source: Wool, sections 5.1 to 5.3.
 
@@ -30,18 +35,17 @@ mod times;
 
 use purloin::Worker;
 
-pub use self::encoding::Strand;
-pub(crate) use self::encoding::{Scribe, Tape};
-pub use self::mark::Mark;
-pub(crate) use self::runs::{Serially, is_enough, median, run_strands};
+pub(crate) use self::encoding::{EncodedStrands, Encoder};
+pub use self::mark::{Mark, Strand};
+pub(crate) use self::runs::{SerialRuns, is_enough, median, run_strands};
 pub(crate) use self::span::Evaluator;
 pub(crate) use self::times::Receiver;
 
-/// A program to be profiled: generic over its worker, and repeatable.
+/// A program to be measured: generic over its worker, and repeatable.
 pub trait Program: Send {
-    /// Does what is not to be timed, before each run; at first nothing.
+    /// Prepares a run, untimed. By default it does nothing.
     fn prepare(&mut self) {}
 
-    /// Runs the program once. What it computes, it keeps.
+    /// Runs the program once. The program keeps its results itself.
     fn run<W: Worker>(&mut self, w: W);
 }

@@ -1,32 +1,31 @@
-//! A worker that runs the serial elision and records its strands.
+//! A worker that runs the serial elision of a program and reads the clock at each mark.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::mark::Mark;
-use super::times::{Sink, Strands};
-use purloin::Handle;
-use purloin::IntoIterations;
-use purloin::Serial;
+use super::times::{Sink, StrandTimes};
+use crate::finish::{Wrapped, finish};
 use purloin::implement::clock::ordered_ticks;
 use purloin::implement::{self, in_pieces};
-use purloin::{Scope, Spawner, Worker};
+use purloin::{Handle, IntoIterations, Scope, Serial, Spawner, Worker};
 
-/// Takes note of a program's strands, in the order of its serial elision.
+/// Passes a program's strands to a sink, in the order of its serial elision.
 pub(super) struct Recorder {
-    last: Cell<u64>,
+    /// When the strand at hand began.
+    began: Cell<u64>,
     sink: RefCell<Sink>,
-    /// Futures so far.
+    /// Number of futures made so far.
     futures: Cell<u32>,
-    /// No other recorder has this number.
+    /// A number that no other recorder has.
     run: u64,
 }
 
 thread_local! {
-    /// The recorder of this thread, while it records. Futures ask here, as they
-    /// may live longer.
+    /// The recorder of this thread, while it records. A handle asks here, because it may outlive
+    /// the recorder.
     static CURRENT: Cell<*const Recorder> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -34,34 +33,35 @@ impl Recorder {
     pub(super) fn new(sink: Sink) -> Recorder {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         Recorder {
-            last: Cell::new(ordered_ticks()),
+            began: Cell::new(ordered_ticks()),
             sink: RefCell::new(sink),
             futures: Cell::new(0),
             run: RUNS.fetch_add(1, Relaxed),
         }
     }
 
-    /// Runs a program, from its first strand to its last.
+    /// Runs a program from its first strand to its last.
     pub(super) fn record(self, program: impl FnOnce(Recorded)) -> Sink {
-        /// Also if the program panics.
-        struct Ended;
-        impl Drop for Ended {
+        /// Ends the recording, also if the program panics.
+        struct Reset;
+        impl Drop for Reset {
             fn drop(&mut self) {
                 CURRENT.set(std::ptr::null());
             }
         }
-        let ended = Ended;
+        let reset = Reset;
         CURRENT.set(&self);
-        self.last.set(ordered_ticks());
-        program(Recorded::on(Some(&self)));
+        self.began.set(ordered_ticks());
+        program(Recorded::new(Some(&self)));
         self.mark(Mark::End);
-        drop(ended);
+        drop(reset);
         self.sink.into_inner()
     }
 
-    /// A future of this run has been got.
-    fn got(run: u64, number: u32) {
-        // SAFETY: set while the recorder lives, on this thread.
+    /// Notes that a task has fetched the result of a future of this run.
+    fn mark_got(run: u64, number: u32) {
+        // SAFETY: `record` resets the pointer before the recorder is dropped, and only this
+        // thread uses it.
         if let Some(recorder) = unsafe { CURRENT.get().as_ref() }
             && recorder.run == run
         {
@@ -69,23 +69,24 @@ impl Recorder {
         }
     }
 
+    /// Ends a strand, and begins the next one.
     fn mark(&self, mark: Mark) {
-        let strand = ordered_ticks().saturating_sub(self.last.get());
-        self.sink.borrow_mut().take(strand as f64, mark);
-        // What that has cost is nobody's.
-        self.last.set(ordered_ticks());
+        let strand = ordered_ticks().saturating_sub(self.began.get());
+        self.sink.borrow_mut().add(strand as f64, mark);
+        // A second reading, so that the work of the sink belongs to no strand.
+        self.began.set(ordered_ticks());
     }
 }
 
-/// How many ticks there are between two events with nothing between them.
-pub(super) fn reading() -> f64 {
-    // Of several, as other processes may disturb some.
-    let tries = (0..5).map(|_| try_reading());
-    tries.fold(f64::INFINITY, f64::min)
+/// Measures how many ticks lie between two marks with nothing between them.
+pub(super) fn ticks_per_reading() -> f64 {
+    // The least of several measurements, because other processes may disturb some.
+    let measured = (0..5).map(|_| measure_reading());
+    measured.fold(f64::INFINITY, f64::min)
 }
 
-fn try_reading() -> f64 {
-    let mut strands = Strands::default();
+fn measure_reading() -> f64 {
+    let mut strands = StrandTimes::default();
     for _ in 0..10 {
         strands.begin_run();
         let sink = Recorder::new(Sink::Keep(strands)).record(|mut w| {
@@ -93,10 +94,7 @@ fn try_reading() -> f64 {
                 w.join(|_| (), |_| ());
             }
         });
-        let Sink::Keep(kept) = sink else {
-            unreachable!("a sink stays what it is");
-        };
-        strands = kept;
+        strands = sink.into_kept();
         strands.end_run();
     }
     strands.mean()
@@ -104,17 +102,23 @@ fn try_reading() -> f64 {
 
 /// The worker of a recorded run.
 pub(super) struct Recorded<'r> {
+    /// `None` on threads that the program has made itself.
     recorder: Option<&'r Recorder>,
     /// A token stays on its thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl<'r> Recorded<'r> {
-    fn on(recorder: Option<&'r Recorder>) -> Self {
+    fn new(recorder: Option<&'r Recorder>) -> Self {
         Recorded {
             recorder,
             not_send: PhantomData,
         }
+    }
+
+    /// Returns another token of this worker.
+    fn token(&self) -> Self {
+        Recorded::new(self.recorder)
     }
 
     fn mark(&self, mark: Mark) {
@@ -123,30 +127,44 @@ impl<'r> Recorded<'r> {
         }
     }
 
-    /// Marks the beginning of something, and then what is due after that.
-    fn begin(&self, beginning: Mark, marks: &'static [Mark]) -> Due<'r> {
+    /// Marks a beginning, and returns the marks that belong to it and come later.
+    fn begin(&self, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
         self.mark(beginning);
-        Due {
-            worker: self.again(),
-            marks,
+        PendingMarks {
+            worker: self.token(),
+            marks: rest,
         }
     }
 
-    fn again(&self) -> Self {
-        Recorded::on(self.recorder)
+    /// Runs a future at once, and marks when its result is fetched.
+    fn record_future<T>(&self, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
+        let Some(recorder) = self.recorder else {
+            return implement::ready(|| f(self.token()));
+        };
+        let pending = self.begin(Mark::Future, &[Mark::FutureDone]);
+        let number = recorder.futures.get();
+        recorder.futures.set(number + 1);
+        let run = recorder.run;
+        implement::watched(
+            || {
+                let _pending = pending;
+                f(self.token())
+            },
+            move || Recorder::mark_got(run, number),
+        )
     }
 }
 
-/// Marks that are to come, also if what is between them panics: whoever catches that goes on
-/// with a recording that is whole.
-struct Due<'r> {
+/// Marks that are still to come. Dropping this makes them, so that a recording is complete even if
+/// the program panics in between and catches the panic.
+struct PendingMarks<'r> {
     worker: Recorded<'r>,
     marks: &'static [Mark],
 }
 
-impl Due<'_> {
-    /// Sets the next of them.
-    fn mark(&mut self) {
+impl PendingMarks<'_> {
+    /// Makes the next mark.
+    fn next(&mut self) {
         if let Some((&mark, rest)) = self.marks.split_first() {
             self.marks = rest;
             self.worker.mark(mark);
@@ -154,13 +172,16 @@ impl Due<'_> {
     }
 }
 
-impl Drop for Due<'_> {
+impl Drop for PendingMarks<'_> {
     fn drop(&mut self) {
         while !self.marks.is_empty() {
-            self.mark();
+            self.next();
         }
     }
 }
+
+/// Maximum number of pieces into which a loop is divided, roughly.
+const LOOP_PIECES: usize = 1024;
 
 impl<'r> Worker for Recorded<'r> {
     type Token<'t> = Recorded<'r>;
@@ -173,11 +194,11 @@ impl<'r> Worker for Recorded<'r> {
         RA: Send,
         RB: Send,
     {
-        let mut due = self.begin(Mark::Join, &[Mark::Second, Mark::Joined]);
-        let ra = a(self.again());
-        due.mark();
-        let rb = b(self.again());
-        due.mark();
+        let mut pending = self.begin(Mark::Join, &[Mark::Second, Mark::Joined]);
+        let ra = a(self.token());
+        pending.next();
+        let rb = b(self.token());
+        pending.next();
         (ra, rb)
     }
 
@@ -185,25 +206,20 @@ impl<'r> Worker for Recorded<'r> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, RecordedSpawner>) -> R,
     {
-        let _due = self.begin(Mark::Finish, &[Mark::Finished]);
-        // Outside the inner finish, as tasks use it until that ends.
-        let recorded = OnceCell::new();
-        Serial.finish(|scope| {
-            let finish = Finish {
-                inner: implement::finish_of(scope),
-                recorder: self.recorder.map_or(std::ptr::null(), |recorder| recorder),
-                thread: thread::current().id(),
-            };
-            body(recorded.get_or_init(|| implement::scope(finish)))
-        })
+        let _pending = self.begin(Mark::Finish, &[Mark::Finished]);
+        let context = OfThread {
+            recorder: self.recorder.map_or(std::ptr::null(), std::ptr::from_ref),
+            thread: thread::current().id(),
+        };
+        finish(&mut Serial, &context, body)
     }
 
     fn lend<R>(&mut self, f: impl for<'t> FnOnce(Recorded<'r>) -> R) -> R {
-        f(self.again())
+        f(self.token())
     }
 
-    /// In halves, down to a thousandth: to a loop, any number of workers up to
-    /// that is welcome.
+    /// Divides a loop into halves again and again, down to about a thousandth. So the loop has
+    /// work for up to that many workers.
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
@@ -227,48 +243,23 @@ impl<'r> Worker for Recorded<'r> {
     }
 }
 
-/// Into how many pieces a loop is divided, at most about.
-const LOOP_PIECES: usize = 1024;
-
-impl<'r> Recorded<'r> {
-    /// Runs a future at once, and notes when it is got.
-    fn record_future<T>(&self, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
-        let Some(recorder) = self.recorder else {
-            return implement::ready(|| f(self.again()));
-        };
-        let due = self.begin(Mark::Future, &[Mark::FutureDone]);
-        let number = recorder.futures.get();
-        recorder.futures.set(number + 1);
-        let run = recorder.run;
-        implement::watched(
-            || {
-                let _due = due;
-                f(self.again())
-            },
-            move || Recorder::got(run, number),
-        )
-    }
-}
-
-/// A finish of the serial elision, with the recorder.
-pub(super) struct Finish {
-    inner: *const <Serial as Spawner>::Finish,
+/// A recorder that only its own thread may use.
+pub(super) struct OfThread {
     recorder: *const Recorder,
-    /// On which alone the recorder may be used.
     thread: ThreadId,
 }
 
-// SAFETY: both pointers are to what outlives the finish. `inner` is to what is
-// `Sync`; `recorder` is followed on the thread of the finish only.
-unsafe impl Sync for Finish {}
+// SAFETY: only the recorder's own thread follows the pointer, see `OfThread::worker`.
+unsafe impl Sync for OfThread {}
 
-impl Finish {
+impl OfThread {
+    /// Returns a token of the calling thread.
     fn worker(&self) -> Recorded<'_> {
         match thread::current().id() == self.thread {
-            // SAFETY: see above.
-            true => Recorded::on(unsafe { self.recorder.as_ref() }),
-            // On threads that the program has made itself.
-            false => Recorded::on(None),
+            // SAFETY: this is the recorder's thread. `Recorded::finish` made this value from a
+            // reference that outlives it.
+            true => Recorded::new(unsafe { self.recorder.as_ref() }),
+            false => Recorded::new(None),
         }
     }
 }
@@ -276,27 +267,29 @@ impl Finish {
 /// The [`Spawner`] of [`Recorded`].
 pub(super) struct RecordedSpawner;
 
+type Finish = Wrapped<<Serial as Spawner>::Finish, OfThread>;
+
 impl Spawner for RecordedSpawner {
     type Token<'t> = Recorded<'t>;
     type Finish = Finish;
+
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
+    where
+        F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
+    {
+        let worker = finish.context().worker();
+        let _pending = worker.begin(Mark::Spawn, &[Mark::Spawned]);
+        // SAFETY: the caller promises that `'scope` is the scope's own lifetime. The scope lies
+        // outside the inner finish, and that waits for the task.
+        unsafe { Serial::spawn(finish.inner(), move |_| task(finish.context().worker())) };
+    }
 
     unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Recorded<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        finish.worker().record_future(f)
-    }
-
-    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
-    where
-        F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
-    {
-        let worker = finish.worker();
-        let _due = worker.begin(Mark::Spawn, &[Mark::Spawned]);
-        // SAFETY: see `Finish`; and the inner scope lives longer than ours,
-        // whose lifetime the caller vouches for.
-        unsafe { Serial::spawn(&*finish.inner, move |_| task(finish.worker())) };
+        finish.context().worker().record_future(f)
     }
 
     fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
@@ -306,6 +299,6 @@ impl Spawner for RecordedSpawner {
         RA: Send,
         RB: Send,
     {
-        Worker::join(&mut finish.worker(), a, b)
+        Worker::join(&mut finish.context().worker(), a, b)
     }
 }

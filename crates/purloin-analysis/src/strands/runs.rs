@@ -1,46 +1,44 @@
-//! The serial elision, plain and strand by strand, and what tasks add to it.
+//! Repeated runs of a program: its serial elision, without and with a clock, and its tasks on one
+//! worker.
 
 use std::time::{Duration, Instant};
 
 use super::Program;
-use super::recorder::{Recorder, reading};
-use super::times::{Correction, Receiver, Sink, Strands};
-use purloin::Pool;
-use purloin::Scheduler;
-use purloin::Serial;
-use purloin::Worker;
+use super::recorder::{Recorder, ticks_per_reading};
+use super::times::{Receiver, Sink, StrandTimes};
 use purloin::implement::clock::ticks;
+use purloin::{Pool, Scheduler, Serial, Worker};
 
-/// How long one kind of run goes on, at least: short runs are repeated.
-const LONG_ENOUGH: Duration = Duration::from_millis(100);
-const LEAST_RUNS: usize = 3;
-const MOST_RUNS: usize = 2000;
+/// Minimum total time of repeated runs.
+const MIN_TOTAL: Duration = Duration::from_millis(100);
+const MIN_RUNS: usize = 3;
+const MAX_RUNS: usize = 2000;
 
-/// After so long, one run is enough, too.
-const VERY_LONG: Duration = Duration::from_secs(20);
+/// Total time after which one run is enough.
+const MAX_TOTAL: Duration = Duration::from_secs(20);
 
-/// Whether that was enough.
+/// Returns whether this many runs, which took `total` together, are enough.
 pub(crate) fn is_enough(runs: usize, total: Duration) -> bool {
-    runs >= MOST_RUNS || runs >= LEAST_RUNS && total >= LONG_ENOUGH || total >= VERY_LONG
+    runs >= MAX_RUNS || runs >= MIN_RUNS && total >= MIN_TOTAL || total >= MAX_TOTAL
 }
 
-/// Whether so many pairs are, whose first runs took so long.
+/// Returns whether this many pairs of runs are enough. `total` is the time of their serial runs.
 fn are_enough(pairs: usize, total: Duration) -> bool {
-    let are_clear = pairs >= 9 && total >= Duration::from_secs(1);
-    are_clear || pairs >= MOST_RUNS || total >= VERY_LONG
+    let suffice = pairs >= 9 && total >= Duration::from_secs(1);
+    suffice || pairs >= MAX_RUNS || total >= MAX_TOTAL
 }
 
-/// The median of ratios, if it is above one for sure, and otherwise one.
-fn agreed(mut ratios: Vec<f64>) -> f64 {
+/// Returns the median of ratios if it is significantly above 1, and otherwise 1.
+fn significant_median(mut ratios: Vec<f64>) -> f64 {
     ratios.sort_unstable_by(f64::total_cmp);
     let number = ratios.len() as f64;
-    // Noise is as often below one as above: then this one is above in less than one of twenty-five
-    // cases.
+    // The lower end of a confidence interval. Noise puts a ratio below 1 as often as above. Then
+    // this ratio is above 1 in less than one of 25 cases.
     let low = ratios[((number - 1.96 * number.sqrt()) / 2.0).max(0.0) as usize];
-    // Few may all be above by chance, but hardly by so much. And what is less than one of five hundred
-    // may come of where the compiler has put things.
-    let chance = if ratios.len() < 6 { 1.05 } else { 1.002 };
-    if low > chance {
+    // A few ratios may all be above 1 by chance, but hardly by 5 %. And the layout of the compiled
+    // code may make a difference of up to 0.2 %.
+    let threshold = if ratios.len() < 6 { 1.05 } else { 1.002 };
+    if low > threshold {
         ratios[ratios.len() / 2]
     } else {
         1.0
@@ -52,33 +50,34 @@ pub(crate) fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
     values[values.len() / 2]
 }
 
-/// The plain serial elision, run repeatedly.
-pub(crate) struct Serially {
+/// Repeated runs of the serial elision, without a clock.
+pub(crate) struct SerialRuns {
     pub median: Duration,
-    /// Median and shortest in ticks.
-    pub middle: f64,
-    pub shortest: f64,
+    pub median_ticks: f64,
+    pub shortest_ticks: f64,
     pub runs: usize,
 }
 
-impl Serially {
-    pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Serially {
+impl SerialRuns {
+    /// Runs the serial elision until that is enough.
+    pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> SerialRuns {
         let mut runs = Vec::new();
         while !is_enough(runs.len(), total(&runs)) {
             runs.push(run_serially(pool, program));
         }
-        Serially::of(runs)
+        SerialRuns::from_runs(runs)
     }
 
-    /// The same in turn with runs with tasks; and how many times as long these take, if that is
-    /// more than noise.
-    pub fn beside_tasks<S: Scheduler, P: Program>(
+    /// Alternates runs of the serial elision with runs with tasks. Also returns how many times as
+    /// long the latter take, or 1 if the difference may be noise.
+    pub fn run_paired_with_tasks<S: Scheduler, P: Program>(
         pool: &Pool<S>,
         program: &mut P,
-    ) -> (Serially, f64) {
+    ) -> (SerialRuns, f64) {
         let mut runs = Vec::new();
-        // Of pairs, as both runs of one have the same clock rate and neighbours. The second may be
-        // slower or faster for being that: each is, every second time.
+        // One ratio for each pair, because both runs of a pair have the same clock rate and the
+        // same disturbances. The order alternates, because the second run of a pair may be faster
+        // or slower than the first.
         let mut ratios = Vec::new();
         while !are_enough(runs.len(), total(&runs)) {
             let tasks_first = runs.len() % 2 == 1;
@@ -88,15 +87,15 @@ impl Serially {
             ratios.push(ticks as f64 / serial.ticks.max(1) as f64);
             runs.push(serial);
         }
-        (Serially::of(runs), agreed(ratios))
+        (SerialRuns::from_runs(runs), significant_median(ratios))
     }
 
-    fn of(runs: Vec<Run>) -> Serially {
+    fn from_runs(runs: Vec<Run>) -> SerialRuns {
         let ticks: Vec<_> = runs.iter().map(|run| run.ticks).collect();
         let shortest = ticks.iter().min().copied().unwrap_or(0);
-        Serially {
-            middle: median(ticks) as f64,
-            shortest: shortest as f64,
+        SerialRuns {
+            median_ticks: median(ticks) as f64,
+            shortest_ticks: shortest as f64,
             runs: runs.len(),
             median: median(runs.iter().map(|run| run.time).collect()),
         }
@@ -115,7 +114,7 @@ fn total(runs: &[Run]) -> Duration {
 
 fn run_serially<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Run {
     program.prepare();
-    // In the pool, for the sake of the stack.
+    // On a thread of the pool, because a program may need its large stack.
     pool.run(|_| {
         let (start, first) = (Instant::now(), ticks());
         program.run(Serial);
@@ -127,32 +126,34 @@ fn run_serially<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Ru
     })
 }
 
-/// How many ticks the program takes with tasks.
+/// Runs the program with tasks. Returns its ticks.
 fn run_tasks<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> u64 {
     program.prepare();
     pool.run(|mut w| {
         let first = ticks();
-        // A task, as that has not ended before the futures that nobody gets.
+        // In a spawned task, because the finish also waits for futures whose results are never
+        // fetched.
         w.finish(|scope| scope.spawn(|w| program.run(w)));
         ticks() - first
     })
 }
 
-/// Strands that were received.
+/// The result of runs with a clock.
 pub(crate) struct Measured {
+    /// The receiver of the corrected strands.
     pub receiver: Receiver,
-    /// Whether of each the shortest time counts.
+    /// Whether the shortest time of each strand counts. If not, all times are of one run.
     pub is_filtered: bool,
-    /// The shortest run with a clock, in ticks.
-    pub shortest: f64,
+    /// The duration of the shortest run, in ticks.
+    pub shortest_ticks: f64,
 }
 
-/// For how long runs with a clock are repeated.
-const RECORDING: Duration = Duration::from_secs(2);
-const MOST_RECORDED: usize = 20;
+/// Total time of runs with a clock.
+const RECORDING_TIME: Duration = Duration::from_secs(2);
+const MAX_RECORDED_RUNS: usize = 20;
 
-/// Runs the serial elision with a clock, and hands its strands on. Together they take `total`
-/// ticks.
+/// Runs the serial elision with a clock, and passes its strands on. The correction makes them take
+/// `total` ticks together.
 pub(crate) fn run_strands<S: Scheduler, P: Program>(
     pool: &Pool<S>,
     program: &mut P,
@@ -169,49 +170,35 @@ pub(crate) fn run_strands<S: Scheduler, P: Program>(
             sink
         })
     };
-    let mut strands = Strands::default();
+    let mut strands = StrandTimes::default();
     let start = Instant::now();
     for runs in 1.. {
         strands.begin_run();
-        let Sink::Keep(kept) = run(Sink::Keep(strands)) else {
-            unreachable!("a sink stays what it is");
-        };
-        strands = kept;
+        strands = run(Sink::Keep(strands)).into_kept();
         let time = start.elapsed();
-        let enough = time >= RECORDING || runs >= MOST_RECORDED;
-        if !strands.end_run() || enough && runs >= LEAST_RUNS || time >= VERY_LONG {
+        let enough = time >= RECORDING_TIME || runs >= MAX_RECORDED_RUNS;
+        if !strands.end_run() || enough && runs >= MIN_RUNS || time >= MAX_TOTAL {
             break;
         }
     }
-    let correction = strands.correction(reading(), total);
+    let correction = strands.correction(ticks_per_reading(), total);
     let is_filtered = strands.is_complete();
     if is_filtered {
         strands.replay(correction, &mut receiver);
     } else {
+        // One more run, whose strands are passed on without being kept.
         drop(strands);
-        receiver = pass_on(&mut run, correction, receiver);
+        let sink = Sink::PassOn {
+            receiver,
+            correction,
+            is_first: true,
+        };
+        receiver = run(sink).into_receiver();
     }
     Measured {
         receiver,
         is_filtered,
-        shortest,
-    }
-}
-
-/// One run more, of which nothing is kept.
-fn pass_on(
-    run: &mut impl FnMut(Sink) -> Sink,
-    correction: Correction,
-    receiver: Receiver,
-) -> Receiver {
-    let sink = Sink::PassOn {
-        receiver,
-        correction,
-        is_first: true,
-    };
-    match run(sink) {
-        Sink::PassOn { receiver, .. } => receiver,
-        Sink::Keep(_) => unreachable!("a sink stays what it is"),
+        shortest_ticks: shortest,
     }
 }
 
@@ -220,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_ratios_have_to_be_far_from_one_and_some_to_agree() {
+    fn a_median_is_significant_if_enough_ratios_agree_or_all_of_a_few_are_far_from_1() {
         for (ratios, expected) in [
             (&[1.5][..], 1.5),
             (&[1.04], 1.0),
@@ -230,18 +217,18 @@ mod tests {
             (&[1.01, 1.01, 1.02, 1.02, 1.01, 1.02], 1.02),
             (&[1.01, 1.01, 1.02, 1.02, 1.01, 0.99], 1.0),
         ] {
-            assert_eq!(agreed(ratios.to_vec()), expected, "{ratios:?}");
+            assert_eq!(significant_median(ratios.to_vec()), expected, "{ratios:?}");
         }
     }
 
-    /// All that noise may do which makes as many pairs faster as slower.
+    /// Tries all combinations of pairs that are faster or slower by noise.
     #[test]
-    fn noise_is_told_in_less_than_one_of_twenty_five_cases() {
+    fn noise_is_taken_for_a_difference_in_less_than_one_of_25_cases() {
         for pairs in 6..=if cfg!(miri) { 8 } else { 14 } {
             let ratio = |is_above| if is_above { 1.1 } else { 0.9 };
             let ratios = |case: u32| (0..pairs).map(move |pair| ratio(case >> pair & 1 == 1));
-            let told = |case: &u32| agreed(ratios(*case).collect()) > 1.0;
-            let cases = (0..1 << pairs).filter(told).count();
+            let is_taken = |case: &u32| significant_median(ratios(*case).collect()) > 1.0;
+            let cases = (0..1 << pairs).filter(is_taken).count();
             assert!(
                 (1..(1 << pairs) / 25).contains(&cases),
                 "{cases} of {pairs} pairs"

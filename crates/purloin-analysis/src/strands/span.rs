@@ -1,61 +1,62 @@
-//! Work and span of a program, from what happened in which order.
+//! Work and span of a program, computed from its strands.
 
 use super::mark::Mark;
 
-/// How many costs of stealing are looked at side by side.
+/// Number of costs of a steal that are evaluated side by side.
 pub(crate) const COSTS: usize = 2;
 
-/// Ticks from the program's beginning, for each cost of stealing.
+/// Ticks since the program's beginning, for each cost of a steal.
 type Times = [f64; COSTS];
 
 /// Work and spans, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Size {
     pub work: f64,
-    /// For each cost of stealing.
+    /// The span for each cost of a steal.
     pub spans: Times,
 }
 
-/// Works out the size of a program, strand by strand, in the order of its serial elision: when
-/// each would end if there were a worker for each task.
+/// Computes the work and the span of a program from its strands, in the order of its serial
+/// elision. It follows the time at which each strand would end if there were a worker for each
+/// task.
 ///
-/// A join of *a* and *b* spans min(*a* + *b*, max(*a*, *b*) + cost): nobody
-/// would steal *b* where running it costs less. A spawned task is joined with
-/// the rest of the frame that spawned it, in the same way. So is the task of a
-/// future, unless it is got before: then with what was done from its making until
-/// then.
+/// A join of *a* and *b* spans min(*a* + *b*, max(*a*, *b*) + cost), because no thief should steal
+/// *b* if running it costs less than the steal. A spawned task is joined in the same way with the
+/// rest of the frame that has spawned it. The task of a future is joined with the strands between
+/// its beginning and the fetch of its result; if the result is never fetched, with the rest of the
+/// frame.
 ///
 /// Source: Wool, section 5.1 (Table 1).
 pub(crate) struct Evaluator {
     costs: Times,
     work: f64,
     now: Times,
-    /// For a join, when it began, and then when its first closure ended; for a finish or a task,
-    /// when that began.
+    /// For each open join, when it began, and after its first closure when that ended. For each
+    /// open finish or task, when it began.
     enclosing: Vec<Times>,
-    /// For each frame that is open, its spawns and futures so far.
+    /// The spawns and futures so far of each open frame.
     children: Vec<Child>,
-    /// Where in `children` each of these frames begins.
+    /// Where the children of each open frame begin in `children`.
     frames: Vec<usize>,
-    /// Those of them that are futures: their numbers, which ascend, and places.
+    /// The futures among `children`: their numbers, which ascend, and their places.
     made: Vec<(u32, usize)>,
-    /// Futures so far; they are numbered as they are made.
+    /// Number of futures so far. Futures are numbered in the order in which they are made.
     futures: u32,
-    /// Those whose tasks are running.
+    /// The numbers of the futures whose tasks have not ended.
     open: Vec<u32>,
     tasks: u64,
 }
 
-/// A spawned task, or that of a future.
+/// A spawned task, or the task of a future.
 struct Child {
     begun: Times,
     ended: Times,
-    /// Whether what it costs to steal it has been paid.
+    /// Whether a frame has fetched the result, and has paid the cost of the steal.
     is_got: bool,
 }
 
 impl Evaluator {
-    /// With costs of stealing in ticks.
+    /// Returns an evaluator for these costs of a steal, in ticks.
     pub(crate) fn new(costs: [f64; COSTS]) -> Evaluator {
         Evaluator {
             costs,
@@ -71,8 +72,8 @@ impl Evaluator {
         }
     }
 
-    /// A strand of so many ticks.
-    pub(crate) fn strand(&mut self, ticks: f64, mark: Mark) {
+    /// Adds a strand of this many ticks.
+    pub(crate) fn push(&mut self, ticks: f64, mark: Mark) {
         self.work += ticks;
         for now in &mut self.now {
             *now += ticks;
@@ -111,7 +112,7 @@ impl Evaluator {
         }
     }
 
-    /// The size of the program, and how many tasks it has.
+    /// Returns the work and the spans of the program, and its number of tasks.
     pub(crate) fn result(&self) -> (Size, u64) {
         let size = Size {
             work: self.work,
@@ -120,22 +121,24 @@ impl Evaluator {
         (size, self.tasks)
     }
 
-    /// Begins a frame inside the current.
+    /// Begins a frame inside the current one.
     fn begin(&mut self) {
         self.enclosing.push(self.now);
         self.frames.push(self.children.len());
     }
 
+    /// Returns when the innermost join, finish or task began.
     fn end(&mut self) -> Times {
         self.enclosing.pop().expect("an end has a beginning")
     }
 
-    /// The innermost frame ends, with its children.
+    /// Ends the innermost frame, which waits for its children.
     fn end_frame(&mut self) {
         let first = self.frames.pop().expect("an end has a beginning");
         self.join_children(first);
     }
 
+    /// Ends a task, and goes on with its parent at the time at which the task began.
     fn end_child(&mut self, future: Option<u32>) {
         self.end_frame();
         let begun = self.end();
@@ -149,12 +152,12 @@ impl Evaluator {
         self.now = begun;
     }
 
-    /// Joins the current frame with its children from this one on.
+    /// Joins the current frame with its children. `first` is the place of the first of them.
     fn join_children(&mut self, first: usize) {
         let kept = self.made.partition_point(|&(_, place)| place < first);
         self.made.truncate(kept);
         while self.children.len() > first {
-            let child = self.children.pop().expect("just counted");
+            let child = self.children.pop().expect("there are more than `first`");
             self.join_child(&child);
         }
     }
@@ -170,10 +173,10 @@ impl Evaluator {
         }
     }
 
-    /// A future is got, perhaps by another frame than its own.
+    /// Fetches the result of a future, perhaps in another frame than its own.
     fn get(&mut self, number: u32) {
         let found = self.made.binary_search_by_key(&number, |made| made.0);
-        // If its frame has ended, then so has it.
+        // If its frame has ended, the frame has waited for it.
         let Ok(index) = found else {
             return;
         };
@@ -189,7 +192,8 @@ impl Evaluator {
         }
     }
 
-    /// When both have ended of what began together: one at this time, the other now.
+    /// Returns when both of two parallel parts have ended. They began together; one ended at
+    /// `ended`, the other ends now.
     fn both(&self, begun: Times, ended: Times) -> Times {
         std::array::from_fn(|cost| {
             let (a, b) = (ended[cost] - begun[cost], self.now[cost] - begun[cost]);
@@ -205,14 +209,14 @@ mod tests {
     fn size(costs: [f64; COSTS], strands: &[(Mark, f64)], last: f64) -> (Size, u64) {
         let mut evaluator = Evaluator::new(costs);
         for &(mark, ticks) in strands {
-            evaluator.strand(ticks, mark);
+            evaluator.push(ticks, mark);
         }
-        evaluator.strand(last, Mark::End);
+        evaluator.push(last, Mark::End);
         evaluator.result()
     }
 
     #[test]
-    fn a_join_spans_the_longer_and_the_cost_unless_serial_is_less() {
+    fn a_join_spans_the_longer_closure_and_a_steal_unless_serial_is_faster() {
         use Mark::*;
         let join = [(Join, 1.0), (Second, 10.0), (Joined, 4.0)];
         let (size, tasks) = size([0.0, 3.0], &join, 2.0);
@@ -239,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn spawned_tasks_run_beside_the_rest_of_the_frame() {
+    fn spawned_tasks_run_in_parallel_with_the_rest_of_the_frame() {
         use Mark::*;
         let finish = [
             (Finish, 1.0),
             (Spawn, 2.0),
             (Spawned, 10.0),
             (Spawn, 3.0),
-            // Which spawns in turn.
+            // This task spawns another one.
             (Spawn, 1.0),
             (Spawned, 9.0),
             (Spawned, 1.0),
@@ -254,19 +258,19 @@ mod tests {
         ];
         let (size, tasks) = size([0.0, 0.0], &finish, 1.0);
         assert_eq!((size.work, tasks), (32.0, 3));
-        // 1, then 2, then 10 beside (3, then 1 and 9 beside 4), then 1.
+        // 1, then 2, then 10 in parallel with (3, then 1 + 9 in parallel with 4), then 1.
         assert_eq!(size.spans[0], 1.0 + 2.0 + 13.0 + 1.0);
     }
 
     #[test]
-    fn the_task_of_a_future_runs_beside_the_frame_until_it_is_got() {
+    fn the_task_of_a_future_runs_in_parallel_until_its_result_is_fetched() {
         use Mark::*;
         let futures = [
             (Future, 1.0),
             (FutureDone, 10.0),
             (Future, 2.0),
             (FutureDone, 30.0),
-            // The first, while the second is on its way.
+            // The frame fetches the first result while the second task runs.
             (Got(0), 4.0),
             (Join, 5.0),
             (Second, 1.0),
@@ -275,19 +279,19 @@ mod tests {
         ];
         let (size, tasks) = size([0.0, 100.0], &futures, 2.0);
         assert_eq!((size.work, tasks), (57.0, 3));
-        // The second begins at 3.
+        // The second task begins at 3.
         assert_eq!(size.spans, [3.0 + 30.0 + 2.0, 57.0]);
-        // The first at 1; then 5 and 1 and 1, and the second is there already.
+        // The first task begins at 1. Then come 5, 1 and 1, and the second task is done already.
         let fast = futures.map(|(mark, ticks)| (mark, ticks.min(10.0)));
         let (size, _) = self::size([0.0, 3.0], &fast, 2.0);
         assert_eq!(size.spans[0], 1.0 + 10.0 + 5.0 + 1.0 + 1.0 + 2.0);
-        // To steal the first costs 3; the second closure is not stolen; from 3 on there are 10
-        // of the second and 19 of the others.
+        // The steal of the first task costs 3. The second closure is not stolen. From 3 on, the
+        // second task takes 10 and the rest takes 19.
         assert_eq!(size.spans[1], 3.0 + 19.0 + 3.0 + 2.0);
     }
 
     #[test]
-    fn another_frame_waits_for_a_future() {
+    fn another_frame_may_wait_for_a_future() {
         use Mark::*;
         let futures = [
             (Future, 0.0),
@@ -299,7 +303,7 @@ mod tests {
         ];
         let (size, _) = size([0.0, 1.0], &futures, 0.0);
         assert_eq!(size.spans, [20.0, 21.0]);
-        // Its frame waits for it also if nobody else does, and pays for it once.
+        // If no frame fetches the result, the future's own frame waits, and pays for the steal.
         let (size, _) = self::size([0.0, 1.0], &futures[..2], 5.0);
         assert_eq!(size.spans, [10.0, 11.0]);
     }

@@ -1,17 +1,18 @@
-//! What becomes of the strands of a recorded run.
+//! From clock readings to durations: the times of a strand in several runs, and the correction for
+//! the cost of the clock.
 
-use super::encoding::Scribe;
+use super::encoding::Encoder;
 use super::mark::Mark;
 use super::span::Evaluator;
 
-/// The most strands that are kept: 503 MB.
-const MOST_KEPT: usize = 40 << 20;
+/// Maximum number of strands that are kept. They take 503 MB.
+const MAX_KEPT: usize = 40 << 20;
 
-/// Where strands go.
+/// Where a recorder puts the strands of a run.
 pub(super) enum Sink {
-    /// They are kept.
-    Keep(Strands),
-    /// They are handed on at once.
+    /// Keeps their times, to combine them with those of other runs.
+    Keep(StrandTimes),
+    /// Corrects them, and passes them on at once.
     PassOn {
         receiver: Receiver,
         correction: Correction,
@@ -19,65 +20,82 @@ pub(super) enum Sink {
     },
 }
 
-/// What becomes of them in the end.
+/// Where the corrected strands go.
 pub(crate) enum Receiver {
-    /// They are added up.
-    Size(Evaluator),
-    /// They are written down.
-    Tape(Scribe),
+    /// Computes work and span.
+    Evaluator(Evaluator),
+    /// Encodes the strands for a recording.
+    Encoder(Encoder),
 }
 
 impl Receiver {
-    fn strand(&mut self, ticks: f64, mark: Mark) {
+    fn push(&mut self, ticks: f64, mark: Mark) {
         match self {
-            Receiver::Size(evaluator) => evaluator.strand(ticks, mark),
-            Receiver::Tape(scribe) => scribe.strand(ticks, mark),
+            Receiver::Evaluator(evaluator) => evaluator.push(ticks, mark),
+            Receiver::Encoder(encoder) => encoder.push(ticks, mark),
         }
     }
 }
 
 impl Sink {
-    /// Takes the next strand.
-    pub(super) fn take(&mut self, strand: f64, mark: Mark) {
+    /// Adds the next strand.
+    pub(super) fn add(&mut self, strand: f64, mark: Mark) {
         match self {
-            Sink::Keep(strands) => strands.take(strand, mark),
+            Sink::Keep(strands) => strands.add(strand, mark),
             Sink::PassOn {
                 receiver,
                 correction,
                 is_first,
             } => {
                 let is_first = std::mem::replace(is_first, false);
-                receiver.strand(correction.apply(is_first, strand, mark), mark);
+                receiver.push(correction.apply(is_first, strand, mark), mark);
             }
+        }
+    }
+
+    /// Returns the strands of a [`Sink::Keep`].
+    pub(super) fn into_kept(self) -> StrandTimes {
+        match self {
+            Sink::Keep(strands) => strands,
+            Sink::PassOn { .. } => unreachable!("this sink keeps its strands"),
+        }
+    }
+
+    /// Returns the receiver of a [`Sink::PassOn`].
+    pub(super) fn into_receiver(self) -> Receiver {
+        match self {
+            Sink::PassOn { receiver, .. } => receiver,
+            Sink::Keep(_) => unreachable!("this sink passes its strands on"),
         }
     }
 }
 
-/// How long a strand is without the clock.
+/// The correction of measured times: it estimates how long a strand takes without the clock.
 ///
-/// Readings take time, which is subtracted. Beyond that they keep the processor
-/// from running strands into one another, which matters where these are of a
-/// few instructions; so all are made shorter alike, until together they take as
-/// long as the program does without a clock.
+/// A reading of the clock takes time, which is subtracted. It also keeps the processor from
+/// overlapping the instructions of adjacent strands, which matters if strands have a few
+/// instructions only. So all strands are shortened by the same factor, until together they take as
+/// long as the program without a clock.
 ///
-/// Strands of a few nanoseconds cannot be told from one another by a clock. They
-/// all get their mean: the longest chain of them would else be the one that had
-/// the most bad luck.
+/// A clock cannot tell strands of a few nanoseconds from one another. All of these **fine** strands
+/// get their mean. Otherwise the longest chain of them would be the one with the most noise.
 #[derive(Clone, Copy)]
 pub(super) struct Correction {
+    /// Ticks that one reading of the clock takes.
     reading: f64,
+    /// The factor by which all strands are shortened.
     scale: f64,
-    /// Up to this time, with the reading, a strand counts as fine.
-    finest: f64,
-    /// What fine strands take on average, with the reading.
-    fine: f64,
+    /// Maximum ticks of a fine strand, reading included.
+    fine_limit: f64,
+    /// Mean ticks of the fine strands, reading included.
+    fine_mean: f64,
 }
 
 impl Correction {
     fn apply(self, is_first: bool, ticks: f64, mark: Mark) -> f64 {
         let is_cold = (is_first || mark == Mark::End) && ticks <= COLD;
-        let ticks = if ticks <= self.finest || is_cold {
-            self.fine
+        let ticks = if ticks <= self.fine_limit || is_cold {
+            self.fine_mean
         } else {
             ticks
         };
@@ -85,30 +103,31 @@ impl Correction {
     }
 }
 
-/// The times of one strand, in several runs.
+/// The times of one strand in several runs.
 ///
-/// Interrupts and the like make a time longer, nothing makes it shorter. So the
-/// shortest counts, but for fine strands: a time-stamp counter may go in steps of
-/// ten nanoseconds, and where a strand takes less, only the mean of those times
-/// that are near the shortest can tell.
+/// Disturbances such as interrupts make a time longer, and nothing makes it shorter. So the
+/// shortest time counts, except for fine strands. A time-stamp counter may advance in steps of ten
+/// nanoseconds, and the duration of a shorter strand shows only in a mean. That is the mean of the
+/// times near the shortest.
 #[derive(Clone, Copy)]
-struct Strand {
+struct TimesOfStrand {
     shortest: f32,
-    /// Of those that count.
+    /// The sum of the times near the shortest.
     sum: f32,
+    /// The number of these times.
     count: u8,
-    /// That of its mark.
+    /// The code of the strand's mark.
     code: u8,
 }
 
-impl Strand {
-    /// How much longer than the shortest a time may be, in ticks.
+impl TimesOfStrand {
+    /// Returns by how many ticks a time near the shortest may exceed it.
     fn tolerance(shortest: f32) -> f32 {
         80.0 + shortest / 16.0
     }
 
-    fn new(ticks: f32, code: u8) -> Strand {
-        Strand {
+    fn new(ticks: f32, code: u8) -> TimesOfStrand {
+        TimesOfStrand {
             shortest: ticks,
             sum: ticks,
             count: 1,
@@ -118,7 +137,7 @@ impl Strand {
 
     fn add(&mut self, ticks: f32) {
         if self.shortest > ticks + Self::tolerance(ticks) {
-            *self = Strand::new(ticks, self.code);
+            *self = TimesOfStrand::new(ticks, self.code);
         } else if ticks <= self.shortest + Self::tolerance(self.shortest) && self.count < u8::MAX {
             self.shortest = self.shortest.min(ticks);
             self.sum += ticks;
@@ -126,23 +145,23 @@ impl Strand {
         }
     }
 
-    /// What counts, where strands up to `finest` are fine.
-    fn ticks(&self, finest: f64) -> f64 {
+    /// Returns the strand's ticks. Strands of up to `fine_limit` ticks are fine.
+    fn ticks(&self, fine_limit: f64) -> f64 {
         let shortest = f64::from(self.shortest);
-        match shortest <= finest {
+        match shortest <= fine_limit {
             true => f64::from(self.sum) / f64::from(self.count),
             false => shortest,
         }
     }
 }
 
-/// Ticks by which times must differ to mean something: twice the step of the
-/// coarsest time-stamp counters.
+/// Ticks by which times must differ to be distinct: twice the step of the coarsest time-stamp
+/// counters.
 const INDISTINCT: f64 = 60.0;
 
-/// Ticks that the first and the last strand may take, some ten microseconds, as
-/// they begin and end in code that the processor has long forgotten. It would be
-/// the whole span of a fine-grained program.
+/// Maximum ticks of a cold strand, about ten microseconds. The first and the last strand begin or
+/// end in code that has left the caches. Their times would be the whole span of a fine-grained
+/// program, so they count as fine up to this limit.
 const COLD: f64 = 30_000.0;
 
 #[derive(Default)]
@@ -162,30 +181,30 @@ impl Mean {
     }
 }
 
-/// The strands of a program.
+/// The times of all strands of a program, in several runs.
 #[derive(Default)]
-pub(super) struct Strands {
-    strands: Vec<Strand>,
-    /// The futures that were got, in order.
+pub(super) struct StrandTimes {
+    strands: Vec<TimesOfStrand>,
+    /// The numbers of the futures whose results were fetched, in the order of the marks.
     got: Vec<u32>,
-    /// Strands so far in this run.
+    /// Number of strands so far in this run.
     count: usize,
-    /// Of all the strands of this run, kept or not.
+    /// Ticks of all strands of this run, kept or not.
     sum: f64,
     runs: usize,
-    /// Whether there were too many, or not the same in all runs.
+    /// Whether there were too many strands to keep them, or the runs had different strands.
     is_incomplete: bool,
 }
 
-impl Strands {
-    /// Begins another run.
+impl StrandTimes {
+    /// Begins a run.
     pub(super) fn begin_run(&mut self) {
         self.count = 0;
         self.sum = 0.0;
         self.runs += 1;
     }
 
-    fn take(&mut self, strand: f64, mark: Mark) {
+    fn add(&mut self, strand: f64, mark: Mark) {
         let place = self.count;
         self.count += 1;
         self.sum += strand;
@@ -193,12 +212,13 @@ impl Strands {
             return;
         }
         if self.runs == 1 {
-            if place == MOST_KEPT {
+            if place == MAX_KEPT {
                 self.is_incomplete = true;
                 self.strands = Vec::new();
                 return;
             }
-            self.strands.push(Strand::new(strand as f32, mark.code()));
+            self.strands
+                .push(TimesOfStrand::new(strand as f32, mark.code()));
             if let Mark::Got(number) = mark {
                 self.got.push(number);
             }
@@ -210,40 +230,41 @@ impl Strands {
         }
     }
 
-    /// Ends a run. True if another could make the strands shorter.
+    /// Ends a run. Returns whether another run is of use.
     pub(super) fn end_run(&mut self) -> bool {
         self.is_incomplete |= self.count != self.strands.len();
         !self.is_incomplete
     }
 
-    /// What all strands take on average.
+    /// Returns the mean of all strands, in ticks.
     pub(super) fn mean(&self) -> f64 {
         let (sum, count) = self.sum(f64::INFINITY);
         sum / count.max(1) as f64
     }
 
-    fn sum(&self, finest: f64) -> (f64, usize) {
+    /// Returns the ticks of all strands together, and their number.
+    fn sum(&self, fine_limit: f64) -> (f64, usize) {
         match self.is_incomplete {
             false => {
-                let ticks = self.strands.iter().map(|strand| strand.ticks(finest));
+                let ticks = self.strands.iter().map(|strand| strand.ticks(fine_limit));
                 (ticks.sum(), self.strands.len())
             }
             true => (self.sum, self.count),
         }
     }
 
-    /// What to make of these strands if a reading of the clock takes so long,
-    /// and all together would take `total` ticks without any.
+    /// Returns the correction of these strands. A reading of the clock takes `reading` ticks, and
+    /// the program takes `total` ticks without a clock.
     pub(super) fn correction(&self, reading: f64, total: f64) -> Correction {
-        let finest = reading + INDISTINCT;
-        let (sum, count) = self.sum(finest);
+        let fine_limit = reading + INDISTINCT;
+        let (sum, count) = self.sum(fine_limit);
         let mut fine = Mean::default();
         for strand in self.strands.iter() {
-            if f64::from(strand.shortest) <= finest {
-                fine.add(strand.ticks(finest));
+            if f64::from(strand.shortest) <= fine_limit {
+                fine.add(strand.ticks(fine_limit));
             }
         }
-        // No strand takes less than nothing.
+        // The mean of the fine strands must not become negative.
         let reading = fine.mean().map_or(reading, |fine| reading.min(fine));
         let rest = sum - reading * count as f64;
         let (reading, scale) = if rest > total {
@@ -251,29 +272,30 @@ impl Strands {
         } else if sum > total {
             ((sum - total) / count.max(1) as f64, 1.0)
         } else {
-            // Other processes have disturbed the plain runs.
+            // The runs without a clock took longer: other processes have disturbed them.
             (0.0, total / sum.max(1.0))
         };
         Correction {
             reading,
             scale,
-            finest,
-            fine: fine.mean().unwrap_or(finest),
+            fine_limit,
+            fine_mean: fine.mean().unwrap_or(fine_limit),
         }
     }
 
-    /// Whether all of them are kept.
+    /// Returns whether the strands of all runs are kept.
     pub(super) fn is_complete(&self) -> bool {
         !self.is_incomplete
     }
 
-    /// Hands all of them on.
+    /// Corrects all strands and passes them on.
     pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
         let mut got = self.got.iter();
         for (place, strand) in self.strands.iter().enumerate() {
-            let mark = Mark::of(strand.code, || got.next().copied()).expect("from a mark");
+            let mark = Mark::from_code(strand.code, || got.next().copied())
+                .expect("`add` has stored the code");
             let ticks = correction.apply(place == 0, strand.shortest.into(), mark);
-            receiver.strand(ticks, mark);
+            receiver.push(ticks, mark);
         }
     }
 }
