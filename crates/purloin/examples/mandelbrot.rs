@@ -1,0 +1,65 @@
+//! Draws the Mandelbrot set as a PNG. It shows a loop over the rows of an image: rows differ
+//! widely in cost, and no chunk size has to be chosen.
+//!
+//! Run it: `cargo run --release --example mandelbrot [HEIGHT [FILE]]` (default: 800 mandelbrot.png)
+
+use std::error::Error;
+use std::fs::File;
+use std::io::BufWriter;
+
+use purloin::{Pool, Worker, chunks_mut};
+
+/// The part of the complex plane in the image. Its centre is on the real axis.
+const LEFT: f64 = -2.2;
+const VIEW_WIDTH: f64 = 3.0;
+const VIEW_HEIGHT: f64 = 2.5;
+
+/// A point that has not escaped after this number of steps is taken to be in the set.
+const STEPS: u8 = 255;
+
+fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {
+    let scale = VIEW_HEIGHT / height as f64;
+    let mut pixels = vec![0; width * height];
+    w.for_each((0.., chunks_mut(&mut pixels, width)), |(y, row)| {
+        let im = scale * (y as f64 + 0.5 - height as f64 / 2.0);
+        for (x, pixel) in row.iter_mut().enumerate() {
+            let re = LEFT + scale * (x as f64 + 0.5);
+            *pixel = STEPS - steps_to_escape(re, im);
+        }
+    });
+    pixels
+}
+
+/// Iterates z = z² + c, and returns the number of steps until |z| exceeds 2.
+fn steps_to_escape(c_re: f64, c_im: f64) -> u8 {
+    let (mut re, mut im) = (0.0, 0.0);
+    for step in 0..STEPS {
+        if re * re + im * im > 4.0 {
+            return step;
+        }
+        (re, im) = (re * re - im * im + c_re, 2.0 * re * im + c_im);
+    }
+    STEPS
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let height: usize = args.next().map_or(Ok(800), |n| n.parse())?;
+    let file = args.next().unwrap_or("mandelbrot.png".into());
+    let width = (height as f64 * VIEW_WIDTH / VIEW_HEIGHT) as usize;
+
+    let pixels = Pool::new()?.run(|w| draw(w, width, height));
+
+    // The set is symmetric, and its area is known to be about 1.507.
+    let mirrored: Vec<u8> = pixels.rchunks(width).flatten().copied().collect();
+    assert_eq!(pixels, mirrored);
+    let in_the_set = pixels.iter().filter(|pixel| **pixel == 0).count();
+    let area = in_the_set as f64 * (VIEW_HEIGHT / height as f64).powi(2);
+
+    let output = BufWriter::new(File::create(&file)?);
+    let mut encoder = png::Encoder::new(output, width.try_into()?, height.try_into()?);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder.write_header()?.write_image_data(&pixels)?;
+    println!("wrote {file}: {width} x {height} pixels, area of the set {area:.3}");
+    Ok(())
+}
