@@ -3,7 +3,6 @@
 //!
 //! Run it: `cargo run --release --example sudoku [PUZZLE]` (81 characters, 0 or . for an empty cell)
 
-use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use purloin::{Pool, Worker};
@@ -18,7 +17,7 @@ type Board = [u8; 81];
 fn parse(puzzle: &str) -> Option<Board> {
     let board: Board = puzzle.replace('0', ".").into_bytes().try_into().ok()?;
     let is_valid = |cell: &u8| matches!(cell, b'.' | b'1'..=b'9');
-    board.iter().all(is_valid).then_some(board)
+    (board.iter().all(is_valid) && is_consistent(&board)).then_some(board)
 }
 
 fn print(board: &Board) {
@@ -36,6 +35,10 @@ fn see_each_other(a: usize, b: usize) -> bool {
 
 fn may_be(board: &Board, cell: usize, digit: u8) -> bool {
     (0..81).all(|other| board[other] != digit || !see_each_other(cell, other) || other == cell)
+}
+
+fn is_consistent(board: &Board) -> bool {
+    (0..81).all(|cell| board[cell] == b'.' || may_be(board, cell, board[cell]))
 }
 
 fn candidates(board: &Board, cell: usize) -> Vec<u8> {
@@ -62,15 +65,15 @@ fn solve<W: Worker>(mut w: W, board: &Board, solved: &AtomicBool) -> Option<Boar
     w.map_reduce_with(&digits, try_digit, Option::or).flatten()
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let puzzle = std::env::args().nth(1).unwrap_or(PUZZLE.into());
-    let puzzle = parse(&puzzle).ok_or("a puzzle has 81 digits or dots")?;
+    let usage = "a puzzle has 81 digits or dots, and no digit contradicts another";
+    let puzzle = parse(&puzzle).ok_or(usage)?;
     print(&puzzle);
     let solution = Pool::new()?.run(|w| solve(w, &puzzle, &AtomicBool::new(false)));
     let solution = solution.ok_or("the puzzle has no solution")?;
     print(&solution);
-
-    assert!((0..81).all(|cell| may_be(&solution, cell, solution[cell])));
+    assert!(is_consistent(&solution));
     assert!((0..81).all(|cell| puzzle[cell] == b'.' || puzzle[cell] == solution[cell]));
     Ok(())
 }
