@@ -3,7 +3,7 @@
 //!
 //! Programs do not need this module. A program is generic over its `Worker`, and each
 //! implementation is a type that it is instantiated with; the crate `purloin-analysis` has
-//! three, which measure, count and record a program.
+//! two: one counts tasks, one measures strands for profiles and recordings.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
