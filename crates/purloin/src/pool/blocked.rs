@@ -38,7 +38,7 @@ impl<S: Scheduler> Shared<S> {
     /// leaves that to others, except for the tasks of workers that `is_ours` picks.
     pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
         if S::HANDS_OFF {
-            let others = self.worker_threads.iter().filter(|worker| !is_ours(worker));
+            let others = self.started().iter().filter(|worker| !is_ours(worker));
             super::idle::pass_on(self, others);
         }
     }

@@ -1,7 +1,7 @@
 //! Options of a pool.
 
 use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -297,7 +297,6 @@ impl<S: Scheduler> Builder<S> {
             },
             inbox: Inbox::new(),
             quiescence: Quiescence::new(),
-            stopping: AtomicBool::new(false),
             steal_delay: self.steal_delay,
             splitting: self.splitting,
         });

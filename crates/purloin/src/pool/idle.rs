@@ -116,7 +116,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
 /// The task that it has taken may have been the answer to their requests, and other tasks may
 /// have become public, or been pushed, while it was expected to come by.
 fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
-    pass_on(pool, pool.worker_threads.iter());
+    pass_on(pool, pool.started().iter());
 }
 
 /// Wakes a sleeper for the tasks of these workers, or for work from outside.

@@ -22,7 +22,7 @@ mod worker_thread;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -245,7 +245,7 @@ impl<S: Scheduler> Drop for Pool<S> {
             // There are no threads to stop. The values that they held are leaked.
             return std::mem::forget(Arc::clone(&self.shared));
         }
-        self.shared.stop();
+        self.shared.sleep.stop();
         // A worker cannot wait for its own end, nor for the end of a worker of any pool, which may
         // wait for the task that this one runs. All threads end as soon as they are idle.
         if worker_thread::host().is_none() {
@@ -282,7 +282,6 @@ pub struct Shared<S: Scheduler> {
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
     pub(crate) quiescence: Quiescence,
-    stopping: AtomicBool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,
@@ -384,9 +383,14 @@ impl<S: Scheduler> Shared<S> {
         self.workers
     }
 
-    /// Returns all spare workers, whether or not their threads have been started.
-    pub(crate) fn spares(&self) -> impl Iterator<Item = &WorkerThread<S>> {
-        self.worker_threads[self.workers..].iter()
+    /// Returns the workers whose threads have been started. The others have never run anything.
+    pub(crate) fn started(&self) -> &[WorkerThread<S>] {
+        &self.worker_threads[..self.sleep.started()]
+    }
+
+    /// Returns the spare workers whose threads have been started.
+    pub(crate) fn started_spares(&self) -> &[WorkerThread<S>] {
+        &self.started()[self.workers..]
     }
 
     /// Returns the worker that this thread is, if it is a worker of the pool with this number. If
@@ -436,21 +440,8 @@ impl<S: Scheduler> Shared<S> {
     /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
     /// a task that runs may need them.
     fn is_over(&self) -> bool {
-        // Relaxed: a worker that misses either is unparked after it has changed.
-        self.stopping.load(Ordering::Relaxed)
-            && !self.worker_threads.iter().any(|worker| worker.is_active())
-    }
-
-    /// Ends the pool if it was dropped and the worker that has just become idle was the last.
-    fn became_idle(&self) {
-        if self.stopping.load(Ordering::Relaxed) {
-            self.sleep.stop();
-        }
-    }
-
-    fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.sleep.stop();
+        let is_any_active = || self.started().iter().any(WorkerThread::is_active);
+        self.sleep.is_over(is_any_active)
     }
 
     /// Runs a worker on this thread, until the pool ends.

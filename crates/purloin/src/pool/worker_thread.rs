@@ -182,7 +182,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// The active workers other than this one, from which a thief may steal.
     pub(crate) fn active_others(&self) -> impl Iterator<Item = &WorkerThread<S>> + Clone {
-        let others = self.peers().iter();
+        let others = self.pool().started().iter();
         others.filter(|other| other.index != self.index && other.is_active())
     }
 
@@ -219,7 +219,7 @@ impl<S: Scheduler> WorkerThread<S> {
         work();
         self.timer().switch_to(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
-        self.pool().became_idle();
+        self.pool().sleep.became_inactive();
     }
 
     pub(super) fn own_lineage(&self) -> &OwnLineage {

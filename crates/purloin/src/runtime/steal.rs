@@ -82,7 +82,7 @@ pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>
             return Some(stolen);
         }
     }
-    let spares = me.pool().spares();
+    let spares = me.pool().started_spares().iter();
     let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
     spares.find_map(|victim| attempt(me, victim, &mut search.backoff))
 }

@@ -71,8 +71,7 @@ impl Processors {
         worker < self.started
     }
 
-    /// Notes that `worker` is about to wake up. Returns false if it has no thread yet; then the
-    /// caller starts the thread.
+    /// Implements [`Sleep::mark_started`].
     ///
     /// Threads start in the order of the workers: of the workers without a thread, the first gets
     /// a processor first, gives it up last, and is woken first.
@@ -80,6 +79,10 @@ impl Processors {
         let had_thread = self.has_thread(worker);
         self.started = self.started.max(worker + 1);
         had_thread
+    }
+
+    pub(super) fn started(&self) -> usize {
+        self.started
     }
 
     pub(super) fn is_in_reserve(&self, worker: usize) -> bool {

@@ -39,6 +39,18 @@
 //!   search is a **timed sleep** of a millisecond. After it the worker looks once more, and takes
 //!   the task by force.
 //!
+//! # The end of a pool
+//!
+//! A pool that was dropped is **stopping**. Its idle workers end as soon as no worker is active: until
+//! then a task that runs may need them. So a worker that becomes **inactive** wakes all workers if the
+//! pool is stopping, and an idle worker sleeps only if the pool is not stopping or a worker is active.
+//!
+//! The thread that drops the pool sets `stopping`, and then unparks every worker. A sleeper that
+//! it unparks registers again, and looks whether a worker is active. Between its registration and
+//! that look there is a full fence, as there is between a worker's becoming inactive and its look
+//! at `stopping`. If the worker's fence comes first, the sleeper sees that the worker is inactive.
+//! If the sleeper's fence comes first, the worker sees `stopping`, and wakes the sleeper.
+//!
 //! # A build without timers
 //!
 //! A sleep that ends by itself could hide a lost wake-up. So in a build with

@@ -21,6 +21,10 @@ pub struct Sleep {
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// One plus the worker that naps, or 0.
     napper: AtomicUsize,
+    /// Only workers below this one may have a thread. A copy of the number under the lock.
+    started: AtomicUsize,
+    /// Not 0 once the pool is being dropped.
+    stopping: AtomicUsize,
     parkers: Box<[CachePadded<Parker>]>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
@@ -90,6 +94,8 @@ impl Sleep {
             }),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
+            started: AtomicUsize::new(workers),
+            stopping: AtomicUsize::new(0),
             parkers: (0..workers + spares).map(parker).collect(),
             start,
         }
@@ -99,7 +105,7 @@ impl Sleep {
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
-        sleep.lock().processors.mark_started(workers + spares - 1);
+        sleep.mark_started(&mut sleep.lock(), workers + spares - 1);
         sleep
     }
 
@@ -156,7 +162,7 @@ impl Sleep {
             };
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
-            let has_thread = sleepers.processors.mark_started(sleeper.worker);
+            let has_thread = self.mark_started(&mut sleepers, sleeper.worker);
             drop(sleepers);
             if has_thread {
                 return self.parkers[sleeper.worker].unpark();
@@ -178,10 +184,51 @@ impl Sleep {
         self.parkers[worker].unpark();
     }
 
-    /// Wakes every worker, and ends the reserve: from now on no worker waits for a processor.
+    /// Notes that `worker` is about to wake up. Returns false if it has no thread yet; then the
+    /// caller starts the thread.
+    fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
+        let had_thread = sleepers.processors.mark_started(worker);
+        if !had_thread {
+            // Relaxed: the thread starts after this, so a fence of the protocol that makes
+            // anything visible that the thread has done makes the number visible, too.
+            self.started
+                .store(sleepers.processors.started(), Ordering::Relaxed);
+        }
+        had_thread
+    }
+
+    /// Returns `n` such that only workers below `n` may have a thread.
+    pub fn started(&self) -> usize {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// Lets every worker end that becomes idle while no worker is active. From now on no worker
+    /// waits for a processor in the reserve.
     pub fn stop(&self) {
+        self.stopping.store(1, Ordering::Relaxed);
+        self.wake_all();
+    }
+
+    fn wake_all(&self) {
         self.lock().processors.stop();
         self.parkers.iter().for_each(|parker| parker.unpark());
+    }
+
+    /// Notes that a worker is no longer active. If the pool is stopping, the worker wakes the
+    /// others, because it may have been the last.
+    pub fn became_inactive(&self) {
+        // Between the change and the look at `stopping`.
+        fence(Ordering::SeqCst);
+        if self.stopping.load(Ordering::Relaxed) != 0 {
+            self.wake_all();
+        }
+    }
+
+    /// Returns whether the pool is stopping and no worker is active.
+    pub fn is_over(&self, is_any_active: impl FnOnce() -> bool) -> bool {
+        // Relaxed: a worker that misses `stopping` is unparked after the change. Then it registers
+        // as a sleeper again, and the fence there comes before both looks.
+        self.stopping.load(Ordering::Relaxed) != 0 && !is_any_active()
     }
 
     fn register(&self, sleeper: Sleeper) {

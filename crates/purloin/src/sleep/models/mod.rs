@@ -80,6 +80,11 @@ impl Model {
         }
     }
 
+    fn is_over(&self) -> bool {
+        let is_any_active = || self.active.load(Ordering::Relaxed) > 0;
+        self.sleep.is_over(is_any_active)
+    }
+
     fn publish(&self, tasks: usize) {
         self.tasks.fetch_add(tasks, Ordering::Relaxed);
         self.sleep.published(0);
@@ -151,6 +156,32 @@ fn a_worker_that_becomes_active_sees_the_sleepers() {
             model.publish(1);
         }
         thief.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_active_worker_ends_the_sleep_of_a_stopping_pool() {
+    Model::check(|model| {
+        model.active.store(1, Ordering::Relaxed);
+        let worker = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.active.store(0, Ordering::Relaxed);
+                model.sleep.became_inactive();
+            })
+        };
+        let sleeper = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.sleep.start_searching();
+                while !model.is_over() {
+                    model.sleep.sleep_idle(1, None, || model.is_over());
+                }
+            })
+        };
+        model.sleep.stop();
+        worker.join().unwrap();
+        sleeper.join().unwrap();
     });
 }
 
