@@ -1,6 +1,6 @@
 //! Builds a program from targets that depend on each other, like `make -j`. It shows
 //! `Scope::future`: each target is a future that first gets the results of the targets that it
-//! needs. If a target fails, so do all that need it; the others are built.
+//! needs. If a target fails, all targets that need it fail, too; the others are still built.
 //!
 //! Run it: `cargo run --release --example dependency_build [BROKEN]`, for example with `parser.o`
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use purloin::{Handle, Pool, Worker};
 
-/// Targets, and what they need. Each comes after the targets that it needs.
+/// The targets, each with the targets that it needs. A target comes after all that it needs.
 const RULES: [(&str, &[&str]); 7] = [
     ("tokens.h", &[]),
     ("lexer.o", &["tokens.h"]),
@@ -23,12 +23,12 @@ const RULES: [(&str, &[&str]); 7] = [
     ("app", &["syntax.a", "printer.o", "network.o"]),
 ];
 
-/// The contents of a target, or why it could not be built.
+/// The contents of a target, or the reason why it could not be built.
 type Outcome = Result<String, String>;
 
-/// The outcome of a future, for several tasks. The first task that needs it waits for the future,
-/// and the others wait for the first. This cannot deadlock: a worker may hold a lock while it waits
-/// for a future, because it runs no unrelated tasks meanwhile.
+/// The outcome of a future, shared by several tasks. The first task that needs it waits for the
+/// future, and the other tasks wait for the first. This cannot deadlock: a worker may hold a lock
+/// while it waits for a future, because it runs no unrelated task during that time.
 type Shared = Arc<LazyLock<Outcome, Box<dyn FnOnce() -> Outcome + Send>>>;
 
 fn share(future: Handle<Outcome>) -> Shared {
@@ -49,8 +49,8 @@ fn build_app<W: Worker>(mut w: W, broken: &str) -> Outcome {
     w.finish(|scope| {
         let mut futures = HashMap::new();
         for (target, needs) in RULES {
-            let share_of = |need| Arc::clone(&futures[need]);
-            let needs: Vec<Shared> = needs.iter().map(share_of).collect();
+            let outcome_of = |need| Arc::clone(&futures[need]);
+            let needs: Vec<Shared> = needs.iter().map(outcome_of).collect();
             let future = scope.future(move |_| {
                 let needed: Result<_, _> = needs.iter().map(|need| Outcome::clone(need)).collect();
                 build(target, needed?, broken)

@@ -1,5 +1,5 @@
-//! Draws the Mandelbrot set as a PNG. It shows a loop over the rows of an image: rows differ
-//! widely in cost, and no chunk size has to be chosen.
+//! Draws the Mandelbrot set as a PNG. It shows a loop over the rows of an image. The cost of a row
+//! varies widely, and yet the program chooses no chunk size.
 //!
 //! Run it: `cargo run --release --example mandelbrot [HEIGHT [FILE]]` (default: 800 mandelbrot.png)
 
@@ -9,7 +9,7 @@ use std::io::BufWriter;
 
 use purloin::{Pool, Worker, chunks_mut};
 
-/// The part of the complex plane in the image. Its centre is on the real axis.
+/// The part of the complex plane that the image shows. Its centre is on the real axis.
 const LEFT: f64 = -2.2;
 const VIEW_WIDTH: f64 = 3.0;
 const VIEW_HEIGHT: f64 = 2.5;

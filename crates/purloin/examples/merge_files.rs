@@ -1,6 +1,6 @@
 //! Merges sorted text files, like `sort -m`: first each half of the files, then the two results.
-//! It shows nested joins: one recursion over the files, and within it one over the lines. Without
-//! arguments it makes files in a temporary folder.
+//! It shows nested joins: a recursion over the files, and within it a recursion over the lines.
+//! Without arguments, it creates files in a temporary folder.
 //!
 //! Run it: `cargo run --release --example merge_files [OUTPUT INPUT...]`
 

@@ -19,14 +19,14 @@ fn quicksort<W: Worker, T: Ord + Send>(mut w: W, values: &mut [T]) {
     w.join(|w| quicksort(w, left), |w| quicksort(w, &mut right[1..]));
 }
 
-/// Moves the values that are smaller than a pivot to the front, and the pivot behind them. Returns
+/// Moves the values that are smaller than a pivot to the front, with the pivot after them. Returns
 /// the position of the pivot.
 fn partition<T: Ord>(values: &mut [T]) -> usize {
     let last = values.len() - 1;
     values.swap(last / 2, last);
     let mut smaller = 0;
     for i in 0..last {
-        // Swapping every value is faster than a branch that is mispredicted half the time.
+        // Swapping every value is faster than a branch that is mispredicted half of the time.
         let is_smaller = values[i] < values[last];
         values.swap(i, smaller);
         smaller += usize::from(is_smaller);

@@ -1,5 +1,5 @@
-//! Solves a sudoku by parallel search. It shows `Worker::map_reduce_with`, whose body is parallel
-//! itself, and cancellation: the task that finds a solution sets a flag, and all others stop.
+//! Solves a sudoku by parallel search. It shows `Worker::map_reduce_with`, whose body is itself
+//! parallel, and cancellation: the task that finds a solution sets a flag, and all others stop.
 //!
 //! Run it: `cargo run --release --example sudoku [PUZZLE]` (81 characters, 0 or . for an empty cell)
 

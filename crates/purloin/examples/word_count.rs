@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let total: usize = counts.values().sum();
     let different = counts.len();
-    println!("{total} words, {different} different ones. The most frequent:");
+    println!("{total} words, {different} different. The most frequent:");
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     for (word, count) in counts.iter().take(10) {
