@@ -1,14 +1,24 @@
 //! Parsers for arguments that several commands take.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use purloin_kernels::Job;
+
+/// Parses a number from 1 to `max`. `name` is the subject of the error message.
+pub fn parse_number<N>(name: &str, text: &str, max: N) -> Result<N, String>
+where
+    N: Copy + Display + From<u8> + FromStr + PartialOrd,
+{
+    match text.trim().parse() {
+        Ok(number) if (N::from(1)..=max).contains(&number) => Ok(number),
+        _ => Err(format!("{name} must be a number from 1 to {max}")),
+    }
+}
 
 /// Parses a number of workers.
 pub fn parse_workers(text: &str) -> Result<usize, String> {
-    let max = purloin::Builder::MAX_WORKERS;
-    match text.trim().parse() {
-        Ok(workers) if (1..=max).contains(&workers) => Ok(workers),
-        _ => Err(format!("workers must be a number from 1 to {max}")),
-    }
+    parse_number("workers", text, purloin::Builder::MAX_WORKERS)
 }
 
 /// Parses a kernel with its input.

@@ -34,7 +34,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin profile nqueens=12                        why a kernel is not faster
   purloin record nqueens=12 --out nqueens.dag
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
-  purloin sim --cores 64,1024 --policy random,sets  which way of stealing is faster there
+  purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
 
 Exit status: 0 for success, 1 for a wrong answer or a failed run, 2 for a mistake in the arguments."
 )]

@@ -11,10 +11,10 @@ use crate::simulation::recording::{describe_tasks, slowdown_warning};
 
 /// Record the tasks of a kernel, for `purloin predict` and `purloin sim`
 ///
-/// First the kernel runs several times without clock readings, alternately as its serial elision
-/// and on one worker: the difference is the cost of its tasks. Then its serial elision runs
-/// several times with a clock reading at every fork and join. For each stretch between two
-/// readings, the shortest time counts.
+/// First, the kernel runs several times without clock readings, alternately as its serial elision
+/// and on one worker. The difference is the cost of its tasks. Then its serial elision runs several
+/// times with a clock reading at every fork and join. For each stretch between two readings, the
+/// shortest time counts.
 ///
 /// To record your own program, call `purloin_analysis::record`.
 #[derive(clap::Args)]
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
-        "{job}: {}, work {}, span {}; {} bytes; clock readings made it {:.2} times as slow\n\
+        "{job}: {}, work {}, span {}; {} bytes; clock readings made it take {:.2} times as long\n\
          {warning}",
         describe_tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
         time(recording.work().as_secs_f64()),

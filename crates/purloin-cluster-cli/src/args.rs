@@ -25,7 +25,8 @@ use crate::values::{parse_cut_off, parse_grain, parse_latency, parse_residual, p
   srun --nodes 8 --ntasks-per-node 12 --kill-on-bad-exit purloin-cluster uts=T3L --json uts.json
   purloin-cluster figures
 
-Exit status: 0 if every answer was right, 1 if one was wrong, 2 for a mistake in the arguments."
+Exit status: 0 if every answer was right, 1 if one was wrong or the run failed, 2 for a mistake in
+the arguments."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -39,8 +40,9 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "async")]
     pub steal: StealArg,
 
-    /// Which spawned tasks other ranks can steal: adaptive, none (no cut-off: all tasks), depth:D
-    /// or queue
+    /// Which spawned tasks other ranks can steal: adaptive (tasks that are worth stealing), none
+    /// (no cut-off: all tasks), depth:D (tasks of at most depth D) or queue (tasks for which the
+    /// queue has room)
     #[arg(
         long = "cutoff",
         value_name = "CUTOFF",
@@ -49,13 +51,12 @@ pub struct Args {
     )]
     pub cut_off: CutOff,
 
-    /// A rank starts to steal when fewer than R tasks remain, if it steals asynchronously; from 0
-    /// to 6
+    /// With --steal async, a rank starts to steal when fewer than R tasks remain; from 0 to 6
     #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
     pub residual: usize,
 
-    /// The shortest task that is worth stealing, for the adaptive cut-off, such as the paper's
-    /// 2ms; auto means 10us, with the other times derived from the measured cost of a steal
+    /// The shortest time of a task that is worth stealing, for the adaptive cut-off, such as the
+    /// paper's 2ms; auto means 10us, and derives the other times from the measured cost of a steal
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 
@@ -71,7 +72,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse_runs)]
     pub runs: usize,
 
-    /// Also run the serial elision, in alternation; for a job of one rank
+    /// Also run the serial elision, alternately; only in a job of one rank
     #[arg(long)]
     pub serial: bool,
 

@@ -13,13 +13,14 @@ use purloin_kernels::Job;
 
 use self::measure::{configurations, measure, steps};
 use self::report::Report;
-use crate::arguments::{parse_job, parse_workers};
+use crate::arguments::{parse_job, parse_number, parse_workers};
 use crate::schedulers::Spec;
 
 /// Run kernels under schedulers, verify every answer and compare the times
 ///
-/// The runs of all cells are interleaved. The median of each cell is compared with the median of
-/// the serial elision, which is the same source without parallelism.
+/// A cell is a kernel under a scheduler with a number of workers. The runs of all cells are
+/// interleaved. The median of each cell is compared with the median of the serial elision, which is
+/// the same source without parallelism.
 ///
 /// Without arguments, a set of kernels shows in about a minute what Purloin gains on this machine.
 /// See `purloin list` for kernels, inputs, schedulers and options.
@@ -50,11 +51,10 @@ pub struct Args {
     workers: Vec<usize>,
 
     /// Number of runs of each cell; the result is their median
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = parse_runs)]
     runs: u32,
 
-    /// Statistics of the workers: basic counts steals, full also measures what they cost their
+    /// Statistics of the workers: basic counts steals; full also measures what steals cost their
     /// victims, which makes each steal about ten nanoseconds slower
     #[arg(long, value_name = "basic|full", default_value = "basic")]
     stats: Detail,
@@ -87,6 +87,10 @@ const DEFAULT_SCHEDULERS: &[&str] = &[
     "chili",
     "rayon",
 ];
+
+fn parse_runs(text: &str) -> Result<u32, String> {
+    parse_number("runs", text, 1000)
+}
 
 /// Parses a kernel; explains a common mistake.
 fn parse_kernel(text: &str) -> Result<Job, Failure> {

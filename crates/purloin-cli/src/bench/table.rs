@@ -59,7 +59,7 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
          × serial: time divided by that of the serial elision, the same source without \
          parallelism; below 1 is faster\n\
          speed-up: the time of the same scheduler with one worker, divided by this time\n\
-         steals: successful ones, in the run with the median time"
+         steals: successful steals, in the run with the median time"
     )?;
     let foreign = cells.iter().filter(|cell| cell.has_own_baseline());
     let foreign: BTreeSet<_> = foreign.map(|cell| &cell.scheduler[..]).collect();

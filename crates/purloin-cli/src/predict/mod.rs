@@ -10,6 +10,7 @@ use purloin_command::{Failure, progress};
 use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
+use crate::arguments::parse_number;
 use crate::simulation::arguments::{in_order, parse_cores, parse_policy};
 use crate::simulation::machine::{MACHINE_HELP, MachineModel};
 use crate::simulation::outputs::Outputs;
@@ -24,7 +25,7 @@ const EXAMPLES: &str = "Examples:
 const JSON_HELP: &str = "JSON: each prediction has cores, seconds, speed_up, least_speed_up and \
 most_speed_up (the range of a
 greedy scheduler with free tasks and steals), steals, attempts (to steal), idle and limit.
-steal_attempts is the former name of attempts, and goes away in the next edition.";
+steal_attempts is the former name of attempts; the next version removes it.";
 
 /// Predict how fast a recorded program would be on more cores, and why it is not faster
 #[derive(clap::Args)]
@@ -53,8 +54,7 @@ pub struct Args {
     policy: Policy,
 
     /// Number of trials, each with its own seed; the result is their mean
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = parse_trials)]
     trials: u64,
 
     /// Seed of the first trial; the next trials use the seeds after it
@@ -115,6 +115,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         report.predictions.push(prediction);
     }
     outputs.write(&report, || table::text(&report), || report.picture())
+}
+
+fn parse_trials(text: &str) -> Result<u64, String> {
+    parse_number("trials", text, 1000)
 }
 
 /// Parses a single policy.

@@ -40,7 +40,7 @@ pub struct Prediction {
     pub steals: f64,
     /// Steal attempts, successful or not.
     pub attempts: f64,
-    /// The former name of `attempts`; scripts may rely on it until the next edition.
+    /// The former name of `attempts`; scripts may rely on it until the next version.
     steal_attempts: f64,
     /// The share of the cores' time without work.
     pub idle: f64,

@@ -13,10 +13,10 @@ const LEGEND: &str = "
 in theory: the range of speed-ups if tasks and steals cost nothing: from work / (span + work /
   cores), if the program has phases for one core and phases for all cores, to work / max(span,
   work / cores), if it is equally parallel at all times
-steals: successful ones
+steals: successful steals
 limited by: the largest loss compared with work / cores, if the total loss is at least a tenth:
   task cost; span; imbalance (remains if steals are free); steal cost (remains if all cores are
-  near); latency (of cores that are far away). With smaller losses, the number of cores.
+  near); latency (of cores that are far away). If the loss is smaller: the number of cores.
 ";
 
 /// Returns the table and the meaning of its columns.

@@ -31,7 +31,8 @@ use crate::schedulers::Spec;
   purloin profile --sampling
 
 JSON: times end with _seconds or _ns. spans has the span for free steals and for steals of --cost;
-steals is a mean per run; breakdown has the seconds of each worker, which sum to wall_seconds.
+steals is the mean number per run; breakdown has the seconds of each worker, which sum to
+wall_seconds.
 
 Exit status: 0 if every answer was right, 1 if an answer was wrong, 2 for a mistake in the
 arguments.")]
@@ -62,8 +63,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "sampling")]
     table1: bool,
 
-    /// Measure Figures 7 and 8 of the Wool paper on this machine: how sampling of victims changes
-    /// the number and the cost of steals, and the time if steals are delayed (takes some minutes)
+    /// Measure Figures 7 and 8 of the Wool paper on this machine: how sampling victims changes the
+    /// number and the cost of steals, and the time if steals are delayed (takes some minutes)
     #[arg(long, conflicts_with = "scheduler")]
     sampling: bool,
 

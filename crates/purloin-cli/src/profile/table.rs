@@ -43,7 +43,7 @@ fn write(text: &mut String, case: &Case) -> std::fmt::Result {
     if profile.serial < SHORT {
         writeln!(
             text,
-            "\nA run of less than a millisecond is too short to be timed alone; it was repeated {} \
+            "\nA run of less than a millisecond is too short to be timed alone. It was repeated {} \
              times serially and {} times on all workers.",
             profile.serial_runs, profile.runs
         )?;
@@ -170,13 +170,13 @@ fn share(part: Duration, whole: Duration) -> f64 {
 fn diagnosis(profile: &Profile) -> String {
     let workers = profile.workers as f64;
     if profile.workers == 1 {
-        return "One worker cannot gain anything; try --workers.".to_string();
+        return "One worker gains nothing; try more --workers.".to_string();
     }
     if profile.speed_up() >= 0.9 * workers {
         return "It is about as fast as this number of workers allows.".to_string();
     }
     if profile.serial < WAKING {
-        return "A run ends before another worker is awake.".to_string();
+        return "A run ends before another worker has woken up.".to_string();
     }
     let mut all = Times::default();
     profile.times.iter().for_each(|times| all += *times);

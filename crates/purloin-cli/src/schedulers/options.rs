@@ -87,7 +87,7 @@ pub struct Setting {
 pub const API: Setting = Setting {
     key: "api",
     values: "token or free",
-    about: "joins by the worker's token (default), or by purloin::join without a token",
+    about: "joins go through the worker's token (default), or through purloin::join without one",
     set: |options, value| {
         options.token_free = is_second(value, "token", "free")?;
         Some(())
@@ -107,8 +107,8 @@ pub const FORCED: Setting = Setting {
 pub const BARRIER: Setting = Setting {
     key: "barrier",
     values: "on or off",
-    about: "thieves steal tasks below the barrier for free (default on); off: each steal \
-            interrupts its victim",
+    about: "thieves steal public tasks for free (default on); off: each steal interrupts its \
+            victim",
     set: |options, value| {
         options.barrier = is_second(value, "off", "on")?;
         Some(())
@@ -129,7 +129,7 @@ pub const FIELDS: Setting = Setting {
 pub const STEAL: Setting = Setting {
     key: "steal",
     values: "one, half or adaptive",
-    about: "a thief gets the oldest task, the older half, or whichever pays better (default \
+    about: "a thief gets the oldest task, the older half, or whichever works better (default \
             adaptive)",
     set: |options, value| {
         options.stealing = match value {
@@ -191,7 +191,7 @@ const THIEVES: Setting = Setting {
 const STEAL_DELAY: Setting = Setting {
     key: "steal-delay",
     values: "a time from 0ns to 1s, such as 4000ns or 20us",
-    about: "time that each steal takes longer, for experiments (default 0ns)",
+    about: "extra time that each steal takes, for experiments (default 0ns)",
     set: |options, value| {
         options.steal_delay = parse_time(value)?;
         Some(())

@@ -13,6 +13,7 @@ use purloin_sim::{Machine, Policy};
 
 use self::report::{Cell, Report};
 use self::workload::Program;
+use crate::arguments::parse_number;
 use crate::simulation::arguments::{in_order, parse_cores, parse_policy};
 use crate::simulation::machine::{MACHINE_HELP, MachineModel};
 use crate::simulation::outputs::Outputs;
@@ -37,12 +38,12 @@ const JSON_HELP: &str = "JSON: each cell has cores, policy, time (seconds), atte
 successful_steals, samples,
 messages, tasks, idle, events, and the ratios relative_time and relative_attempts to the first
 policy; a name with _margin is half the width of a 95 % confidence interval. nodes and steals are
-the former names of cores and attempts, and go away in the next edition.";
+the former names of cores and attempts; the next version removes them.";
 
 /// Simulate work stealing on machines of any size, and compare policies
 ///
 /// Each cell of the table is the mean of several trials with different seeds, with a 95 %
-/// confidence interval. A policy is one choice or none from each line below, joined by +. The first
+/// confidence interval. A policy is at most one choice from each line below, joined by +. The first
 /// choice of a line is the default.
 ///
 ///   victims   random, near (a thief spends equal time on its socket, on the rest of its node,
@@ -52,8 +53,9 @@ the former names of cores and attempts, and go away in the next edition.";
 ///   amount    one, half, adaptive
 ///   transfer  direct (the thief takes the task), ask (the victim answers), forward (a victim
 ///             without tasks passes the request on)
-///   waiting   anything (run any task), leapfrog (steal from the thief only), spare (lend the
-///             core to a spare worker; required by programs that fetch futures out of order)
+///   waiting   anything (run any task), leapfrog (steal from the thief only), spare (hand
+///             off the core to a spare worker; required by programs that fetch futures out of
+///             order)
 ///   early     residual:R (start to steal when fewer than R tasks remain; the default is 0)
 #[derive(clap::Args)]
 #[command(
@@ -69,7 +71,7 @@ pub struct Args {
     preset: Option<String>,
 
     /// The program: tree (balanced, with the depth that the Wool paper uses for the number of
-    /// cores), tree=DEPTH or tree=DEPTH,LEAF (+DEPTH counts from the logarithm of the number of
+    /// cores), tree=DEPTH or tree=DEPTH,LEAF (+DEPTH is added to the logarithm of the number of
     /// cores; LEAF is the mean time of a leaf, such as 10us), uts=TREE (a tree of UTS), or dag=FILE
     /// (a file from `purloin record` or `purloin_analysis::record`)
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
@@ -92,8 +94,7 @@ pub struct Args {
     policy: Vec<Policy>,
 
     /// Number of trials, each with its own seed
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=MAX_TRIALS))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parse_trials)]
     trials: u64,
 
     /// Seed of the first trial; the next trials use the seeds after it
@@ -165,6 +166,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
     }
     outputs.write(&report, || table::text(&report), || report.picture())
+}
+
+fn parse_trials(text: &str) -> Result<u64, String> {
+    parse_number("trials", text, MAX_TRIALS)
 }
 
 /// Removes duplicates and keeps the order.

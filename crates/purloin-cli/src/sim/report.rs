@@ -45,7 +45,7 @@ pub struct Cell {
     former_names: FormerNames,
 }
 
-/// The names that some fields had before; scripts may rely on them until the next edition.
+/// The names that some fields had before; scripts may rely on them until the next version.
 #[derive(Serialize)]
 struct FormerNames {
     /// Now `cores`.

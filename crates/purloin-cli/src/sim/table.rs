@@ -61,7 +61,7 @@ pub fn text(report: &Report) -> String {
     }
     if report.cells.iter().all(|cell| cell.idle > NEARLY_ALL) {
         text.push_str(
-            "\nThe program is too small for this machine: its cores are idle nearly all the time. \
+            "\nThe program is too small for this machine: the cores are idle nearly all the time. \
              A larger\nprogram, such as --workload tree=+5,20us, says more about policies.\n",
         );
     }

@@ -4,15 +4,11 @@ use std::collections::BTreeSet;
 
 use purloin_sim::{Machine, Policy};
 
+use crate::arguments::parse_number;
+
 /// Parses a number of simulated cores.
 pub fn parse_cores(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(cores) if (1..=Machine::MAX_CORES).contains(&cores) => Ok(cores),
-        _ => Err(format!(
-            "cores must be a number from 1 to {}",
-            Machine::MAX_CORES
-        )),
-    }
+    parse_number("cores", text, Machine::MAX_CORES)
 }
 
 /// Parses a policy.

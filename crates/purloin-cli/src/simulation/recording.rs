@@ -57,9 +57,9 @@ const SLOW: f64 = 3.0;
 pub fn slowdown_warning(slowdown: f64) -> Option<String> {
     (slowdown >= SLOW).then(|| {
         format!(
-            "Warning: clock readings made the program {slowdown:.0} times as slow, so its tasks \
-             are shorter than a clock\nreading. The times of single tasks are estimates; their sum \
-             is accurate.\n"
+            "Warning: clock readings made the program take {slowdown:.0} times as long, so its \
+             tasks are shorter than a\nclock reading. The times of single tasks are estimates; \
+             their sum is accurate.\n"
         )
     })
 }

@@ -21,10 +21,10 @@ Exit status: 0 if every answer was right, 1 if one was wrong or a job failed, 2 
 the arguments.")]
 pub struct Args {
     /// Show this figure, from 6 to 10; repeat the option for several [default: all]
-    #[arg(long = "figure", value_name = "N", value_parser = clap::value_parser!(u32).range(6..=10))]
+    #[arg(long = "figure", value_name = "N", value_parser = parse_figure)]
     pub figures: Vec<u32>,
 
-    /// Measure this kernel, with its input if it is not the one below; repeat the option for
+    /// Measure this kernel, with its input if it differs from the one below; repeat the option for
     /// several [default: fib=40 floorplan=20 nqueens=13 sparselu=24,128 strassen=1024 uts=T3]
     #[arg(long = "kernel", value_name = "NAME[=INPUT]")]
     pub kernels: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "2", value_parser = parse_ranks)]
     pub ranks: usize,
 
-    /// Run each job N times, in turn with the others, and report the medians
+    /// Run each job N times, alternately with the others, and report the medians
     #[arg(long, value_name = "N", default_value = "5", value_parser = parse_runs)]
     pub runs: usize,
 
@@ -61,6 +61,10 @@ pub const KERNELS: &[&str] = &[
     "strassen=1024",
     "uts=T3",
 ];
+
+fn parse_figure(text: &str) -> Result<u32, String> {
+    parse_number(text, 6, 10).map(|number| number as u32)
+}
 
 fn parse_ranks(text: &str) -> Result<usize, String> {
     parse_number(text, 2, 64)
