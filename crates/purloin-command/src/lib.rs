@@ -1,5 +1,4 @@
-//! Shared by Purloin's commands: JSON reports, errors of one line, times with units, and a progress
-//! bar.
+//! Shared by Purloin's commands: JSON reports, one-line errors, times with units, and a progress bar.
 #![deny(missing_docs)]
 
 pub mod format;

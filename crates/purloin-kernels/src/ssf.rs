@@ -85,7 +85,7 @@ pub struct Ssf {
 impl Kernel for Ssf {
     const DESCRIPTION: Description = Description {
         name: "ssf",
-        about: "for each place in a Fibonacci string, the longest other copy of the text from there on",
+        about: "for each position in a Fibonacci string, the longest match elsewhere in the text",
         inputs: Inputs::Numbers(&[
             Range {
                 name: "concatenations",
