@@ -25,7 +25,8 @@ use crate::worker::{Scope, Worker};
 ///
 /// # Panics
 ///
-/// If a closure panics, after both have ended. If no thread can be started for the global pool.
+/// Panics if a closure panics, after both closures have ended, or if no thread can be started for
+/// the global pool.
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -39,7 +40,7 @@ where
             Token::at_top(thread).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
         }
         None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
-        // In boxes, so that the path above keeps the closures in registers.
+        // Boxing the closures lets the path above keep them in registers.
         None => join_outside(in_a_box(a), in_a_box(b)),
     }
 }
@@ -64,8 +65,8 @@ fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
 /// Runs `body`, and waits until all tasks that it spawns have ended. For code that has no token;
 /// see [`Worker::finish`].
 ///
-/// On a worker of a pool with the default scheduler, `body` runs there. On any other thread it is
-/// run by a worker of the [global pool](crate::global).
+/// On a worker of a pool with the default scheduler, `body` runs there. On any other thread a
+/// worker of the [global pool](crate::global) runs it.
 ///
 /// ```
 /// let mut words = ["one", "two"].map(String::from);
@@ -79,8 +80,8 @@ fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
 ///
 /// # Panics
 ///
-/// If the body or a task panics, after all have ended. If no thread can be started for the global
-/// pool.
+/// Panics if the body or a task panics, after all of them have ended, or if no thread can be
+/// started for the global pool.
 pub fn finish<'env, F, R>(body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, ReturnBarrier>) -> R + Send,
@@ -108,7 +109,7 @@ where
 ///
 /// # Panics
 ///
-/// If no thread can be started for the global pool. A panic of the task reaches
+/// Panics if no thread can be started for the global pool. A panic of the task reaches
 /// [`Handle::get`].
 pub fn future<F, T>(f: F) -> Handle<T>
 where
@@ -135,8 +136,8 @@ where
 ///
 /// # Panics
 ///
-/// If an iteration panics, after all iterations that were started have ended. If no thread can be
-/// started for the global pool.
+/// Panics if an iteration panics, after all iterations that were started have ended, or if no
+/// thread can be started for the global pool.
 pub fn for_each<I, F>(iterations: I, body: F)
 where
     I: IntoIterations,
@@ -159,8 +160,8 @@ where
 ///
 /// # Panics
 ///
-/// If `map` or `combine` panics, after all iterations that were started have ended. If no thread
-/// can be started for the global pool.
+/// Panics if `map` or `combine` panics, after all iterations that were started have ended, or if no
+/// thread can be started for the global pool.
 pub fn map_reduce<I, M, C, T>(iterations: I, map: M, combine: C) -> Option<T>
 where
     I: IntoIterations,
@@ -174,8 +175,8 @@ where
         loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
     };
     match current_of_default() {
-        // In a frame of its own: the body may spawn into a finish around the loop, and the loop
-        // uses its token after that.
+        // Runs in a frame of its own: the body may spawn into a finish around the loop, and the
+        // loop uses its token after that.
         Some(thread) => runtime::call(thread, on_a_worker),
         None => global_or_default().run(on_a_worker),
     }

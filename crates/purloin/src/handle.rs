@@ -6,10 +6,10 @@ use std::thread;
 
 use crate::pool::keep_orphan;
 
-/// The result of a task, from [`Worker::future`](crate::Worker::future) or
-/// [`Scope::future`](crate::Scope::future): already there, or on its way.
+/// The result of a task, available now or later, from [`Worker::future`](crate::Worker::future) or
+/// [`Scope::future`](crate::Scope::future).
 ///
-/// A program may pass a handle on to other tasks, which get the result. A dropped handle
+/// A program may pass a handle on to another task, which then gets the result. A dropped handle
 /// detaches the task, which still ends before its scope does.
 ///
 /// ```
@@ -33,12 +33,13 @@ use crate::pool::keep_orphan;
 /// [`Pool::spawn`](crate::Pool::spawn). If the task has ended before the handle is dropped, the
 /// panic reaches the `Pool::run` around the drop.
 ///
-/// There are two exceptions: if a handle is dropped outside of any pool, or was returned by
-/// [`future`](crate::future()) there, the panic is dropped.
+/// There are two exceptions. The panic is dropped if the handle is dropped outside of any pool, or
+/// if [`future`](crate::future()) returned it outside of any pool.
 ///
 /// # Deadlocks
 ///
-/// With futures two tasks can wait for each other. Such a program hangs, as it does with locks.
+/// Futures let two tasks wait for each other. The program then hangs, as it does with two locks
+/// taken in opposite orders.
 ///
 /// Source: Channel (channel-based futures: a future is a channel for one message).
 #[must_use = "dropping a handle detaches its task"]
@@ -51,7 +52,7 @@ enum Inner<T> {
     Promised(Promise<T>),
 }
 
-/// A result that is there. If it is a panic and never fetched, the call around the drop gets it.
+/// An available result. If it is a panic that is never fetched, the call around the drop gets it.
 struct Outcome<T>(Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {
@@ -70,12 +71,12 @@ impl<T> Drop for Outcome<T> {
 }
 
 impl<T> Handle<T> {
-    /// Returns a handle to a result that is there.
+    /// Returns a handle to an available result.
     pub(crate) fn ready(result: thread::Result<T>) -> Self {
         Handle(Inner::Ready(Outcome(Some(result))))
     }
 
-    /// Returns a handle to a result that is there, with a function to call when it is got.
+    /// Returns a handle to an available result. [`Self::get`] calls `got` first.
     pub(crate) fn watched(result: thread::Result<T>, got: Box<dyn FnOnce() + Send>) -> Self {
         Handle(Inner::Watched(Outcome(Some(result)), got))
     }
@@ -85,23 +86,23 @@ impl<T> Handle<T> {
         Handle(Inner::Promised(promise))
     }
 
-    /// Waits for the result: for code that has no token.
+    /// Waits for the result, in code that has no token.
     ///
     /// With a token, [`Worker::get`](crate::Worker::get) is faster. If no worker has begun the
     /// task, it runs here. If another worker runs it, this one leapfrogs meanwhile, as in a
-    /// [`join`](crate::Worker::join). A thread that is no worker of the task's pool calls an idle
-    /// worker for the task and sleeps until the task is done. If all workers wait for this
-    /// thread, a [spare worker](crate::Builder::spare_workers) takes its place; a pool without
-    /// spare workers hangs then.
+    /// [`join`](crate::Worker::join). A thread outside the task's pool wakes an idle worker for the
+    /// task, and sleeps until the task is done. If all workers wait for this thread, a [spare
+    /// worker](crate::Builder::spare_workers) runs the task. In a pool without spare workers the
+    /// program hangs.
     ///
     /// # Panics
     ///
-    /// If the task has panicked.
+    /// Panics if the task has panicked.
     pub fn get(self) -> T {
         self.get_at(None)
     }
 
-    /// Waits for the result, where it is known which worker this thread is.
+    /// Waits for the result. `place` says which worker this thread is, if it is one.
     #[inline]
     pub(crate) fn get_at(self, place: Option<Place>) -> T {
         match self.0 {
@@ -139,8 +140,8 @@ pub(crate) struct Promise<T> {
     functions: *const Functions<T>,
 }
 
-/// A worker, and the top of its task stack in the token at hand. Without types, because the
-/// scheduler may be any.
+/// A worker, and the top of its task stack according to the current token. Untyped, because the
+/// pool may have any scheduler.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     /// The pool's number.
@@ -149,27 +150,27 @@ pub(crate) struct Place {
     pub(crate) top: *const (),
 }
 
-/// What a consumer's end can do.
+/// The operations of a consumer's end.
 pub(crate) struct Functions<T> {
-    /// Waits for the result, or panics as the task has. Uses up the end.
+    /// Waits for the result, or continues the task's panic. Consumes the end.
     pub(crate) get: unsafe fn(NonNull<()>, Option<Place>) -> T,
-    /// Gives up the end.
+    /// Gives up the result. Consumes the end.
     pub(crate) drop: unsafe fn(NonNull<()>),
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
 }
 
-// SAFETY: it is the consumer's end of a channel, from which a `T` may come out on the thread
-// that has it.
+// SAFETY: this is the consumer's end of a channel. It hands a `T` to the thread that owns it, and
+// `T` is `Send`.
 unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: a shared reference only lets a thread look whether the task is done, which any thread
-// may.
+// SAFETY: a shared reference only gives access to `is_done`, which `new`'s caller allows on any
+// thread.
 unsafe impl<T: Send> Sync for Promise<T> {}
 
 impl<T> Promise<T> {
     /// # Safety
     ///
-    /// The functions live for ever, and may be called with this channel: `get` or `drop` once,
-    /// at the end, and `is_done` before, on any thread.
+    /// `functions` stays valid for ever, and its functions may be called with this channel on any
+    /// thread: `get` or `drop` once, as the last call, and `is_done` any number of times before.
     pub(crate) unsafe fn new(channel: NonNull<()>, functions: *const Functions<T>) -> Self {
         Promise { channel, functions }
     }
@@ -177,19 +178,21 @@ impl<T> Promise<T> {
     fn get(self, place: Option<Place>) -> T {
         let (channel, functions) = (self.channel, self.functions);
         std::mem::forget(self);
-        // SAFETY: called once, instead of `drop`.
+        // SAFETY: `new`'s caller allows one call of `get` or `drop`. This is that call, because
+        // `self` was forgotten.
         unsafe { ((*functions).get)(channel, place) }
     }
 
     fn is_done(&self) -> bool {
-        // SAFETY: the channel lives until this end is used up.
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, both of which consume `self`.
         unsafe { ((*self.functions).is_done)(self.channel) }
     }
 }
 
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
-        // SAFETY: called once, and not after `get`, which forgets this.
+        // SAFETY: `new`'s caller allows one call of `get` or `drop`. This is that call, because
+        // `get` forgets `self`.
         unsafe { ((*self.functions).drop)(self.channel) };
     }
 }

@@ -1,9 +1,9 @@
 //! For implementors of [`Worker`](crate::Worker): measuring instruments, and adapters to other
 //! runtimes.
 //!
-//! Programs do not need this module. A program is generic over its `Worker`, and each
-//! implementation is a type that it is instantiated with; the crate `purloin-analysis` has
-//! two: one counts tasks, one measures strands for profiles and recordings.
+//! Programs do not need this module. A program is generic over its `Worker` and is compiled for
+//! each implementation. The crate `purloin-analysis` has two implementations: one counts tasks, the
+//! other measures strands for profiles and recordings.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

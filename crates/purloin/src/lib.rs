@@ -49,7 +49,7 @@
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
 //! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
 //! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
-//! | leave a task to a pool, and not wait | | [`Pool::spawn`] |
+//! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
 //!
 //! # What is promised
 //!
@@ -70,8 +70,8 @@
 //!
 //! Most programs need nothing more. Two habits help where a task takes only a few nanoseconds:
 //!
-//! - **Let closures own their captures** (`move`), if these are a few words. Such a closure is
-//!   written into the task itself. A capture by reference costs an indirection, and keeps the
+//! - **Let closures own their captures** (`move`) if the captures are a few words. The closure is
+//!   then written into the task itself. A capture by reference costs an indirection, and keeps the
 //!   variable in memory.
 //! - **Put a tiny base case into an `#[inline]` function**, which calls the recursive rest. Then
 //!   the compiler sees the base case where the task is created.

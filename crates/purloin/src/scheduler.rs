@@ -1,25 +1,25 @@
 //! Writing a scheduler: the seam between the runtime and a protocol for stealing.
 //!
-//! The runtime does what is the same under every scheduler: it writes tasks into the slots of
-//! a [`TaskStack`], runs them, waits for stolen ones by leapfrogging, puts idle workers to
-//! sleep, and ends finishes and futures. A scheduler decides how the workers share those
-//! tasks. It consists of two types:
+//! The runtime does the work that all schedulers have in common: it writes tasks into the slots of
+//! a [`TaskStack`], runs them, waits for stolen ones by leapfrogging, puts idle workers to sleep,
+//! and ends finishes and futures. A scheduler decides how the workers share those tasks. It
+//! consists of two types:
 //!
-//! - a [`Scheduler`], the value with its options that [`Builder::scheduler`] is given;
-//! - a [`TaskPool`], which each worker has one of. It says what a push and a pop do beyond
-//!   moving the top, and how a thief takes the oldest task.
+//! - a [`Scheduler`], the value with the options, which a program passes to [`Builder::scheduler`];
+//! - a [`TaskPool`], one for each worker. It says what a push and a pop do beyond moving the top,
+//!   and how a thief takes the oldest task.
 //!
 //! Thieves take tasks in one of two ways, and the methods of [`TaskPool`] have defaults for
 //! the first:
 //!
-//! - They **reach in**: a thief calls [`TaskPool::claim`] on the victim's pool. Such a pool
-//!   implements `claim`, `request` and their neighbours, and leaves the methods that take a
-//!   [`WorkerThread`] alone.
-//! - They **send messages**, which the victim answers. Such a pool overrides the methods that
-//!   take a [`WorkerThread`], and leaves `claim` and its neighbours alone.
+//! - They **reach in**: a thief calls [`TaskPool::claim`] on the victim's pool. The pool implements
+//!   `claim`, `request` and their neighbours, and keeps the default methods that take a
+//!   [`WorkerThread`].
+//! - They **send messages**, which the victim answers. The pool overrides the methods that take a
+//!   [`WorkerThread`], and keeps the defaults of `claim` and its neighbours.
 //!
-//! The crate `purloin-schedulers` has an example of each: `chase_lev.rs` is the shortest that
-//! reaches in, `channel/` sends messages.
+//! The crate `purloin-schedulers` has an example of each: `chase_lev.rs` is the shortest scheduler
+//! whose thieves reach in; the thieves of `channel/` send messages.
 //!
 //! # Rules
 //!
@@ -30,9 +30,9 @@
 //! - A thief marks the slot's [outcome](Header::outcome) with [`State::stolen`] before its
 //!   owner may learn that the task is gone. The runtime marks it done.
 //! - A stolen slot stays as it is until its owner calls [`TaskPool::release`].
-//! - A blocked worker may take a task only while the one that it waits for is not done. A
-//!   claim asks that (`may_take`) while it holds the task, and gives the task back if the
-//!   answer is no.
+//! - A blocked worker may take a task only while the task that it waits for is not done. A claim
+//!   checks this by `may_take` while it holds the task, and gives the task back if the answer is
+//!   no.
 //! - [`TaskPool::is_open`] is false for a slot below [`TaskStack::spawn_top`], so that the
 //!   pop of a join notices the spawns that its first closure has left above it.
 //!
@@ -47,21 +47,20 @@ pub use crate::stats::Count;
 
 use crate::runtime::steal;
 
-/// A way to schedule: the protocol by which the workers of a [`Pool`](crate::Pool) share
-/// their tasks.
+/// A scheduler: the protocol by which the workers of a [`Pool`](crate::Pool) share their tasks.
 ///
-/// It is a type, so that a program is compiled for its scheduler, and a value of that type
-/// carries the options.
+/// It is a type, so a program is compiled for its scheduler. A value of the type carries the
+/// options.
 ///
 /// # Safety
 ///
-/// The implementor keeps the [rules](self). The runtime runs closures and reads results where
-/// the scheduler says that they are.
+/// The implementor upholds the [rules](self). The runtime trusts the scheduler's word on where
+/// closures and results are.
 pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// The state of a slot: [`StateWord`], unless a protocol needs more.
     type Header: Header;
 
-    /// What each worker has: its tasks, as this protocol shares them.
+    /// The tasks of one worker, as this protocol shares them.
     type TaskPool: TaskPool<Self>;
 
     /// Whether the scheduler itself detects that all workers are idle.
@@ -70,11 +69,12 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// [`WorkerThread::end_waits`]. If not, the pool counts its spawned tasks.
     const DETECTS_QUIESCENCE: bool = false;
 
-    /// Whether a blocked worker hands its processor to a spare worker. Then there may be more
-    /// workers than [`Self::task_pool`] is told.
+    /// Whether a blocked worker hands its processor to a spare worker. If so, there may be more
+    /// workers than the number that [`Self::task_pool`] receives.
     const HANDS_OFF: bool = true;
 
-    /// Returns the task pool of one of this many workers, around its empty stack.
+    /// Returns the task pool of one worker, around its empty stack. `workers` is the number of
+    /// regular workers.
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> Self::TaskPool;
 }
 
@@ -82,17 +82,17 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
 ///
 /// # Safety
 ///
-/// The implementor keeps the [rules](self).
+/// The implementor upholds the [rules](self).
 pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     Send + Sync + Sized + 'static
 {
-    // The owner's fast path. The first four are in every join: inline them.
+    // The owner's fast path. Every join uses the first four methods: inline them.
 
     /// The slots.
     fn stack(&self) -> &TaskStack<S>;
 
-    /// Owner only: returns whether a task may be pushed to `slot`, which is the top, without
-    /// further ado: no spawn lies above it, and no thief has asked for a task.
+    /// Owner only: returns whether a task may be pushed to `slot`, the top, with no slow path: no
+    /// spawn lies above it, and no thief has asked for a task.
     fn is_open(&self, slot: *mut Slot<S>) -> bool;
 
     /// Owner only: makes the task that was written to `slot` the newest.
@@ -107,7 +107,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 
     // The owner's slow paths.
 
-    /// Owner only: opens what it can, before a push to `slot`, which is the top.
+    /// Owner only: opens every slot that may be open, before a push to `slot`, the top.
     fn reopen(&self, slot: *mut Slot<S>);
 
     /// Owner only: after a pop of `slot` that returned false, finds out which thread has the
@@ -117,10 +117,10 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     /// Owner only: frees `slot`, whose stolen task is done and whose result has been read.
     fn release(&self, slot: *mut Slot<S>);
 
-    /// Owner only: returns whether a thief has asked for tasks and stands unanswered.
+    /// Owner only: returns whether a thief's request for tasks is unanswered.
     fn is_requested(&self) -> bool;
 
-    /// The number of tasks that are not stolen. To other threads, a hint.
+    /// Returns the number of tasks that are not stolen. For other threads this is only a hint.
     fn unstolen(&self) -> usize {
         self.stack().unstolen()
     }
@@ -148,41 +148,41 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         0
     }
 
-    /// Returns, at a glance, whether the oldest task is public or about to be.
+    /// Returns, as a hint, whether the oldest task is public or about to be.
     fn has_public_tasks(&self) -> bool {
         false
     }
 
-    /// Returns, at a glance, whether a thief could take a task by force.
+    /// Returns, as a hint, whether a thief could take a task by force.
     fn has_private_tasks(&self) -> bool {
         false
     }
 
     /// Thief: asks the owner to offer tasks at its next push or pop. Returns true if no other
-    /// request stood.
+    /// request was pending.
     fn request(&self) -> bool {
         false
     }
 
     /// Thief: takes the oldest public task for worker `thief`, if `may_take` allows it.
     ///
-    /// The pool calls `may_take` while it holds the task, so that the answer stays true as
-    /// long as the task is not done. If the owner has not answered for some time, it
-    /// `is_silent`, and the thief may take a private task by force.
+    /// The pool calls `may_take` while it holds the task, so the answer stays true as long as the
+    /// task is not done. An owner that has not answered for some time `is_silent`; the thief may
+    /// then take a private task by force.
     fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S> {
         let _ = (thief, is_silent, may_take);
         Claim::Nothing
     }
 
-    // What a worker does at certain moments, on its own thread. Thieves that reach in need
-    // nothing but the defaults.
+    // Hooks, which each worker calls on its own thread. A pool whose thieves reach in needs only
+    // the defaults.
 
     /// Answers standing requests.
     fn serve(me: &WorkerThread<S>) {
         steal::serve(me, Self::publish_on_request);
     }
 
-    /// Offers the spawn or future that was just pushed, where a thief has asked.
+    /// Offers the spawn or future that was just pushed, if a thief has asked.
     fn spawned(me: &WorkerThread<S>) {
         steal::serve(me, Self::publish_spawn);
     }
@@ -192,23 +192,23 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         me.idle_workers()
     }
 
-    /// An idle worker is about to look for work from outside the pool.
+    /// Called when an idle worker is about to look for work from outside the pool.
     fn before_outside_work(me: &WorkerThread<S>) {
         let _ = me;
     }
 
-    /// An idle worker looks for a task, once.
+    /// Looks for a task once, for an idle worker.
     fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
         steal::look(search)
     }
 
-    /// An idle worker that has found nothing for a while sleeps.
+    /// Puts an idle worker to sleep that has found nothing for a while.
     fn sleep(search: &mut Search<'_, S>) -> Slept {
         steal::sleep(search)
     }
 
-    /// A blocked worker does what it owes to thieves. It waits for a task that `holder` runs,
-    /// if that is known.
+    /// Answers thieves while the worker is blocked. `holder` is the worker that runs the awaited
+    /// task, if it is known.
     fn serve_while_blocked(me: &WorkerThread<S>, holder: Option<&WorkerThread<S>>) {
         let _ = holder;
         if !me.task_pool().offers_nothing() {
@@ -216,8 +216,8 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         }
     }
 
-    /// A worker that is about to sleep offers all of its tasks. Returns whether thieves can
-    /// take them while it sleeps.
+    /// Offers all tasks of a worker that is about to sleep. Returns whether thieves can take them
+    /// while it sleeps.
     fn offer_all(me: &WorkerThread<S>) -> bool {
         if !me.task_pool().offers_nothing() {
             steal::serve(me, Self::publish_all);
@@ -225,8 +225,8 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         true
     }
 
-    /// A blocked worker tries to take a task that descends from the one that `holder` runs,
-    /// and whose state is `outcome`.
+    /// Tries to take, for a blocked worker, a descendant of the task that `holder` runs. `outcome`
+    /// is the state of the task that `holder` runs.
     fn leapfrog(
         me: &WorkerThread<S>,
         holder: &WorkerThread<S>,
@@ -236,23 +236,24 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         steal::leapfrog(me, holder, outcome, backoff)
     }
 
-    /// A blocked worker looks once more before it sleeps. Returns true if it had better not.
+    /// Looks once more before a blocked worker sleeps. Returns true if the worker should stay
+    /// awake.
     fn should_stay_awake(me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool {
         let _ = me;
         steal::finds_anything(std::iter::once(holder))
     }
 
-    /// A blocked worker wants no tasks for a while, or none any more.
+    /// Called when a blocked worker stops taking tasks, for a while or for good.
     fn stop_leapfrogging(me: &WorkerThread<S>) {
         let _ = me;
     }
 
-    /// A thief is about to run a stolen task.
+    /// Called when a thief is about to run a stolen task.
     fn begin_stolen(me: &WorkerThread<S>) {
         let _ = me;
     }
 
-    /// A thief has run a stolen task, and is about to say so in `outcome`.
+    /// Called when a thief has run a stolen task, and is about to mark it done in `outcome`.
     fn end_stolen(me: &WorkerThread<S>, outcome: &StateWord) {
         let _ = (me, outcome);
     }
@@ -263,19 +264,19 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         steal::pass_on(victim);
     }
 
-    /// A worker that was idle has something to run.
+    /// Called when an idle worker has found something to run.
     fn became_active(me: &WorkerThread<S>) {
         steal::became_active(me);
     }
 }
 
-/// Atomics, cells and locks that a build with `--cfg loom` replaces by those of loom.
+/// Atomics, cells and locks, which a build with `--cfg loom` replaces by loom's.
 #[doc(hidden)]
 pub mod sync {
     pub use crate::sync::*;
 }
 
-/// What loom models of a scheduler are made of.
+/// Building blocks for loom models of a scheduler.
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod models {

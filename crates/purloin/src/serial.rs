@@ -14,8 +14,9 @@ type FirstPanic = Mutex<Option<Box<dyn Any + Send>>>;
 
 /// The serial elision of a program, as a [`Worker`].
 ///
-/// A join calls its closures one after the other, and a spawn calls its task at once. The result
-/// is the program as it would be without Purloin, and the baseline for every scheduler's overhead.
+/// A join calls its closures one after the other, and a spawn calls its task at once. The result is
+/// the sequential program, as it would be without Purloin. It is the baseline for the overhead of
+/// every scheduler.
 ///
 /// ```
 /// use purloin::{Serial, Worker};

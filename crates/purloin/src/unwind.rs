@@ -1,4 +1,4 @@
-//! Panics on their way from one thread to another, and those that must not be.
+//! Panics that move between threads, panics that are dropped, and internal errors.
 
 use std::any::Any;
 use std::io::{Write, stderr};
@@ -7,12 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The payload of a panic on its way from a thief to the owner of the task.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// Maximum number of panics of destructors, each of the payload of the one before, that
-/// [`discard`] drops.
+/// Maximum number of panics that [`discard`] drops. Each is a panic of the destructor of the
+/// previous panic's payload.
 const MAX_DISCARDED: usize = 16;
 
-/// Drops a panic, or a result, of which the program does not hear. Its destructor may panic, and
-/// the destructor of that panic again; the last of many is forgotten. Never unwinds.
+/// Drops a panic or a result that never reaches the program. Its destructor may panic, and so may
+/// the destructor of the new panic's payload; after [`MAX_DISCARDED`] of them the payload is
+/// leaked. Never unwinds.
 pub(crate) fn discard<T>(unheard: T) {
     let mut panic = catch_unwind(AssertUnwindSafe(|| drop(unheard))).err();
     for _ in 0..MAX_DISCARDED {
@@ -22,7 +23,7 @@ pub(crate) fn discard<T>(unheard: T) {
     std::mem::forget(panic);
 }
 
-/// Ends the process, because of a mistake in this crate after which memory is not safe.
+/// Ends the process, because of a bug in this crate after which memory is not safe.
 #[cold]
 pub(crate) fn abort(mistake: &str) -> ! {
     let _ = writeln!(stderr(), "purloin: internal error: {mistake}");

@@ -7,7 +7,7 @@ use crate::loops::{self, IntoIterations};
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///
-/// A token stands for the worker that runs the code at hand. It is small, and passed **by value**.
+/// A token stands for the worker that runs the current code. It is small, and passed **by value**.
 /// A function that is generic over its `Worker` runs under every scheduler, serially, and under
 /// measuring instruments: each of these is a type that implements this trait.
 ///
@@ -31,8 +31,8 @@ use crate::loops::{self, IntoIterations};
 /// # How tokens work
 ///
 /// Each closure receives a token of its own, which is valid while the closure runs. Meanwhile the
-/// token that it came from is mutably borrowed. So the program always uses the newest token of a
-/// worker, and that token carries the top of the worker's task stack in a register.
+/// token from which it was made is mutably borrowed. So the program always uses the newest token of
+/// a worker, and that token carries the top of the worker's task stack in a register.
 ///
 /// The compiler rejects the misuse of tokens.
 ///
@@ -71,17 +71,17 @@ use crate::loops::{self, IntoIterations};
 /// ```
 ///
 /// A wrapper that makes any value `Send`, and checks the thread at run time, can carry a token into
-/// a closure that has another token of the same worker. Such a *stale* token still works, but its
-/// joins take a few nanoseconds more, because they look up the top in memory.
+/// a closure that has another token of the same worker. This token is then *stale*. It still works,
+/// but its joins take a few nanoseconds more, because they look up the top in memory.
 ///
 /// # Panics
 ///
-/// If a closure panics, everything else that was started runs to its end, and then the panic
+/// If a closure panics, every other closure that was started runs to its end, and then the panic
 /// continues in the caller. As in rayon, that includes the second closure of a join whose first
 /// closure has panicked. If both closures of a join panic, the caller sees the panic of the first;
 /// if the body of a finish and a task panic, it sees the panic of the body.
 ///
-/// Three things end early:
+/// There are three exceptions:
 ///
 /// - A loop starts few iterations after one has panicked.
 /// - [`Serial`](crate::Serial) stops where a serial program would stop.
@@ -90,19 +90,19 @@ use crate::loops::{self, IntoIterations};
 pub trait Worker: Sized {
     /// The token that closures receive.
     ///
-    /// For every worker of this crate this is the worker's own type with another lifetime. So a
+    /// For every worker of this crate, this is the worker's own type with another lifetime, so a
     /// recursive function is compiled once.
     type Token<'t>: for<'u> Worker<Token<'u> = Self::Token<'u>>;
 
-    /// The implementation of [`Scope`]: a scope is generic over it.
+    /// The implementation behind [`Scope`], which is generic over it.
     type Spawner: Spawner;
 
     /// Runs two closures, possibly in parallel, and returns both results.
     ///
-    /// `a` runs at once. `b` becomes a task that another worker may steal while `a` runs. If none
-    /// has, `b` runs here next, by a plain call. If a thief still runs `b`, this worker helps it:
-    /// it runs tasks that descend from `b`, and **never anything else**. So a program may hold a
-    /// lock across a join, as long as the closures do not take it.
+    /// `a` runs at once. `b` becomes a task that another worker may steal while `a` runs. If no
+    /// thief has taken it, `b` runs here next, by a plain call. If a thief still runs `b`, this
+    /// worker helps it: it runs tasks that descend from `b`, and **never anything else**. So a
+    /// program may hold a lock across a join, as long as the closures do not take it.
     ///
     /// ```
     /// # use purloin::Worker;
@@ -170,12 +170,12 @@ pub trait Worker: Sized {
     ///
     /// [`Worker::get`] waits for the result, and runs the task itself if no worker has begun it.
     /// The task ends before its scope does, even if its result is never fetched. The scope is the
-    /// closure that received this token, or a closure around it, and at last
+    /// closure that received this token, or a closure around it, or at the latest
     /// [`Pool::run`](crate::Pool::run). A task that borrows from its surroundings needs
     /// [`Scope::future`].
     ///
-    /// Do not hold a lock that `f` takes: where thousands of tasks wait to run, this call runs `f`
-    /// itself. Under the [serial elision](crate::Serial) it always does.
+    /// Do not hold a lock that `f` takes: when thousands of tasks wait to run, this call runs `f`
+    /// itself. The [serial elision](crate::Serial) always does.
     ///
     /// ```
     /// use purloin::{Pool, Worker};
@@ -200,11 +200,11 @@ pub trait Worker: Sized {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
         T: Send + 'static;
 
-    /// Waits for the result of a future; see [`Handle::get`].
+    /// Waits for the result of a future. See [`Handle::get`].
     ///
     /// # Panics
     ///
-    /// If the task has panicked.
+    /// Panics if the task has panicked.
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         future.get()
     }
@@ -212,8 +212,8 @@ pub trait Worker: Sized {
     /// Runs `body` for each of the iterations, possibly in parallel.
     ///
     /// There is no grain size to choose. A worker runs the iterations in their order, as a plain
-    /// loop would. When another worker has nothing to do, it gets a part of the iterations that are
-    /// left.
+    /// loop would. When another worker has nothing to do, it gets a part of the remaining
+    /// iterations.
     ///
     /// ```
     /// # use purloin::{Pool, Worker, chunks_mut};
@@ -233,8 +233,8 @@ pub trait Worker: Sized {
     ///
     /// # Panics
     ///
-    /// If an iteration panics, after all iterations that were started have ended. Others may never
-    /// start.
+    /// Panics if an iteration panics, after all iterations that were started have ended. Other
+    /// iterations may never start.
     ///
     /// Source: Channel (splittable tasks).
     #[inline]
@@ -246,8 +246,8 @@ pub trait Worker: Sized {
         self.map_reduce_with(iterations, move |_, item| body(item), |(), ()| ());
     }
 
-    /// Runs `body` for each of the iterations, possibly in parallel, and gives it a token: for a
-    /// body that is itself parallel. See [`Self::for_each`].
+    /// Runs `body` for each of the iterations, possibly in parallel, and gives it a token, so that
+    /// the body can itself be parallel. See [`Self::for_each`].
     ///
     /// ```
     /// # use purloin::{Pool, Worker, chunks_mut};
@@ -288,8 +288,8 @@ pub trait Worker: Sized {
     ///
     /// # Panics
     ///
-    /// If `map` or `combine` panics, after all iterations that were started have ended. Their
-    /// results are dropped.
+    /// Panics if `map` or `combine` panics, after all iterations that were started have ended. The
+    /// results of these iterations are dropped.
     #[inline]
     fn map_reduce<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
@@ -317,18 +317,19 @@ pub trait Worker: Sized {
         self.lend(|w| loops::map_reduce::<Self, _, _, _, _>(w, iterations, map, combine))
     }
 
-    /// A hint for loops: how many of the `rest` iterations to split off now, because a thief asks
-    /// for work and this worker has no other task to offer; 0 to keep all.
+    /// Returns a hint for loops: how many of the `rest` iterations to split off now. The hint is 0
+    /// unless a thief asks for work and this worker has no other task to offer.
     fn split_hint(&mut self, rest: usize) -> usize;
 }
 
-/// The type of a [`Scope`]: how it spawns.
+/// The type behind a [`Scope`], which determines how the scope spawns.
 ///
 /// Programs use it only as a bound, as in [`Scope::spawn`]'s example. Its methods are for
 /// implementors of [`Worker`].
 ///
-/// It is not the token's type, because a scope must not depend on the lifetime of the token that
-/// opened it. Otherwise a program could not spawn closures that borrow from outside the finish.
+/// A scope is not generic over the token's type, because it must not depend on the lifetime of the
+/// token that opened it. Otherwise a program could not spawn closures that borrow from outside the
+/// finish.
 pub trait Spawner: Sized + 'static {
     /// The token that spawned tasks receive.
     type Token<'t>: Worker;
@@ -342,7 +343,7 @@ pub trait Spawner: Sized + 'static {
     /// # Safety
     ///
     /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`. A shorter
-    /// lifetime would let the task outlive what it borrows.
+    /// lifetime would let the task outlive its borrows.
     #[doc(hidden)]
     unsafe fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where
@@ -373,7 +374,7 @@ pub trait Spawner: Sized + 'static {
 /// The scope of a [finish](Worker::finish): tasks spawned into it end before the finish does.
 ///
 /// A program may share it freely: with spawned tasks, which may spawn further tasks, with the
-/// closures of a join, and even with threads that are no workers.
+/// closures of a join, and even with threads outside the pool.
 pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
     finish: S::Finish,
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -423,10 +424,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// Do not hold a lock that the task takes: where thousands of tasks wait to run, `spawn` runs
-    /// the task itself. Under the [serial elision](crate::Serial) it always does. A thread that is
-    /// no worker of the pool does not run the task, but waits until the workers have run some of
-    /// the tasks.
+    /// Do not hold a lock that the task takes: when thousands of tasks wait to run, `spawn` runs
+    /// the task itself. The [serial elision](crate::Serial) always does. A thread outside the pool
+    /// does not run the task, but waits until the workers have run some of the tasks.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
@@ -437,7 +437,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     }
 
     /// Spawns a task with a result, and returns a handle to it. Unlike the task of
-    /// [`Worker::future`], this one may borrow values that outlive the finish.
+    /// [`Worker::future`], this task may borrow values that outlive the finish.
     ///
     /// ```
     /// # use purloin::{Pool, Worker};
@@ -462,12 +462,11 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         unsafe { S::future(&self.finish, f) }
     }
 
-    /// Runs two closures, possibly in parallel, inside the finish, where the token is lent. See
-    /// [`Worker::join`].
+    /// Runs two closures, possibly in parallel. For the body of the finish, where the token is
+    /// lent. See [`Worker::join`].
     ///
-    /// A thread that is no worker of the pool waits until an idle worker runs the join. If no
-    /// worker becomes idle within 20 milliseconds, a [spare worker](crate::Builder::spare_workers)
-    /// runs it.
+    /// A thread outside the pool waits until an idle worker runs the join. If no worker becomes
+    /// idle within 20 milliseconds, a [spare worker](crate::Builder::spare_workers) runs it.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,

@@ -4,7 +4,7 @@ use std::slice;
 
 use super::Iterations;
 
-/// Returns the pieces of a slice as the iterations of a loop. Each piece has `size` elements, the
+/// Returns the pieces of a slice as the iterations of a loop. Each piece has `size` elements; the
 /// last one may have fewer.
 ///
 /// ```
@@ -24,7 +24,7 @@ pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
 }
 
 /// Returns the pieces of a mutable slice as the iterations of a loop. Each piece has `size`
-/// elements, the last one may have fewer.
+/// elements; the last one may have fewer.
 ///
 /// ```
 /// use purloin::{Serial, Worker, chunks_mut};

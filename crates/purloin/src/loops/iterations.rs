@@ -26,8 +26,8 @@ pub trait Iterations: Sized + Send {
     /// Returns the number of iterations, or [`usize::MAX`] if there are more.
     fn remaining(&self) -> usize;
 
-    /// Splits off the first `index` iterations, and returns them and the others. There are at least
-    /// `index`.
+    /// Splits off the first `index` iterations, and returns them and the rest. `index` is at most
+    /// [`remaining`](Self::remaining).
     fn split_at(self, index: usize) -> (Self, Self);
 
     /// Returns an iterator over all iterations, in their order.
@@ -219,7 +219,7 @@ into_iterations! {
     ['s, T: Send] super::ChunksMut<'s, T>,
 }
 
-/// Numbers without an end, for a loop in step with something else.
+/// An endless range, which numbers the iterations of a loop over a pair.
 impl IntoIterations for RangeFrom<usize> {
     type Iterations = Range<usize>;
     type Item = usize;

@@ -1,10 +1,10 @@
 //! Loops as splittable tasks, without a grain size to choose.
 //!
-//! A loop is a body and the iterations that are left. A worker runs them in **blocks**, and looks
+//! A loop is a body and the iterations that are left. A worker runs them in **blocks**, and checks
 //! between two blocks whether a thief asks for work. If so, it **splits** the loop by a join: it
-//! keeps the front, and the back becomes a task, whose thief runs it in the same way. So without
-//! thieves a loop is a plain loop that reads one word now and then, and with thieves it is split
-//! as often as they ask.
+//! keeps the front, and the back becomes a task, whose thief runs it in the same way. Without
+//! thieves, a loop is a plain loop that reads one word now and then. With thieves, it is split as
+//! often as they ask.
 //!
 //! Older tasks go first: a worker that has other tasks to offer offers those, and does not split
 //! ([`Worker::split_hint`]).
@@ -12,8 +12,8 @@
 //! # Blocks
 //!
 //! Within a block the compiler sees only the body, and may unroll and vectorise it. [`Pace`]
-//! chooses blocks of some microseconds. On average a thief waits for half a block, and the twenty
-//! nanoseconds or so between two blocks do not matter.
+//! chooses blocks of some microseconds. On average a thief waits for half a block, and the overhead
+//! of some twenty nanoseconds per block does not matter.
 //!
 //! # Order
 //!
@@ -23,12 +23,12 @@
 //!
 //! # Panics
 //!
-//! A part of a loop whose iteration panics sets a flag, and each other part ends when it next looks
-//! at the flag. Their results are dropped, because the panic reaches the join that has split them
-//! off.
+//! When an iteration panics, its part of the loop sets a flag, and every other part ends when it
+//! next looks at the flag. The results of all parts are dropped, because the panic continues at the
+//! joins that split the loop.
 //!
-//! Source: Channel (splittable tasks; lazy binary, guided and adaptive
-//! splitting, in which a victim splits for those that have asked it).
+//! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
+//! splits for the thieves that have asked it).
 
 mod chunks;
 mod iterations;

@@ -1,12 +1,13 @@
-//! Pace: how many iterations a worker runs between two looks for thieves.
+//! Pace: how many iterations a worker runs before it checks for thieves again.
 
 use crate::stats::clock::ticks;
 
-/// Time that a block should take, in ticks of the clock. A tick is a nanosecond, or 0.2 to 0.5
+/// Target duration of a block, in ticks of the clock. A tick is a nanosecond, or 0.2 to 0.5
 /// nanoseconds where the clock is a time-stamp counter.
 const BLOCK_TICKS: u64 = 30_000;
 
-/// Maximum factor from one block to the next. The first iterations may be cheap ones.
+/// Maximum growth from one block to the next. It limits the damage if the first iterations are
+/// cheaper than the rest.
 const MAX_GROWTH: u64 = 8;
 
 /// The number of iterations in a block, adapted to the speed of the loop.

@@ -1,7 +1,7 @@
 //! Loop splitting: how many iterations a thief gets.
 
 /// A way to split loops, for [`Builder::splitting`](crate::Builder::splitting): how many of the
-/// iterations that are left become a task when a thief asks.
+/// remaining iterations become a task when a thief asks.
 ///
 /// All ways are lazy: a loop is not split before a thief has asked.
 ///

@@ -1,4 +1,4 @@
-//! A blocked worker: it leapfrogs with the thief that it waits for, then it sleeps.
+//! A blocked worker: it leapfrogs with the thief that holds its task, then it sleeps.
 
 use super::{Shared, WorkerThread};
 use crate::runtime::Stolen;
@@ -6,8 +6,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Sleep, Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 
-/// The processor of a blocked worker, while another worker has it. Dropping this ends the
-/// handoff.
+/// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
 pub(crate) struct HandedOff<'p>(&'p Sleep);
 
 impl Drop for HandedOff<'_> {
@@ -34,8 +33,8 @@ impl<S: Scheduler> Shared<S> {
         })
     }
 
-    /// Wakes a sleeper if there is anything to run. The calling thread is going to sleep, and
-    /// leaves that to others, except for the tasks of workers that `is_ours` picks.
+    /// Wakes a sleeper if there is anything to run, because the calling thread is going to sleep.
+    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself.
     pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
         if S::HANDS_OFF {
             let others = self.started().iter().filter(|worker| !is_ours(worker));
@@ -43,12 +42,13 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Blocks `me` until `is_done`: until the task that `holder` has stolen has ended.
-    /// Meanwhile `me` leapfrogs, that is, runs the tasks that `leapfrog` takes from the holder.
+    /// Blocks `me` until `is_done`, that is, until the task that `holder` has stolen has ended.
+    /// Meanwhile `me` leapfrogs: it runs the tasks that `leapfrog` takes from the holder.
     ///
-    /// It does so only while `may_leapfrog`. If `me` has tasks of its own that no thief has,
-    /// then it would offer what it runs above them together with them, and another blocked
-    /// worker that awaits the former might take one of the latter.
+    /// `me` leapfrogs only while `may_leapfrog`. If `me` has older tasks that no thief has taken,
+    /// it would offer them together with the tasks of the leapfrogged one. Another blocked worker
+    /// that awaits the leapfrogged task might then take one of the older tasks, which do not
+    /// descend from it.
     ///
     /// `wake_me` asks for a wake-up at the end, and returns false if the end is past.
     pub(crate) fn await_done(
@@ -95,9 +95,9 @@ impl<S: Scheduler> Shared<S> {
                 false => Slept::TimedOut,
             };
             if wake_me() {
-                // This worker's processor has nothing to do until the holder publishes a task
-                // or ends. Another worker may take any task; but those of the holder are this
-                // worker's, if it may leapfrog.
+                // This worker's processor has nothing to do until the holder publishes a task or
+                // ends. Another worker may take any task; but if this worker may leapfrog, the
+                // holder's tasks are left to it.
                 handed_off = handed_off.or_else(|| self.hand_off(me));
                 self.look_for_others(|other| {
                     leapfrogs && (other.index() == holder.index() || other.index() == me.index())

@@ -15,8 +15,8 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::victim::{Random, Selection, VictimSelection};
 
-/// The default number of spare workers in a pool with fewer workers. A spare worker without a
-/// thread costs address space only.
+/// Minimum of the default number of spare workers, which is otherwise the number of workers. A
+/// spare worker without a thread costs address space only.
 const DEFAULT_SPARES: usize = 32;
 
 /// The environment variable that sets the number of workers if the program does not.
@@ -99,20 +99,20 @@ impl<S: Scheduler> Builder<S> {
     /// Sets the maximum number of spare workers. The default is the number of workers, but at least
     /// 32.
     ///
-    /// A worker hands its processor to a spare worker, which may run anything, in two cases:
+    /// A worker hands its processor to a spare worker, which may run any task, in two cases:
     ///
-    /// - It is blocked in a join, a finish or a future, and finds no task to run that descends from
-    ///   the one that it waits for.
+    /// - It is blocked in a join, a finish or a future, and finds no descendant of the awaited task
+    ///   to run.
     /// - It waits for another pool.
     ///
-    /// So as long as there is work, as many workers run as the pool was built with. When the
-    /// blocked worker resumes, one extra worker runs until any worker goes idle. Besides, a spare
-    /// worker runs calls from outside if the pool begins none of them for 20 milliseconds.
+    /// So as long as there is work, the pool keeps as many workers running as it was built with.
+    /// When the blocked worker resumes, one extra worker runs until any worker goes idle. A spare
+    /// worker also runs calls from outside if the pool begins none of them for 20 milliseconds.
     ///
     /// When all spare workers are taken, the processor of a blocked worker stays idle, and a worker
-    /// that waits for another pool serves only calls that descend from the one that it waits for.
-    /// With 0 spare workers that is always so, and a program hangs if all of its workers wait, in a
-    /// lock for example, for a thread that calls this pool.
+    /// that waits for another pool serves only calls that descend from the awaited call. A pool
+    /// with 0 spare workers is always in this state. It hangs if all of its workers wait, in a lock
+    /// for example, for a thread that calls this pool.
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs
     /// address space only. The scheduler `Channel` of the crate `purloin-schedulers` has no spare
@@ -153,9 +153,9 @@ impl<S: Scheduler> Builder<S> {
     /// over if there are more workers than processors). The default is false: Purloin does not
     /// touch the affinity of threads. Spare workers may run on any of these processors.
     ///
-    /// Only Linux supports this. It helps programs that compute for a few milliseconds now and
-    /// then, on a machine of their own. Without it the system may queue a woken worker behind its
-    /// waker, for milliseconds, although another processor is idle.
+    /// Only Linux supports this. It helps programs that compute for a few milliseconds now and then
+    /// and have the machine to themselves. Without it the system may queue a woken worker behind
+    /// its waker, for milliseconds, although another processor is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
         self.pinned = pinned;
         self
@@ -217,9 +217,9 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// # Errors
     ///
-    /// If an option is out of range; if the program does not set the number of workers and
-    /// `PURLOIN_WORKERS` is not a valid number; or if a worker cannot be started. Workers that were
-    /// started are ended again.
+    /// Returns an error if an option is out of range; if the program does not set the number of
+    /// workers and `PURLOIN_WORKERS` is not a valid number; or if a worker cannot be started. In
+    /// the last case, the workers started so far are ended again.
     pub fn build(self) -> Result<Pool<S>, BuildError> {
         let workers = match self.workers {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
@@ -237,13 +237,14 @@ impl<S: Scheduler> Builder<S> {
             None => workers.max(DEFAULT_SPARES),
         };
         match self.start(workers, spares) {
-            // The task stacks of spare workers may take the address space that the threads need.
+            // The task stacks of spare workers may have taken the address space that the threads
+            // need.
             Err(BuildError::Start { .. }) if spares > 0 => self.start(workers, 0),
             pool => pool,
         }
     }
 
-    /// Starts a pool with this many workers, and with up to this many spare workers: as many as
+    /// Starts a pool with `workers` workers, and with up to `spares` spare workers, as many as
     /// there is memory for.
     fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
@@ -266,7 +267,7 @@ impl<S: Scheduler> Builder<S> {
             names.push(format!("{}-spare", names[worker % workers]));
         }
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
-            // Relaxed: all that matters is that each pool gets another number.
+            // Relaxed: it only matters that each pool gets its own number.
             id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
             sleep: Sleep::new(workers, all_tasks.len() - workers, {

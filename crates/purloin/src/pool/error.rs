@@ -5,7 +5,7 @@ use std::io;
 
 use super::Builder;
 
-/// The reason why a pool could not be built. Its text names the culprit and the way out.
+/// The reason why a pool could not be built. Its text names the option at fault and what to change.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use super::builder::available_cores;
 use super::{BuildError, Pool};
 
-/// Returns the global pool of the process, which [`crate::join`] and its neighbours use on threads
-/// that are no workers. The first call builds it, as [`Pool::new`] does. A forked process builds
-/// its own.
+/// Returns the global pool of the process. [`crate::join`] and the other free functions use it on
+/// threads that are not workers. The first call builds it, as [`Pool::new`] does. A forked process
+/// builds its own.
 ///
 /// # Errors
 ///
-/// If the pool cannot be built. A later call tries again.
+/// Returns an error if the pool cannot be built. A later call tries again.
 pub fn global() -> Result<&'static Pool, BuildError> {
     static GLOBAL: PoolCell = PoolCell::new();
     match GLOBAL.get() {
@@ -22,13 +22,13 @@ pub fn global() -> Result<&'static Pool, BuildError> {
     }
 }
 
-/// Returns the global pool, for callers that cannot return an error. If it cannot be built as the
-/// environment asks, prints one line of warning, and builds it with as many workers as can be
-/// started.
+/// Returns the global pool, for callers that cannot return an error. If the pool cannot be built as
+/// the environment asks, this prints one line of warning, and builds the pool with as many workers
+/// as can be started.
 ///
 /// # Panics
 ///
-/// If not even one worker can be started.
+/// Panics if not even one worker can be started.
 pub(crate) fn global_or_default() -> &'static Pool {
     static DEFAULT: PoolCell = PoolCell::new();
     if let Some(pool) = DEFAULT.get() {
@@ -71,21 +71,23 @@ impl PoolCell {
         pool.shared.is_in_own_process().then_some(pool)
     }
 
-    /// Keeps and returns `pool`, unless another thread has set one since [`Self::get`]. Then drops
-    /// `pool`, and returns the other.
+    /// Keeps and returns `pool`, unless another thread has set a pool since [`Self::get`]. In that
+    /// case it drops `pool`, and returns the pool that was set.
     fn get_or_set(&self, pool: Pool) -> &'static Pool {
         let new = Box::into_raw(Box::new(pool));
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
             if let Some(kept) = self.get() {
-                // SAFETY: it was leaked above, and no other thread has the pointer.
+                // SAFETY: `new` comes from `Box::into_raw` above, and this function has not shared
+                // it.
                 drop(unsafe { Box::from_raw(new) });
                 return kept;
             }
             // AcqRel: publishes this pool, or acquires that of another thread.
             let (release, acquire) = (Ordering::AcqRel, Ordering::Acquire);
             match self.0.compare_exchange(seen, new, release, acquire) {
-                // SAFETY: it was leaked above, and is never freed.
+                // SAFETY: `new` comes from `Box::into_raw` above, and is never freed once it is
+                // set.
                 Ok(_) => return unsafe { &*new },
                 Err(now) => seen = now,
             }

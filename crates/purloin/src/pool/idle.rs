@@ -1,4 +1,4 @@
-//! An idle worker: it looks for work everywhere, then it sleeps.
+//! An idle worker: it looks for outside work and for tasks to steal, then it sleeps.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub(super) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     go_on_finding(me)
 }
 
-/// Blocks until there is work, for a worker that counts as searching already: one whose thread
-/// was started because there is something to do.
+/// Blocks until there is work, for a worker that already counts as searching: a spare worker whose
+/// thread was started because there is something to do.
 pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
@@ -53,11 +53,11 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
 pub struct Search<'m, S: Scheduler> {
     /// The worker that searches.
     pub me: &'m WorkerThread<S>,
-    /// How long it has found nothing.
+    /// Grows while the worker finds nothing.
     pub backoff: Backoff,
-    /// Whether it has looked at no victim yet.
+    /// Whether the worker has looked at no victim yet.
     pub is_fresh: bool,
-    /// Whether its last sleep ended by itself, with nothing to do.
+    /// Whether its last sleep ended by timeout, with nothing to do.
     pub has_timed_out: bool,
 }
 
@@ -95,7 +95,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         self.backoff.restart(slept);
     }
 
-    /// Looks for work once, everywhere.
+    /// Looks once for work from outside and for a task to steal.
     fn look(&mut self) -> Option<Work<S>> {
         let pool = self.me.pool();
         if pool.has_injected() {
@@ -111,10 +111,12 @@ impl<'m, S: Scheduler> Search<'m, S> {
     }
 }
 
-/// Passes on to sleepers when a worker stops searching, because others counted on it.
+/// Wakes sleepers in place of a worker that stops searching, because other workers left their tasks
+/// for it to find.
 ///
-/// The task that it has taken may have been the answer to their requests, and other tasks may
-/// have become public, or been pushed, while it was expected to come by.
+/// The task that it has taken may have been the answer to the sleepers' requests. Other tasks may
+/// have become public, or may have been pushed, while the searching worker was expected to find
+/// them.
 fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
     pass_on(pool, pool.started().iter());
 }

@@ -31,12 +31,13 @@ pub(super) struct Inbox<S: Scheduler> {
 
 struct Entry<S: Scheduler> {
     job: Injected<S>,
-    /// If the job is a call that a worker waits for: the call from within which it was made.
+    /// If a worker made this call and waits for it: the call that the worker was running. Otherwise
+    /// null.
     caller: *const Root,
 }
 
-// SAFETY: the job is `Send`. A thread that reads `caller` has the inbox locked, so the call is
-// still in it, its caller waits, and the root lives.
+// SAFETY: the job is `Send`. A thread reads `caller` only while it has the inbox locked. The call
+// is then still queued, so its caller waits, and the root lives.
 unsafe impl<S: Scheduler> Send for Entry<S> {}
 
 impl<S: Scheduler> Inbox<S> {
@@ -48,7 +49,7 @@ impl<S: Scheduler> Inbox<S> {
         }
     }
 
-    /// Adds a job. `caller` is null unless the job is a call that the calling worker waits for.
+    /// Adds a job. `caller` is null unless a worker made the job as a call and waits for it.
     pub(super) fn push(&self, job: Injected<S>, caller: *const Root) {
         let mut jobs = self.lock();
         jobs.push_back(Entry { job, caller });
@@ -63,7 +64,8 @@ impl<S: Scheduler> Inbox<S> {
     /// Takes the oldest call that was made from within `ancestor`.
     pub(super) fn pop_descendant_of(&self, ancestor: *const Root) -> Option<Injected<S>> {
         self.take(|jobs| {
-            // SAFETY: a call in the queue has a caller that waits for it, and so on.
+            // SAFETY: a queued call has a caller that waits for it, so the caller's root lives, and
+            // so does the root of each call around it.
             let is_descendant = |entry: &Entry<S>| unsafe { descends_from(entry.caller, ancestor) };
             let place = jobs.iter().position(is_descendant)?;
             jobs.remove(place)
@@ -79,7 +81,8 @@ impl<S: Scheduler> Inbox<S> {
         }
         let mut jobs = self.lock();
         let entry = take(&mut jobs);
-        // Release: a thread that sees that the job is gone sees that its taker is not idle.
+        // Release: a thread that sees the shorter queue also sees that the worker that took the job
+        // is not idle.
         self.len.store(jobs.len(), Ordering::Release);
         if entry.is_some() {
             self.begun.fetch_add(1, Ordering::Relaxed);
@@ -91,13 +94,13 @@ impl<S: Scheduler> Inbox<S> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns, at a glance, how many jobs workers have taken so far.
+    /// Returns, as a hint, how many jobs workers have taken so far.
     pub(super) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Returns whether the queue seems empty. [`Sleep::injected`] wakes a worker that sleeps
-    /// although it is not.
+    /// Returns whether the queue seems empty. If a worker goes to sleep on a wrong answer,
+    /// [`Sleep::injected`] wakes it.
     ///
     /// [`Sleep::injected`]: crate::sleep::Sleep::injected
     pub(super) fn is_empty(&self) -> bool {
@@ -117,7 +120,8 @@ struct Call<F, R> {
 
 struct CallPtr<F, R>(*mut Call<F, R>);
 
-// SAFETY: one worker gets the call and gives it back; `F` and `R` are `Send`.
+// SAFETY: exactly one worker uses the pointer, in `run`, and gives the call back through `done`;
+// `F` and `R` are `Send`.
 unsafe impl<F: Send, R: Send> Send for CallPtr<F, R> {}
 
 impl<F, R> CallPtr<F, R> {
@@ -125,15 +129,16 @@ impl<F, R> CallPtr<F, R> {
     ///
     /// # Safety
     ///
-    /// Called once, while the calling thread waits.
+    /// The caller calls this once, while the calling thread waits.
     unsafe fn run<S: Scheduler>(self, thread: &WorkerThread<S>)
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R,
     {
         let call = self.0;
-        // SAFETY: the calling thread waits until `done`, and only reads the flags before.
+        // SAFETY: by this function's contract the calling thread waits until `done`. Before that it
+        // only reads the two flags.
         unsafe {
-            // Relaxed: the calling thread only decides by it how long to sleep.
+            // Relaxed: the flag only decides how long the calling thread sleeps.
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
             let run = || runtime::call(thread, f);
@@ -148,7 +153,7 @@ impl<F, R> CallPtr<F, R> {
     }
 }
 
-/// Has a worker run `f`, and waits for it.
+/// Hands `f` to a worker of the pool, and waits for the result.
 pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
 where
     F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
@@ -165,7 +170,7 @@ where
     };
     let call: *mut Call<F, R> = &mut call;
     let pointer = CallPtr(call);
-    // SAFETY: the worker that takes the job runs it once; the wait is below.
+    // SAFETY: the worker that takes the job runs it once. This thread waits for it below.
     let job: Job<'_, S> = Box::new(move |thread| unsafe { { pointer }.run::<S>(thread) });
     // SAFETY: only the lifetime changes: this function does not return, nor unwind, before the
     // job has run.
@@ -177,7 +182,8 @@ where
         // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
         // flags.
         || unsafe { (*call).begun.load(Ordering::Relaxed) },
-        // SAFETY: as for `begun`. Acquire: pairs with the worker's release.
+        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
+        // flags. Acquire: pairs with the worker's release.
         || unsafe { (*call).done.load(Ordering::Acquire) },
     );
     // SAFETY: the call is done, and its worker has left the frame to this thread.
@@ -189,7 +195,7 @@ where
     }
 }
 
-/// Returns a job that runs `f` as a call that no thread waits for. `end` receives the outcome.
+/// Returns a job that runs `f` as a call without a waiting caller. `end` receives the outcome.
 pub(super) fn detached<S: Scheduler, F>(
     f: F,
     generation: u64,

@@ -1,38 +1,39 @@
-//! From which call to a pool a task descends.
+//! The lineage of a task: the call to a pool from which it descends.
 //!
-//! Whatever a worker runs descends from one call: of [`Pool::run`](crate::Pool::run), or of a job
-//! left by [`Pool::spawn`](crate::Pool::spawn). Three things must find the way back to it: the
-//! panic of a task whose result is never fetched; a job that spawns another, for
+//! Everything that a worker runs descends from one call: a call of [`Pool::run`](crate::Pool::run),
+//! or a job left by [`Pool::spawn`](crate::Pool::spawn). Three things must find their way back to
+//! that call: the panic of a task whose result is never fetched; a job that spawns another job, for
 //! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool, see
-//! [`super::outside`]. None of them may cost a join anything. So a worker notes the lineage of
-//! what it runs, and a thief copies that of its victim.
+//! [`super::outside`]. None of them may add to the cost of a join. So each worker records its
+//! current lineage, and a thief copies the lineage of its victim.
 //!
 //! # The root
 //!
-//! A worker that leaves idleness notes the **root** of the first thing that it runs, and keeps
-//! this root until it is idle again, whatever it runs on top. So a thief may read its victim's
-//! root at any time while it holds a task of that victim, whichever task it is: everything on the
-//! victim's stack ends before the first thing does, and the root outlives that.
+//! A worker that leaves idleness records the **root** of the first item that it runs. It keeps this
+//! root until it is idle again, no matter what it runs on top. So while a thief holds any task of a
+//! victim, it may read the victim's root: everything on the victim's stack ends before the first
+//! item does, and the root outlives the first item.
 //!
-//! - The first thing is a call: the root is the call's own, in the frame of the thread that waits
-//!   for it.
-//! - It is a stolen task: the root is that of the task's owner, which waits for the task.
-//! - It is the task of a future, run by an idle worker: the root is that of the future's scope,
-//!   which waits for the task.
+//! - If the first item is a call, the root is the call's own. It lies in the frame of the thread
+//!   that waits for the call.
+//! - If the first item is a stolen task, the root is that of the task's owner, which waits for the
+//!   task.
+//! - If the first item is the task of a future, the root is that of the future's scope, which waits
+//!   for the task.
 //!
-//! On top of it a worker may run tasks that it waits for, and calls that descend from the one
-//! that it waits for.
+//! On top of the first item a worker may run tasks that it waits for, and calls that descend from
+//! the call that it waits for.
 //!
 //! # The call
 //!
-//! On its own thread a worker also knows the innermost **call** that it runs. It lies within the
-//! root, or is the root.
+//! On its own thread a worker also knows the innermost **call** that it runs. This call is the
+//! root, or was made from within it.
 //!
 //! # The generation
 //!
-//! The generation of a job is for [`Quiescence`](super::Quiescence). A worker that runs a task on
-//! top of another notes the older of the two. So a wait may last longer than it has to, but never
-//! ends early.
+//! [`Quiescence`](super::Quiescence) needs the generation of each job. A worker that runs one task
+//! on top of another records the older of the two generations. So a wait may last longer than it
+//! has to, but never ends early.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -47,14 +48,15 @@ use crate::unwind::{Panic, discard};
 
 /// A call to a pool. It lives as long as any task that descends from it.
 pub(crate) struct Root {
-    /// The call that made this one and waits for it; null if no worker did.
+    /// The call from within which a worker made this call and waits for it; null if no worker did.
     caller: *const Root,
     /// The first orphan: the panic of a task whose result is never fetched.
     orphan: Mutex<Option<Panic>>,
 }
 
 impl Root {
-    /// Returns a call that is made from within `caller`, which outlives it, or from null.
+    /// Returns a call that is made from within `caller`, which outlives it. `caller` is null if no
+    /// worker makes the call.
     pub(super) fn new(caller: *const Root) -> Root {
         Root {
             caller,
@@ -72,7 +74,7 @@ impl Root {
         discard(second);
     }
 
-    /// Ends the call. An orphan becomes its own panic, unless it has one.
+    /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
     fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
         let mut orphan = self.orphan.lock().unwrap_or_else(PoisonError::into_inner);
         let orphan = orphan.take();
@@ -95,7 +97,7 @@ impl Root {
 ///
 /// `root` is null or lives, and so do the calls from within which it was made.
 pub(super) unsafe fn descends_from(mut root: *const Root, ancestor: *const Root) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees that `root` and the calls around it live.
     while let Some(call) = unsafe { root.as_ref() } {
         if std::ptr::eq(call, ancestor) {
             return true;
@@ -117,16 +119,17 @@ pub(crate) struct Lineage {
 /// The generation of a task that does not descend from a job.
 pub(super) const NO_GENERATION: u64 = u64::MAX;
 
-// SAFETY: only tasks that the root waits for use it.
+// SAFETY: only tasks that the root waits for dereference the pointer, and a `Root` may be shared:
+// its panic is in a mutex, and its other field never changes.
 unsafe impl Send for Lineage {}
-// SAFETY: as for `Send`; a `Root` may be shared, because its panic is in a mutex and the rest
-// does not change.
+// SAFETY: a shared `Lineage` is read-only, and its root may be shared between threads, as for
+// `Send`.
 unsafe impl Sync for Lineage {}
 
-/// The lineage of what a worker runs. Only its own thread writes it.
+/// The current lineage of a worker. Only the worker's own thread writes it.
 ///
-/// Relaxed, all of it: a thief reads it when it has acquired a task that was pushed later, and
-/// the root does not change before that task has ended.
+/// All accesses are relaxed: a thief reads the lineage after it has acquired a task that was pushed
+/// after the root was set, and the root does not change before that task has ended.
 pub(super) struct OwnLineage {
     root: AtomicPtr<Root>,
     generation: AtomicU64,
@@ -134,9 +137,10 @@ pub(super) struct OwnLineage {
     call: Cell<*const Root>,
 }
 
-// SAFETY: only the worker's own thread uses `call`, which `WorkerThread` upholds.
+// SAFETY: only the worker's own thread uses `call`. The methods of `WorkerThread` that use it run
+// on that thread. The other fields are atomic.
 unsafe impl Sync for OwnLineage {}
-// SAFETY: nothing is tied to a thread before the worker starts.
+// SAFETY: no field is tied to a thread before the worker starts.
 unsafe impl Send for OwnLineage {}
 
 impl OwnLineage {
@@ -160,8 +164,8 @@ impl OwnLineage {
         self.generation.store(lineage.generation, Ordering::Relaxed);
     }
 
-    /// Adds `inner` to this, calls `f`, and removes it. `call` becomes the innermost call. `f`
-    /// must not panic.
+    /// Calls `f` with `inner` added to this lineage and with `call` as the innermost call, then
+    /// restores both. `f` must not panic.
     fn with<R>(&self, inner: Lineage, call: *const Root, f: impl FnOnce() -> R) -> R {
         let outer = self.get();
         let outer_call = self.call.replace(call);
@@ -180,19 +184,20 @@ impl OwnLineage {
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// The lineage of what this worker runs. For its own thread, and for a thief while it holds a
-    /// task of this worker.
+    /// Returns the worker's current lineage. Called on its own thread, or by a thief while it holds
+    /// a task of this worker.
     pub(crate) fn lineage(&self) -> Lineage {
         self.own_lineage().get()
     }
 
-    /// The innermost call that this worker runs, on its own thread; null if it runs none.
+    /// Returns the innermost call that this worker runs, or null. Called on the worker's own
+    /// thread.
     pub(super) fn call(&self) -> *const Root {
         self.own_lineage().call.get()
     }
 
-    /// Runs a task with this lineage: one that the worker waits for, or the first thing after it
-    /// was idle. `task` must not panic.
+    /// Runs a task with this lineage: a task that the worker waits for, or the first item after
+    /// idleness. `task` must not panic.
     pub(crate) fn with_lineage<R>(&self, lineage: Lineage, task: impl FnOnce() -> R) -> R {
         let call = match self.lineage().root.is_null() {
             true => lineage.root,
@@ -201,7 +206,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.own_lineage().with(lineage, call, task)
     }
 
-    /// Runs a call, and returns its result, its panic, or an orphan.
+    /// Runs a call, and returns its result, its panic, or the panic of an orphan.
     pub(super) fn with_root<R>(
         &self,
         root: &Root,
@@ -213,15 +218,16 @@ impl<S: Scheduler> WorkerThread<S> {
         root.end(self.own_lineage().with(lineage, root, caught))
     }
 
-    /// Runs a task that belongs to no call as a call of its own.
+    /// Runs a task that does not descend from any call as a call of its own.
     pub(crate) fn run_as_call<R>(&self, task: impl FnOnce() -> R) -> thread::Result<R> {
         self.with_root(&Root::new(null()), NO_GENERATION, task)
     }
 
-    /// Keeps the panic of a task whose result is never fetched for the call that this worker runs.
-    /// On the worker's own thread.
+    /// Keeps the panic of a task whose result is never fetched, for the innermost call of this
+    /// worker. Called on the worker's own thread.
     pub(crate) fn keep_orphan(&self, panic: Panic) {
-        // SAFETY: null, or the call waits for what this worker runs.
+        // SAFETY: the pointer is null, or the call lives, because it waits for everything that this
+        // worker runs within it.
         match unsafe { self.call().as_ref() } {
             Some(call) => call.keep(panic),
             None => discard(panic),

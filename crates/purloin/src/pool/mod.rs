@@ -2,7 +2,7 @@
 //!
 //! - [`builder`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`threads`] and [`worker_thread`]: the threads of the workers.
-//! - [`idle`] and [`blocked`]: what a worker without work does.
+//! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`lineage`]: which call a task descends from.
@@ -77,8 +77,8 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// If the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or if a worker cannot be
-    /// started.
+    /// Returns an error if the variable is not a number from 1 to [`Builder::MAX_WORKERS`], or if a
+    /// worker cannot be started.
     pub fn new() -> Result<Pool, BuildError> {
         Pool::builder().build()
     }
@@ -90,7 +90,7 @@ impl Pool {
 }
 
 impl Pool {
-    /// Leaves a task to this pool, and returns a handle to its result.
+    /// Hands a task to this pool, and returns a handle to its result.
     pub(crate) fn future<F, T>(&self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
@@ -107,17 +107,18 @@ impl<S: Scheduler> Pool<S> {
     /// has ended. Two kinds of caller are different:
     ///
     /// - On a worker of this pool, `f` runs at once, on the calling thread.
-    /// - A worker of another pool hands off its processor to a
-    ///   [spare worker](Builder::spare_workers) of that pool while it waits, as in a join. If no
-    ///   spare worker is left, the waiting worker itself serves its pool, but only calls that
-    ///   descend from the one that it waits for. So pools may call each other.
+    /// - A worker of another pool hands off its processor to a [spare
+    ///   worker](Builder::spare_workers) of that pool while it waits, as in a join. If no spare
+    ///   worker is left, the waiting worker itself serves its own pool, but only calls that descend
+    ///   from the awaited call. So pools may call each other.
     ///
-    /// If this pool has begun no work from outside for 20 milliseconds, a spare worker runs `f`.
-    /// For example, all workers may wait for a lock that the caller holds.
+    /// If this pool begins no work from outside for 20 milliseconds, a spare worker runs `f`. This
+    /// happens, for example, when all workers wait for a lock that the caller holds.
     ///
     /// # Panics
     ///
-    /// If `f` panics. In a forked process, which has a copy of the pool but none of its threads.
+    /// Panics if `f` panics, and in a forked process, which has a copy of the pool but none of its
+    /// threads.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
@@ -126,11 +127,11 @@ impl<S: Scheduler> Pool<S> {
         self.shared.run(f)
     }
 
-    /// Leaves a job, `f`, to this pool, and does not wait for it. [`wait`](Pool::wait) does.
+    /// Hands a job, `f`, to this pool and returns without waiting for it. [`wait`](Pool::wait)
+    /// waits for all jobs.
     ///
     /// Any thread may call this, and any number of jobs may be waiting. Idle workers begin them in
-    /// the order in which they came. When the pool is dropped, its workers first run all jobs that
-    /// are left.
+    /// order of arrival. When the pool is dropped, its workers first run all jobs that are left.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -152,7 +153,7 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// # Panics
     ///
-    /// In a forked process, which has a copy of the pool but none of its threads.
+    /// Panics in a forked process, which has a copy of the pool but none of its threads.
     pub fn spawn<F>(&self, f: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
@@ -160,7 +161,7 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
-    /// Waits until all jobs have ended that were [spawned](Pool::spawn) before this call, and all
+    /// Waits until all jobs that were [spawned](Pool::spawn) before this call have ended, and all
     /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
     /// meanwhile.
     ///
@@ -170,8 +171,9 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// # Panics
     ///
-    /// If a job has panicked, with the first panic. On a worker of this pool, which would wait for
-    /// itself. In a forked process, which has a copy of the pool but none of its threads.
+    /// Panics if a job has panicked, with the first panic; on a worker of this pool, which would
+    /// wait for itself; and in a forked process, which has a copy of the pool but none of its
+    /// threads.
     pub fn wait(&self) {
         self.shared.wait();
     }
@@ -181,7 +183,7 @@ impl<S: Scheduler> Pool<S> {
         self.shared.workers
     }
 
-    /// Returns what the workers have done since the pool was made.
+    /// Returns the workers' counters since the pool was built.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for worker in &self.shared.worker_threads {
@@ -194,7 +196,7 @@ impl<S: Scheduler> Pool<S> {
 }
 
 impl<S: Scheduler> Pool<S> {
-    /// Returns where the time of each worker has gone since the pool was made. All times are zero
+    /// Returns where the time of each worker has gone since the pool was built. All times are zero
     /// unless the pool is [timed](Builder::timed).
     ///
     /// Spare workers come after the regular ones. Their searching counts as zero, because a spare
@@ -202,7 +204,7 @@ impl<S: Scheduler> Pool<S> {
     /// which a spare worker runs the program counts twice: once here, and once as the waiting of
     /// the blocked worker.
     ///
-    /// Take it before and after, and subtract:
+    /// To measure a part of a program, take the times before and after it, and subtract:
     ///
     /// ```
     /// # use purloin::{Pool, Worker};
@@ -242,12 +244,13 @@ impl<S: Scheduler> RefUnwindSafe for Pool<S> {}
 impl<S: Scheduler> Drop for Pool<S> {
     fn drop(&mut self) {
         if !self.shared.is_in_own_process() {
-            // There are no threads to stop. The values that they held are leaked.
+            // This forked process has no threads to stop. The values that they held are leaked.
             return std::mem::forget(Arc::clone(&self.shared));
         }
         self.shared.sleep.stop();
-        // A worker cannot wait for its own end, nor for the end of a worker of any pool, which may
-        // wait for the task that this one runs. All threads end as soon as they are idle.
+        // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
+        // may be waiting for the task that this worker runs. In both cases the pool's threads end
+        // on their own as soon as they are idle.
         if worker_thread::host().is_none() {
             self.shared.threads.join_all();
         }
@@ -368,7 +371,7 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Returns the worker that this thread is, if it is a worker of this pool.
+    /// Returns the worker of this pool that runs on this thread, if there is one.
     pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
         let (pool, index) = worker_thread::current()?;
         (pool == self.id).then(|| &self.worker_threads[index])
@@ -393,11 +396,12 @@ impl<S: Scheduler> Shared<S> {
         &self.started()[self.workers..]
     }
 
-    /// Returns the worker that this thread is, if it is a worker of the pool with this number. If
-    /// it is not, `pool` may dangle.
+    /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
+    /// Otherwise `pool` may dangle.
     pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
         let (own, index) = worker_thread::current()?;
-        // SAFETY: this thread is a worker of the pool, and a worker's thread keeps its pool alive.
+        // SAFETY: this thread runs a worker of the pool with this number, and a worker's thread
+        // keeps its pool alive. The caller passes the pool with that number.
         (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
     }
 
@@ -413,12 +417,12 @@ impl<S: Scheduler> Shared<S> {
         pool.downcast().ok()
     }
 
-    /// Leaves a job for the next idle worker.
+    /// Queues a job for the next idle worker.
     pub(crate) fn inject(&self, job: Injected<S>) {
         self.inject_call(job, std::ptr::null());
     }
 
-    /// Leaves a call that the calling thread waits for, and that is made from within `caller`.
+    /// Queues a call that was made from within `caller`. The calling thread waits for it.
     fn inject_call(&self, job: Injected<S>, caller: *const Root) {
         self.inbox.push(job, caller);
         self.sleep.injected();
@@ -447,7 +451,7 @@ impl<S: Scheduler> Shared<S> {
     /// Runs a worker on this thread, until the pool ends.
     fn serve(&self, index: usize) {
         /// The runtime catches panics of the program where it runs tasks. A panic that gets this
-        /// far is a mistake in this crate, and other workers would wait for this one for ever.
+        /// far is a bug in this crate, and other workers would wait for this one for ever.
         struct AbortOnPanic;
         impl Drop for AbortOnPanic {
             fn drop(&mut self) {
@@ -475,8 +479,8 @@ impl<S: Scheduler> Shared<S> {
             }
             work = idle::find(me);
         }
-        // Destructors of thread-local values run on this thread from here on. They do not run on a
-        // worker: the pool may be gone.
+        // From here on this thread is not a worker. Destructors of thread-local values run on it
+        // later, when the pool may be gone.
         drop(current);
     }
 }

@@ -1,18 +1,19 @@
-//! Threads that wait for a pool of which they are no worker.
+//! Threads that wait for a pool to which they do not belong.
 //!
-//! Such a thread sleeps until a worker has done what it waits for. Two things may keep the
-//! workers from it for ever, and a spare worker mends both:
+//! A thread outside the pool sleeps until a worker has finished its call. Two deadlocks may keep
+//! the workers from the call for ever, and a spare worker resolves both:
 //!
-//! - The thread is a worker of another pool, and the two pools wait for each other. So it hands
-//!   off its processor while it sleeps, as in a join ([`Host`]). If no spare worker is left to
-//!   take the processor, the thread itself serves its pool, but only **calls that descend from
-//!   the one that it waits for**. Any other call may need a lock that a frame below holds, or a
-//!   task that a frame below is in.
-//! - Every worker waits, in a way that its pool does not see, for this very thread: in a lock, or
-//!   for the end of a thread. So the thread hands a processor to the pool, its own, once the pool
-//!   has not begun anything from outside for [`STALL`].
+//! - The thread is a worker of another pool, and the two pools wait for each other. So it hands off
+//!   its processor while it sleeps, as in a join ([`Host`]). If no spare worker is left to take the
+//!   processor, the thread itself serves its pool, but only **calls that descend from the awaited
+//!   call**. Any other call may need a lock that a frame further down its stack holds, or the
+//!   result of a task that such a frame runs.
+//! - Every worker waits for this very thread in a way that its pool does not see: in a lock, or for
+//!   the end of a thread. So the thread hands its own processor to the pool once the pool has begun
+//!   nothing from outside for [`STALL`].
 //!
-//! A pool of the scheduler `Channel` has no spare workers: there a waiting worker always serves.
+//! A pool with the scheduler `Channel` has no spare workers, so a waiting worker always serves its
+//! pool.
 
 use std::cell::Cell;
 use std::ptr::null;
@@ -31,14 +32,14 @@ use crate::unwind::{Panic, discard};
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);
 
-/// Maximum sleep of a waiting worker that thieves may need awake, or that serves its pool.
+/// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
 const NAP: Duration = Duration::from_millis(1);
 
 /// A worker as another pool sees it.
 pub(super) trait Host {
-    /// Blocks this worker, on its own thread, until `is_done`, of which
-    /// [`Thread::unpark`](thread::Thread::unpark) tells the thread. `pause` returns how long to
-    /// sleep at most. `awaited` is the call that the worker waits for, or null.
+    /// Blocks this worker until `is_done`. Called on the worker's own thread, which is
+    /// [unparked](thread::Thread::unpark) at the end. `pause` returns the maximum time to sleep.
+    /// `awaited` is the call that the worker waits for, or null.
     fn block(
         &self,
         awaited: *const Root,
@@ -46,15 +47,15 @@ pub(super) trait Host {
         pause: &mut dyn FnMut() -> Option<Duration>,
     );
 
-    /// The innermost call that the worker runs, or null.
+    /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Root;
 
     /// See [`WorkerThread::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 }
 
-/// Keeps the panic of a task whose result is never fetched, for the call that this thread runs. If
-/// this thread is no worker, drops the panic.
+/// Keeps the panic of a task whose result is never fetched, for the call that this thread runs.
+/// Drops the panic if this thread is not a worker.
 pub(crate) fn keep_orphan(panic: Panic) {
     match host() {
         Some(host) => host.keep_orphan(panic),
@@ -62,7 +63,7 @@ pub(crate) fn keep_orphan(panic: Panic) {
     }
 }
 
-/// The innermost call that this thread runs, or null.
+/// Returns the innermost call that this thread runs, or null.
 pub(super) fn current_call() -> *const Root {
     host().map_or(null(), |host| host.call())
 }
@@ -93,8 +94,8 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 continue;
             }
             let nap = (serves || !may_sleep).then_some(NAP);
-            // Other workers of this pool may block later, in joins, where they take nothing from
-            // outside. So this worker looks again now and then whether it must serve.
+            // Other workers of this pool may block later in joins, where they run no calls from
+            // outside. So this worker checks again from time to time whether it must serve.
             let time = pause().into_iter().chain(nap).min();
             thread::park_timeout(time.unwrap_or(STALL));
         }
@@ -112,8 +113,8 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Sleeps until the call `awaited` is done, on a thread that is no worker of this pool and is
-    /// unparked then. Once the call `is_begun`, the pool needs no help.
+    /// Sleeps until the call `awaited` is done. The calling thread is not a worker of this pool,
+    /// and is unparked at the end. Once the call `is_begun`, the pool needs no rescue.
     pub(super) fn wait_for_call(
         &self,
         awaited: *const Root,
@@ -128,13 +129,14 @@ impl<S: Scheduler> Shared<S> {
         block(awaited, &is_done, pause);
     }
 
-    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, for something that is no call.
+    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, when the thread does not wait for a
+    /// call.
     pub(crate) fn wait_outside(&self, is_begun: impl Fn() -> bool, is_done: impl Fn() -> bool) {
         self.wait_for_call(null(), is_begun, is_done);
     }
 
-    /// Sleeps until `is_done`, but gives up when the pool is stalled and nothing can be done
-    /// about it.
+    /// Sleeps until `is_done`, but gives up when the pool is stalled and no worker is left to
+    /// rescue it.
     pub(crate) fn wait_unless_stalled(&self, is_done: impl Fn() -> bool) {
         let mut rescue = Rescue::new(self);
         let is_stuck = Rc::clone(&rescue.is_stuck);
@@ -144,7 +146,7 @@ impl<S: Scheduler> Shared<S> {
     }
 }
 
-/// Blocks this thread until `is_done`, as the worker that it is, if it is one.
+/// Blocks this thread until `is_done`. A worker blocks as [`Host::block`] describes.
 fn block(
     awaited: *const Root,
     is_done: &dyn Fn() -> bool,
@@ -161,8 +163,9 @@ fn block(
     }
 }
 
-/// Blocks this thread, if it is a worker, until `is_done`, of which
-/// [`Thread::unpark`](thread::Thread::unpark) tells it. Returns false if it is no worker.
+/// If this thread is a worker, blocks it until `is_done`, and returns true. The thread is
+/// [unparked](thread::Thread::unpark) at the end. Returns false at once if this thread is not a
+/// worker.
 pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
     match host() {
         Some(host) => {
@@ -176,7 +179,7 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
 /// Processors that a waiting thread hands to a stalled pool.
 struct Rescue<'p, S: Scheduler> {
     pool: &'p Shared<S>,
-    /// What the pool had begun by `since`.
+    /// Number of jobs that the pool had begun by `since`.
     begun: usize,
     since: Instant,
     handed_off: Vec<HandedOff<'p>>,
@@ -195,7 +198,7 @@ impl<'p, S: Scheduler> Rescue<'p, S> {
         }
     }
 
-    /// Hands off a processor if the pool is stalled. Returns how long to sleep at most.
+    /// Hands off a processor if the pool is stalled. Returns the maximum time to sleep.
     fn pause(&mut self) -> Duration {
         let begun = self.pool.inbox.begun();
         if begun != self.begun {

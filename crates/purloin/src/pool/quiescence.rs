@@ -1,5 +1,5 @@
-//! Quiescence, or the task barrier: [`Pool::wait`](crate::Pool::wait) waits until all jobs have
-//! ended that were spawned before.
+//! Quiescence, or the task barrier: [`Pool::wait`](crate::Pool::wait) waits until all jobs that
+//! were spawned before it have ended.
 //!
 //! Under most schedulers the pool counts the jobs that were spawned and have not ended, by
 //! **generation**. A wait closes the current generation, and waits until this and all older
@@ -32,9 +32,9 @@ pub struct Quiescence {
 
 #[derive(Default)]
 struct Inner {
-    /// The current generation, to which jobs belong that no job spawns.
+    /// The current generation. A job that is not spawned by another job belongs to it.
     generation: u64,
-    /// Each generation with jobs that have not ended, and their number. The oldest comes first.
+    /// Each generation that has jobs left, with the number of these jobs. The oldest comes first.
     pending: VecDeque<(u64, usize)>,
     /// The number of the newest wait, if the scheduler detects quiescence.
     newest_wait: u64,
@@ -47,7 +47,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// Returns the place of a generation among those with pending jobs, or the place to insert it.
+    /// Returns the index of a generation in `pending`, or the index at which to insert it.
     fn place(&self, generation: u64) -> Result<usize, usize> {
         self.pending.binary_search_by_key(&generation, |&(g, _)| g)
     }
@@ -75,7 +75,7 @@ impl Quiescence {
         generation
     }
 
-    /// Notes that a job of this generation has ended.
+    /// Records that a job of this generation has ended.
     pub(super) fn done(&self, generation: u64) {
         let mut inner = lock(&self.inner);
         let Ok(place) = inner.place(generation) else {
@@ -88,7 +88,7 @@ impl Quiescence {
         }
     }
 
-    /// Waits until all jobs have ended that were spawned before, and all jobs that these have
+    /// Waits until all jobs that were spawned before have ended, and all jobs that these have
     /// spawned in turn.
     pub(super) fn wait(&self) {
         let mut inner = lock(&self.inner);
@@ -99,15 +99,16 @@ impl Quiescence {
         resume_panic(lock(&self.inner));
     }
 
-    /// Returns, at a glance, whether a thread waits for the scheduler to detect quiescence.
+    /// Returns, as a hint, whether a thread waits for the scheduler to detect quiescence.
     pub fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns [`Self::is_awaited`] after a full fence, for a worker that has just changed what the
-    /// scheduler looks at. It may have to make the scheduler look again.
+    /// Returns [`Self::is_awaited`] after a full fence. A worker calls this when it has just
+    /// changed state that the scheduler inspects, and if the answer is true, it makes the scheduler
+    /// look again.
     pub fn is_awaited_by_now(&self) -> bool {
-        // Between the worker's change and this look: see `wait_for_end`.
+        // Orders the worker's change before this load: see `wait_for_end`.
         fence(Ordering::SeqCst);
         self.is_awaited()
     }
@@ -131,8 +132,8 @@ impl Quiescence {
         let wait = inner.newest_wait;
         self.waiting.fetch_add(1, Ordering::Relaxed);
         drop(inner);
-        // Between the start of the wait and the asking. A worker that changes what the scheduler
-        // looks at does so first, and then looks whether a thread waits.
+        // Orders the start of the wait before the request. A worker that changes state that the
+        // scheduler inspects does so first, and then checks whether a thread waits.
         fence(Ordering::SeqCst);
         ask();
         self.wait_until(|inner| inner.ended_wait >= wait);
@@ -140,8 +141,7 @@ impl Quiescence {
         resume_panic(lock(&self.inner));
     }
 
-    /// Sleeps until `is_over`. A worker of another pool hands off its processor
-    /// meanwhile.
+    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor.
     fn wait_until(&self, is_over: impl Fn(&Inner) -> bool) {
         let this = thread::current();
         let is_over_by_now = || {
@@ -168,7 +168,7 @@ impl Quiescence {
         inner.workers.drain(..).for_each(|worker| worker.unpark());
     }
 
-    /// Keeps a panic for the next wait. Gives it back if there is one already.
+    /// Keeps a panic for the next wait. Returns it if another panic is already kept.
     pub(super) fn keep(&self, panic: Panic) -> Result<(), Panic> {
         let mut inner = lock(&self.inner);
         match inner.panic {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use super::Shared;
 use crate::scheduler::Scheduler;
 
-/// How to start the threads of a pool, and the threads that were started.
+/// The threads of a pool that were started, and the settings to start more.
 pub(super) struct Threads {
     /// The names of the threads, by worker.
     pub(super) names: Box<[String]>,
@@ -30,7 +30,8 @@ impl Threads {
             let processors = &pool.threads.processors;
             match processors.len() {
                 0 => (),
-                // Otherwise it would share the processor of the busy worker that starts it.
+                // Otherwise it would inherit the binding to the processor of the busy worker that
+                // starts it.
                 _ if pool.worker_threads[worker].is_spare() => bind(processors),
                 len => bind(&processors[worker % len..][..1]),
             }
@@ -44,8 +45,8 @@ impl Threads {
         self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the end of every thread, including those that start meanwhile. A thread that
-    /// starts another one adds its handle before it ends itself.
+    /// Waits for the end of every thread, including threads that start meanwhile. A thread that
+    /// starts another thread adds the new handle before it ends itself.
     pub(super) fn join_all(&self) {
         loop {
             let Some(thread) = self.lock().pop() else {

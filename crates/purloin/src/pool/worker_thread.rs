@@ -1,5 +1,5 @@
-//! A worker's thread: its tasks, its place among the others, and how code on the thread finds
-//! it.
+//! A worker's thread: its tasks, its place among the pool's workers, and how code on the thread
+//! finds its worker.
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell, RefMut};
@@ -30,21 +30,21 @@ pub struct WorkerThread<S: Scheduler> {
     lineage: OwnLineage,
 }
 
-/// What only the worker's own thread uses, except that other threads read the counters.
+/// State that only the worker's own thread uses, except that other threads read the counters.
 struct Own {
     walk: RefCell<Box<dyn Walk>>,
     counters: Counters,
     timer: Timer,
 }
 
-// SAFETY: the pool outlives its workers, and is `Sync`; only the worker's own thread uses
-// `own.walk`; all else is `Sync`.
+// SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses
+// `own.walk`, through `walk`. All other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
-// SAFETY: the pool outlives its workers. Nothing is tied to a thread before the worker starts,
-// and workers do not move after that.
+// SAFETY: the pool outlives its workers. No field is tied to a thread before the worker starts, and
+// a worker does not move after it has started.
 unsafe impl<S: Scheduler> Send for WorkerThread<S> {}
 
-/// What a scheduler may ask of a worker, and what it tells it.
+/// The operations of a worker that a scheduler may use.
 impl<S: Scheduler> WorkerThread<S> {
     /// The worker's number, from 0. Spare workers come after the others.
     #[inline(always)]
@@ -77,8 +77,8 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().sleep.unpark(self.index);
     }
 
-    /// Begins a search on the worker's own thread, and returns the first active victim in the
-    /// order of the pool's [victim selection](crate::VictimSelection).
+    /// Begins a search for a victim, on the worker's own thread. Returns the first active victim in
+    /// the order of the pool's [victim selection](crate::VictimSelection).
     pub fn first_victim(&self) -> Option<&WorkerThread<S>> {
         let mut walk = self.walk();
         walk.start();
@@ -96,21 +96,21 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().has_injected()
     }
 
-    /// Returns the number of the newest call of [`Pool::wait`](crate::Pool::wait), if one
-    /// stands. For a scheduler that [detects quiescence](Scheduler::DETECTS_QUIESCENCE).
+    /// Returns the number of the newest call of [`Pool::wait`](crate::Pool::wait), if any call is
+    /// waiting. For schedulers that [detect quiescence](Scheduler::DETECTS_QUIESCENCE).
     pub fn standing_wait(&self) -> Option<u64> {
         self.pool().quiescence.awaited()
     }
 
-    /// Returns whether a call of [`Pool::wait`](crate::Pool::wait) stands, after a full fence:
-    /// for a worker that has just changed what the scheduler looks at, in case no other worker
-    /// has it look.
+    /// Returns whether a call of [`Pool::wait`](crate::Pool::wait) is waiting, after a full fence.
+    /// A worker calls this when it has just changed state that the scheduler inspects, because no
+    /// other worker may make the scheduler look again.
     pub fn is_wait_standing_by_now(&self) -> bool {
         self.pool().quiescence.is_awaited_by_now()
     }
 
-    /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number: every task is
-    /// done that was spawned before them.
+    /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number, because every task
+    /// that was spawned before them is done.
     pub fn end_waits(&self, number: u64) {
         self.pool().quiescence.end(number);
     }
@@ -120,17 +120,17 @@ impl<S: Scheduler> WorkerThread<S> {
         self.own.counters.add(count);
     }
 
-    /// Returns when an attempt to steal begins, for [`Self::time_steal`].
+    /// Returns the current time, as the start of an attempt to steal for [`Self::time_steal`].
     pub fn attempt_began(&self) -> u64 {
         self.own.timer.now()
     }
 
-    /// Notes that the attempt that began then was a steal.
+    /// Records a successful steal, whose attempt began at `began`.
     pub fn time_steal(&self, began: u64) {
         self.own.timer.stolen(began);
     }
 
-    /// Notes that the worker has answered thieves since then.
+    /// Records that the worker has been answering thieves since `began`.
     pub fn time_service(&self, began: u64) {
         self.own.timer.served(began);
     }
@@ -175,8 +175,8 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     pub(crate) fn pool(&self) -> &Shared<S> {
-        // SAFETY: workers lie in their pool's shared part, which each worker's thread and each
-        // caller from outside keeps alive.
+        // SAFETY: the worker lies in the `Shared` that `pool` points to. A reference to the worker
+        // exists only while the worker's thread or a caller from outside keeps it alive.
         unsafe { &*self.pool }
     }
 
@@ -186,7 +186,7 @@ impl<S: Scheduler> WorkerThread<S> {
         others.filter(|other| other.index != self.index && other.is_active())
     }
 
-    /// The worker's walk through its victims, on its own thread.
+    /// Returns the worker's walk through its victims. Called on the worker's own thread.
     pub(crate) fn walk(&self) -> RefMut<'_, Box<dyn Walk>> {
         self.own.walk.borrow_mut()
     }
@@ -205,12 +205,12 @@ impl<S: Scheduler> WorkerThread<S> {
         steal::run(self, stolen);
     }
 
-    /// Returns whether it is a spare worker, which runs while another one is blocked.
+    /// Returns whether this is a spare worker, which runs while another worker is blocked.
     pub(crate) fn is_spare(&self) -> bool {
         self.index >= self.pool().workers
     }
 
-    /// Runs `work` as an active worker: one that thieves look at.
+    /// Runs `work` as an active worker, whose tasks thieves look for.
     pub(super) fn active(&self, work: impl FnOnce()) {
         debug_assert!(self.local.is_outermost(), "it was idle");
         self.active.store(true, Ordering::Relaxed);
@@ -235,7 +235,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 }
 
-/// The worker that a thread is, if it is one.
+/// The worker that runs on a thread, if there is one.
 struct Current {
     /// The number of its pool.
     pool: Cell<u64>,
@@ -282,17 +282,16 @@ pub(super) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S
     Guard
 }
 
-/// The worker that this thread is, if its pool has the default scheduler.
+/// Returns the worker that runs on this thread, if its pool has the default scheduler.
 #[inline(always)]
 pub(crate) fn current_of_default<'w>() -> Option<&'w WorkerThread<ReturnBarrier>> {
     let worker = CURRENT.with(|current| current.of_default.get());
-    // SAFETY: `enter` set it on this thread, which keeps the pool alive until it drops the
-    // guard; the reference does not leave this thread, because a worker's thread is no `Send`
-    // token.
+    // SAFETY: the pointer is null, or `enter` set it on this thread, which keeps the pool alive
+    // until it drops the guard. Callers use the reference on this thread only.
     unsafe { worker.as_ref() }
 }
 
-/// The pool's number and the worker's, if this thread is a worker.
+/// Returns the numbers of the pool and of the worker, if this thread is a worker.
 pub(super) fn current() -> Option<(u64, usize)> {
     CURRENT.with(|current| {
         let pool = current.pool.get();
@@ -300,7 +299,7 @@ pub(super) fn current() -> Option<(u64, usize)> {
     })
 }
 
-/// The worker that this thread is, of whichever pool.
+/// Returns the worker that runs on this thread, whichever pool it belongs to.
 pub(super) fn host() -> Option<&'static dyn Host> {
     CURRENT.with(|current| current.host.get())
 }

@@ -1,7 +1,7 @@
-//! What a worker keeps beside its task pool: frames, tickets, and counts of nesting.
+//! The bookkeeping of a worker: frames, tickets, and counts of nesting.
 //!
-//! A **frame** is a piece of the worker's task stack: what the body of a finish, or one task,
-//! has pushed. Frames nest. A spawn may go to the stack only where its finish has the
+//! A **frame** is a piece of the worker's task stack: the tasks that the body of a finish, or one
+//! task, has pushed. Frames nest. A spawn may go to the stack only where its finish has the
 //! innermost frame, because the tasks of an inner frame end before those of an outer one.
 //!
 //! A **ticket** is the task of a future, see [`super::future`].
@@ -16,9 +16,9 @@ use super::stack::TaskStack;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Bytes of thread stack for each slot of the task stack. A join that waits for its first
-/// closure keeps at least a return address and a saved register in its frame; several that
-/// are inlined into one function share them.
+/// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure
+/// keeps at least a return address and a saved register in its frame; several joins that are
+/// inlined into one function share them.
 const STACK_BYTES_PER_SLOT: usize = 8;
 
 /// Maximum nesting of spawns that run inline.
@@ -28,7 +28,7 @@ const MAX_INLINE_SPAWNS: u32 = 64;
 /// hundred bytes, and several thousand without optimisation; the rest is for the program.
 const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
 
-/// What one worker keeps. All but `tasks` and `depth` are used on its own thread only.
+/// The state of one worker. Only its own thread uses the fields other than `tasks` and `depth`.
 pub(crate) struct Local<S: Scheduler> {
     pub(crate) tasks: S::TaskPool,
     /// The innermost frame.
@@ -37,30 +37,30 @@ pub(crate) struct Local<S: Scheduler> {
     pub(super) tickets: Tickets<S>,
     /// Free memory for futures.
     pub(super) blocks: Blocks,
-    /// The number of spawns that run inline, one within the other.
+    /// The current nesting of spawns that run inline.
     inline_spawns: Cell<u32>,
-    /// The number of stolen tasks that have returned and wait for their spawns. Each but the
-    /// first was taken while the one before waited.
+    /// The number of stolen tasks on this worker that have returned and wait for their spawns. The
+    /// worker took each of them, except the first, while the previous one waited.
     suspended: Cell<usize>,
     /// The number of suspended tasks that one finish may cause before its spawns go to its
     /// queue.
     max_suspended: usize,
-    /// The depth in the program's tree of a task at the very bottom of the stack, if the
-    /// branch that this worker runs began there. Modulo 2⁶⁴.
+    /// The depth in the program's tree that a task in the first slot would have, extrapolated from
+    /// the branch that this worker runs. Modulo 2⁶⁴.
     pub(super) depth: AtomicUsize,
 }
 
-// SAFETY: other threads use `tasks` and `depth` alone. The rest is used on the worker's own
-// thread, which `WorkerThread` upholds.
+// SAFETY: other threads use only `tasks` and `depth`, which are `Sync`. The runtime uses the other
+// fields on the worker's own thread only.
 unsafe impl<S: Scheduler> Sync for Local<S> {}
-// SAFETY: nothing is tied to a thread before the worker starts.
+// SAFETY: no field is tied to a thread before the worker starts.
 unsafe impl<S: Scheduler> Send for Local<S> {}
 
-/// A piece of the task stack that ends before what lies below it goes on.
+/// A piece of the task stack, which ends before the tasks below it go on.
 pub(super) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
-    /// Whether it is the body of the finish. In a body no token is newer than the frame while
-    /// the frame is innermost; in a task, the token of a join's second closure is.
+    /// Whether the frame is the body of the finish. While a body is innermost, no token is newer
+    /// than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
     /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
@@ -72,7 +72,7 @@ pub(super) struct Frame<S: Scheduler> {
     suspended: usize,
 }
 
-// Derived, these would demand the same of `S`.
+// Derived implementations would demand that `S` be `Clone` and `Copy`.
 impl<S: Scheduler> Clone for Frame<S> {
     fn clone(&self) -> Self {
         *self
@@ -81,7 +81,8 @@ impl<S: Scheduler> Clone for Frame<S> {
 impl<S: Scheduler> Copy for Frame<S> {}
 
 impl<S: Scheduler> Local<S> {
-    /// For one of this many workers, whose thread has a stack of `stack_size` bytes.
+    /// Returns the state of one of `workers` workers, whose thread has a stack of `stack_size`
+    /// bytes.
     pub(crate) fn new(scheduler: &S, stack_size: usize, workers: usize) -> io::Result<Self> {
         let stack = TaskStack::new(stack_size / STACK_BYTES_PER_SLOT)?;
         Ok(Local {
@@ -103,7 +104,7 @@ impl<S: Scheduler> Local<S> {
         })
     }
 
-    /// The slots of this worker's tasks.
+    /// Returns the slots of this worker's tasks.
     #[inline(always)]
     pub(super) fn stack(&self) -> &TaskStack<S> {
         self.tasks.stack()
@@ -129,13 +130,14 @@ impl<S: Scheduler> Local<S> {
         self.suspended.get() - self.frame.get().suspended < self.max_suspended
     }
 
-    /// Returns whether this worker may leapfrog while it waits. Tasks that belong to no
-    /// finish, or to nested ones, may have been suspended in any number.
+    /// Returns whether this worker may leapfrog while it waits. [`Self::may_suspend`] does not
+    /// limit suspended tasks that belong to no finish or to nested finishes.
     pub(super) fn may_leapfrog(&self) -> bool {
         self.suspended.get() < 2 * self.max_suspended
     }
 
-    /// Ends what a stolen task has spawned. `end` must not panic.
+    /// Calls `end`, which ends the spawns of a stolen task, and counts the task as suspended
+    /// meanwhile. `end` must not panic.
     pub(super) fn suspend(&self, end: impl FnOnce()) {
         let outer = self.suspended.get();
         self.suspended.set(outer + 1);
@@ -143,7 +145,7 @@ impl<S: Scheduler> Local<S> {
         self.suspended.set(outer);
     }
 
-    /// Returns whether nothing that this worker runs is nested in something else.
+    /// Returns whether this worker runs nothing nested.
     pub(crate) fn is_outermost(&self) -> bool {
         self.suspended.get() == 0 && self.inline_spawns.get() == 0
     }
@@ -177,14 +179,14 @@ impl<S: Scheduler> Local<S> {
         }
     }
 
-    /// Returns whether the innermost frame belongs to `finish`, with no join's first closure
-    /// open in it.
+    /// Returns whether the innermost frame belongs to `finish`, and no first closure of a join is
+    /// running in it.
     pub(super) fn is_innermost(&self, finish: &Finish<S>) -> bool {
         let frame = self.frame.get();
         std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
     }
 
-    /// Notes that the innermost frame has pushed a spawn.
+    /// Extends the innermost frame by a spawn that was just pushed.
     pub(super) fn extend_frame(&self) {
         let mut frame = self.frame.get();
         frame.top = self.stack().top();
@@ -203,7 +205,7 @@ impl<S: Scheduler> Local<S> {
     /// Lowers the top of the innermost frame to `slot`, which has been popped.
     ///
     /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
-    /// such a join could equal the frame's old top, and the spawn would seem to belong there.
+    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame.
     pub(super) fn lower_frame(&self, slot: *mut Slot<S>) {
         let mut frame = self.frame.get();
         if frame.top > slot {
@@ -214,21 +216,21 @@ impl<S: Scheduler> Local<S> {
 
     /// Returns the oldest ticket that a token with this top may pop.
     ///
-    /// A ticket below the base of the innermost frame belongs to an outer frame. A stale
-    /// token may know such a ticket. If it popped the ticket, the innermost frame would begin
-    /// below its own base, and its end would not wait for what it pushes there.
+    /// A ticket below the base of the innermost frame belongs to an outer frame. A stale token may
+    /// know such a ticket. If it popped the ticket, the innermost frame would extend below its own
+    /// base, and its end would not wait for the tasks that it pushes there.
     pub(super) fn oldest_poppable(&self, top: *const Slot<S>) -> *const Slot<S> {
         top.max(self.frame.get().base)
     }
 
-    /// Marks the free slot at the top as untouched, until the owner pushes there.
+    /// Marks the free slot at the top as unused. The next push to it clears the mark.
     pub(crate) fn mark_top(&self) {
         // SAFETY: there is one more slot than are ever used, and only the owner touches a
         // free one.
         unsafe { (*self.stack().top()).mark() };
     }
 
-    /// Returns whether the slot at the top is untouched since [`Self::mark_top`].
+    /// Returns whether nothing was pushed to the slot at the top since [`Self::mark_top`].
     pub(crate) fn is_top_marked(&self) -> bool {
         // SAFETY: there is one more slot than are ever used, and only the owner touches a
         // free one.
@@ -254,7 +256,7 @@ impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     }
 }
 
-/// What a worker knows of a ticket on its stack.
+/// A worker's record of a ticket on its stack.
 pub(super) struct Ticket<S: Scheduler> {
     pub(super) slot: *mut Slot<S>,
     /// [`TaskStack::spawn_top`] before the ticket was pushed.
@@ -274,8 +276,8 @@ impl<S: Scheduler> Default for Tickets<S> {
 
 impl<S: Scheduler> Tickets<S> {
     fn with<R>(&self, f: impl FnOnce(&mut Vec<Ticket<S>>) -> R) -> R {
-        // SAFETY: only the worker's own thread comes here, and no `f` in this file calls
-        // anything that could come back.
+        // SAFETY: only the worker's own thread calls this, and no `f` in this file calls `with`
+        // again.
         f(unsafe { &mut *self.0.get() })
     }
 
@@ -304,7 +306,7 @@ impl<S: Scheduler> Tickets<S> {
         });
     }
 
-    /// Notes that the closure of the ticket in `slot` is claimed, if it is here.
+    /// Marks the closure of the ticket in `slot` as claimed, if the ticket is on this stack.
     pub(super) fn set_claimed(&self, slot: *mut Slot<S>) {
         self.with(|tickets| {
             let place = tickets.partition_point(|ticket| ticket.slot < slot);

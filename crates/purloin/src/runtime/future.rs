@@ -1,37 +1,36 @@
 //! Futures.
 //!
-//! A future is a [oneshot channel](super::oneshot) with the closure that sends, in memory of
-//! its own, and a **ticket**: a task in a slot like any other, which says *run that closure,
-//! unless another thread has*. The thread that **claims** the closure, by moving the channel's
-//! state from TASK, runs it. That may be
+//! A future is a [oneshot channel](super::oneshot) with the closure that sends, in memory of its
+//! own, and a **ticket**: a task in a slot like any other, which says *run that closure, unless
+//! another thread has*. The thread that **claims** the closure, by moving the channel's state from
+//! TASK, runs it. This thread may be
 //!
 //! - the thief of the ticket;
 //! - the owner of the ticket, when the frame above which it lies ends: so a future's task ends
-//!   before its scope does, got or not;
-//! - the worker that gets the result, on the spot. Then the ticket stays behind, because it may
-//!   lie anywhere in any worker's stack. A worker that comes to it has nothing to run, but it
-//!   waits until the closure has ended: the scope must not end before, because the closure may
+//!   before its scope does, whether or not its result is fetched;
+//! - the worker that gets the result, on the spot. The ticket then stays behind, because it may lie
+//!   anywhere in any worker's stack. A worker that reaches the ticket has nothing to run, but it
+//!   waits until the closure has ended: the scope must not end earlier, because the closure may
 //!   borrow from it.
 //!
-//! Most futures are got where they were made, though, with the ticket still at the top of the
-//! stack. Then the owner pops the ticket like the task of a join, without a claim. That is
-//! possible only by a token that is older than the ticket, which a comparison tells: a newer
-//! token believes that the ticket lies below its top, and would go on from there.
+//! Most results, though, are fetched where the future was made, with the ticket still at the top of
+//! the stack. The owner then pops the ticket like the task of a join, without a claim. Only a token
+//! that is older than the ticket may do this, and a comparison tells: a newer token has its top
+//! above the ticket, and would push from there.
 //!
 //! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
 //! the slots up to itself, see [`super::spawn`].
 //!
 //! # Waiting
 //!
-//! A worker that gets a result which another worker is computing leapfrogs, as in a join: it
-//! runs descendants of the awaited task and nothing else (and not even those while it has tasks
-//! of its own to offer, see [`super`]). The frames that it suspends wait for the task, and so
-//! for all its descendants. No descendant waits for these frames, or the program waits for
-//! itself.
+//! A worker that needs a result which another worker is computing leapfrogs, as in a join: it runs
+//! only descendants of the awaited task, and none at all while it has tasks of its own to offer
+//! (see [`super`]). The frames that it suspends wait for the task, and so for all its descendants.
+//! No descendant waits for these frames, unless the program waits for itself.
 //!
 //! # The end of the channel
 //!
-//! Each holder lets go once, and the last one frees the channel.
+//! Each holder releases the channel once, and the last one frees it.
 //!
 //! Source: Channel (channel-based futures).
 
@@ -54,7 +53,8 @@ use crate::unwind::{Panic, discard};
 struct Sender<S: Scheduler, F, T> {
     channel: Oneshot<T>,
     pool: *const Shared<S>,
-    /// The number of the pool, because another pool may come to be at that address.
+    /// The number of the pool. The address alone is not enough, because another pool may later be
+    /// at the same address.
     pool_id: u64,
     /// The finish in whose scope the future was made, or null.
     finish: *const Finish<S>,
@@ -88,10 +88,10 @@ where
         return Handle::ready(local.run_inline(run));
     }
     let slot = local.stack().top();
-    // SAFETY: this is the worker's own thread.
+    // SAFETY: `thread` is the worker that runs on this thread.
     let memory = unsafe { local.blocks.take() };
     let sender = Sender::new(memory, thread.pool(), finish, slot, thread.index(), closure);
-    // SAFETY: the slot is the free one at the top.
+    // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
     local.tickets.add(slot, local.stack().spawn_top());
     local.tasks.push(slot);
@@ -113,7 +113,8 @@ where
     let ticket = QueuedTicket(sender);
     finish.enqueue(move |w: Token<'_, S>| {
         let QueuedTicket(sender) = { ticket };
-        // SAFETY: this is the ticket, used once.
+        // SAFETY: `ticket` is the future's only ticket. The queue runs this closure once, on the
+        // thread of `w`.
         unsafe { Sender::use_ticket(sender, w.thread()) };
     });
     Sender::promise(sender)
@@ -135,11 +136,11 @@ where
 
 struct QueuedTicket<S: Scheduler, F, T>(NonNull<Sender<S, F, T>>);
 
-// SAFETY: a ticket may be used on any thread, because closure and result are `Send`.
+// SAFETY: the closure and its result are `Send`, so any thread may use the ticket.
 unsafe impl<S: Scheduler, F: Send, T: Send> Send for QueuedTicket<S, F, T> {}
 
-/// A job by which an idle worker runs the closure of a sender. It is one of the holders, and
-/// lets go also if it is dropped unrun, with its pool.
+/// A job with which an idle worker runs the closure of a sender. It is one of the holders, and
+/// releases the channel even if it is dropped unrun, with its pool.
 struct RemoteJob<S, F, T>(NonNull<Sender<S, F, T>>)
 where
     S: Scheduler,
@@ -153,12 +154,12 @@ where
     T: Send,
 {
     fn drop(&mut self) {
-        // SAFETY: the job is a holder, and this is its end.
+        // SAFETY: the job is a holder, and a dropped job does not use the channel again.
         unsafe { Sender::let_go(self.0) };
     }
 }
 
-// SAFETY: it may run on any thread, because closure and result are `Send`.
+// SAFETY: the closure and its result are `Send`, so the job may run on any thread.
 unsafe impl<S, F, T> Send for RemoteJob<S, F, T>
 where
     S: Scheduler,
@@ -167,8 +168,8 @@ where
 {
 }
 
-/// Has an idle worker run the closure of `sender`, unless another thread claims it before. The
-/// caller has added the job as a holder.
+/// Injects a job with which an idle worker runs the closure of `sender`, unless another thread
+/// claims it first. The caller has added the job as a holder.
 fn inject<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
 where
     S: Scheduler,
@@ -178,8 +179,9 @@ where
     let job = RemoteJob(sender);
     let job: Job<'_, S> = Box::new(move |thread| {
         let job = job;
-        // SAFETY: the job is a holder. The worker that claims the closure runs it, and its
-        // spawns, before the end; the scope of the future waits for that.
+        // SAFETY: the job is a holder, so the channel lives. The worker that claims the closure
+        // runs it, and its spawns, before it marks the channel done, and the scope of the future
+        // waits for that.
         unsafe {
             let this = job.0.as_ref();
             if this.channel.claim(thread.index()) {
@@ -191,7 +193,7 @@ where
                         let caught = || catch_unwind(AssertUnwindSafe(run));
                         thread.with_lineage(lineage, caught)
                     }
-                    // It belongs to no call, so it is one.
+                    // The task belongs to no call, so it is a call of its own.
                     None => thread.run_as_call(run),
                 };
                 this.channel.send(result);
@@ -205,8 +207,8 @@ where
     pool.inject(unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) });
 }
 
-/// Runs the closure, and what it leaves on the stack, even if it panics. Not while it unwinds:
-/// the tasks that it leaves must not find their thread panicking.
+/// Runs the closure, and then the tasks that it leaves on the stack, even if it panics. The panic
+/// is caught first, so that these tasks do not find their thread panicking.
 fn run_all<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
 where
     S: Scheduler,
@@ -225,21 +227,21 @@ where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    // SAFETY: null, or the finish waits for its futures.
+    // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
     let _frame = thread.local.enter(unsafe { finish.as_ref() });
     closure(Token::at_top(thread))
 }
 
 /// # Safety
 ///
-/// As for [`Slot::run`], of a slot that holds a pointer to such a sender.
+/// The conditions of [`Slot::run`] hold, and the slot holds a pointer to a `Sender<S, F, T>`.
 unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, thread: &WorkerThread<S>)
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    // SAFETY: the caller has taken the ticket, once, and the ticket is a holder.
+    // SAFETY: the caller has taken the ticket, which is a holder and is used once.
     unsafe {
         let sender = slot.read::<NonNull<Sender<S, F, T>>>();
         Sender::use_ticket(sender, thread);
@@ -253,14 +255,14 @@ where
     T: Send,
 {
     const FUNCTIONS: *const Functions<T> = &Functions {
-        // SAFETY: `promise` made the promise of a sender of this type. The promise is a holder,
-        // and calls this or `drop`, once.
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder, and calls either `get` or `drop`, once.
         get: |channel, place| unsafe { Self::get(channel.cast(), place) },
-        // SAFETY: `promise` made the promise of a sender of this type. The promise is a holder,
-        // and calls this or `get`, once.
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder, and calls either `get` or `drop`, once, as the last call.
         drop: |channel| unsafe { Self::let_go(channel.cast()) },
-        // SAFETY: `promise` made the promise of a sender of this type, which lives as long as
-        // the promise is a holder.
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
+        // which lives as long as the promise is a holder.
         is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
     };
 
@@ -277,7 +279,8 @@ where
         owner: usize,
         closure: F,
     ) -> NonNull<Self> {
-        // SAFETY: the memory is for a sender, and uninitialised.
+        // SAFETY: the caller passes uninitialised memory that is large enough for a sender and used
+        // by no other thread.
         unsafe {
             memory.write(Sender {
                 channel: Oneshot::new(),
@@ -293,15 +296,16 @@ where
     }
 
     fn promise(sender: NonNull<Self>) -> Handle<T> {
-        // SAFETY: the future is one of the two holders.
+        // SAFETY: the handle is one of the two holders, so the channel lives until the handle's
+        // `get` or `drop`. `FUNCTIONS` is a constant for senders of this type.
         Handle::promised(unsafe { Promise::new(sender.cast(), Self::FUNCTIONS) })
     }
 
     /// Returns whether the ticket is at the top of its owner's stack, belongs to the innermost
     /// frame, and is newer than a token with this top.
     fn is_at_top(&self, owner: &WorkerThread<S>, token_top: *const Slot<S>) -> bool {
-        // A ticket that no thread has used is where it was, unless a thief is about to use it.
-        // The pop tells that.
+        // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
+        // The pop finds that out.
         self.channel.is_unclaimed()
             && owner.local.oldest_poppable(token_top) <= self.slot.cast_const()
             && self.slot.wrapping_add(1) == owner.local.stack().top()
@@ -311,23 +315,23 @@ where
     ///
     /// # Safety
     ///
-    /// The caller has claimed it, or is both holders; and calls this once.
+    /// The caller has claimed the closure, or is both holders, and calls this once.
     unsafe fn take_closure(&self) -> F {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller has the closure to itself, and moves it out once.
         unsafe { (*self.closure.get()).assume_init_read() }
     }
 
-    /// Does what the ticket says, and uses it up. When this returns, the closure has ended,
-    /// whichever worker runs it. If it runs here, its spawns stay on the stack, as with any
-    /// task; so a chain of futures that are never fetched does not nest.
+    /// Uses the ticket: runs the closure, or waits for the worker that runs it. When this returns,
+    /// the closure has ended. If it ran here, its spawns stay on the stack, as with any task; so a
+    /// chain of futures that are never fetched does not nest.
     ///
     /// # Safety
     ///
     /// The caller has the ticket, which is a holder, and does not use it again. `thread` runs
     /// on this thread.
     unsafe fn use_ticket(sender: NonNull<Self>, thread: &WorkerThread<S>) {
-        // SAFETY: the ticket is a holder. By the claim, this thread alone runs the closure and
-        // writes the result.
+        // SAFETY: the ticket is a holder, so the channel lives. Only the thread that claims runs
+        // the closure and writes the result.
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(thread.index()) {
@@ -351,51 +355,54 @@ where
         thread.await_stolen(channel.outcome(), || channel.may_leapfrog());
     }
 
-    /// The lineage of the worker that made the future, if one did.
+    /// Returns the lineage of the worker that made the future, if a worker made it.
     ///
     /// # Safety
     ///
-    /// The caller has claimed, so that the scope waits, or there is none.
+    /// The caller has claimed, so the future's scope waits, if it has one.
     unsafe fn lineage(&self, pool: &Shared<S>) -> Option<Lineage> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the pointer is null, or the finish lives, because it waits for the claimed
+        // closure.
         match unsafe { self.finish.as_ref() } {
             Some(finish) => Some(finish.lineage()),
-            // The ticket is on that worker's stack.
+            // The ticket is on that worker's stack, so the worker has not ended the future's frame.
             None if !self.slot.is_null() => Some(pool.worker_threads[self.owner].lineage()),
             None => None,
         }
     }
 
-    /// A holder lets go. The panic of a task whose result is never fetched goes to the call whose
-    /// task this thread runs.
+    /// Releases the channel for one holder. The panic of a task whose result is never fetched goes
+    /// to the call whose task this thread runs.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
     unsafe fn let_go(sender: NonNull<Self>) {
-        // SAFETY: the caller's promise. The scope may have ended, and is not touched.
+        // SAFETY: the caller is a holder, and does not use the channel again. The scope may have
+        // ended, and is not touched.
         unsafe { Self::leave(sender, |_, panic| keep_orphan(panic)) }
     }
 
-    /// A holder that the scope waits for lets go. The panic of a task whose result is never
-    /// fetched goes to the scope.
+    /// Releases the channel for a holder that the scope waits for. The panic of a task whose result
+    /// is never fetched goes to the scope.
     ///
     /// # Safety
     ///
-    /// As for [`Self::let_go`]. The scope does not end before this returns.
+    /// The caller is a holder, and does not use the channel again. The scope does not end before
+    /// this returns.
     unsafe fn let_go_in_scope(sender: NonNull<Self>, thread: &WorkerThread<S>) {
         let keep = |this: &Self, panic| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the pointer is null, or the caller guarantees that the scope has not ended.
             match unsafe { this.finish.as_ref() } {
                 Some(finish) => finish.keep_panic(panic),
                 None => thread.keep_orphan(panic),
             }
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller is a holder, and does not use the channel again.
         unsafe { Self::leave(sender, keep) }
     }
 
-    /// A holder lets go, and frees the channel if it is the last. `keep` receives the
+    /// Releases the channel for one holder, and frees it if that was the last. `keep` receives the
     /// task's panic if its result was never fetched.
     ///
     /// # Safety
@@ -420,31 +427,33 @@ where
         }
     }
 
-    /// Takes the result, which is there, and lets go.
+    /// Takes the result, which is available, and releases the channel.
     ///
     /// # Safety
     ///
-    /// The caller is the future, does not use it again, and has seen the channel's end.
+    /// The caller is the handle, does not use the channel again, and has seen that the task is
+    /// done.
     unsafe fn take_result(sender: NonNull<Self>) -> T {
-        // SAFETY: the future is a holder, and the closure has ended.
+        // SAFETY: the handle is a holder, so the channel lives, and it has seen that the task is
+        // done.
         let result = unsafe {
             let result = sender.as_ref().channel.take();
             Self::let_go(sender);
             result
         };
-        // Every claimant but the future itself sends.
+        // Every claimant except the handle itself sends a message.
         let result = result.expect("a message was sent");
         result.unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// Does what [`Handle::get`] says.
+    /// Implements [`Handle::get`].
     ///
     /// # Safety
     ///
-    /// The caller is the future, and does not use it again. `place` is this thread's.
+    /// The caller is the handle, and does not use the channel again. `place` is this thread's.
     unsafe fn get(sender: NonNull<Self>, place: Option<Place>) -> T {
-        // SAFETY: the future is a holder. The pool is only compared, unless this thread is one
-        // of its workers, which keeps it alive.
+        // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
+        // only if this thread is a worker of that pool, which keeps the pool alive.
         unsafe {
             let this = sender.as_ref();
             if let Some(place) = place
@@ -464,15 +473,17 @@ where
         }
     }
 
-    /// Gets the result with the ticket at the top of the stack, by a token that is older.
+    /// Gets the result when the ticket is at the top of the stack and the token is older than the
+    /// ticket.
     ///
     /// # Safety
     ///
-    /// The caller is the future, and does not use it again. Its ticket is at the top of
+    /// The caller is the handle, and does not use the channel again. Its ticket is at the top of
     /// `thread`'s stack.
     unsafe fn pop(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
-        // SAFETY: the future is a holder, and so is the ticket. If the pop has the ticket back,
-        // no thread can have claimed: only this future could get the result.
+        // SAFETY: the handle is a holder, so the channel lives. If the pop returns the ticket, this
+        // thread is both holders. No thread can have claimed then, because only this handle could
+        // get the result.
         unsafe {
             let slot = sender.as_ref().slot;
             if thread.pop_ticket(slot) {
@@ -482,7 +493,7 @@ where
                 return run_all(thread, finish, closure);
             }
             thread.local.tasks.release(slot);
-            // The ticket is done, so the result is there.
+            // The ticket is done, so the result is available.
             debug_assert!(sender.as_ref().is_done());
             Self::take_result(sender)
         }
@@ -492,16 +503,18 @@ where
     ///
     /// # Safety
     ///
-    /// The caller is the future, and does not use it again. `thread` runs on this thread.
+    /// The caller is the handle, and does not use the channel again. `thread` runs on this thread.
     unsafe fn get_on(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
-        // SAFETY: the future is a holder; a claimed closure is the claimant's.
+        // SAFETY: the handle is a holder, so the channel lives. Only the claimant moves the closure
+        // out.
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(thread.index()) {
                 if this.owner == thread.index() {
                     thread.local.tickets.set_claimed(this.slot);
                 }
-                // The ticket stays behind, and waits for this.
+                // The ticket stays behind. The worker that reaches it waits until this closure has
+                // ended.
                 let _claimed = Claimed::new(sender, thread);
                 let run = || run_all(thread, this.finish, this.take_closure());
                 let caught = || catch_unwind(AssertUnwindSafe(run));
@@ -516,14 +529,14 @@ where
         }
     }
 
-    /// Sleeps until the result is there, on a thread that is no worker of the pool. If no
-    /// worker has begun the task, this calls an idle one for it.
+    /// Sleeps until the result is available, on a thread outside the pool. If no worker has begun
+    /// the task, calls an idle worker for it.
     ///
     /// # Safety
     ///
-    /// The caller is the future, and stays it.
+    /// The caller is the handle, and does not release the channel meanwhile.
     unsafe fn await_outside(sender: NonNull<Self>) {
-        // SAFETY: the future is a holder.
+        // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
         // If the pool is gone, the task has ended.
         let Some(pool) = Shared::<S>::find(this.pool_id) else {
@@ -535,15 +548,15 @@ where
             this.channel.add_holder();
             inject(&pool, sender);
         }
-        // SAFETY: this is the future's only wait.
+        // SAFETY: the handle is consumed by `get`, so it waits only once.
         if unsafe { this.channel.wait_outside(thread::current()) } {
             pool.wait_outside(|| this.channel.is_begun(), || this.is_done());
         }
     }
 }
 
-/// The time while a closure runs that one holder has claimed. At its end, also by a panic, the
-/// holder says that the task is done, and lets go.
+/// A guard for the time while a claimed closure runs. When it is dropped, even by a panic, the
+/// claimant marks the task done, and releases the channel.
 struct Claimed<'m, S, F, T>
 where
     S: Scheduler,
@@ -560,10 +573,10 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    /// The caller has claimed.
+    /// Begins the run of a closure that the caller has claimed.
     fn new(sender: NonNull<Sender<S, F, T>>, thread: &'m WorkerThread<S>) -> Self {
         if thread.local.tasks.offers_nothing() {
-            // SAFETY: the claimant is a holder.
+            // SAFETY: the claimant is a holder, so the channel lives.
             unsafe { sender.as_ref() }.channel.allow_leapfrogging();
         }
         Claimed { sender, thread }
@@ -577,7 +590,8 @@ where
     T: Send,
 {
     fn drop(&mut self) {
-        // SAFETY: the claimant is a holder, and lets go here.
+        // SAFETY: the claimant is a holder. It releases the channel here, and does not use it
+        // again.
         unsafe {
             let waiters = self.sender.as_ref().channel.end();
             if let Some(worker) = waiters.worker {
@@ -592,8 +606,8 @@ where
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has it. If not,
-    /// a thief had it, and it is done.
+    /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has the ticket back.
+    /// If not, a thief had it, and it is done.
     fn pop_ticket(&self, slot: *mut Slot<S>) -> bool {
         let local = &self.local;
         let ticket = local.tickets.pop();
@@ -604,7 +618,8 @@ impl<S: Scheduler> WorkerThread<S> {
         local.tasks.pop_spawn(slot) || self.reclaim_or_wait(slot)
     }
 
-    /// Owner: pops tickets whose closure is claimed from the top, down to the top of a token.
+    /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's
+    /// top.
     fn pop_claimed_tickets(&self, token_top: *mut Slot<S>) {
         let local = &self.local;
         let oldest = local.oldest_poppable(token_top);
@@ -613,7 +628,8 @@ impl<S: Scheduler> WorkerThread<S> {
             && slot.cast_const() >= oldest
         {
             if self.pop_ticket(slot) {
-                // SAFETY: the owner has the ticket, which finds that its closure is claimed.
+                // SAFETY: the owner has the ticket back, and runs it once. The ticket finds that
+                // its closure is claimed, and releases the channel.
                 unsafe { (*slot).run(self) };
             } else {
                 local.tasks.release(slot);

@@ -1,8 +1,8 @@
-//! Join: the fast path, and what happens when a thief was there.
+//! Join: the fast path, and the slow path after a steal.
 //!
-//! [`Token::join_at_top`] is all that a join costs as long as no thief asks. The second
-//! closure goes to the slot at the top, the first one runs, the slot is popped, and the
-//! second closure runs by a plain call. The rest of this file is cold.
+//! [`Token::join_at_top`] is the whole cost of a join as long as no thief asks. The second closure
+//! goes to the slot at the top, the first one runs, the slot is popped, and the second closure runs
+//! by a plain call. The rest of this file is cold.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -25,11 +25,11 @@ use crate::worker::{Scope, Spawner, Worker};
 ///
 /// # What a join costs
 ///
-/// Beyond the two calls: two loads and compares at the push (the top in memory, the barrier),
-/// a test of the slot's address (the end of the stack), the stores of the closure's captures,
-/// of the code pointer and of the top; at the pop a store of the top, and a load and compare
-/// of the barrier. No atomic read-modify-write, no fence. Everything it touches is in two
-/// cache lines of the worker and the slot's own, all of them in the first-level cache.
+/// Beyond the two calls: two loads and compares at the push (the top in memory, the barrier), a
+/// test of the slot's address (the end of the stack), the stores of the closure's captures, of the
+/// code pointer and of the top; at the pop a store of the top, and a load and compare of the
+/// barrier. There is no atomic read-modify-write and no fence. A join touches two cache lines of
+/// the worker and the line of the slot, all of them in the first-level cache.
 pub struct Token<'t, S: Scheduler = ReturnBarrier> {
     thread: &'t WorkerThread<S>,
     /// The top of the stack when the token was made. The token may be stale: see
@@ -51,7 +51,8 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread
     }
 
-    /// Joins. A token that [`Self::at_top`] has just made is not `OLD`: its top needs no check.
+    /// Joins. `OLD` is false for a token that [`Self::at_top`] has just made: its top needs no
+    /// check.
     #[inline(always)]
     pub(crate) fn join_at_top<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
@@ -76,13 +77,13 @@ impl<'t, S: Scheduler> Token<'t, S> {
     }
 }
 
-/// Whether a closure is passed to a function in registers.
+/// Returns whether a closure is passed to a function in registers.
 ///
-/// A larger one is passed in memory, and if any path does that, then every path has it in
-/// memory: the copy from there to the slot, in words of 16 bytes just after the captures were
-/// stored in words of 8, has to wait for those stores. It tripled the time of the kernel
-/// `skynet`. So a join of large closures makes no call with them, and instead looks at the
-/// barrier twice, for three instructions more.
+/// A larger closure is passed in memory, and if one path passes it in memory, the compiler keeps it
+/// there on every path. It is then copied to the slot in words of 16 bytes, just after the captures
+/// were stored in words of 8, and the copy has to wait for those stores. This tripled the time of
+/// the kernel `skynet`. So a join never passes large closures to a function. Instead it checks the
+/// barrier twice, which costs three more instructions.
 pub(crate) const fn in_registers<T>() -> bool {
     size_of::<T>() <= 2 * size_of::<usize>()
 }
@@ -102,9 +103,9 @@ where
 {
     let tasks = &thread.local.tasks;
     let mut second = Second::<S, B, RB>::new(b);
-    // SAFETY: the slot is in the stack, free, and the owner's until it is pushed. `second`
-    // stays in this frame until the task is back or done: by the code below, or by
-    // `first_panicked`.
+    // SAFETY: the slot is a free slot of the stack, and the owner's until it is pushed. `second`
+    // stays in this frame until the task is back or done: the code below and `first_panicked` see
+    // to that.
     unsafe { second.write_to(&*slot) };
     tasks.push(slot);
     if UNTIMED {
@@ -140,8 +141,7 @@ where
     (ra, rb)
 }
 
-/// Joins where a thief has asked for tasks, or the token is stale, or the stack may end at
-/// the slot.
+/// Joins when a thief has asked for tasks, or the token is stale, or the stack may end at the slot.
 #[cold]
 #[inline(never)]
 fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: &WorkerThread<S>, a: A, b: B) -> (RA, RB)
@@ -152,7 +152,7 @@ where
     join_at::<true, _, _, _, _, _>(thread, slot_to_push(thread), a, b)
 }
 
-/// Returns the slot to push to if the token's own top will not do, for one of the reasons of
+/// Returns the slot to push to when the token's own top cannot be used, for one of the reasons of
 /// [`join_slowly`].
 #[cold]
 #[inline(never)]
@@ -177,7 +177,7 @@ where
     if thread.reclaim_or_wait(slot) {
         return None;
     }
-    // SAFETY: the thief is done, as `reclaim_or_wait` has returned false, and nothing else
+    // SAFETY: the thief is done, because `reclaim_or_wait` has returned false. Only this function
     // reads the result of a join that did not panic.
     let result = unsafe { Second::<S, B, RB>::result(&*slot) };
     thread.local.tasks.release(slot);
@@ -187,14 +187,14 @@ where
     }
 }
 
-/// Ends a join whose first closure panicked: the second runs to its end before the panic goes
-/// on.
+/// Ends a join whose first closure panicked: the second closure runs to its end before the panic
+/// continues.
 ///
-/// It never returns, but the compiler must not know. If a path through the join did not lead
-/// to the end of the caller's function, as a landing pad does not that resumes the panic, LLVM
-/// could not wrap the saving of registers around the join alone: every call of a recursive
-/// function would save them, even where it ends in the base case. `fib` in its plain form
-/// takes a tenth longer so, and a fifth without tokens.
+/// It never returns, but it hides this from the compiler. A landing pad that resumes the panic does
+/// not lead to the end of the caller's function. With such a path through the join, LLVM could not
+/// save registers around the join alone: every call of a recursive function would save them, even a
+/// call that ends in the base case. `fib` in its plain form would then take a tenth longer, and a
+/// fifth longer without tokens.
 #[cold]
 #[inline(never)]
 fn first_panicked<S: Scheduler, B, RA, RB>(
@@ -214,19 +214,21 @@ where
     MaybeUninit::uninit()
 }
 
-/// Ends the second closure of a join whose first has panicked, and drops its result. Runs it,
-/// or waits for its thief; if not `begin`, drops a closure that no thief has. Never unwinds.
+/// Ends the second closure of a join whose first closure has panicked, and drops its result. If no
+/// thief has the closure, runs it, or only drops it unless `begin`. Otherwise waits for the thief.
+/// Never unwinds.
 fn end_second<S: Scheduler, B, R>(thread: &WorkerThread<S>, slot: *mut Slot<S>, begin: bool)
 where
     B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
     let tasks = &thread.local.tasks;
-    // SAFETY: the join whose first closure panics has pushed the slot, and not popped it. If
-    // the owner has the task back, it runs once, in the copy.
+    // SAFETY: the join whose first closure panicked has pushed the slot, and not popped it. If the
+    // owner has the task back, only the copy is used, and it runs once. If not, the thief is done,
+    // and only this function reads the result.
     let result = unsafe {
         if tasks.pop(slot) || thread.reclaim_or_wait(slot) {
-            // A copy, because the task itself may push to `slot`. And by the code pointer, so
-            // that the closure is not compiled once more for this.
+            // Runs a copy, because the task itself may push to `slot`. Runs it by the code pointer,
+            // so that the closure is not compiled once more for this path.
             let own = Slot::<S>::empty();
             own.copy_contents(&*slot);
             if !begin {
@@ -240,18 +242,18 @@ where
             result
         }
     };
-    // The caller sees the first panic; dropping the result may cause a third.
+    // The caller sees the first panic only. Dropping the result may panic, too.
     discard(result);
 }
 
-/// The beginning of the message of [`stack_is_full`], and the room for it: by both, a join
-/// recognises the panic, also one that comes from another thread. The program's own panics have
-/// messages that fit their text.
+/// The beginning of the message of [`stack_is_full`]. By it and by the capacity of the string, a
+/// join recognises the panic, even if it comes from another thread. The strings of the program's
+/// own panics do not have this capacity.
 const FULL_STACK: &str = "the task stack";
 const FULL_STACK_CAPACITY: usize = 4096;
 
-/// Returns whether the panic is [`stack_is_full`]'s. A recursion without end must not begin again
-/// in the second closure of each join that the panic passes.
+/// Returns whether the panic comes from [`stack_is_full`]. An endless recursion must not start
+/// again in the second closure of each join that the panic passes.
 fn is_full_stack(panic: &Panic) -> bool {
     panic.downcast_ref::<String>().is_some_and(|message| {
         message.starts_with(FULL_STACK) && message.capacity() >= FULL_STACK_CAPACITY
@@ -272,9 +274,9 @@ fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
 
 /// The second closure of a join, in the frame of the join.
 ///
-/// If closure and result both fit a slot, the slot holds a bitwise copy of the closure, and
-/// only that copy is used: this one never has its address taken, and nothing of it needs a
-/// register while the first closure runs. If not, the slot holds a pointer to this.
+/// If closure and result both fit a slot, the slot holds a bitwise copy of the closure, and only
+/// that copy is used. The address of this value is then never taken, and it needs no register while
+/// the first closure runs. Otherwise the slot holds a pointer to this value.
 struct Second<S, B, R> {
     scheduler: PhantomData<S>,
     closure: ManuallyDrop<B>,
@@ -300,12 +302,13 @@ where
     ///
     /// # Safety
     ///
-    /// As for [`Slot::write`]; and `self` stays where it is, and is not used, until the owner
-    /// has the task back or the task is done.
+    /// The conditions of [`Slot::write`] hold. `self` stays in place, and is not used, until the
+    /// owner has the task back or the task is done.
     #[inline(always)]
     unsafe fn write_to(&mut self, slot: &Slot<S>) {
-        // SAFETY: the caller's promise. Of the two copies of the closure, the thread that
-        // takes the task uses the slot's, and no thread uses the other.
+        // SAFETY: the caller guarantees the conditions of `Slot::write`, and that `self` stays in
+        // place. The thread that takes the task uses the copy in the slot, and no thread uses the
+        // other copy.
         unsafe {
             if const { Self::IN_SLOT } {
                 slot.write::<B>(Self::run_in_slot, std::ptr::read(&*self.closure));
@@ -322,7 +325,8 @@ where
     /// The caller has taken the task, and calls this once.
     #[inline(always)]
     unsafe fn closure(slot: &Slot<S>) -> B {
-        // SAFETY: what `write_to` wrote is still there, and the caller may take it.
+        // SAFETY: the caller has taken the task, so the slot still holds the value that `write_to`
+        // wrote, and only this call moves the closure out.
         unsafe {
             if const { Self::IN_SLOT } {
                 slot.read::<B>()
@@ -337,10 +341,10 @@ where
     ///
     /// # Safety
     ///
-    /// The slot's task is done, and this is called once.
+    /// The slot's task is done, and the caller calls this once.
     unsafe fn result(slot: &Slot<S>) -> Result<R, Panic> {
-        // SAFETY: one of the two functions below wrote the result there before the state
-        // became DONE, which the caller has acquired.
+        // SAFETY: one of the two functions below wrote the result before the state became DONE,
+        // which the caller has acquired. The caller moves it out only once.
         unsafe {
             if const { Self::IN_SLOT } {
                 slot.read()
@@ -353,18 +357,21 @@ where
 
     /// # Safety
     ///
-    /// As for [`Slot::run`], of a slot to which [`Self::write_to`] has written the closure.
+    /// The conditions of [`Slot::run`] hold, and [`Self::write_to`] has written the closure to the
+    /// slot.
     unsafe fn run_in_slot(slot: &Slot<S>, thread: &WorkerThread<S>) {
-        // SAFETY: the caller has taken the task, and with it closure and result.
+        // SAFETY: the caller has taken the task, which includes the closure and the place for the
+        // result.
         unsafe { slot.write_result(run_caught(Self::closure(slot), thread)) };
     }
 
     /// # Safety
     ///
-    /// As for [`Slot::run`], of a slot to which [`Self::write_to`] has written a pointer.
+    /// The conditions of [`Slot::run`] hold, and [`Self::write_to`] has written a pointer to the
+    /// slot.
     unsafe fn run_in_frame(slot: &Slot<S>, thread: &WorkerThread<S>) {
-        // SAFETY: the caller has taken the task, and with it closure and result. They lie in
-        // the frame of the join, which waits until the task is done.
+        // SAFETY: the caller has taken the task, which includes the closure and the place for the
+        // result. Both lie in the frame of the join, which waits until the task is done.
         unsafe {
             let second = slot.read::<*mut Self>();
             (*second)

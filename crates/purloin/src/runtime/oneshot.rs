@@ -1,5 +1,5 @@
-//! A oneshot channel: the way of a future's result from the worker that runs its task to the
-//! thread that gets it. And the memory that it lies in.
+//! A oneshot channel, which carries a future's result from the worker that runs the task to the
+//! thread that gets the result; and the memory of the channel.
 //!
 //! | word | written by | read by |
 //! |---|---|---|
@@ -10,9 +10,9 @@
 //! | `holders` | each holder, once | the last one frees the channel |
 //! | `may_leapfrog` | the claimant | the other holder |
 //!
-//! The holders are the future and its ticket. A future that a thread outside the pool gets may
-//! have a third: a job by which an idle worker runs the closure. The job claims, or lets go; it
-//! never waits.
+//! The holders are the future's handle and its ticket. If a thread outside the pool gets the
+//! result, there may be a third holder: a job with which an idle worker runs the closure. The job
+//! claims the closure or releases the channel; it never waits.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ use std::thread::{self, Thread};
 use super::slot::{State, StateWord};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
-/// The threads that sleep until the message is there.
+/// The threads that sleep until the message is available.
 #[derive(Default)]
 pub(super) struct Waiters {
     pub(super) worker: Option<usize>,
@@ -35,8 +35,8 @@ pub(super) struct Oneshot<T> {
     waiter: AtomicUsize,
     outside: UnsafeCell<Option<Thread>>,
     message: UnsafeCell<Option<thread::Result<T>>>,
-    /// 1 if a worker that waits may leapfrog with the claimant: at its claim, the claimant
-    /// had no tasks that were not stolen.
+    /// 1 if a waiting worker may leapfrog with the claimant: when the claimant claimed, all of its
+    /// tasks were stolen.
     may_leapfrog: AtomicU32,
 }
 
@@ -58,7 +58,7 @@ impl<T> Oneshot<T> {
         self.state.get(Ordering::Relaxed) == State::TASK
     }
 
-    /// Returns, at a glance, whether a worker has claimed.
+    /// Returns, as a hint, whether a worker has claimed.
     pub(super) fn is_begun(&self) -> bool {
         let state = self.state.get(Ordering::Relaxed);
         state.thief().is_some() || state == State::DONE
@@ -72,8 +72,7 @@ impl<T> Oneshot<T> {
         let order = Ordering::Relaxed;
         match self.state.exchange(unclaimed, claimed, order) {
             Ok(()) => true,
-            // A thread outside the pool waits already. Nothing follows on this state but a
-            // claim.
+            // A thread outside the pool already waits. Only a claim can follow this state.
             Err(state) if state == unclaimed.waited_for_outside() => {
                 let claimed = claimed.waited_for_outside();
                 self.state.exchange(state, claimed, order).is_ok()
@@ -82,7 +81,7 @@ impl<T> Oneshot<T> {
         }
     }
 
-    /// Claimant: says that it offers nothing but descendants of the claimed task.
+    /// Claimant: declares that it offers only descendants of the claimed task.
     pub(super) fn allow_leapfrogging(&self) {
         // Relaxed: a worker that does not see it does not leapfrog.
         self.may_leapfrog.store(1, Ordering::Relaxed);
@@ -92,19 +91,20 @@ impl<T> Oneshot<T> {
         self.may_leapfrog.load(Ordering::Relaxed) == 1
     }
 
-    /// Leaves the message.
+    /// Sends the message.
     ///
     /// # Safety
     ///
     /// The caller has claimed, and has not called [`Self::end`].
     pub(super) unsafe fn send(&self, message: thread::Result<T>) {
         self.message.with_mut(|place| {
-            // SAFETY: until the end, only the claimant touches it.
+            // SAFETY: the caller is the claimant. Until `end`, only the claimant touches the
+            // message.
             unsafe { *place = Some(message) }
         });
     }
 
-    /// Claimant, once: says that the claimed task is done. Returns the threads to wake.
+    /// Claimant, once: marks the claimed task done. Returns the threads to wake.
     pub(super) fn end(&self) -> Waiters {
         // Releases the message, and acquires the identity of the waiters.
         let last = self.state.finish();
@@ -113,26 +113,28 @@ impl<T> Oneshot<T> {
             waiters.worker = Some(self.waiter.load(Ordering::Relaxed));
         }
         if last.is_waited_for_outside() {
-            // SAFETY: the bit was set, so the future has left its thread here, and does not
-            // touch it again.
+            // SAFETY: the bit was set, so the handle has stored its thread here, and does not touch
+            // the place again.
             waiters.outside = self.outside.with_mut(|place| unsafe { (*place).take() });
         }
         waiters
     }
 
-    /// The holder that has not claimed: says which worker may come to wait.
+    /// The holder that has not claimed: sets the worker that may wait.
     pub(super) fn set_waiter(&self, worker: usize) {
-        // Relaxed: the bit that says that the worker waits releases it.
+        // Relaxed: setting the bit WAITED_FOR later releases this store.
         self.waiter.store(worker, Ordering::Relaxed);
     }
 
-    /// The future: asks for `thread` to be woken at the end. Returns false if the end is past.
+    /// The handle: asks the claimant to wake `thread` at the end. Returns false if the task is
+    /// already done.
     ///
     /// # Safety
     ///
-    /// The caller is the future, and does not wait for this channel in any other way.
+    /// The caller is the handle, and does not wait for this channel in any other way.
     pub(super) unsafe fn wait_outside(&self, thread: Thread) -> bool {
-        // SAFETY: until the bit is set, only the future touches it.
+        // SAFETY: the caller is the handle. Until the bit is set, only the handle touches the
+        // place.
         self.outside
             .with_mut(|place| unsafe { *place = Some(thread) });
         while !self.state.is_done() {
@@ -140,18 +142,19 @@ impl<T> Oneshot<T> {
                 return true;
             }
         }
-        // SAFETY: the bit was not set before the end, so the claimant does not touch it.
+        // SAFETY: the caller is the handle. The bit was not set before the end, so the claimant
+        // does not touch the place.
         self.outside.with_mut(|place| unsafe { *place = None });
         false
     }
 
-    /// A holder: adds one more.
+    /// A holder: adds one more holder.
     pub(super) fn add_holder(&self) {
         // Relaxed: the calling holder keeps the channel alive.
         self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The word to wait on.
+    /// Returns the state to wait on.
     pub(super) fn outcome(&self) -> &StateWord {
         &self.state
     }
@@ -160,17 +163,18 @@ impl<T> Oneshot<T> {
         self.state.is_done()
     }
 
-    /// Takes the message, if the claimant has sent one and it is still there.
+    /// Takes the message, if the claimant has sent one and no holder has taken it.
     ///
     /// # Safety
     ///
-    /// The caller is the future and has seen the end, or it is the last holder.
+    /// The caller is the handle and has seen the end, or it is the last holder.
     pub(super) unsafe fn take(&self) -> Option<thread::Result<T>> {
-        // SAFETY: the other holders do not touch it after the end.
+        // SAFETY: the caller is the handle after the end, or the last holder. No other holder
+        // touches the message then.
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// A holder lets go. Returns true if it was the last.
+    /// Releases the channel for one holder. Returns true if it was the last.
     #[must_use]
     pub(super) fn let_go(&self) -> bool {
         // AcqRel: the last holder sees what the others have done, and their accesses come
@@ -186,7 +190,7 @@ const ALIGN: usize = 16;
 /// Maximum number of blocks of each size that a worker keeps.
 const MAX_BLOCKS: usize = 256;
 
-/// Returns the smallest size class that is large enough, if one is.
+/// Returns the smallest size class that is large enough, if there is one.
 const fn class(layout: Layout) -> Option<usize> {
     if layout.align() > ALIGN || layout.size() > SIZES[1] {
         None
@@ -208,17 +212,18 @@ fn layout_of<T>() -> Layout {
 
 /// Free memory for futures. Used on its worker's own thread only.
 ///
-/// To allocate and free a few words takes longer than all the rest of a future that is not
-/// stolen. So each worker keeps some blocks that it has freed.
+/// Allocating and freeing a few words takes longer than everything else in a future that is not
+/// stolen. So each worker keeps some of the blocks that it has freed.
 #[derive(Default)]
 pub(super) struct Blocks([std::cell::UnsafeCell<Vec<NonNull<u8>>>; SIZES.len()]);
 
 impl Blocks {
     /// # Safety
     ///
-    /// Called on the worker's own thread, and `f` does not come back here.
+    /// Called on the worker's own thread, and `f` does not call this again.
     unsafe fn with<R>(&self, class: usize, f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
-        // SAFETY: the caller's promise.
+        // SAFETY: only the worker's own thread calls this, and `f` does not call it again, so this is
+        // the only reference.
         f(unsafe { &mut *self.0[class].get() })
     }
 
@@ -230,7 +235,7 @@ impl Blocks {
     #[inline]
     pub(super) unsafe fn take<T>(&self) -> NonNull<T> {
         if let Some(class) = const { class(Layout::new::<T>()) }
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller is on the worker's own thread, and `Vec::pop` does not call `with`.
             && let Some(block) = unsafe { self.with(class, Vec::pop) }
         {
             return block.cast();
@@ -247,7 +252,7 @@ impl Blocks {
     #[inline]
     pub(super) unsafe fn give<T>(&self, memory: NonNull<T>) {
         if let Some(class) = const { class(Layout::new::<T>()) } {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller is on the worker's own thread, and the closure does not call `with`.
             let is_kept = unsafe {
                 self.with(class, |blocks| {
                     let has_room = blocks.len() < MAX_BLOCKS;
@@ -261,7 +266,7 @@ impl Blocks {
                 return;
             }
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees that the memory holds nothing and is not used again.
         unsafe { free(memory) };
     }
 }
@@ -270,14 +275,15 @@ impl Drop for Blocks {
     fn drop(&mut self) {
         for (class, blocks) in self.0.iter_mut().enumerate() {
             for block in blocks.get_mut().drain(..) {
-                // SAFETY: `allocate` made it with this layout, and it is free.
+                // SAFETY: `allocate` made the block with this layout, and `give`'s caller
+                // guarantees that it is unused.
                 unsafe { dealloc(block.as_ptr(), layout_of_class(class)) };
             }
         }
     }
 }
 
-/// Returns memory as [`Blocks::take`] does, on any thread.
+/// Returns uninitialised memory for a `T`, as [`Blocks::take`] does, on any thread.
 #[cold]
 pub(super) fn allocate<T>() -> NonNull<T> {
     const { assert!(size_of::<T>() > 0) };
@@ -294,6 +300,7 @@ pub(super) fn allocate<T>() -> NonNull<T> {
 /// The memory holds nothing, and no thread uses it again.
 #[cold]
 pub(super) unsafe fn free<T>(memory: NonNull<T>) {
-    // SAFETY: `allocate` made it with this layout.
+    // SAFETY: `allocate` made the memory with this layout, and the caller guarantees that it is
+    // unused.
     unsafe { dealloc(memory.cast().as_ptr(), layout_of::<T>()) };
 }

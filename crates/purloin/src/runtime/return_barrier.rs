@@ -48,39 +48,38 @@
 //! [`reclaim`]: TaskPool::reclaim
 //! [`claim`]: TaskPool::claim
 //!
-//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the tasks
-//! below are joined and new ones pushed. The thief's claim may then hit a task that is public,
-//! but not the oldest. The thief holds the slot BUSY, reads `bottom` again, and gives the task
-//! back if `bottom` has moved. While a thief holds the slot at `bottom`, `bottom` cannot move:
-//! up only by stealing that slot, down only by the owner, which must reclaim that slot first.
+//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the owner joins
+//! the tasks below and pushes new ones. The thief's claim may then hit a task that is public, but
+//! not the oldest. The thief holds the slot BUSY, reads `bottom` again, and gives the task back if
+//! `bottom` has moved. While a thief holds the slot at `bottom`, `bottom` cannot move: up only by
+//! stealing that slot, down only by the owner, which must reclaim that slot first.
 //!
-//! **A request that the owner does not see yet.** What the owner does meanwhile is private. A
-//! later push or pop sees the request.
+//! **A request that the owner does not see yet.** The owner works on private slots meanwhile, which
+//! thieves do not touch. A later push or pop sees the request.
 //!
-//! **Two requests, and lowering.** The owner lowers the barrier by compare-and-swap from the
-//! value that it has answered, so a request that came meanwhile stands.
+//! **Two requests, and lowering.** The owner lowers the barrier by compare-and-swap from the value
+//! that it has answered, so a newer request survives.
 //!
-//! **Forcing.** The thief moves the barrier from `REQUESTED` to `FORCED`, which only this
-//! thief may undo, and issues the heavy half of an asymmetric fence
-//! ([`crate::sync::asymmetric`]). A pop stores `top`, then loads `barrier`. So either the
-//! thief sees the pop in `top`, or the pop sees the barrier and takes the slow path. There
-//! owner and thief repeat the pattern with ordinary fences: the owner has stored `top` and
-//! reads the slot's state, the thief has stored BUSY there and reads `top`. If only one sees
-//! the other, that one yields. If both do, the thief gives up and the owner waits for that. A
-//! slot that the owner pops and pushes again in between is no exception: the thief then holds
-//! the new task, and the `top` that the thief has acquired released its contents.
+//! **Forcing.** The thief moves the barrier from `REQUESTED` to `FORCED`, which only this thief may
+//! undo, and issues the heavy half of an asymmetric fence ([`crate::sync::asymmetric`]). A pop
+//! stores `top`, then loads `barrier`. So either the thief sees the pop in `top`, or the pop sees
+//! the barrier and takes the slow path. There owner and thief repeat the pattern with ordinary
+//! fences: the owner has stored `top` and reads the slot's state, the thief has stored BUSY there
+//! and reads `top`. If only one of them sees the other, that one yields. If both do, the thief
+//! gives up, and the owner waits until it has. This also holds if the owner pops a slot and pushes
+//! it again in between: the thief then holds the new task, and the `top` that the thief has
+//! acquired released its contents.
 //!
-//! The owner may answer the very request from which a forcing thief starts, and may be half
-//! through when that thief has come, stolen and gone. Then slots are stolen above where the
-//! owner is about to put the barrier, and the owner would pop them as private. So the word
+//! The owner may answer the same request from which a forcing thief starts. While the owner is
+//! halfway through its answer, the thief may force its way in, steal and leave. Some slots above
+//! the owner's new barrier are then stolen, and the owner would pop them as private. So the word
 //! counts forced steals in its lower bits, and the owner's compare-and-swap fails.
 //!
-//! **A spawn above a token's top.** The token is stale, and its join pushes at the top in
-//! memory (see [`super`]). The spawn lies below the barrier, so the pop of a join below it
-//! takes the slow path. The barrier closes the spawn, but does not make it public: its state
-//! stays EMPTY until a thief asks. To reclaim it, its owner looks at the barrier once more,
-//! which by then does not stand at a request. After the last spawn the barrier stays where it
-//! is until a join meets it.
+//! **A spawn above a token's top.** The token is stale, and its join pushes at the top in memory
+//! (see [`super`]). The spawn lies below the barrier, so the pop of a join below it takes the slow
+//! path. The barrier closes the spawn, but does not make it public: its state stays EMPTY until a
+//! thief asks. To reclaim it, the owner loads the barrier once more, and finds no request there.
+//! After the last spawn the barrier stays where it is until a join meets it.
 //!
 //! Sources: Wool, section 3; Return barrier, section 5; Channel (steal requests); the
 //! asymmetric Dekker pattern after Linux's membarrier(2).
@@ -124,8 +123,8 @@ impl Default for ReturnBarrier {
 impl ReturnBarrier {
     /// Sets whether thieves may take tasks from a silent victim by force. The default is true.
     ///
-    /// Where the system has no `membarrier` they never do, and wait for the victim's next push
-    /// or pop.
+    /// On a system without `membarrier`, thieves never use force: they wait for the victim's next
+    /// push or pop.
     pub fn forced_steals(mut self, allowed: bool) -> Self {
         self.forced_steals = allowed;
         self
@@ -134,8 +133,8 @@ impl ReturnBarrier {
 
 /// For experiments.
 impl ReturnBarrier {
-    /// Sets whether a victim that has answered leaves tasks below the barrier, which thieves
-    /// take for free. The default is true.
+    /// Sets whether a victim that has answered leaves tasks below the barrier, where thieves can
+    /// steal them for free. The default is true.
     ///
     /// If false, each steal interrupts its victim: the victim offers one task, waits until a
     /// thief has taken it, and goes on.
@@ -147,7 +146,8 @@ impl ReturnBarrier {
     }
 }
 
-// SAFETY: the page above argues that each task is run once, and every race in it has a model.
+// SAFETY: the page above shows for each race that exactly one thread gets each task, and every race
+// in it has a loom model. The methods below uphold the other rules of `crate::scheduler`.
 unsafe impl Scheduler for ReturnBarrier {
     type Header = StateWord;
     type TaskPool = BarrierTasks;
@@ -169,8 +169,8 @@ const REQUESTED: usize = 1 << (usize::BITS - 1);
 /// Together with [`REQUESTED`]: a thief is forcing its way in.
 const FORCED: usize = 1 << (usize::BITS - 2);
 
-/// Maximum number of tasks that one request makes public. More would be free steals to come,
-/// but each costs its owner an atomic operation to reclaim.
+/// Maximum number of tasks that one request makes public. A larger number would allow more free
+/// steals, but each public task costs its owner an atomic operation to reclaim.
 const MAX_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
 
 /// Maximum time that a victim without a barrier waits for its thief.
@@ -179,22 +179,22 @@ const MAX_YIELD: Duration = Duration::from_micros(20);
 /// A worker's tasks, divided by the barrier.
 pub struct BarrierTasks {
     stack: TaskStack<ReturnBarrier>,
-    /// Slots at or above this address are private. `REQUESTED` is above all. The owner reads
-    /// it at each push and pop; a thief that asks writes it.
+    /// Slots at or above this address are private. `REQUESTED` is above all addresses. The owner
+    /// reads the word at each push and pop; a thief that asks writes it.
     barrier: CachePadded<AtomicUsize>,
-    /// Slots below are public or stolen. So are some above, by force, while a request stands.
-    /// Only the owner touches it, on its slow paths.
+    /// Slots below are public or stolen. While a request is pending, some slots above may be stolen
+    /// by force. Only the owner uses this field, on its slow paths.
     published: CachePadded<Cell<*mut BarrierSlot>>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
-    /// Whether tasks are public before a thief asks for one more.
+    /// Whether tasks stay public after an answer. See [`ReturnBarrier::barrier`].
     barrier_stays: bool,
 }
 
-// SAFETY: only the owning worker's thread uses `published` (every method that touches it says
-// so); all else is atomic or immutable.
+// SAFETY: only the owning worker's thread uses `published`: the runtime calls the methods that use
+// it on that thread only. All other fields are atomic or immutable.
 unsafe impl Sync for BarrierTasks {}
-// SAFETY: nothing in it is tied to a thread before the owner starts.
+// SAFETY: no field is tied to a thread before the owner starts.
 unsafe impl Send for BarrierTasks {}
 
 impl BarrierTasks {
@@ -207,7 +207,8 @@ impl BarrierTasks {
     }
 }
 
-// SAFETY: as for `Scheduler`.
+// SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
+// the task at `bottom`, the oldest. The owner alone pushes and pops at the top.
 unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<ReturnBarrier> {
@@ -228,17 +229,17 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// One store, one load, one compare.
     #[inline(always)]
     fn pop(&self, slot: *mut BarrierSlot) -> bool {
-        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier
-        // and then reads the top. Relaxed: the fence orders.
+        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and
+        // then reads the top. Relaxed: the fence orders them.
         self.stack.set_top(slot, Ordering::Relaxed);
         asymmetric::light();
         self.is_private(slot)
     }
 
-    /// If no thief has asked, the slot is closed by itself and no more. A task stolen by force
-    /// lies below `published` as soon as its request is answered; and if a thief were forcing
-    /// its way in, the look at the barrier, after the store of the top, would see that. The
-    /// barrier stays, for the next spawn.
+    /// If no thief has asked, only the spawn itself has closed the slot. A task stolen by force
+    /// lies below `published` as soon as its request is answered; and if a thief were forcing its
+    /// way in, the load of the barrier, after the store of the top, would see that. The barrier
+    /// stays for the next spawn.
     #[inline(always)]
     fn pop_spawn(&self, slot: *mut BarrierSlot) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
@@ -263,9 +264,9 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         fence(Ordering::SeqCst);
         loop {
             let is_owned = match state.settled() {
-                // Never published, and no forcing thief was in time.
+                // The slot was never published, and no forcing thief was in time.
                 State::EMPTY => true,
-                // Acquire, so that nothing of the task moves above. A thief that gave the
+                // Acquire, so that no access of the task moves above this. A thief that gave the
                 // task back has written nothing else.
                 State::TASK => state
                     .exchange(State::TASK, State::EMPTY, Ordering::Acquire)
@@ -292,8 +293,8 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         unsafe { &*slot }
             .header()
             .set(State::EMPTY, Ordering::Release);
-        // Everything older is stolen, because thieves take the oldest first, and everything
-        // newer is gone: this is the bottom now. A thread that takes a task pushed from now on
+        // Every older task is stolen, because thieves take the oldest first, and every newer task
+        // is gone: this slot is the bottom now. A thread that takes a task pushed from now on
         // acquires its publication or a top, and with it this value.
         self.stack.set_bottom(slot);
         self.lower(slot);
@@ -303,8 +304,8 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         self.barrier.load(Ordering::Relaxed) & REQUESTED != 0
     }
 
-    /// Answers with the owner's oldest private tasks. If it has none, the request stands, and
-    /// the next push answers it.
+    /// Answers with the owner's oldest private tasks. If it has none, the request stays pending,
+    /// and the next push answers it.
     #[cold]
     fn publish_on_request(&self) -> usize {
         match self.barrier_stays {
@@ -313,7 +314,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         }
     }
 
-    /// A slot below the barrier is closed.
+    /// Raises the barrier to close the slots: a slot below the barrier is closed.
     fn publish_spawn(&self) -> usize {
         let spawn_top = self.stack.spawn_top().addr();
         loop {
@@ -321,9 +322,9 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
             if barrier & REQUESTED != 0 {
                 return self.publish_on_request();
             }
-            // If a thief asks at this moment, the owner answers. Relaxed: the owner's own
-            // pushes and pops are ordered by program order, and a forcing thief starts from a
-            // request that it has read.
+            // If a thief asks at this moment, the exchange fails and the owner answers. Relaxed:
+            // the owner's own pushes and pops are ordered by program order, and a forcing thief
+            // starts from a request that it has read.
             let relaxed = Ordering::Relaxed;
             if barrier >= spawn_top
                 || self
@@ -346,8 +347,8 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     }
 
     fn has_public_tasks(&self) -> bool {
-        // Any state but EMPTY: a thief may give back a BUSY task, and where a thief has just
-        // stolen, `bottom` is about to move on.
+        // Any state but EMPTY counts: a thief may give back a BUSY task, and if a thief has just
+        // stolen the task, `bottom` is about to move on.
         self.stack.oldest().header().get(Ordering::Relaxed) != State::EMPTY
     }
 
@@ -383,17 +384,17 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
 
 /// The owner's slow paths, in detail.
 impl BarrierTasks {
-    /// Moves the barrier down: `slot` is the first that is free, and slots that are neither
-    /// published nor below a spawn become private again.
+    /// Moves the barrier down: `slot` is the first free slot, and slots that are neither published
+    /// nor below a spawn become private again.
     fn lower(&self, slot: *mut BarrierSlot) {
         let published = self.published.get().min(slot);
         self.published.set(published);
         let private = published.max(self.stack.spawn_top()).addr();
         let barrier = self.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 && barrier > private {
-            // If a thief asks at this moment, its request stands instead. Relaxed: the
-            // owner's own pops are ordered by program order, and a forcing thief starts from a
-            // request that it has read.
+            // If a thief asks at this moment, the exchange fails and the request stays pending.
+            // Relaxed: the owner's own pops are ordered by program order, and a forcing thief
+            // starts from a request that it has read.
             let relaxed = Ordering::Relaxed;
             let _ = self
                 .barrier
@@ -401,9 +402,8 @@ impl BarrierTasks {
         }
     }
 
-    /// Offers the oldest task, and waits until a thief has it: the interruption that the
-    /// barrier is there to avoid. The wait is bounded, because the thief may have lost its
-    /// processor.
+    /// Offers the oldest task, and waits until a thief has it. The barrier exists to avoid this
+    /// interruption. The wait is bounded, because the thief may have lost its processor.
     fn yield_to_thief(&self) -> usize {
         let count = self.publish(1);
         if count > 0 {
@@ -445,7 +445,7 @@ impl BarrierTasks {
                 return 0;
             }
             if barrier & FORCED != 0 {
-                // A forcing thief keeps the barrier up until it is through.
+                // A forcing thief keeps the barrier up until it has finished.
                 return count;
             }
             // Fails if a thief asked, or forced a slot, in the meantime: the word counts
@@ -462,14 +462,14 @@ impl BarrierTasks {
                 return count;
             }
             if count >= max {
-                // The answer is complete; the newer request stands.
+                // The answer is complete; the newer request stays pending.
                 return count;
             }
         }
     }
 }
 
-/// What thieves do, in detail.
+/// The thieves' side, in detail.
 impl BarrierTasks {
     /// Takes the oldest task if it is public and `may_take` allows it.
     fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<ReturnBarrier> {
@@ -501,23 +501,23 @@ impl BarrierTasks {
 
     /// Marks the slot at `bottom`, which the thief holds BUSY, as stolen.
     fn commit(&self, bottom: *mut BarrierSlot, thief: usize) {
-        // Relaxed, both: they carry no data. DONE orders the owner's later store to `bottom`
-        // after this one, and another thief acquires the next task from that slot's own state.
-        // SAFETY: `bottom` always points into the slots.
+        // Both relaxed: they carry no data. DONE orders the owner's later store to `bottom` after
+        // this one, and another thief acquires the next task from that slot's own state. SAFETY:
+        // `bottom` always points into the slots.
         unsafe { &*bottom }
             .header()
             .set(State::stolen(thief), Ordering::Relaxed);
         self.stack.set_bottom(bottom.wrapping_add(1));
     }
 
-    /// Takes the oldest task without the owner's help. Only where [`asymmetric::available`] is
-    /// true, and only after a request has stood unanswered.
+    /// Takes the oldest task without the owner's help. Called only where [`asymmetric::available`]
+    /// is true, and only after a request went unanswered.
     pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
         let barrier = self.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 || barrier & FORCED != 0 {
             return Claim::Lost;
         }
-        // From here until this thief stores REQUESTED again, the barrier is its own: the owner
+        // From here until this thief stores REQUESTED again, the barrier belongs to it: the owner
         // cannot lower it, and no other thief can force.
         let installed = self.barrier.compare_exchange(
             barrier,
@@ -529,7 +529,8 @@ impl BarrierTasks {
             return Claim::Lost;
         }
         let claim = if asymmetric::heavy() {
-            // Now this thief sees every pop of the owner in its top, or the pop sees FORCED.
+            // From now on, either this thief sees a pop of the owner in the top, or the pop sees
+            // FORCED.
             self.claim_private(thief, may_take)
         } else {
             Claim::Lost
@@ -558,9 +559,9 @@ impl BarrierTasks {
         }
         // The other half of the Dekker pattern in `reclaim`.
         fence(Ordering::SeqCst);
-        // Acquire: the owner wrote a live slot's contents before the top that this thief has
-        // read. If the owner pushed this slot anew since, then this is that new task, whose
-        // pop will meet the raised barrier.
+        // Acquire: the owner wrote a live slot's contents before the top that this thief has read.
+        // If the owner has pushed to this slot again since, the slot holds the new task, whose pop
+        // will meet the raised barrier.
         let is_live = bottom < self.stack.acquire_top();
         if !is_live || self.stack.bottom() != bottom || !may_take() {
             state.set(State::EMPTY, Ordering::Release);
@@ -571,8 +572,7 @@ impl BarrierTasks {
     }
 }
 
-/// Owner: offers a private task to thieves. Returns false if a thief that forced its way in
-/// has it already.
+/// Owner: offers a private task to thieves. Returns false if a forcing thief already has it.
 fn publish(state: &StateWord) -> bool {
     loop {
         // Release: a thief that takes the task sees its contents.

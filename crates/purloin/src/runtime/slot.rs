@@ -1,8 +1,8 @@
 //! A slot of the task stack: one task in place, and its state.
 //!
-//! A slot is one cache line: the state, a code pointer, and 48 bytes for a closure and
-//! later for its result. Owner and thieves synchronise on the state alone. Each scheduler's
-//! page says which state follows which, and which thread moves it.
+//! A slot is one cache line: the state, a code pointer, and 48 bytes for a closure and later for
+//! its result. Owner and thieves synchronise on the state alone. Each scheduler's page lists the
+//! transitions, and the thread that makes each of them.
 
 use std::mem::MaybeUninit;
 
@@ -19,7 +19,7 @@ pub(super) type Run<S> = unsafe fn(&Slot<S>, &WorkerThread<S>);
 /// Words of a slot that hold a closure or a result.
 const PAYLOAD_WORDS: usize = 6;
 
-/// How to run a task, and the task.
+/// A task, and the function that runs it.
 #[repr(C)]
 struct Contents<S: Scheduler> {
     run: MaybeUninit<Run<S>>,
@@ -33,7 +33,7 @@ pub struct Slot<S: Scheduler> {
     contents: UnsafeCell<Contents<S>>,
 }
 
-/// Whether a value of type `T` fits a slot's payload.
+/// Returns whether a value of type `T` fits a slot's payload.
 pub(super) const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<[u64; PAYLOAD_WORDS]>() && align_of::<T>() <= align_of::<u64>()
 }
@@ -50,7 +50,7 @@ impl<S: Scheduler> Slot<S> {
         }
     }
 
-    /// The state, as the scheduler keeps it.
+    /// Returns the state, in the form that the scheduler uses.
     #[inline(always)]
     pub fn header(&self) -> &S::Header {
         &self.header
@@ -65,8 +65,9 @@ impl<S: Scheduler> Slot<S> {
     pub(super) unsafe fn write<T>(&self, run: Run<S>, task: T) {
         debug_assert!(fits::<T>());
         self.contents.with_mut(|contents| {
-            // SAFETY: no other thread touches the contents of a free or private slot, and a
-            // `T` fits the payload in size and alignment.
+            // SAFETY: the caller owns the slot, and no other thread touches the contents of a free
+            // or private slot. By the caller's guarantee a `T` fits the payload in size and
+            // alignment.
             unsafe {
                 (*contents).run.write(run);
                 (&raw mut (*contents).payload).cast::<T>().write(task);
@@ -82,7 +83,8 @@ impl<S: Scheduler> Slot<S> {
     pub(super) unsafe fn write_result<T>(&self, result: T) {
         debug_assert!(fits::<T>());
         self.contents.with_mut(|contents| {
-            // SAFETY: the caller has the contents to itself, and a `T` fits the payload.
+            // SAFETY: the caller has taken the task, so no other thread touches the contents. By
+            // the caller's guarantee a `T` fits the payload.
             unsafe { (&raw mut (*contents).payload).cast::<T>().write(result) }
         });
     }
@@ -96,7 +98,8 @@ impl<S: Scheduler> Slot<S> {
     #[inline(always)]
     pub(super) unsafe fn read<T>(&self) -> T {
         self.contents.with(|contents| {
-            // SAFETY: the caller promises that a `T` is there, and that it may take it.
+            // SAFETY: the caller has taken the task or result, so no other thread touches the
+            // payload, and it guarantees that the last value written there is a `T`.
             unsafe { (&raw const (*contents).payload).cast::<T>().read() }
         })
     }
@@ -122,29 +125,31 @@ impl<S: Scheduler> Slot<S> {
     pub(super) unsafe fn copy_contents(&self, from: &Slot<S>) {
         from.contents.with(|from| {
             self.contents
-                // SAFETY: two slots do not overlap, and no other thread touches either.
+                // SAFETY: the caller owns both slots, so no other thread touches either. Two slots
+                // do not overlap.
                 .with_mut(|to| unsafe { to.copy_from_nonoverlapping(from, 1) });
         });
     }
 
-    /// Marks a free slot as untouched. The next [`write`](Self::write) clears the mark.
+    /// Marks a free slot as unused. The next [`write`](Self::write) clears the mark.
     ///
     /// # Safety
     ///
     /// The caller owns the slot, and the slot is free.
     pub(super) unsafe fn mark(&self) {
-        // SAFETY: the caller has the contents to itself.
+        // SAFETY: the caller owns the free slot, so no other thread touches its contents.
         self.contents
             .with_mut(|contents| unsafe { (&raw mut (*contents).run).cast::<usize>().write(0) });
     }
 
-    /// Returns whether the slot is untouched since [`mark`](Self::mark).
+    /// Returns whether no task has been written to the slot since [`mark`](Self::mark).
     ///
     /// # Safety
     ///
     /// The caller owns the slot, and has marked it.
     pub(super) unsafe fn is_marked(&self) -> bool {
-        // SAFETY: the caller has the contents to itself. No function lies at address 0.
+        // SAFETY: the caller owns the slot, so no other thread touches its contents, and the word
+        // was initialised by `mark` or `write`. No function lies at address 0.
         self.contents
             .with(|contents| unsafe { (&raw const (*contents).run).cast::<usize>().read() == 0 })
     }
@@ -154,18 +159,18 @@ impl<S: Scheduler> Slot<S> {
 ///
 /// # Safety
 ///
-/// It is at most eight bytes large, and its value for a free slot is all zeros: fresh
+/// The type is at most eight bytes large, and the value for a free slot is all zeros, because fresh
 /// stacks are zeroed memory.
 pub unsafe trait Header: Send + Sync + 'static {
     /// Returns the state of a free slot.
     fn empty() -> Self;
 
-    /// The word in which a thief says that it has stolen the task, and later that the task
-    /// is done.
+    /// Returns the word that the thief sets when it has stolen the task, and again when the task is
+    /// done.
     fn outcome(&self) -> &StateWord;
 }
 
-// SAFETY: it is four bytes large, and `State::EMPTY` is zero.
+// SAFETY: a `StateWord` is four bytes large, and `State::EMPTY` is zero.
 unsafe impl Header for StateWord {
     fn empty() -> StateWord {
         StateWord::new(State::EMPTY)
@@ -202,7 +207,7 @@ impl State {
         State((thief as u32 + 1) * Self::FIRST_THIEF)
     }
 
-    /// Returns the worker that runs the task, if a thief has it and it is not done.
+    /// Returns the thief that runs the task, if the task is stolen and not done.
     pub fn thief(self) -> Option<usize> {
         (self.0 / Self::FIRST_THIEF)
             .checked_sub(1)
@@ -217,7 +222,7 @@ impl State {
         self.0 & bit != 0
     }
 
-    /// Returns this state with the bit of a thread outside the pool that waits.
+    /// Returns this state with the bit set that says that a thread outside the pool waits.
     pub(super) fn waited_for_outside(self) -> State {
         self.with(Self::WAITED_FOR_OUTSIDE)
     }
@@ -233,7 +238,7 @@ impl State {
     }
 }
 
-/// A [`State`] that several threads move.
+/// A [`State`] that several threads change.
 #[derive(Debug)]
 pub struct StateWord(AtomicU32);
 
@@ -248,7 +253,7 @@ impl StateWord {
         State(self.0.load(order))
     }
 
-    /// Stores a state. Only for a thread that has the slot to itself.
+    /// Stores a state. Only for a thread with exclusive use of the slot.
     pub fn set(&self, state: State, order: Ordering) {
         self.0.store(state.0, order);
     }
@@ -267,11 +272,12 @@ impl StateWord {
         self.swap(state, order);
     }
 
-    /// Tries once to move the state from `from` to `to`.
+    /// Tries once to change the state from `from` to `to`.
     ///
     /// # Errors
     ///
-    /// Returns the present state if it is not `from`, with what its writer released.
+    /// Returns the current state if it is not `from`, after acquiring the writes that its writer
+    /// released.
     pub fn exchange(&self, from: State, to: State, order: Ordering) -> Result<(), State> {
         self.0
             .compare_exchange(from.0, to.0, order, Ordering::Acquire)
@@ -279,12 +285,13 @@ impl StateWord {
             .map_err(State)
     }
 
-    /// Stores a state and returns the one before.
+    /// Stores a state and returns the previous one.
     pub fn swap(&self, to: State, order: Ordering) -> State {
         State(self.0.swap(to.0, order))
     }
 
-    /// Waits until no thief holds the task without having decided whether to keep it.
+    /// Waits until no thief holds the task BUSY, that is, undecided whether to keep it. Returns the
+    /// state.
     pub fn settled(&self) -> State {
         let mut spin = ShortSpin::default();
         loop {
@@ -298,12 +305,12 @@ impl StateWord {
 
     /// Returns whether the task is done. If so, its result is visible.
     pub fn is_done(&self) -> bool {
-        // Acquire: with DONE comes the result.
+        // Acquire: a thread that sees DONE sees the result.
         self.get(Ordering::Acquire) == State::DONE
     }
 
-    /// Owner: asks the thief for a wake-up at the end of the stolen task. Returns false if
-    /// the task is done, or if the state has just moved.
+    /// Owner: asks the thief for a wake-up at the end of the stolen task. Returns false if the task
+    /// is done, or if the state has just changed.
     pub(crate) fn wait_for(&self) -> bool {
         self.wait_with(State::WAITED_FOR)
     }
@@ -321,18 +328,18 @@ impl StateWord {
         if state.has(bit) {
             return true;
         }
-        // Release: with the bit goes the identity of the waiting thread, where the thief
-        // does not know it from elsewhere.
+        // Release: the bit publishes the identity of the waiting thread, where the thief does not
+        // know it otherwise.
         self.exchange(state, state.with(bit), Ordering::Release)
             .is_ok()
     }
 
-    /// Thief: the task is done. Returns whether its owner sleeps until then.
+    /// Thief: marks the task done. Returns whether the owner sleeps and waits for it.
     pub fn finish_stolen(&self) -> bool {
         self.finish().is_waited_for()
     }
 
-    /// Thief: the task is done. Returns the state before, which says which threads wait.
+    /// Thief: marks the task done. Returns the previous state, which says which threads wait.
     pub(super) fn finish(&self) -> State {
         // Release: the owner sees the result. The thief must not touch the slot after this,
         // because the owner may reuse it at once. Acquire: the identity of a waiting thread.
@@ -340,15 +347,15 @@ impl StateWord {
     }
 }
 
-/// A wait for a thief that needs a handful of instructions to decide, unless the system has
-/// taken its processor away.
+/// A short wait for a thief that is a handful of instructions away from its decision. The wait is
+/// longer only if the system has taken the thief's processor away.
 #[derive(Default)]
 pub struct ShortSpin {
     tries: u32,
 }
 
 impl ShortSpin {
-    /// Lets a moment pass.
+    /// Spins for a moment, or yields if the thief takes too long.
     pub fn pause(&mut self) {
         self.tries += 1;
         if self.tries < 64 {

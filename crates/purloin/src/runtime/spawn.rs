@@ -3,31 +3,32 @@
 //! A spawned task lies in a slot like the second closure of a join. The frame that opened the
 //! finish takes all spawns above it back from the top when it ends, newest first. It runs each
 //! task, or, if a thief has it, waits by leapfrogging. A task's own spawns lie above the frame,
-//! too, and the same loop takes them back; so a chain of spawns, however long, does not nest.
-//! A thief does the same before it says that its task is done. So everything is properly
-//! nested and needs no counter.
+//! too, and the same loop takes them back; so a chain of spawns, however long, does not nest. A
+//! thief takes back its task's spawns in the same way before it marks the task done. So all tasks
+//! are properly nested, and no counter is needed.
 //!
-//! # What a spawn has that a join has not
+//! # How a spawn differs from a join
 //!
-//! - It stays on the stack when the code around it goes on. A token that was made before it is
-//!   stale then, see [`super`]. And it closes the slots up to itself: it lies below the
+//! - It stays on the stack when the code around it goes on. A token that was made before the spawn
+//!   is then stale, see [`super`]. A spawn also closes the slots up to itself: it lies below the
 //!   barrier, so the pop of an older join takes its slow path, which ends the tasks above.
-//! - The code that spawns may run where another frame is innermost: in the first closure of a
-//!   join, in a nested finish, in a stolen task of a join, or on a thread that is no worker at
-//!   all. On the stack the task would have to end before a frame that it does not belong to,
-//!   and a join would run a task that it does not wait for. Such a task goes to the **queue**
-//!   of its finish. Idle workers take it from there, and at last the finish's owner.
+//! - The code that spawns may run where another frame is innermost: in the first closure of a join,
+//!   in a nested finish, in a stolen task of a join, or on a thread that is not a worker. On the
+//!   stack the task would have to end before a frame to which it does not belong, and a join would
+//!   run a task that it does not wait for. In all these cases the task goes to the **queue** of its
+//!   finish. Idle workers take it from there, and so does the finish's owner when its body has
+//!   ended.
 //!
 //! # Limits
 //!
-//! - A worker that has [`MAX_UNSTOLEN`] tasks runs the next spawn inline instead, within 63
-//!   other inline spawns at most.
-//! - Two workers that leapfrog with each other could suspend the tasks of a chain without end:
-//!   each waits for the task that its last one has spawned, which the other has, and takes the
-//!   next from there. So after some hundreds of suspended tasks in one finish (see
-//!   [`Local`](super::frame::Local)) its spawns go to the queue. No task waits for them, and
-//!   the suspended tasks end. A worker that has suspended twice as many, by nested finishes or
-//!   by futures that belong to none, stops leapfrogging until some of them end.
+//! - A worker that has [`MAX_UNSTOLEN`] tasks runs the next spawn inline instead. Inline spawns
+//!   nest at most 64 deep.
+//! - Two workers that leapfrog with each other could suspend any number of tasks of a chain: each
+//!   waits for the task that its last task has spawned, which the other worker holds, and takes the
+//!   next one from that worker. So after some hundreds of suspended tasks in one finish (see
+//!   [`Local`](super::frame::Local)) its spawns go to the queue. No task waits for them, and the
+//!   suspended tasks end. A worker that has suspended twice as many tasks, by nested finishes or by
+//!   futures that belong to none, stops leapfrogging until some of them end.
 //!
 //! Source: X10's finish and async, as in Return barrier, section 2.3.
 
@@ -48,11 +49,11 @@ use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
 use crate::worker::Scope;
 
-/// Maximum number of unstolen tasks beside which a spawn goes to the stack: enough for
-/// thieves, and the memory stays bounded.
+/// A spawn goes to the stack only while the worker has fewer unstolen tasks than this. The limit
+/// leaves enough tasks for thieves, and bounds the memory.
 const MAX_UNSTOLEN: usize = 4096;
 
-/// What a finish keeps in its [`Scope`].
+/// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
     pool: *const Shared<S>,
     /// The worker that opened the finish.
@@ -60,15 +61,15 @@ pub struct Finish<S: Scheduler> {
     lineage: Lineage,
     /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
-    /// Tasks that could not go to a task stack; made when the first one comes.
+    /// The queue of tasks that could not go to a task stack. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
 
-// SAFETY: the pool outlives the finish, which runs on one of its workers, and threads share the
-// pool; the other fields are `Sync`.
+// SAFETY: the finish runs on a worker of the pool, so the pool outlives it, and `Shared` is `Sync`.
+// The other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
-/// Does what [`Worker::finish`](crate::Worker::finish) says.
+/// Implements [`Worker::finish`](crate::Worker::finish).
 pub(super) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
@@ -104,8 +105,8 @@ where
     }
 }
 
-/// Takes back every spawn and future above `base`, and their own spawns, and runs those that
-/// no thief has. Below `base`, the stack's `spawn_top` was the given one.
+/// Takes back every spawn and future above `base`, and their own spawns, and runs those that no
+/// thief has. `spawn_top` is the stack's `spawn_top` below `base`.
 pub(super) fn end_above<S: Scheduler>(
     thread: &WorkerThread<S>,
     base: *mut Slot<S>,
@@ -115,7 +116,7 @@ pub(super) fn end_above<S: Scheduler>(
     let stack = tasks.stack();
     while stack.top() > base {
         let slot = stack.top().wrapping_sub(1);
-        // Before the pop, which opens the slots above `spawn_top`.
+        // Sets `spawn_top` before the pop, which opens the slots above it.
         stack.set_spawn_top(if slot > base { slot } else { spawn_top });
         thread.local.tickets.remove(slot);
         thread.local.lower_frame(slot);
@@ -142,14 +143,14 @@ pub(super) fn has_room<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
     !is_half_full(thread) && (local.tasks.unstolen() < MAX_UNSTOLEN || !local.may_run_inline())
 }
 
-/// A spawned task as it lies in a slot.
+/// A spawned task, as stored in a slot.
 struct Spawned<S: Scheduler, F> {
     finish: *const Finish<S>,
     task: F,
 }
 
 impl<S: Scheduler> Finish<S> {
-    /// Does what [`Scope::spawn`] says.
+    /// Implements [`Scope::spawn`].
     pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
@@ -160,7 +161,7 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// Returns whether a spawn on this worker stays with it: on its stack, or inline.
+    /// Returns whether a spawn on this worker stays there: on its stack, or inline.
     fn may_push(&self, thread: &WorkerThread<S>) -> bool {
         let local = &thread.local;
         local.is_innermost(self)
@@ -173,22 +174,22 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let local = &thread.local;
-        // Stolen spawns keep their slots until their owner reclaims them. In the body of a
-        // finish no token knows of them, so that may be now.
+        // Stolen spawns keep their slots until their owner reclaims them. In the body of a finish
+        // no token has a top above them, so the owner may reclaim them now.
         let frame = local.frame.get();
         if is_half_full(thread) && frame.is_body {
             end_above(thread, frame.base, frame.spawn_top);
             local.extend_frame();
         }
         if !has_room(thread) {
-            // There is plenty for thieves.
+            // Thieves have plenty of tasks to take, so this one runs inline.
             thread.serve();
             return self.run_inline(thread, task);
         }
         let slot = local.stack().top();
         let finish: *const Finish<S> = self;
-        // SAFETY: the slot is the free one at the top. The task stays valid until it is run,
-        // which is before the finish ends.
+        // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
+        // the task, so the borrows of the task stay valid until it has run.
         unsafe {
             if const { fits::<Spawned<S, F>>() } {
                 (*slot).write(run_in_slot::<S, F>, Spawned { finish, task });
@@ -202,8 +203,8 @@ impl<S: Scheduler> Finish<S> {
         thread.offer_spawn();
     }
 
-    /// Runs a task instead of pushing it. That of a chain would run the next, and so on; so the
-    /// nesting is limited.
+    /// Runs a task instead of pushing it. The nesting is limited, because each task of a chain
+    /// would run the next one inside itself.
     fn run_inline<F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
@@ -248,7 +249,7 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// The lineage of the worker that opened the finish.
+    /// Returns the lineage of the worker that opened the finish.
     pub(super) fn lineage(&self) -> Lineage {
         self.lineage
     }
@@ -258,7 +259,7 @@ impl<S: Scheduler> Finish<S> {
         unsafe { &*self.pool }
     }
 
-    /// Does what [`Scope::future`] says.
+    /// Implements [`Scope::future`].
     pub(super) fn future<'scope, F, T>(&'scope self, closure: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
@@ -296,11 +297,11 @@ impl<S: Scheduler> Finish<S> {
             Some(_) => (),
         }
         let task: Job<'scope, S> = Box::new(move |thread| self.run_all(thread, task));
-        // SAFETY: only the lifetime changes. The task runs before the finish ends, because the
-        // finish waits for every pending one.
+        // SAFETY: only the lifetime changes. The task runs before the finish ends, because
+        // `await_queue` waits until no task is pending.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
         // Relaxed: the finish, or one of its tasks, waits for the code that spawns here. So the
-        // owner sees this before it looks.
+        // owner sees this increment before it checks the count.
         queue.pending.fetch_add(1, Ordering::Relaxed);
         let mut waiting = lock(&queue.waiting);
         waiting.tasks.push_back(task);
@@ -313,7 +314,7 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// Owner: runs what is in the queue, and waits until every task of it has ended.
+    /// Owner: runs the tasks in the queue, and waits until all tasks of the queue have ended.
     fn await_queue(&self, owner: &WorkerThread<S>) {
         let Some(queue) = self.queue.get() else {
             return;
@@ -323,7 +324,8 @@ impl<S: Scheduler> Finish<S> {
         let mut backoff = Backoff::new();
         let mut handed_off = None;
         loop {
-            // After each task, because it may use up the wake-up that comes with a request.
+            // Serves thieves after each task, because the task may use up the wake-up that comes
+            // with a request.
             loop {
                 S::TaskPool::serve_while_blocked(owner, None);
                 let Some(task) = queue.pop() else { break };
@@ -331,7 +333,7 @@ impl<S: Scheduler> Finish<S> {
                 queue.run(task, self.owner, owner);
                 backoff = Backoff::new();
             }
-            // Acquire: what the tasks did happened before the finish ends.
+            // Acquire: everything that the tasks did happens before the finish ends.
             if queue.pending.load(Ordering::Acquire) == 0 {
                 break;
             }
@@ -353,7 +355,7 @@ impl<S: Scheduler> Finish<S> {
 
 /// # Safety
 ///
-/// As for [`Slot::run`], of a slot that holds a [`Spawned`] of type `F`.
+/// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, F>`.
 unsafe fn run_in_slot<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
 where
     F: for<'t> FnOnce(Token<'t, S>),
@@ -368,7 +370,7 @@ where
 
 /// # Safety
 ///
-/// As for [`Slot::run`], of a slot that holds a [`Spawned`] of type `Box<F>`.
+/// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, Box<F>>`.
 unsafe fn run_boxed<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
 where
     F: for<'t> FnOnce(Token<'t, S>),
@@ -385,23 +387,23 @@ where
 struct Queue<S: Scheduler> {
     lineage: Lineage,
     waiting: Mutex<Waiting<S>>,
-    /// Tasks that have not ended, waiting or running.
+    /// Number of tasks, waiting or running, that have not ended.
     pending: AtomicUsize,
 }
 
 struct Waiting<S: Scheduler> {
     tasks: VecDeque<Injected<S>>,
-    /// The number of idle workers that were called and have not come yet: at most the number
-    /// of workers, and at least one while there are tasks.
+    /// The number of pending calls for idle workers: at most the number of workers, and at least
+    /// one while there are tasks.
     calls: usize,
     /// Threads outside the pool that wait until the queue is shorter.
     spawners: Vec<Thread>,
-    /// Whether a thread has waited in vain. Until a worker takes a task, none waits.
+    /// Whether a thread has waited in vain. No thread waits again until a worker takes a task.
     is_stalled: bool,
 }
 
 impl<S: Scheduler> Waiting<S> {
-    /// Takes the oldest task, and the threads that may go on now.
+    /// Takes the oldest task, and the waiting threads that may now go on.
     fn pop(&mut self) -> (Option<Injected<S>>, Vec<Thread>) {
         let task = self.tasks.pop_front();
         self.is_stalled = false;
@@ -439,8 +441,8 @@ impl<S: Scheduler> Queue<S> {
         task
     }
 
-    /// Takes the oldest task for a worker that was called. Returns with it whether another
-    /// worker must be called in this one's place.
+    /// Takes the oldest task for a worker that was called. Also returns whether the worker must
+    /// call another one in its place.
     fn answer_call(&self) -> Option<(Injected<S>, bool)> {
         let mut waiting = lock(&self.waiting);
         let (task, spawners) = waiting.pop();
@@ -475,22 +477,22 @@ impl<S: Scheduler> Queue<S> {
         waiting.is_stalled = waiting.is_long();
     }
 
-    /// Runs a task that was in this queue. `owner` is the worker that waits for the queue.
+    /// Runs a task from this queue. `owner` is the worker that waits for the queue.
     fn run(&self, task: Injected<S>, owner: usize, thread: &WorkerThread<S>) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         thread.with_lineage(self.lineage, || task(thread));
         thread.timer().switch_to(outer);
-        // Release: the task ends before the finish does.
+        // Release: everything that the task did happens before the finish ends.
         if self.pending.fetch_sub(1, Ordering::Release) == 1 {
             thread.pool().sleep.unpark(owner);
         }
     }
 }
 
-/// Calls an idle worker, which runs one task of the queue. Before that it calls the next
-/// worker in turn, behind what others have injected. It may find that the owner was faster, or
-/// that the finish has ended.
+/// Calls an idle worker, which runs one task of the queue. If more tasks wait, the called worker
+/// first calls the next worker, behind jobs that other threads have injected. The queue may be
+/// empty by then, because the owner was faster or the finish has ended.
 fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>, owner: usize) {
     pool.inject(Box::new(move |thread| {
         if let Some((task, has_more)) = queue.answer_call() {

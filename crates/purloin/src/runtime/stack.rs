@@ -1,4 +1,4 @@
-//! The task stack: the memory of a worker's tasks, and its ends.
+//! The task stack: the memory of a worker's tasks, its top and its bottom.
 //!
 //! Slots never move, because thieves hold pointers to them. So the stack grows as a thread's
 //! stack does: its address range is reserved at the start, and the system supplies zeroed
@@ -12,9 +12,9 @@ use super::slot::Slot;
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, Ordering};
 
-/// The end of the slots lies at a multiple of this many bytes. A push to any other slot
-/// needs no comparison with the end, which would be a load. A push to one of these takes the
-/// slow path. The number is large, so that only one slot in a thousand is one of these.
+/// The end of the slots lies at a multiple of this many bytes. A push to a slot at such a multiple
+/// takes the slow path. A push to any other slot skips the comparison with the end, and so saves a
+/// load. The number is large, so that only one slot in a thousand lies at a multiple.
 const BOUNDARY: usize = match cfg!(any(loom, miri)) {
     false => 64 << 10,
     true => 4 * SLOT,
@@ -27,7 +27,7 @@ pub struct TaskStack<S: Scheduler> {
     /// The first free slot. The owner writes it at each push and pop. It has cache lines of
     /// its own, because hardly any other thread touches it.
     top: CachePadded<AtomicPtr<Slot<S>>>,
-    /// The oldest slot that is not stolen. Thieves poll this line and that of the slot. The
+    /// The oldest slot that is not stolen. Thieves poll this line and the line of the slot. The
     /// owner writes neither on its fast path.
     bottom: CachePadded<AtomicPtr<Slot<S>>>,
     /// See [`TaskStack::spawn_top`]. Only the owner touches it.
@@ -40,7 +40,7 @@ impl<S: Scheduler> TaskStack<S> {
     ///
     /// # Errors
     ///
-    /// Returns the system's error if it has too little address space or memory.
+    /// Returns the system's error if there is too little address space or memory.
     pub fn new(capacity: usize) -> io::Result<TaskStack<S>> {
         let slots = Slots::reserve(capacity)?;
         Ok(TaskStack {
@@ -63,14 +63,15 @@ impl<S: Scheduler> TaskStack<S> {
         self.slots.end
     }
 
-    /// The first slot above every task. To other threads than the owner's, a hint.
+    /// Returns the first slot above every task. For threads other than the owner's it is only a
+    /// hint.
     #[inline(always)]
     pub fn top(&self) -> *mut Slot<S> {
         // Relaxed: only the owner writes it.
         self.top.load(Ordering::Relaxed)
     }
 
-    /// Thief: the top, with the contents of the slots below it.
+    /// Thief: returns the top, and acquires the contents of the slots below it.
     pub fn acquire_top(&self) -> *mut Slot<S> {
         self.top.load(Ordering::Acquire)
     }
@@ -89,9 +90,9 @@ impl<S: Scheduler> TaskStack<S> {
         slot == self.top()
     }
 
-    /// Returns whether `slot`, which is at or below the top, is certainly not the end. It is
-    /// false for one other slot in a thousand; then [`Self::is_full`] decides. Pushes go from
-    /// slot to slot, so none skips the end.
+    /// Returns whether `slot`, which is at or below the top, is certainly not the end. The answer
+    /// is false for the end and for one other slot in a thousand; [`Self::is_full`] then decides.
+    /// Pushes go from slot to slot, so none skips the end.
     #[inline(always)]
     pub(super) fn has_room_at(&self, slot: *mut Slot<S>) -> bool {
         // Loom's slots are larger than a cache line.
@@ -99,7 +100,7 @@ impl<S: Scheduler> TaskStack<S> {
         !cfg!(loom) && !slot.addr().is_multiple_of(BOUNDARY)
     }
 
-    /// The oldest slot that is not stolen. The value may be stale, unless the caller holds
+    /// Returns the oldest slot that is not stolen. The value may be stale, unless the caller holds
     /// that slot.
     pub fn bottom(&self) -> *mut Slot<S> {
         // Relaxed: the thread that claims the slot validates it.
@@ -108,13 +109,14 @@ impl<S: Scheduler> TaskStack<S> {
 
     /// Sets the bottom. Only for the thread that holds the slot there.
     pub fn set_bottom(&self, slot: *mut Slot<S>) {
-        // Relaxed: it carries no data. A thread that claims a task acquires, from that task's
-        // state, every move of the bottom before its publication.
+        // Relaxed: the store carries no data. A thread that claims a task acquires, from that
+        // task's state, every move of the bottom before its publication.
         self.bottom.store(slot, Ordering::Relaxed);
     }
 
-    /// Owner only: one past the highest spawn or future on the stack. Such a task stays on
-    /// the stack when the code around it goes on. The slots below are closed.
+    /// Owner only: returns the slot one past the highest spawn or future on the stack. A spawn or
+    /// future stays on the stack when the code around it goes on, and the slots below it are
+    /// closed.
     pub fn spawn_top(&self) -> *mut Slot<S> {
         self.spawn_top.load(Ordering::Relaxed)
     }
@@ -131,27 +133,27 @@ impl<S: Scheduler> TaskStack<S> {
         unsafe { &*self.bottom() }
     }
 
-    /// The number of slots, each of which holds one task.
+    /// Returns the number of slots.
     pub(super) fn capacity(&self) -> usize {
         self.position(self.end())
     }
 
-    /// The number of slots below this one.
+    /// Returns the number of slots below this one.
     pub fn position(&self, slot: *const Slot<S>) -> usize {
         (slot.addr() - self.first().addr()) / size_of::<Slot<S>>()
     }
 
-    /// Returns whether no slot is free.
+    /// Returns whether every slot is taken.
     pub(super) fn is_full(&self) -> bool {
         self.top() >= self.end()
     }
 
-    /// The number of tasks between the oldest that is not stolen and the top.
+    /// Returns the number of tasks from the bottom to the top, which are not stolen.
     pub fn unstolen(&self) -> usize {
         self.top().addr().saturating_sub(self.bottom().addr()) / size_of::<Slot<S>>()
     }
 
-    /// Returns whether a task seems to be there that is not stolen.
+    /// Returns, as a hint, whether the stack has a task that is not stolen.
     pub fn has_unstolen(&self) -> bool {
         self.bottom() < self.top()
     }
@@ -165,14 +167,15 @@ struct Slots<S: Scheduler> {
     end: *mut Slot<S>,
 }
 
-// SAFETY: `Slots` owns its memory as a boxed slice would. Threads share slots only through
-// their atomic state.
+// SAFETY: `Slots` owns its memory as a boxed slice would, and may drop it on any thread. Threads
+// share slots only through their atomic state.
 unsafe impl<S: Scheduler> Send for Slots<S> {}
-// SAFETY: nothing in it changes. Threads share slots only through their atomic state.
+// SAFETY: the fields never change. Threads share slots only through their atomic state.
 unsafe impl<S: Scheduler> Sync for Slots<S> {}
 
 impl<S: Scheduler> Slots<S> {
-    /// Reserves `capacity` slots, or up to a [`BOUNDARY`] more, and one beyond the end.
+    /// Reserves at least `capacity` slots, up to the next [`BOUNDARY`], and one more beyond the
+    /// end.
     fn reserve(capacity: usize) -> io::Result<Slots<S>> {
         let len = capacity
             .checked_add(BOUNDARY / SLOT + 1)
@@ -201,7 +204,7 @@ mod memory {
     const NO_RESERVE: libc::c_int = 0;
 
     impl<S: Scheduler> Slots<S> {
-        /// Pages are zeroed, and a header of zeros is that of a free slot.
+        /// Maps zeroed pages. A header of zeros is that of a free slot.
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             // SAFETY: a fresh anonymous mapping touches no memory in use.
             let first = unsafe {
@@ -242,7 +245,7 @@ mod memory {
     }
 
     impl<S: Scheduler> Slots<S> {
-        /// The memory is zeroed, and a header of zeros is that of a free slot.
+        /// Allocates zeroed memory. A header of zeros is that of a free slot.
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             let layout = layout::<S>(len)?;
             // SAFETY: `reserve` asks for at least one slot, so the size is not zero.
@@ -284,7 +287,8 @@ mod memory {
     impl<S: Scheduler> Drop for Slots<S> {
         fn drop(&mut self) {
             let slots = std::ptr::slice_from_raw_parts_mut(self.first, self.len);
-            // SAFETY: `allocate` made it from a box of this length.
+            // SAFETY: `allocate` made the pointer from a box of this length, and the pool drops its
+            // stacks after its threads have ended.
             drop(unsafe { Box::from_raw(slots) });
         }
     }

@@ -1,9 +1,9 @@
-//! Stealing: what thieves do to a victim's task pool, and what the victim does for them.
+//! Stealing: the thief's side, and the victim's service to thieves.
 //!
-//! In this order: an idle thief, a blocked thief, a thief that runs what it has stolen, and
-//! the owner. The defaults of [`TaskPool`] lead here; a scheduler whose thieves send messages
-//! has its own. How an idle or blocked worker waits between two looks is told in
-//! [`crate::sleep`].
+//! The order is: an idle thief, a blocked thief, a thief that runs a stolen task, and the owner.
+//! The default methods of [`TaskPool`] call these functions; a scheduler whose thieves send
+//! messages has its own. [`crate::sleep`] describes how an idle or blocked worker waits between two
+//! attempts.
 
 use super::slot::{Header, Slot, StateWord};
 use super::spawn;
@@ -23,7 +23,7 @@ pub enum Claim<S: Scheduler> {
     Forced(*const Slot<S>),
     /// No task is public.
     Nothing,
-    /// Another thread was faster, or this thief may not have the task.
+    /// Another thread was faster, or this thief may not take the task.
     Lost,
     /// The bottom was stale, and the thief has given back the task that it found there.
     Stale,
@@ -50,7 +50,7 @@ impl<S: Scheduler> Stolen<S> {
     ///
     /// # Safety
     ///
-    /// The caller has taken the task, and has said so in the slot's
+    /// The caller has taken the task, and has marked it stolen in the slot's
     /// [outcome](Header::outcome).
     pub unsafe fn new(slot: *const Slot<S>, victim: &WorkerThread<S>) -> Self {
         Stolen {
@@ -63,7 +63,7 @@ impl<S: Scheduler> Stolen<S> {
 
 // An idle thief.
 
-/// Does what [`TaskPool::look`] says: looks at victims until one has a task.
+/// Implements [`TaskPool::look`]: tries victims until one has a task.
 pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
     let me = search.me;
     let mut walk = me.walk();
@@ -87,7 +87,7 @@ pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>
     spares.find_map(|victim| attempt(me, victim, &mut search.backoff))
 }
 
-/// Returns the victim whose oldest task is nearest to the root, among several.
+/// Samples several victims, and returns the one whose oldest task is nearest to the root.
 fn sample<'m, S: Scheduler>(
     me: &'m WorkerThread<S>,
     walk: &mut dyn Walk,
@@ -152,12 +152,12 @@ fn steal_if<S: Scheduler>(
         }
         Claim::Nothing | Claim::Lost => return None,
     };
-    // SAFETY: the claim has taken the task; that it says so in the slot is a rule for
-    // schedulers.
+    // SAFETY: the claim has taken the task. By the rules for schedulers, it has marked the task
+    // stolen in the slot.
     Some(unsafe { Stolen::new(slot, victim) })
 }
 
-/// Does what [`TaskPool::sleep`] says.
+/// Implements [`TaskPool::sleep`].
 pub(crate) fn sleep<S: Scheduler>(search: &mut Search<'_, S>) -> Slept {
     let me = search.me;
     let sleep = &me.pool().sleep;
@@ -171,16 +171,17 @@ pub(crate) fn sleep<S: Scheduler>(search: &mut Search<'_, S>) -> Slept {
     search.sleep(time, || finds_anything(me.active_others()))
 }
 
-/// Looks for tasks once more before a worker falls asleep, and leaves a request with each
-/// victim. Private tasks count if a request stood already, because a thief may be able to
-/// force them; a victim that answered a moment ago is not silent.
+/// Looks for tasks once more before a worker falls asleep, and leaves a request with each victim.
+/// If a request was already pending, private tasks count, because a thief may be able to force
+/// them. If not, the victim has answered a moment ago and is not silent.
 ///
-/// A victim may push a task just now, having looked for requests before this one came. A
-/// timed sleep covers that; in a build without timed sleeps, a fence on every processor does.
+/// A victim may be pushing a task right now, after it has checked for requests and before this
+/// request arrives. A timed sleep covers this race; in a build without timed sleeps, a fence on
+/// every processor does.
 pub(crate) fn finds_anything<'m, S: Scheduler>(
     victims: impl Iterator<Item = &'m WorkerThread<S>> + Clone,
 ) -> bool {
-    // The worker asks each victim, even after it has found something.
+    // The worker asks every victim, even after it has found a task.
     let mut found = false;
     for victim in victims.clone() {
         let tasks = &victim.local.tasks;
@@ -194,7 +195,7 @@ pub(crate) fn finds_anything<'m, S: Scheduler>(
     found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
 }
 
-/// Does what [`TaskPool::pass_on`] says.
+/// Implements [`TaskPool::pass_on`].
 pub(crate) fn pass_on<S: Scheduler>(victim: &WorkerThread<S>) {
     let sleep = &victim.pool().sleep;
     let tasks = &victim.local.tasks;
@@ -208,7 +209,7 @@ pub(crate) fn pass_on<S: Scheduler>(victim: &WorkerThread<S>) {
 
 // A blocked thief.
 
-/// Does what [`TaskPool::leapfrog`] says.
+/// Implements [`TaskPool::leapfrog`].
 pub(crate) fn leapfrog<S: Scheduler>(
     me: &WorkerThread<S>,
     holder: &WorkerThread<S>,
@@ -224,9 +225,8 @@ pub(crate) fn leapfrog<S: Scheduler>(
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// Blocks until the stolen task with this outcome is done. Meanwhile this worker
-    /// leapfrogs, if the thief has nothing but descendants of that task to offer
-    /// (`may_leapfrog`).
+    /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
+    /// the thief offers only descendants of that task (`may_leapfrog`).
     pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: impl Fn() -> bool) {
         let holder = match outcome.get(Ordering::Acquire).thief() {
             Some(thief) => &self.pool().worker_threads[thief],
@@ -258,12 +258,12 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     let local = &thief.local;
     debug_assert!(
         local.tasks.unstolen() == 0,
-        "what a thief holds when it starts a task is all stolen"
+        "all tasks of a thief are stolen when it starts a stolen task"
     );
     let outer = local.depth.load(Ordering::Relaxed);
     let base = local.stack().top();
     let spawn_top = local.stack().spawn_top();
-    // The first task that it pushes is one level deeper.
+    // The first task that the stolen task pushes is one level deeper.
     let depth = stolen
         .depth
         .wrapping_add(1)
@@ -271,8 +271,8 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     local.depth.store(depth, Ordering::Relaxed);
     S::TaskPool::begin_stolen(thief);
     let victim = &thief.pool().worker_threads[stolen.victim];
-    // SAFETY: whoever made `stolen` has taken the task, it runs once, and its owner keeps the
-    // slot until the task is done.
+    // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
+    // consumes `stolen`. Its owner keeps the slot until the task is done.
     let is_owner_asleep = unsafe {
         thief.with_lineage(victim.lineage(), || {
             (*stolen.slot).run(thief);
@@ -290,7 +290,7 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
 
 // The owner.
 
-/// Makes tasks public by `publish`, where thieves have asked, and wakes one for them.
+/// Makes tasks public by `publish`, if thieves have asked, and wakes a sleeping thief for them.
 pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskPool) -> usize) {
     let begin = owner.timer().now();
     if publish(&owner.local.tasks) > 0 {
@@ -300,24 +300,24 @@ pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskP
     owner.timer().served(begin);
 }
 
-/// Does what [`TaskPool::became_active`] says.
+/// Implements [`TaskPool::became_active`].
 pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
     if owner.pool().sleep.is_needed_by_sleepers(owner.index()) {
-        // A worker that sleeps has asked those that were active when it fell asleep.
+        // A sleeping worker has asked only the workers that were active when it fell asleep.
         owner.local.tasks.request();
     }
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// Owner: answers standing requests.
+    /// Owner: answers pending requests.
     #[cold]
     #[inline(never)]
     pub(super) fn serve(&self) {
         S::TaskPool::serve(self);
     }
 
-    /// Owner: returns how many of a loop's `rest` iterations to make a task of. None, if no
-    /// thief asks or if the owner has older tasks for it.
+    /// Owner: returns how many of a loop's `rest` iterations should become a task. The number is 0
+    /// if no thief asks, or if the owner has older tasks for the thief.
     #[cold]
     #[inline(never)]
     pub(super) fn split_hint(&self, rest: usize) -> usize {
@@ -329,8 +329,8 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().split_hint(rest, S::TaskPool::requesters(self))
     }
 
-    /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it
-    /// where a thief has asked.
+    /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it if a
+    /// thief has asked.
     pub(super) fn offer_spawn(&self) {
         let stack = self.local.stack();
         stack.set_spawn_top(stack.top());
@@ -365,17 +365,17 @@ impl<S: Scheduler> WorkerThread<S> {
         }
     }
 
-    /// Owner: ends the futures that the first closure of the join in `slot` has left behind.
-    /// The pop of that slot has gone below their tickets.
+    /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The
+    /// pop of that slot has moved the top below their tickets.
     #[cold]
     fn end_futures_above(&self, slot: *mut Slot<S>) {
         let (stack, bottom) = (self.local.stack(), slot.wrapping_add(1));
         let spawn_top = self.local.tickets.spawn_top_below(bottom);
         let Some(spawn_top) = spawn_top else {
-            // A panic would leave the join's frame, in which a thief may be at work.
-            abort("the first closure of a join has left something on the stack that is no future");
+            // A panic would unwind the join's frame, which a thief may still use.
+            abort("the first closure of a join has left a task on the stack that is not a future");
         };
-        // Release: as the push has.
+        // Release: like the push of those tickets.
         stack.set_top(stack.spawn_top(), Ordering::Release);
         spawn::end_above(self, bottom, spawn_top);
     }

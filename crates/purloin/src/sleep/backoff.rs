@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use super::sleepers::Slept;
 use crate::sync::{spin_loop, yield_now};
 
-/// Whether no sleep of a worker ends by itself. Such a build is for tests: a lost wake-up makes
-/// a program hang. See [the page on waiting](super).
+/// Whether the sleeps of workers have no time limit. Only builds for tests set this: a lost wake-up
+/// then makes a program hang. See [the page on waiting](super).
 pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
 
-/// Interval at which a blocked worker that may not leapfrog checks whether it may.
+/// Interval at which a blocked worker that may not leapfrog checks again.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Returns the longest sleep of a blocked worker that may not leapfrog. It has left its own tasks
@@ -22,8 +22,8 @@ pub(crate) fn recheck_interval() -> Option<Duration> {
 /// and waking it.
 const SPIN_TIME: Duration = Duration::from_micros(80);
 
-/// A victim that has not answered for this long is in a leaf. This is longer than `membarrier`
-/// takes.
+/// A victim that has not answered for this long counts as silent: it is in a leaf. The time is
+/// longer than `membarrier` takes.
 const SILENT_AFTER: Duration = Duration::from_micros(30);
 
 /// Minimum number of rounds in which a worker tries force before it sleeps.
@@ -44,18 +44,18 @@ const MAX_NAP: Duration = Duration::from_millis(2);
 pub struct Backoff {
     /// Start of this spell of spinning.
     since: Instant,
-    /// Time to spin.
+    /// Maximum duration of this spell.
     spin: Duration,
     /// Time since the start of the spell, updated every few rounds.
     elapsed: Duration,
     rounds: u32,
-    /// Rounds in which victims that had not answered were taken to be silent.
+    /// Number of rounds in which unanswering victims counted as silent.
     forcing_rounds: u32,
     /// Whether the worker has posted a request in this spell of spinning.
     has_asked: bool,
-    /// Whether a victim has answered late in this spell of spinning, but the worker got nothing.
+    /// Whether, late in this spell of spinning, a victim has answered but the worker got nothing.
     should_nap: bool,
-    /// Answers since the search began whose task was gone when the worker came for it.
+    /// Number of answers since the search began whose task was gone when the worker came for it.
     missed_offers: u32,
     /// Whether the worker stops spinning at once.
     is_over: bool,
@@ -81,7 +81,7 @@ impl Backoff {
     }
 
     /// Starts another spell of spinning after a sleep or nap. After a sleep that timed out the
-    /// spell is short: the victims have had all that time to answer.
+    /// spell is short, because the victims have had the whole sleep to answer.
     pub(crate) fn restart(&mut self, slept: Slept) {
         let fresh = Backoff::new();
         *self = Backoff {
@@ -99,27 +99,28 @@ impl Backoff {
         };
     }
 
-    /// Notes that the worker has posted a new request, because a victim had answered the last.
+    /// Records that the worker has posted a new request, because a victim had answered the last
+    /// one.
     pub fn requested_anew(&mut self) {
         self.has_asked = true;
         self.should_nap |= self.is_silent();
     }
 
-    /// Notes that a victim has answered with a task that was gone when the worker came for it.
-    /// After some of these the worker naps.
+    /// Records that a victim has answered with a task that was gone when the worker came for it.
+    /// After several missed offers the worker naps.
     pub fn missed_offer(&mut self) {
         self.missed_offers += 1;
         self.should_nap |= self.missed_offers >= MAX_MISSED_OFFERS;
         self.is_over |= self.should_nap;
     }
 
-    /// Returns whether this worker has asked for tasks since it last got one. If not, its next
+    /// Returns whether this worker has asked for tasks since it last got a task. If not, its next
     /// steal is a free steal.
     pub fn has_asked(&self) -> bool {
         self.has_asked
     }
 
-    /// Returns whether a victim that has not answered yet is in a leaf.
+    /// Returns whether a victim that has not answered yet counts as silent.
     pub fn is_silent(&self) -> bool {
         self.elapsed >= SILENT_AFTER
     }
@@ -133,8 +134,8 @@ impl Backoff {
         self.forcing_rounds += u32::from(self.is_silent());
         if self.rounds.is_multiple_of(8) {
             self.elapsed = self.elapsed.max(self.since.elapsed());
-            // A worker that has lost the processor for long may reach the end of its time before
-            // it has used any force.
+            // A worker that has lost its processor for a long time may reach the end of its spell
+            // before it has used any force.
             if self.elapsed >= self.spin && self.forcing_rounds >= MIN_FORCING_ROUNDS {
                 return false;
             }

@@ -1,39 +1,39 @@
-//! Handoff: the processor of a blocked worker goes on working.
+//! Handoff: another worker uses the processor of a blocked worker.
 //!
-//! A pool has as many **processors** as it was asked for workers, and more workers than that: the
-//! spare ones. Each worker either has a processor or is in the **reserve**.
+//! A pool has one **processor** for each regular worker, and spare workers beyond that. Each worker
+//! either has a processor or is in the **reserve**.
 //!
-//! A worker that is blocked, and finds nothing that it may run, **hands off** its processor to a
-//! worker in the reserve. The receiver becomes an idle worker like any other, asleep until there
-//! is a task for it. So a handoff costs next to nothing where no task waits, and a spare worker
-//! has no thread before it is first woken.
+//! A blocked worker that finds no task that it may run **hands off** its processor to a worker in
+//! the reserve. The receiver becomes an idle worker like any other, asleep until there is a task
+//! for it. So a handoff costs next to nothing when no task waits, and a spare worker has no thread
+//! before it is first woken.
 //!
-//! When the blocked worker resumes, it **ends the handoff** and needs a processor again. If an
-//! idle worker is asleep, that one moves to the reserve without noticing. If all are at work, one
-//! worker too many runs, until any of them goes idle and moves to the reserve.
+//! When the blocked worker resumes, it **ends the handoff** and needs a processor again. If an idle
+//! worker is asleep, it moves to the reserve without waking. If all workers are busy, one extra
+//! worker runs until any worker goes idle and moves to the reserve.
 //!
 //! # The balance
 //!
-//! Only the number of workers with a processor counts, not which ones they are. The **balance** is
-//! the number of workers with a processor minus the number of processors. A handoff lowers it by
-//! one, the end of a handoff raises it by one. Whenever it changes, or an idle worker falls
-//! asleep, [`Sleep::rebalance`] brings it as close to zero as it can: it takes workers out of the
-//! reserve, or moves sleeping ones there. The balance stays negative while no spare worker is
-//! left; then a processor is idle. All of this happens under the lock of the sleepers.
+//! Only the number of workers with a processor matters, not their identity. The **balance** is the
+//! number of workers with a processor minus the number of processors. A handoff lowers it by one,
+//! the end of a handoff raises it by one. Whenever it changes, or an idle worker falls asleep,
+//! [`Sleep::rebalance`] brings it as close to zero as it can: it takes workers out of the reserve,
+//! or moves sleeping workers there. The balance stays negative while no spare worker is left, which
+//! leaves a processor idle. The balance and the reserve change only under the lock of the sleepers.
 //!
 //! # No wake-up is lost
 //!
-//! The worker that receives a processor is registered as a sleeper. The worker that hands it off
-//! looks for tasks on its behalf, after a fence, and asks the others for some: see
-//! [the page on waiting](super). It does so again after each timed sleep, because the receiver
-//! itself sleeps without a limit. It leaves out the tasks that it would take itself.
+//! The worker that receives a processor is registered as a sleeper. After a fence, the worker that
+//! hands it off looks for tasks on behalf of the receiver, and posts requests to the other workers:
+//! see [the page on waiting](super). It does so again after each timed sleep, because the receiver
+//! itself sleeps without a limit. It does not count the tasks that it would take itself.
 //!
-//! A searching worker that moves to the reserve passes on, like one that has found something. A
-//! worker that another one moves to the reserve between its registration and its last look leaves
+//! A searching worker that moves to the reserve passes on, like a worker that has found a task. A
+//! worker may also be moved to the reserve between its registration and its last look. It leaves
 //! the reserve again if that look finds something.
 //!
-//! Source: none. Scheduler activations, and many systems since, have a blocked thread leave its
-//! processor to another.
+//! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
+//! processor to another thread.
 
 use super::sleepers::{Sleep, Sleeper, Sleepers, Slept};
 use crate::sync::{Ordering, fence};
@@ -43,7 +43,7 @@ pub(super) struct Processors {
     /// Number of workers with a processor minus the number of processors. If negative, processors
     /// are idle.
     balance: isize,
-    /// Workers without a processor. The last gets the next one.
+    /// Workers without a processor. The last worker in the list gets the next processor.
     reserve: Vec<usize>,
     /// Workers below this one have a thread, or the start of their thread has failed.
     started: usize,
@@ -73,8 +73,8 @@ impl Processors {
 
     /// Implements [`Sleep::mark_started`].
     ///
-    /// Threads start in the order of the workers: of the workers without a thread, the first gets
-    /// a processor first, gives it up last, and is woken first.
+    /// Threads start in the order of the workers: among the workers without a thread, the first one
+    /// gets a processor first, gives it up last, and is woken first.
     pub(super) fn mark_started(&mut self, worker: usize) -> bool {
         let had_thread = self.has_thread(worker);
         self.started = self.started.max(worker + 1);
@@ -109,11 +109,11 @@ impl Sleep {
     /// the receiver, which is asleep.
     pub(crate) fn hand_off(&self) {
         self.add_to_balance(-1);
-        // Between the registration of the receiver and the caller's look.
+        // Orders the registration of the receiver before the caller's look for tasks.
         fence(Ordering::SeqCst);
     }
 
-    /// Returns whether a processor was handed off that no worker is left to take.
+    /// Returns whether a processor was handed off, but no worker was left to take it.
     pub(crate) fn lacks_workers(&self) -> bool {
         self.lock().processors.balance < 0
     }
@@ -158,10 +158,10 @@ impl Sleep {
         self.surplus.store(surplus as usize, Ordering::Relaxed);
     }
 
-    /// Moves a searching worker to the reserve if there is no processor for it, and returns
-    /// whether it did. Then the worker must pass on, because others counted on its search.
+    /// Moves a searching worker to the reserve if there is no processor for it. If this returns
+    /// true, the worker must pass on, because other workers counted on its search.
     pub(crate) fn enter_reserve(&self, worker: usize) -> bool {
-        // Relaxed: at a glance. The lock orders.
+        // Relaxed: this is only a hint. The check under the lock decides.
         if self.surplus.load(Ordering::Relaxed) == 0 {
             return false;
         }
@@ -185,7 +185,7 @@ impl Sleep {
         self.end_sleep(Sleeper { worker, until }, Slept::Woken, false);
     }
 
-    /// Notes that the thread of a worker that was about to wake up could not be started.
+    /// Records that the thread of a worker that was about to wake up could not be started.
     pub(super) fn start_failed(&self) {
         let mut sleepers = self.lock();
         sleepers.processors.failures += 1;
@@ -248,7 +248,7 @@ mod tests {
         sleep.end_handoff();
         assert_eq!(sleep.idle(), 0);
         assert!(sleep.lock().processors.is_in_reserve(1));
-        // It was never woken, so it has no thread.
+        // The spare worker was never woken, so it has no thread.
         assert_eq!(sleep.spares(), 0);
     }
 

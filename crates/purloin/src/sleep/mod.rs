@@ -1,19 +1,19 @@
-//! Waiting: what a worker does while it has nothing to run.
+//! Waiting: how a worker spins, sleeps and wakes while it has nothing to run.
 //!
 //! There are two kinds of worker without work:
 //!
 //! - An **idle** worker has an empty stack and takes any task from any worker
 //!   ([`idle`](crate::pool::idle)).
 //! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
-//!   tasks that descend from the one that it waits for ([`blocked`](crate::pool::blocked)).
+//!   descendants of the awaited task ([`blocked`](crate::pool::blocked)).
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
 //! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their
-//! requests standing. A blocked worker that sleeps hands off its processor to another worker
+//! requests pending. A blocked worker that sleeps hands off its processor to another worker
 //! ([`handoff`]).
 //!
-//! In a pool that has nothing to do no timer runs after the first millisecond, so sleeping costs
-//! nothing. While another worker is active, a sleeper wakes up now and then and looks around:
+//! In a pool that has nothing to do, no timer runs after the first millisecond, so sleeping costs
+//! nothing. While another worker is active, a sleeper wakes up now and then and looks for tasks:
 //! after two milliseconds, four, and so on up to an eighth of a second.
 //!
 //! # No wake-up is lost
@@ -21,64 +21,65 @@
 //! Every sleeper and every waker follows Dekker's pattern: *change, full fence, look*.
 //!
 //! - A thief that goes to sleep **registers**, then leaves its requests and looks once more for
-//!   tasks. A worker that **publishes** makes its tasks public, and then looks for sleepers. So
-//!   one of the two sees the other.
-//! - A worker that becomes **active** says so, and then looks for sleepers. If there are any, it
-//!   posts a request to itself on their behalf.
+//!   tasks. A worker that **publishes** makes its tasks public, and then looks for sleepers. So at
+//!   least one of the two sees the other.
+//! - A worker that becomes **active** sets its flag, and then looks for sleepers. If there are any,
+//!   it posts a request to itself on their behalf.
 //! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
 //!   searcher will find the tasks. A searcher that has found work first stops searching, and then
-//!   **passes on**: on behalf of the sleepers it asks every active worker anew, because a request
-//!   that was answered is gone. If a worker has tasks that a thief could take, public or by force,
-//!   the searcher wakes a sleeper. Each woken worker does the same. So sleepers wake one after the
-//!   other while there is work, and the worker that publishes pays for one wake-up only.
-//! - A blocked worker passes on, too, when it has taken a task, and when it was woken for a task
-//!   but the one that it waits for was done.
-//! - No worker sleeps without a limit beside a task that it could take by force. The last look
-//!   counts private tasks as well where a request has stood for a while. Where the request is new,
-//!   the victim may have pushed a task a moment ago and be in a leaf. So the first sleep of each
-//!   search is a **timed sleep** of a millisecond. After it the worker looks once more, and takes
-//!   the task by force.
+//!   **passes on**: on behalf of the sleepers it posts a new request to every active worker,
+//!   because answered requests are gone. If a worker has tasks that a thief could take, public or
+//!   by force, the searcher wakes a sleeper. Each woken worker passes on in turn. So sleepers wake
+//!   one after the other while there is work, and the worker that publishes pays for only one
+//!   wake-up.
+//! - A blocked worker also passes on when it has taken a task, and when it was woken for a task but
+//!   the awaited task was already done.
+//! - No worker sleeps without a limit while there is a task that it could take by force. If a
+//!   request has been pending for a while, the last look also counts private tasks. If the request
+//!   is new, the victim may have pushed a task a moment ago and be in a leaf. So the first sleep of
+//!   each search is a **timed sleep** of a millisecond. After it the worker looks once more, and
+//!   takes the task by force.
 //!
 //! # The end of a pool
 //!
-//! A pool that was dropped is **stopping**. Its idle workers end as soon as no worker is active: until
-//! then a task that runs may need them. So a worker that becomes **inactive** wakes all workers if the
-//! pool is stopping, and an idle worker sleeps only if the pool is not stopping or a worker is active.
+//! A pool that was dropped is **stopping**. Its idle workers end as soon as no worker is active:
+//! until then a running task may need them. So a worker that becomes **inactive** wakes all workers
+//! if the pool is stopping, and an idle worker sleeps only if the pool is not stopping or a worker
+//! is active.
 //!
-//! The thread that drops the pool sets `stopping`, and then unparks every worker. A sleeper that
-//! it unparks registers again, and looks whether a worker is active. Between its registration and
-//! that look there is a full fence, as there is between a worker's becoming inactive and its look
-//! at `stopping`. If the worker's fence comes first, the sleeper sees that the worker is inactive.
-//! If the sleeper's fence comes first, the worker sees `stopping`, and wakes the sleeper.
+//! The thread that drops the pool sets `stopping`, and then unparks every worker. An unparked
+//! sleeper registers again, executes a full fence, and checks whether a worker is active. A worker
+//! that becomes inactive clears its flag, executes a full fence, and checks `stopping`. If the
+//! worker's fence comes first, the sleeper sees that the worker is inactive. If the sleeper's fence
+//! comes first, the worker sees `stopping`, and wakes the sleeper.
 //!
 //! # A build without timers
 //!
-//! A sleep that ends by itself could hide a lost wake-up. So in a build with
-//! `--cfg purloin_untimed`, which is for tests, no sleep does: there are no timed sleeps and no
-//! naps.
+//! A sleep with a time limit could hide a lost wake-up. So a build with `--cfg purloin_untimed`,
+//! which is for tests, has no timed sleeps and no naps.
 //!
-//! A timed sleep covers one race by design: a push looks for requests just before a thief posts one
-//! and falls asleep. Excluding that race would take a fence on the fast path. In a build without
-//! timers every push looks twice, and a thief that falls asleep makes every processor execute a
-//! fence.
+//! A timed sleep covers one race by design: a push checks for requests just before a thief posts a
+//! request and falls asleep. To exclude this race, the fast path would need a fence. In a build
+//! without timers every push checks twice, and a thief that falls asleep makes every processor
+//! execute a fence.
 //!
-//! Two things are different in such a build. Under the scheduler `Channel` (crate
-//! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead
-//! of taking it elsewhere. And a thread that waits for a pool from outside still wakes up by
-//! itself, to check whether the pool is stalled.
+//! A build without timers differs in one more way, and keeps one timer. Under the scheduler
+//! `Channel` (crate `purloin-schedulers`), a thief whose victim does not answer leaves its request
+//! there, instead of taking it elsewhere. A thread that waits for a pool from outside still wakes
+//! up at intervals, to check whether the pool is stalled.
 //!
 //! # Naps
 //!
-//! A program may answer every request with a task so small that its owner has taken it back before
-//! the thief is awake. Waking a thief each time would disturb the program without end. So a
-//! searcher whose requests are answered, but which gets nothing, does not go to sleep. It takes a
-//! **nap** instead, of a tenth of a millisecond at first, doubling up to two milliseconds. During a
-//! nap it still counts as searching, so no other worker is woken, and a larger task waits for at
-//! most two milliseconds. A blocked worker naps likewise.
+//! A program may answer every request with a task so small that its owner takes it back before the
+//! thief is awake. Waking a thief each time would disturb the program for ever. So a searcher that
+//! gets answers but no tasks does not go to sleep. It takes a **nap** instead, of a tenth of a
+//! millisecond at first, doubling up to two milliseconds. During a nap it still counts as
+//! searching, so no other worker is woken, and a larger task waits for at most two milliseconds. A
+//! blocked worker naps in the same way.
 //!
-//! A scheduler that sends tasks can miss them in another way: the owner has taken the task back
-//! before the thief comes to run it. After eight of these in one search the thief naps at once.
-//! Meanwhile it has its request at home, and counts as asleep.
+//! Under a scheduler that sends tasks, a thief can miss a task in another way: the owner takes the
+//! sent task back before the thief starts it. After eight missed tasks in one search the thief naps
+//! at once. During the nap it keeps its request, and counts as asleep.
 
 mod backoff;
 mod handoff;

@@ -1,4 +1,4 @@
-//! Puts a thread to sleep, and wakes it.
+//! The parker: puts a worker's thread to sleep, and wakes it.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Parker {
         *woken = false;
     }
 
-    /// Sleeps until the worker is unparked, for at most `time`. Returns false if the time is over.
+    /// Sleeps until the worker is unparked, for at most `time`. Returns false after a timeout.
     #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
         let woken = lock(&self.woken);
@@ -51,7 +51,7 @@ impl Parker {
         false
     }
 
-    /// Wakes the worker, or makes its next sleep end at once.
+    /// Wakes the worker, or lets its next sleep end at once.
     pub(super) fn unpark(&self) {
         *lock(&self.woken) = true;
         self.wake.notify_one();

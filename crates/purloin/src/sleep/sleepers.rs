@@ -21,7 +21,7 @@ pub struct Sleep {
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// One plus the worker that naps, or 0.
     napper: AtomicUsize,
-    /// Only workers below this one may have a thread. A copy of the number under the lock.
+    /// Only workers below this number may have a thread. A copy of the number under the lock.
     started: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
@@ -33,10 +33,10 @@ pub struct Sleep {
 /// Starts the thread of this worker.
 type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
 
-/// Stands for a worker where the work is on no worker's stack.
+/// Stands for a worker when work has come from outside the pool.
 const OUTSIDE: usize = usize::MAX;
 
-/// The workers that sleep, and those that have a processor.
+/// The workers that sleep, and the distribution of processors.
 pub(super) struct Sleepers {
     pub(super) list: Vec<Sleeper>,
     pub(super) processors: Processors,
@@ -46,26 +46,26 @@ pub(super) struct Sleepers {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sleeper {
     pub(super) worker: usize,
-    /// A blocked worker sleeps until this worker publishes. An idle one sleeps until any worker
-    /// does, and has `None` here.
+    /// The worker for whose tasks a blocked worker sleeps. `None` for an idle worker, which sleeps
+    /// until any worker publishes.
     pub(super) until: Option<usize>,
 }
 
 /// How a sleep ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slept {
-    /// The worker was woken, or did not fall asleep.
+    /// The worker was woken for another reason, or did not fall asleep.
     Woken,
-    /// A worker that has published tasks has woken it.
+    /// A worker that has published tasks woke it.
     WokenForTasks,
-    /// The time was over.
+    /// The time limit was reached.
     TimedOut,
 }
 
 impl Sleepers {
-    /// Returns the place of the sleeper to wake for the tasks of worker `of`. In this order: a
-    /// worker that is blocked on it; the idle worker that has slept the least; if a thread may be
-    /// started, the first worker that has none.
+    /// Returns the index of the sleeper to wake for the tasks of worker `of`. The order of
+    /// preference is: a worker that is blocked on `of`; the idle worker that fell asleep last; if a
+    /// thread may be started, the first worker without a thread.
     fn to_wake(&self, of: usize, may_start: bool) -> Option<usize> {
         let has_thread = |sleeper: &Sleeper| self.processors.has_thread(sleeper.worker);
         let last = |wanted: &dyn Fn(&Sleeper) -> bool| self.list.iter().rposition(wanted);
@@ -81,8 +81,8 @@ impl Sleepers {
 }
 
 impl Sleep {
-    /// Creates the sleep of a pool with `workers` workers that have a thread, and `spares` spare
-    /// ones whose threads `start` starts.
+    /// Returns the state of a pool with `workers` regular workers, which have threads, and `spares`
+    /// spare workers, whose threads `start` starts.
     pub fn new(workers: usize, spares: usize, start: Start) -> Sleep {
         let parker = |_| CachePadded::new(Parker::new());
         Sleep {
@@ -101,7 +101,7 @@ impl Sleep {
         }
     }
 
-    /// Creates the sleep of a model, which has started all threads beforehand.
+    /// Returns the state for a model, which has started all threads beforehand.
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
@@ -113,10 +113,10 @@ impl Sleep {
         lock(&self.sleepers)
     }
 
-    /// Wakes a worker for the tasks that worker `by` has just made public, unless an idle worker
-    /// searches anyway.
+    /// Wakes a worker for the tasks that worker `by` has just made public, unless an idle worker is
+    /// already searching.
     pub fn published(&self, by: usize) {
-        // Between the publication and the look for sleepers.
+        // Orders the publication before the look for sleepers.
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 && self.has_sleepers(by) {
             self.wake_one(by);
@@ -151,8 +151,8 @@ impl Sleep {
         self.has_sleepers(of)
     }
 
-    /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on it, because
-    /// nothing else can help that one, or else an idle one.
+    /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
+    /// can take no other tasks, or else an idle worker.
     pub fn wake_one(&self, of: usize) {
         let mut may_start = true;
         loop {
@@ -171,26 +171,26 @@ impl Sleep {
                 Ok(()) => return,
                 Err(_) => {
                     self.start_failed();
-                    // The next call tries the next thread: the system may have more resources
-                    // by then.
+                    // A later call tries the next thread: the system may have more resources by
+                    // then.
                     may_start = false;
                 }
             }
         }
     }
 
-    /// Wakes a worker, however it sleeps.
+    /// Wakes a worker, whether or not it is registered as a sleeper.
     pub fn unpark(&self, worker: usize) {
         self.parkers[worker].unpark();
     }
 
-    /// Notes that `worker` is about to wake up. Returns false if it has no thread yet; then the
-    /// caller starts the thread.
+    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
+    /// and the caller must start it.
     fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         let had_thread = sleepers.processors.mark_started(worker);
         if !had_thread {
-            // Relaxed: the thread starts after this, so a fence of the protocol that makes
-            // anything visible that the thread has done makes the number visible, too.
+            // Relaxed: the thread starts after this store. A fence of the protocol that makes any
+            // work of the thread visible therefore makes this number visible, too.
             self.started
                 .store(sleepers.processors.started(), Ordering::Relaxed);
         }
@@ -202,8 +202,8 @@ impl Sleep {
         self.started.load(Ordering::Relaxed)
     }
 
-    /// Lets every worker end that becomes idle while no worker is active. From now on no worker
-    /// waits for a processor in the reserve.
+    /// Marks the pool as stopping, and wakes all workers. From now on a worker ends when it is idle
+    /// and no worker is active, and no worker waits for a processor in the reserve.
     pub fn stop(&self) {
         self.stopping.store(1, Ordering::Relaxed);
         self.wake_all();
@@ -214,10 +214,10 @@ impl Sleep {
         self.parkers.iter().for_each(|parker| parker.unpark());
     }
 
-    /// Notes that a worker is no longer active. If the pool is stopping, the worker wakes the
-    /// others, because it may have been the last.
+    /// Called when a worker is no longer active. If the pool is stopping, wakes all workers,
+    /// because this one may have been the last active worker.
     pub fn became_inactive(&self) {
-        // Between the change and the look at `stopping`.
+        // Orders the change before the check of `stopping`.
         fence(Ordering::SeqCst);
         if self.stopping.load(Ordering::Relaxed) != 0 {
             self.wake_all();
@@ -226,8 +226,8 @@ impl Sleep {
 
     /// Returns whether the pool is stopping and no worker is active.
     pub fn is_over(&self, is_any_active: impl FnOnce() -> bool) -> bool {
-        // Relaxed: a worker that misses `stopping` is unparked after the change. Then it registers
-        // as a sleeper again, and the fence there comes before both looks.
+        // Relaxed: a worker that misses `stopping` is unparked after the change. It then registers
+        // as a sleeper again, and the fence in `register` comes before both loads.
         self.stopping.load(Ordering::Relaxed) != 0 && !is_any_active()
     }
 
@@ -245,12 +245,12 @@ impl Sleep {
         }
         self.rebalance(&mut sleepers);
         drop(sleepers);
-        // Between the registration and the sleeper's last look for tasks.
+        // Orders the registration before the sleeper's last look for tasks.
         fence(Ordering::SeqCst);
     }
 
     /// Updates the counters for a sleeper that was just taken off the list. An idle worker counts
-    /// as searching from now on, so that no second one is woken.
+    /// as searching from now on, so that no second worker is woken.
     pub(super) fn deregister(&self, sleeper: Sleeper) {
         match sleeper.until {
             None => {
@@ -284,8 +284,8 @@ impl Sleep {
         self.end_sleep(sleeper, slept, found)
     }
 
-    /// Ends the sleep of a worker that has just been woken, or that has `found` something in its
-    /// last look. If the worker is in the reserve, waits until it may leave.
+    /// Ends the sleep of a worker that has just been woken, or whose last look has `found`
+    /// something. If the worker is in the reserve, waits until it may leave.
     pub(super) fn end_sleep(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
@@ -295,14 +295,14 @@ impl Sleep {
                 self.deregister(sleeper);
                 return slept;
             }
-            // Two things take a sleeper off the list: a wake-up for a task, and a move to the
-            // reserve.
+            // A sleeper leaves the list for one of two reasons: a wake-up for a task, or a move to
+            // the reserve.
             if !sleepers.processors.is_in_reserve(sleeper.worker) {
                 return Slept::WokenForTasks;
             }
-            // It was moved to the reserve while it looked, after it had counted as searching. If
-            // it has found something, others rely on it. So it continues, and another worker may
-            // have to move to the reserve.
+            // The worker was moved to the reserve during its last look, after it had counted as
+            // searching. If it has found something, other workers rely on it. So it continues, and
+            // another worker may have to move to the reserve.
             if found || sleepers.processors.is_stopped() {
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.leave_reserve(sleeper.worker);
@@ -315,7 +315,7 @@ impl Sleep {
         }
     }
 
-    /// Puts an idle worker to sleep until there is work for it, or the time is over.
+    /// Puts an idle worker to sleep until there is work for it, or until the time limit.
     pub fn sleep_idle(
         &self,
         worker: usize,
@@ -327,7 +327,7 @@ impl Sleep {
     }
 
     /// Puts a blocked worker to sleep until worker `until` publishes, until it is unparked, or
-    /// until the time is over. In the first case it must take a task, or pass on the wake-up.
+    /// until the time limit. In the first case it must take a task, or pass on the wake-up.
     pub fn sleep_blocked(
         &self,
         worker: usize,
@@ -339,8 +339,8 @@ impl Sleep {
         self.sleep(Sleeper { worker, until }, time, found_something)
     }
 
-    /// Puts a blocked worker to sleep without registering it. Only [`Self::unpark`] wakes it: the
-    /// end of what it waits for.
+    /// Puts a blocked worker to sleep without registering it. Only [`Self::unpark`] wakes it, when
+    /// its wait is over.
     pub fn park(&self, worker: usize, time: Option<Duration>) {
         match time {
             Some(time) => {
@@ -357,7 +357,7 @@ impl Sleep {
         self.napper.store(0, Ordering::Relaxed);
     }
 
-    /// Puts a worker to sleep without registering it, as often as it takes until `is_over`.
+    /// Puts a worker to sleep without registering it, again and again until `is_over`.
     #[cfg(loom)]
     pub fn park_until(&self, worker: usize, mut is_over: impl FnMut() -> bool) {
         while !is_over() {
@@ -365,13 +365,13 @@ impl Sleep {
         }
     }
 
-    /// Notes that an idle worker begins to search.
+    /// Records that an idle worker begins to search.
     pub fn start_searching(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends a search. Workers that published or pushed before counted on it, so the caller must now
-    /// look whether anything is left for the sleepers.
+    /// Ends a search. Workers that have published or pushed counted on the search, so the caller
+    /// must now check whether any tasks are left for the sleepers.
     pub fn stop_searching(&self) {
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);

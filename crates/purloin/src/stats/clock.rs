@@ -13,8 +13,8 @@ pub fn ticks() -> u64 {
     return start().elapsed().as_nanos() as u64;
 }
 
-/// Reads the clock between the instructions before and after. Without order the processor
-/// overlaps them.
+/// Reads the clock, in order with the instructions before and after. An unordered read may overlap
+/// them.
 #[inline(always)]
 pub fn ordered_ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

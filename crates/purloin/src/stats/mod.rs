@@ -1,9 +1,8 @@
 //! Counters and times of a pool's workers.
 //!
-//! Workers count steals, sleeps and the like where they happen, off the fast path, in counters
-//! that only the worker itself writes. They do not count tasks, which would cost as much as a
-//! join; the number of tasks is a property of the program, and the crate `purloin-analysis`
-//! finds it out.
+//! Workers count steals, sleeps and the like where they happen, off the fast path, in counters that
+//! only the worker itself writes. They do not count tasks, which would cost as much as a join; the
+//! number of tasks is a property of the program, and the crate `purloin-analysis` counts it.
 
 pub mod clock;
 mod times;
@@ -19,7 +18,7 @@ pub(crate) use times::{Activity, Timer};
 pub(crate) struct Counters([AtomicU64; COUNTS]);
 
 impl Counters {
-    /// Counts an event. On the worker's own thread only, so no atomic addition is needed.
+    /// Counts an event. Called on the worker's own thread only, so no atomic addition is needed.
     pub(crate) fn add(&self, count: Count) {
         let counter = &self.0[count as usize];
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -45,9 +44,9 @@ macro_rules! counted {
 
         const COUNTS: usize = [$(Count::$Event),*].len();
 
-        /// What the workers of a pool have done so far.
+        /// The counters of all workers of a pool, from [`Pool::stats`](crate::Pool::stats).
         ///
-        /// Take it before and after, and subtract:
+        /// To measure a part of a program, take the counters before and after it, and subtract:
         ///
         /// ```
         /// # use purloin::{Pool, Worker};
@@ -93,9 +92,9 @@ macro_rules! counted {
 }
 
 counted! {
-    /// Tasks that a thief has run.
+    /// Tasks that thieves have stolen.
     Steals => steals,
-    /// Looks at a victim for a task.
+    /// Attempts to take a task from a victim.
     StealAttempts => steal_attempts,
     /// Steals of tasks that were public already, so that the thief did not have to ask (Return
     /// barrier, section 5.6).
@@ -111,10 +110,11 @@ counted! {
     Publications => publications,
     /// Times that a worker has gone to sleep.
     Sleeps => sleeps,
-    /// Times that a blocked worker has handed off its processor, whether or not a spare worker
-    /// had anything to do with it.
+    /// Times that a blocked worker has handed off its processor, whether or not a spare worker has
+    /// used it.
     Handoffs => handoffs,
-    /// Tasks that spare workers have run: stolen while they were not blocked, or from outside.
+    /// Tasks that spare workers have run: tasks stolen while they were not blocked, and work from
+    /// outside.
     SpareTasks => spare_tasks,
     ;
     /// Spare workers whose threads were started.

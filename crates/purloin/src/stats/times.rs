@@ -19,10 +19,10 @@ pub(crate) enum Activity {
 
 const ACTIVITIES: usize = Activity::SearchingInJoin as usize + 1;
 
-/// One worker's stop-watch, which is off, or runs for one of the activities.
+/// One worker's stopwatch, which is off or runs for one of the activities.
 ///
-/// Only its own worker writes it, when it switches from one activity to another. All switches are
-/// off the fast path. Other threads may read it at any time.
+/// Only its own worker writes to it, when it switches from one activity to another. All switches
+/// are off the fast path. Other threads may read it at any time.
 pub(crate) struct Timer {
     is_on: bool,
     /// Odd while the worker is writing.
@@ -49,7 +49,7 @@ impl Timer {
         }
     }
 
-    /// Switches to another activity, and returns the last.
+    /// Switches to another activity, and returns the previous one.
     pub(crate) fn switch_to(&self, to: Activity) -> Activity {
         let last = self.activity();
         if self.is_on {
@@ -61,7 +61,7 @@ impl Timer {
         last
     }
 
-    /// Switches to running the program, and returns the last activity. A blocked worker stays
+    /// Switches to running the program, and returns the previous activity. A blocked worker stays
     /// blocked.
     pub(crate) fn switch_to_application(&self) -> Activity {
         match self.activity() {
@@ -73,7 +73,7 @@ impl Timer {
         }
     }
 
-    /// Switches to stealing, and returns the last activity. A blocked worker stays blocked.
+    /// Switches to stealing, and returns the previous activity. A blocked worker stays blocked.
     pub(crate) fn switch_to_stealing(&self) -> Activity {
         match self.activity() {
             Activity::ApplicationInJoin => self.switch_to(Activity::StealingInJoin),
@@ -86,12 +86,12 @@ impl Timer {
         if self.is_on { ticks() } else { 0 }
     }
 
-    /// Notes that the worker has answered a thief since `begin`.
+    /// Records that the worker has answered a thief since `begin`.
     pub(crate) fn served(&self, begin: u64) {
         self.lose(&self.serving, begin);
     }
 
-    /// Notes that the worker has returned to tasks that thieves may have or had, since `begin`.
+    /// Records that since `begin` the worker has reclaimed a task that thieves could take.
     pub(crate) fn crossed(&self, begin: u64) {
         self.lose(&self.crossing, begin);
     }
@@ -103,8 +103,8 @@ impl Timer {
         }
     }
 
-    /// Notes that the attempt that began at `begin` was a steal. The time before `begin` was
-    /// spent searching.
+    /// Records that the attempt begun at `begin` was a steal. The time before `begin` was spent
+    /// searching.
     pub(crate) fn stolen(&self, begin: u64) {
         if !self.is_on {
             return;
@@ -145,7 +145,7 @@ impl Timer {
     fn write(&self, change: impl FnOnce()) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);
-        // A reader that sees any of the change sees the odd version.
+        // Release: a reader that sees any part of the change sees the odd version.
         fence(Ordering::Release);
         change();
         self.version.store(version + 2, Ordering::Release);
@@ -163,7 +163,7 @@ impl Timer {
                 let since = self.since.load(Ordering::Relaxed);
                 ticks_of[self.activity() as usize] += ticks().saturating_sub(since);
             }
-            // Orders the loads above before the second look at the version.
+            // Acquire: orders the loads above before the second load of the version.
             fence(Ordering::Acquire);
             if version.is_multiple_of(2) && version == self.version.load(Ordering::Relaxed) {
                 let time = |activity: Activity| to_time(ticks_of[activity as usize] as f64);
@@ -188,8 +188,8 @@ macro_rules! times {
     ($($(#[$doc:meta])* $field:ident,)*) => {
         /// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
         ///
-        /// Each kind of time is divided in two: the worker is blocked, that is, it waits for a
-        /// stolen task in a join or at the end of a finish; or it is not.
+        /// Each kind of time comes twice: for a worker that is not blocked, and for a worker that
+        /// is blocked because it waits in a join, at the end of a finish or for a future.
         ///
         /// Source: Wool, section 5.3 (Figure 6).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,11 +230,11 @@ times! {
     stealing_in_join,
     /// Blocked: waiting.
     searching_in_join,
-    /// Part of the times above: answering thieves, or waiting for one to take the offered task
+    /// Part of the times above: answering thieves, or waiting for a thief to take the offered task
     /// (Return barrier, section 4.2).
     serving,
-    /// Part of the times above: coming back to public tasks, and finding out which thread has
-    /// them (Return barrier, section 6: the barrier's own cost).
+    /// Part of the times above: returning to public tasks, and finding out which thread has them
+    /// (Return barrier, section 6: the barrier's own cost).
     crossing,
 }
 

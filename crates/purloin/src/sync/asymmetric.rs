@@ -10,12 +10,12 @@
 //!   thief's store, and the thief's loads see its earlier stores.
 //!
 //! The system call takes about 10 to 20 microseconds, so thieves use it only on a victim that has
-//! not answered for longer than that. On other systems, on old kernels and in some sandboxes there
-//! is no such call. Then [`available`] returns false, and no thief relies on the light side.
+//! not answered for longer than that. Other systems, old kernels and some sandboxes do not have the
+//! call. There [`available`] returns false, and no thief relies on the light side.
 //!
 //! Under loom both sides are sequentially consistent fences, because loom cannot model an
-//! interrupt. The kernel promises that this pair orders the owner's program like two fences, so
-//! the results of the models hold for it.
+//! interrupt. The kernel guarantees that the pair of `light` and `heavy` orders memory like two
+//! fences, so the results of the models hold for the real code.
 
 use super::{Ordering, fence};
 
@@ -32,15 +32,16 @@ pub(crate) fn light() {
 
 #[cfg(loom)]
 std::thread_local! {
-    /// Set by a model in which the light side orders nothing, so that its fence does not hide that
-    /// another one is missing. (All threads of a model run on one thread of the system.)
+    /// Set by a model in which the light side orders nothing, so that its fence does not hide a
+    /// missing fence elsewhere. (All threads of a model run on one thread of the system.)
     pub static WITHOUT_LIGHT_SIDE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 /// The thief's side: a full fence here and on every other thread of the process.
 ///
-/// Call it only after [`available`] has returned true. Returns false if the system refuses even
-/// so, because it lacks memory or forbids the call by now. Then nothing is ordered.
+/// Call it only after [`available`] has returned true. Returns false if the system still refuses
+/// the call, because it lacks memory or now forbids the call. In that case the other threads have
+/// executed no fence.
 #[must_use]
 pub(crate) fn heavy() -> bool {
     // Orders this thread's own accesses even if the kernel returns early, because the process has

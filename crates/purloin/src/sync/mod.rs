@@ -1,7 +1,7 @@
-//! Atomics, cells and locks: the only place from which the crate takes them.
+//! Atomics, cells and locks. The rest of the crate takes them from here only.
 //!
-//! A build with `--cfg loom` puts [loom]'s model-checked types in the place of the real ones, and
-//! explores every interleaving of a protocol.
+//! A build with `--cfg loom` replaces them by the model-checked types of [loom], which explores
+//! every interleaving of a protocol.
 //!
 //! [loom]: https://docs.rs/loom
 
@@ -17,7 +17,7 @@ mod real {
         std::hint::spin_loop();
     }
 
-    /// Lets another thread have the processor.
+    /// Yields the processor to another thread.
     pub fn yield_now() {
         std::thread::yield_now();
     }
@@ -70,8 +70,8 @@ pub use std::sync::atomic::Ordering;
 
 /// Locks a mutex, whether or not a holder has panicked.
 ///
-/// No closure of a program runs under one of the crate's locks, so the guarded data is
-/// consistent even then.
+/// The crate runs none of the program's closures while it holds a lock, so the guarded data is
+/// consistent even after a panic.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
         Ok(guard) => guard,

@@ -1,12 +1,12 @@
 //! Victim selection: which workers a thief looks at, and in which order.
 //!
 //! A selection is a type: [`Random`], [`Sets`], or [`Sampling`] in the order of either. A pool is
-//! built with a value of that type, and each worker gets a [`Walk`] from it, which names one
+//! built with a value of this type, and each worker gets a [`Walk`] from it, which returns one
 //! victim after the other.
 //!
 //! A walk is a trait object, so pools are not generic over the selection, and a program is not
-//! compiled once for each. The virtual call is cheap next to the look at the victim that follows
-//! it.
+//! compiled once for each selection. The virtual call is cheap next to the attempt to steal that
+//! follows it.
 //!
 //! Sources: Wool, sections 2 and 5.2.
 
@@ -39,7 +39,8 @@ pub trait Selection: Send + Sync + 'static {
 
 /// One worker's walk through its victims.
 ///
-/// A search consists of rounds, and a round of victims. A search may end in the middle of a round.
+/// A search consists of rounds, and a round consists of victims. A search may end in the middle of
+/// a round.
 pub trait Walk: Send {
     /// Starts a search.
     fn start(&mut self);
@@ -48,7 +49,7 @@ pub trait Walk: Send {
     /// next round.
     fn next(&mut self) -> Option<usize>;
 
-    /// Notes that the last victim is a thief itself: it has no work.
+    /// Records that the last victim is itself a thief: it has no work.
     fn met_thief(&mut self);
 
     /// Returns the maximum number of victims to compare before the first steal of a search.

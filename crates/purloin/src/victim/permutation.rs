@@ -18,7 +18,7 @@ impl Permutation {
         let mut random = Xorshift::new(me);
         let mut victims: Box<[u16]> = (0..workers)
             .filter(|&worker| worker != me)
-            // It fits: there are at most `Builder::MAX_WORKERS`.
+            // The number fits: there are at most `Builder::MAX_WORKERS` workers.
             .map(|worker| worker as u16)
             .collect();
         for place in (1..victims.len()).rev() {
@@ -38,7 +38,7 @@ impl Permutation {
         self.visited = 0;
     }
 
-    /// Starts a round at the same place as the last.
+    /// Starts a round at the place where the last round started.
     pub(super) fn rewind(&mut self) {
         self.visited = 0;
     }

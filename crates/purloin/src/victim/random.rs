@@ -4,8 +4,8 @@ use super::permutation::Permutation;
 use super::{Selection, Walk};
 use crate::pool::BuildError;
 
-/// Random order: each thief visits all victims in an order of its own, from a random start. The
-/// default.
+/// Random order, the default: each thief visits all victims in an order of its own, from a random
+/// start.
 ///
 /// Source: Wool, section 5.2 (RAND).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use crate::pool::BuildError;
 /// likely to be the largest.
 ///
 /// Sampling stops at a victim that has nothing to offer: tasks are rare then, and the thief should
-/// take any task that it finds. The thief does not sample again after a steal that has failed, and
-/// never samples a victim twice in one round. If no sample has a task, the search continues in the
-/// order of `O`.
+/// take any task that it finds. The thief does not sample again after a failed steal, and never
+/// samples a victim twice in one round. If no sample has a task, the search continues in the order
+/// of `O`.
 ///
 /// ```
 /// use purloin::{Pool, Sampling, Sets};

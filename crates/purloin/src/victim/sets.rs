@@ -5,11 +5,11 @@ use super::{Selection, Walk, in_range};
 use crate::pool::BuildError;
 
 /// Victim sets: a thief keeps looking at the same few victims while there are many thieves, and at
-/// more victims when there are fewer thieves. So their cache lines stay in its caches.
+/// more victims when there are fewer thieves. The cache lines of these victims stay in its caches.
 ///
-/// A set ends when it has `least` victims and `multiplicity` of them are thieves. On average its
-/// size is max(W, m·p/t) with t thieves among p workers, and no thief has to count t. The set
-/// starts at a random place in the thief's own permutation of the workers. After 1,000 victims
+/// A set ends when it has `least` victims and `multiplicity` of them are thieves. With t thieves
+/// among p workers, the average size of a set is max(W, m·p/t), and no thief has to count t. The
+/// set starts at a random place in the thief's own permutation of the workers. After 1,000 victims
 /// without a task the thief moves to another place, because thieves with only each other in their
 /// sets would starve.
 ///
@@ -77,11 +77,11 @@ const MAX_FAILURES: usize = 1000;
 struct SetWalk {
     sets: Sets,
     permutation: Permutation,
-    /// Victims visited in this round.
+    /// Number of victims visited in this round.
     attempts: usize,
-    /// Thieves among them.
+    /// Number of thieves among the victims visited in this round.
     thieves: usize,
-    /// Victims visited since the set was last moved.
+    /// Number of victims visited since the set was last moved.
     failures: usize,
 }
 
@@ -172,8 +172,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "it takes minutes")]
     fn every_thief_finds_the_only_worker_with_a_task() {
-        // Of 300 workers 299 are thieves, each with a set of 12. Within 40,000 rounds each has
-        // visited the one that is not.
+        // Of 300 workers 299 are thieves, each with a set of 12. Within 40,000 rounds each thief
+        // has visited the worker with the task.
         for thief in 1..300 {
             let mut walk = Sets::default().walk(thief, 300);
             walk.start();

@@ -1,7 +1,7 @@
-//! Loom models of a task pool: the races that every protocol has.
+//! Loom models of the races that every task pool has.
 //!
-//! Each scheduler runs them on its own pool, beside models of its own:
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p purloin --lib`.
+//! Each scheduler runs these models on its own pool, and adds its own: `RUSTFLAGS="--cfg loom"
+//! cargo test --release -p purloin --lib`.
 
 #[cfg(test)]
 mod oneshot;
@@ -20,7 +20,7 @@ use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, yield_now};
 
-/// A stack whose tasks are numbers, and how often each was run.
+/// A task pool whose tasks are numbers, and a count of how often each was run.
 pub struct Model<S: Scheduler> {
     pub tasks: S::TaskPool,
     runs: [AtomicUsize; 4],
@@ -30,9 +30,9 @@ pub struct Model<S: Scheduler> {
 ///
 /// # Safety
 ///
-/// The slot is free, and the caller's.
+/// The slot is free, and the caller owns it.
 pub unsafe fn write_number<S: Scheduler>(slot: *mut Slot<S>, number: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller owns the slot, which is free, and a number fits.
     unsafe { (*slot).write(never, number) };
 }
 
@@ -42,7 +42,7 @@ pub unsafe fn write_number<S: Scheduler>(slot: *mut Slot<S>, number: u64) {
 ///
 /// The caller has taken the task.
 pub unsafe fn read_number<S: Scheduler>(slot: *const Slot<S>) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller has taken the task, and `write_number` wrote a `u64`.
     unsafe { (*slot).read() }
 }
 
@@ -72,7 +72,7 @@ impl<S: Scheduler> Model<S> {
     }
 
     pub fn run(&self, task: u64) {
-        // Not a modelled atomic: it only counts.
+        // Loom does not model this atomic: it only counts.
         self.runs[task as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -102,9 +102,9 @@ impl<S: Scheduler> Model<S> {
         slot
     }
 
-    /// Owner: the second half, leapfrogging left out.
+    /// Owner: the second half of a join, without leapfrogging.
     pub fn join(&self, slot: *mut Slot<S>, task: u64) {
-        // SAFETY: live until it is released.
+        // SAFETY: the owner has pushed the slot, and it stays live until `release`.
         let place = unsafe { &*slot };
         if self.tasks.pop(slot) {
             assert_eq!(self.tasks.stack().top(), slot);
@@ -127,19 +127,19 @@ impl<S: Scheduler> Model<S> {
         assert_eq!(self.tasks.stack().top(), slot);
     }
 
-    /// Thief: runs what it has got.
+    /// Thief: runs the task that it has claimed, if any.
     pub fn run_stolen(&self, claim: Claim<S>) -> bool {
         let (Claim::Stolen(slot) | Claim::Forced(slot)) = claim else {
             return false;
         };
-        // SAFETY: the thief has the slot until it is done.
+        // SAFETY: the claim gave the slot to this thief until the task is done.
         let place = unsafe { &*slot };
-        // Everything older is stolen, too: thieves take the oldest first.
+        // Every older task is stolen, too: thieves take the oldest first.
         let mut older = slot.wrapping_sub(1);
         while older >= self.tasks.stack().first().cast_const() {
-            // An exchange that always fails, as it reads the latest value, and
-            // nothing has told this thief of the other's steal.
-            // SAFETY: in the stack, as it is at or above the base.
+            // The exchange always fails. It is used because it reads the latest value: this thief
+            // has acquired nothing from the other thief's steal. SAFETY: the slot is at or above
+            // the base, so it lies in the stack.
             let outcome = unsafe { (*older).header().outcome() };
             let state = outcome
                 .exchange(State::BUSY, State::BUSY, Ordering::AcqRel)
@@ -150,7 +150,8 @@ impl<S: Scheduler> Model<S> {
             );
             older = older.wrapping_sub(1);
         }
-        // SAFETY: as above; a race with the owner would be found by loom.
+        // SAFETY: the claim gave the slot to this thief until the task is done. Loom would report a
+        // race with the owner.
         unsafe {
             let task = place.read::<u64>();
             self.run(task);
@@ -177,8 +178,8 @@ pub fn the_bottom_moves_up<S: Scheduler>(scheduler: S) {
     });
 }
 
-/// A leapfrogging worker that comes too late: the task that it waits for is
-/// done, and the thief is on to something else.
+/// A leapfrogging worker comes too late: the task that it waits for is done, and the thief runs
+/// another task.
 pub fn a_late_leapfrog_takes_nothing_unrelated<S: Scheduler>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let outcome = Arc::new(StateWord::empty());
@@ -187,7 +188,7 @@ pub fn a_late_leapfrog_takes_nothing_unrelated<S: Scheduler>(scheduler: S) {
             thread::spawn(move || {
                 let claim = model.tasks.claim(1, false, || !outcome.is_done());
                 if let Claim::Stolen(slot) = claim {
-                    // SAFETY: we have it.
+                    // SAFETY: the claim gave the slot to this worker.
                     assert_eq!(unsafe { (*slot).read::<u64>() }, 0, "unrelated");
                 }
                 model.run_stolen(claim);
@@ -232,8 +233,8 @@ pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: Scheduler>(scheduler: 
         });
         model.join(second, 1);
         model.join(first, 0);
-        // The same two places again: a thief that still believes the second
-        // to be the oldest must not get away with it.
+        // Two new tasks in the same slots: a thief that still takes the second slot for the oldest
+        // must give its task back.
         let first = model.push(2);
         let second = model.push(3);
         model.tasks.publish_all();
@@ -253,7 +254,7 @@ pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: 
         let first = model.push(0);
         model.tasks.publish_all();
         let Claim::Stolen(stolen) = model.tasks.claim(1, false, || true) else {
-            panic!("nothing else can have it");
+            panic!("no other thread can have the task");
         };
         assert_eq!(stolen, first.cast_const());
         let stolen = stolen.addr();
@@ -263,13 +264,13 @@ pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: 
                 let slot = model.tasks.stack().first();
                 assert_eq!(slot.addr(), stolen);
                 model.run(0);
-                // SAFETY: live until it is done.
+                // SAFETY: the thief holds the slot until the task is done.
                 if unsafe { &*slot }.header().outcome().finish_stolen() {
                     sleep.unpark(0);
                 }
             })
         };
-        // SAFETY: live until it is released.
+        // SAFETY: the owner has pushed the slot, and it stays live until `release`.
         let outcome = unsafe { (*first).header().outcome() };
         assert!(!model.tasks.pop(first));
         assert_eq!(model.tasks.reclaim(first), Reclaimed::Stolen);

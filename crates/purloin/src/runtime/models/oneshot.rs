@@ -9,13 +9,13 @@ use crate::runtime::oneshot::Oneshot;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
 
-/// A channel for a number, and what has become of it.
+/// A channel for a number, and counts of what has happened to it.
 struct Model {
     channel: Oneshot<u32>,
     sleep: Sleep,
     runs: Count,
     frees: Count,
-    /// How often a thread outside was woken.
+    /// How often a thread outside the pool was woken.
     told: Count,
 }
 
@@ -59,8 +59,8 @@ impl Model {
 
     fn let_go(&self) {
         if self.channel.let_go() {
-            // As the memory is used for something else.
-            // SAFETY: the last holder.
+            // The last holder takes the message before the memory is reused. SAFETY: `let_go` has
+            // returned true, so this is the last holder.
             drop(unsafe { self.channel.take() });
             self.frees.fetch_add(1, Relaxed);
         }
@@ -69,7 +69,7 @@ impl Model {
     fn use_ticket(&self) {
         if self.channel.claim(TICKET) {
             self.run();
-            // SAFETY: claimed.
+            // SAFETY: this thread has claimed, and has not called `end`.
             unsafe { self.channel.send(Ok(7)) };
             self.end();
         } else {
@@ -82,7 +82,7 @@ impl Model {
     }
 
     fn take(&self) {
-        // SAFETY: the future, after the end.
+        // SAFETY: the caller is the handle, and has seen the end.
         let message = unsafe { self.channel.take() };
         assert!(matches!(message, Some(Ok(7))));
     }
@@ -133,7 +133,7 @@ fn a_future_that_waits_is_woken() {
 #[test]
 fn a_thread_outside_is_woken_once_if_it_waits() {
     Model::check(|model| {
-        // SAFETY: the future, once.
+        // SAFETY: the caller is the handle, and waits only once.
         let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
         while !model.channel.is_done() {
             yield_now();
@@ -146,17 +146,17 @@ fn a_thread_outside_is_woken_once_if_it_waits() {
     });
 }
 
-/// An idle worker has the closure run on behalf of the thread that waits.
+/// An idle worker runs the closure on behalf of the waiting thread.
 #[test]
 fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
     Model::check(|model| {
         model.channel.add_holder();
-        // SAFETY: the future, once.
+        // SAFETY: the caller is the handle, and waits only once.
         let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
-        // The job, on a third thread in truth: it does not touch what the future does.
+        // The job. In reality it runs on a third thread; it touches nothing that the handle uses.
         if model.channel.claim(FUTURE) {
             model.run();
-            // SAFETY: claimed.
+            // SAFETY: this thread has claimed, and has not called `end`.
             unsafe { model.channel.send(Ok(7)) };
             model.end();
         }

@@ -93,7 +93,7 @@ fn the_barrier_moves_down_during_free_steals() {
             })
         };
         model.join(second, 1);
-        // Private again, whatever has been stolen below.
+        // The slot is private again, no matter what has been stolen below it.
         let third = model.push(2);
         model.join(third, 2);
         model.join(first, 0);
@@ -116,7 +116,7 @@ fn a_forced_steal_and_the_owners_pops() {
         let second = model.push(1);
         model.join(second, 1);
         model.join(first, 0);
-        // The same place, popped and pushed again.
+        // The same slot, popped and pushed again.
         let third = model.push(2);
         model.join(third, 2);
         thief.join().unwrap();
@@ -196,7 +196,7 @@ fn a_thief_that_may_not_take_a_task_by_force_leaves_it() {
 fn a_forced_steal_and_a_task_below_the_barrier_that_is_not_public() {
     check(|model| {
         let base = model.tasks.stack();
-        // Like a spawn: no thief has asked for it.
+        // The task is like a spawn: no thief has asked for it.
         let slot = model.push(0);
         base.set_spawn_top(base.top());
         model.tasks.publish_spawn();
@@ -209,7 +209,7 @@ fn a_forced_steal_and_a_task_below_the_barrier_that_is_not_public() {
         };
         base.set_spawn_top(slot);
         model.join(slot, 0);
-        // The same place, private again.
+        // The same slot, private again.
         let slot = model.push(1);
         model.join(slot, 1);
         thief.join().unwrap();

@@ -1,4 +1,4 @@
-//! Models of handing off a processor and of ending the handoff.
+//! Loom models of handing off a processor and of ending the handoff.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -10,8 +10,8 @@ use crate::sync::Ordering;
 const BLOCKED: usize = 0;
 
 impl Model {
-    /// Runs tasks as an idle worker does in `pool/idle.rs`, but does not spin. The pool stops
-    /// after this many tasks in all.
+    /// Runs tasks as an idle worker does in `pool/idle.rs`, but does not spin. The pool stops after
+    /// `tasks` tasks in total.
     fn serve(&self, me: usize, tasks: usize) {
         while self.done.load(Ordering::Relaxed) < tasks {
             if self.sleep.enter_reserve(me) {
@@ -95,7 +95,8 @@ fn one_processor_is_enough_for_two_tasks() {
                 thread::yield_now();
             }
             model.sleep.end_handoff();
-            // It is idle at once, beside the receiver. One of them moves to the reserve.
+            // The resumed worker is idle at once, like the receiver. One of them moves to the
+            // reserve.
             model.sleep.start_searching();
             model.serve(BLOCKED, 2);
         });
@@ -111,7 +112,7 @@ fn one_processor_is_enough_for_two_tasks() {
 #[test]
 fn a_worker_that_enters_the_reserve_wakes_a_blocked_one_instead() {
     Model::check_with(2, 1, 3, |model| {
-        // Worker 2 was called, and is not needed any more.
+        // Worker 2 was woken, and is no longer needed.
         model.sleep.hand_off();
         model.sleep.wake_one(0);
         model.sleep.end_handoff();
@@ -130,12 +131,12 @@ fn a_worker_that_enters_the_reserve_wakes_a_blocked_one_instead() {
     });
 }
 
-/// A handoff ends between the registration of a searcher, on which a worker that publishes has
-/// counted, and the end of its last look.
+/// A handoff ends between the registration of a searcher and the end of its last look. A worker
+/// that publishes has counted on the searcher.
 #[test]
 fn a_worker_that_finds_a_task_in_its_last_look_leaves_the_reserve() {
     Model::check_with(3, 1, 2, |model| {
-        // Worker 2 has handed off its processor to the spare worker 3, which was called.
+        // Worker 2 has handed off its processor to the spare worker 3, which was woken.
         model.sleep.hand_off();
         model.sleep.wake_one(0);
         model.sleep.start_searching();
@@ -155,7 +156,7 @@ fn all_handoffs_end() {
         let blocked_workers = [0, 1].map(|_| {
             let model = model.clone();
             thread::spawn(move || {
-                // The second finds no receiver.
+                // The second handoff finds no receiver.
                 model.sleep.hand_off();
                 model.sleep.end_handoff();
             })

@@ -10,7 +10,7 @@ use loom::thread;
 use super::sleepers::Sleep;
 use crate::sync::{AtomicUsize, Ordering};
 
-/// A pool in which worker 0 has tasks. They are a number; so is the request for them.
+/// A pool in which worker 0 has tasks. A number stands for the tasks, and another for the request.
 struct Model {
     sleep: Sleep,
     tasks: AtomicUsize,
@@ -25,7 +25,8 @@ impl Model {
         Model::check_with(3, 0, 3, model);
     }
 
-    /// Checks a model with this many workers, spare workers, and preemptions at most.
+    /// Checks a model with the given numbers of workers and spare workers, and at most that many
+    /// preemptions.
     fn check_with(
         workers: usize,
         spares: usize,
@@ -144,8 +145,8 @@ fn a_worker_that_becomes_active_sees_the_sleepers() {
         if model.sleep.is_needed_by_sleepers(0) {
             model.requested.store(1, Ordering::Relaxed);
         }
-        // It publishes only if it has a request. If it has none yet, the thief is still awake and
-        // will find it active.
+        // The worker publishes only if it has a request. If it has none yet, the thief is still
+        // awake and will find the worker active.
         if model.requested.load(Ordering::Relaxed) == 1 {
             model.publish(1);
         } else {
