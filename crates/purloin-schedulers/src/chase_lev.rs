@@ -4,21 +4,21 @@
 //! Tasks lie in place in the slots of a task stack, as under every scheduler here. A Chase-Lev
 //! deque, from `crossbeam-deque`, holds their addresses and decides which thread runs them. The
 //! owner pushes and pops at one end, thieves steal at the other. A thief needs no answer from the
-//! owner. The price: each push is a release store, each pop a full fence.
+//! owner. In return, each push costs a release store, and each pop a full fence.
 //!
 //! # States of a slot
 //!
-//! EMPTY, then TASK from its push on, then STOLEN by the thief that took its address, then DONE.
-//! An owner that finds its deque empty waits until the thief of the task has written its number to
-//! the slot.
+//! A slot is EMPTY; TASK from the push on; STOLEN once a thief that took its address has marked it;
+//! and then DONE. An owner that finds its deque empty waits until the thief has written its number
+//! to the slot.
 //!
 //! # Leapfrogging
 //!
-//! A deque does not let a thief hold a task and give it back. A blocked worker may take a task
-//! too late, when the task that it waits for is done and its victim runs something else. Then it
-//! puts the task on a list of **returned** tasks. Thieves look there first, and the owner looks
-//! there last. That is rare. As long as a thief may return a task, the owner may still have
-//! something to offer, see [`TaskPool::offers_nothing`].
+//! A deque does not let a thief hold a task and give it back. A blocked worker may take a task too
+//! late, when the task that it waits for is done and its victim runs another task. In that rare
+//! case it puts the task on a list of **returned** tasks. Thieves look there first, and the owner
+//! looks there last. As long as a thief may return a task, the owner may still have a task to
+//! offer, see [`TaskPool::offers_nothing`].
 //!
 //! Sources: Channel (Chase-Lev WS in its comparisons); Chase and Lev, *Dynamic circular
 //! work-stealing deque*; Lê and others, *Correct and efficient work-stealing for weak memory
@@ -32,7 +32,8 @@ use purloin::scheduler::{
 
 use crate::floor::Floor;
 
-/// Work stealing over the concurrent deques of `crossbeam-deque`: the classic, to compare with.
+/// Work stealing over the concurrent deques of `crossbeam-deque`: the classic protocol, as a
+/// baseline.
 ///
 /// ```
 /// use purloin::{Pool, Worker};
@@ -78,8 +79,8 @@ unsafe impl Send for Address {}
 /// The owner's end of a deque.
 struct OwnersDeque(Deque<Address>);
 
-// SAFETY: only the owner's thread uses it. The methods of `TaskPool` that touch it are for the
-// owner only, and the runtime upholds that.
+// SAFETY: only the owner's thread uses the deque's end. The methods of `TaskPool` that touch it are
+// for the owner only, and the runtime upholds that.
 unsafe impl Sync for OwnersDeque {}
 
 /// A worker's tasks. A deque holds their addresses.
@@ -146,8 +147,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[inline(always)]
     fn push(&self, slot: *mut ChaseLevSlot) {
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
-        // Relaxed: the deque's release comes after.
-        // SAFETY: `slot` lies in the stack.
+        // Relaxed: the deque's push below has a release store. SAFETY: `slot` lies in the stack.
         unsafe { &*slot }
             .header()
             .set(State::TASK, Ordering::Relaxed);
@@ -175,11 +175,11 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         let state = unsafe { &*slot }.header();
         let mut spin = ShortSpin::default();
         loop {
-            // The deque hands out its newest task first, and this is it.
+            // The deque hands out its newest task first, which is the task in `slot`.
             if self.deque.0.pop().is_some() || self.take_returned(Some(slot)).is_some() {
                 return Reclaimed::Owned;
             }
-            // Acquire: with STOLEN comes the thief's number, with DONE the result.
+            // Acquire: STOLEN carries the thief's number, and DONE publishes the result.
             if state.get(Ordering::Acquire) != State::TASK {
                 // Tasks that the owner runs meanwhile lie above this slot.
                 self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
@@ -192,7 +192,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[cold]
     fn release(&self, slot: *mut ChaseLevSlot) {
         self.stack.set_top(slot, Ordering::Relaxed);
-        // Only for the depth of tasks, which is a heuristic.
+        // The bottom serves only the depth of tasks, which is a heuristic.
         self.stack.set_bottom(slot);
     }
 
@@ -204,8 +204,8 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         self.deque.0.len() + self.returns.load(Ordering::Relaxed)
     }
 
-    /// The order of the three looks matters. A thief counts as undecided before it empties the
-    /// deque (the deque's steal orders the two), and returns a task before it counts as decided.
+    /// The order of the three checks matters. A thief counts as undecided before it empties the
+    /// deque (the deque's steal orders the two), and it returns a task before it counts as decided.
     fn offers_nothing(&self) -> bool {
         self.deque.0.is_empty()
             && self.undecided.load(Ordering::Acquire) == 0
@@ -238,12 +238,12 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         _is_silent: bool,
         may_take: impl Fn() -> bool,
     ) -> Claim<ChaseLev> {
-        // A look first, so that thieves that find nothing do not write. `may_take` first, so that
-        // returned tasks are rare.
+        // Checks for tasks first, so that thieves that find none do not write. Checks `may_take`
+        // before the steal, so that returned tasks are rare.
         if !self.has_public_tasks() || !may_take() {
             return Claim::Nothing;
         }
-        // Relaxed: the deque's steal comes after, with a full fence.
+        // Relaxed: the deque's steal below has a full fence.
         self.undecided.fetch_add(1, Ordering::Relaxed);
         let claim = match self.steal() {
             Err(claim) => claim,

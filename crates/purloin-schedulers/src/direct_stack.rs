@@ -7,8 +7,8 @@
 //! task. So each join pays for one atomic read-modify-write, and a thief needs two cache lines:
 //! that of `bottom` and that of the slot.
 //!
-//! Both published forms are here, as types: [`OneField`] with compare-and-swap and
-//! [`TwoFields`], which needs a test-and-set only.
+//! Both published forms are here, as types: [`OneField`], which uses compare-and-swap, and
+//! [`TwoFields`], which needs only a test-and-set.
 //!
 //! # Words, and the threads that write them
 //!
@@ -34,35 +34,36 @@
 //! # States of a slot, in two fields
 //!
 //! `taken` is TASK or EMPTY, and taking is a swap with EMPTY: the thread that gets TASK back has
-//! the task. EMPTY also stands for BUSY there. `alarm` is EMPTY when the owner pushes the task;
-//! the thief that commits makes it STOLEN, and later DONE. An owner whose swap has failed waits
-//! until the task is back in `taken` or `alarm` has gone off.
+//! the task. EMPTY also stands for BUSY there. `alarm` is EMPTY when the owner pushes the task; the
+//! thief that commits makes it STOLEN, and later DONE. An owner whose swap has failed waits until
+//! the task is back in `taken`, or `alarm` is no longer EMPTY.
 //!
 //! # Why each race is harmless
 //!
 //! **The last task.** Owner and thieves move its state away from TASK by one atomic operation
 //! each; one succeeds.
 //!
-//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the tasks
-//! below are joined and new ones pushed. The thief's claim may then hit a task that is not the
-//! oldest. The thief holds the slot, reads `bottom` again, and gives the task back if `bottom`
-//! has moved. While a thief holds the slot at `bottom`, `bottom` cannot move: up only by stealing
-//! that slot, down only by the owner, which must reclaim that slot first. The value that the
-//! thief reads is current, because the owner moved `bottom` before it pushed the task that the
-//! thief has just acquired.
+//! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the owner joins
+//! the tasks below and pushes new ones. The thief's claim may then hit a task that is not the
+//! oldest. The thief holds the slot, reads `bottom` again, and gives the task back if `bottom` has
+//! moved. While a thief holds the slot at `bottom`, `bottom` cannot move: up only by stealing that
+//! slot, down only by the owner, which must reclaim that slot first. The value that the thief reads
+//! is current, because the owner moved `bottom` before it pushed the task that the thief has just
+//! acquired.
 //!
-//! **A swap that comes too late** (two fields). It writes EMPTY over EMPTY. If the slot was freed
-//! and pushed anew in between, the swap has that new task, and `bottom` tells whether it is the
+//! **A late swap** (two fields). It writes EMPTY over EMPTY. If the owner has freed the slot and
+//! pushed to it again in between, the swap gets the new task, and `bottom` tells whether it is the
 //! oldest.
 //!
-//! **Sleeping thieves.** Wool's thieves never sleep. Ours do, and ask first: `floor` goes up to
-//! `REQUESTED`, the owner's next push takes its slow path, wakes one thief, and lowers the floor.
-//! The price is one compare with a word that only requests and spawns change. A push that was
-//! already past that compare is found by the thief's second look, a millisecond later.
+//! **Sleeping thieves.** Wool's thieves never sleep. Purloin's do, and ask first: the thief raises
+//! `floor` to `REQUESTED`, and the owner's next push takes its slow path, wakes one thief, and
+//! lowers the floor. This costs one compare with a word that only requests and spawns change. If a
+//! push was already past the compare, the thief finds its task at its second look, a millisecond
+//! later.
 //!
 //! **A spawn above a token's top.** The join of a stale token starts at the top in memory, above
-//! which there is nothing: so far the floor may always come down. The floor is above the spawn,
-//! so the pop of a join below it takes the slow path.
+//! all tasks. The floor may always come down to there. It is above the spawn, so the pop of a join
+//! below the spawn takes the slow path.
 //!
 //! Source: Wool, section 3 (Figure 3); its one-field form in Faxén, Efficient work stealing for
 //! fine grained parallelism, ICPP 2010.
@@ -121,7 +122,8 @@ impl<F: Fields> std::fmt::Debug for DirectStack<F> {
     }
 }
 
-// SAFETY: the page above argues that each task is run once, and every race in it has a model.
+// SAFETY: the page above shows that each task is run once, and every race in it has a loom model.
+// `DirectTasks` upholds the rules for task pools.
 unsafe impl<F: Fields> Scheduler for DirectStack<F> {
     type Header = F::Header;
     type TaskPool = DirectTasks<F>;
@@ -146,10 +148,10 @@ pub unsafe trait Fields: Sized + 'static {
     /// Owner: offers the task that was written to the slot.
     fn offer(header: &Self::Header);
 
-    /// Returns, at a glance, whether thieves may take a task.
+    /// Returns, as a hint, whether thieves may take a task.
     fn is_offered(header: &Self::Header) -> bool;
 
-    /// Owner: tries to take the task back, at once.
+    /// Owner: tries once to take the task back.
     fn take(header: &Self::Header) -> bool;
 
     /// Owner, after `take` has failed: waits until thieves have decided.
@@ -158,7 +160,7 @@ pub unsafe trait Fields: Sized + 'static {
     /// Owner: frees the slot of a task that is done.
     fn free(header: &Self::Header);
 
-    /// Thief: tries to hold the task, at once.
+    /// Thief: tries once to hold the task.
     fn hold(header: &Self::Header) -> Hold;
 
     /// Thief: gives back the task that it holds.
@@ -172,7 +174,7 @@ pub unsafe trait Fields: Sized + 'static {
 pub enum Hold {
     /// The thief holds the task, and must keep it or give it back.
     Held,
-    /// No task was there.
+    /// The slot had no task.
     Nothing,
     /// Another thread was faster.
     Lost,
@@ -201,7 +203,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
 
     #[inline(always)]
     fn push(&self, slot: *mut DirectSlot<F>) {
-        // Relaxed: to thieves the top is a hint.
+        // Relaxed: for thieves the top is only a hint.
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
         // SAFETY: `slot` lies in the stack.
         F::offer(unsafe { &*slot }.header());
@@ -254,7 +256,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         self.floor.is_requested()
     }
 
-    /// Lowers the floor, if a thief has asked and there is a task for it.
+    /// Lowers the floor if a thief has asked and there is a task for it.
     #[cold]
     fn publish_on_request(&self) -> usize {
         match self.is_requested() && self.stack.has_unstolen() {
@@ -297,7 +299,8 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
             return if is_oldest { Claim::Lost } else { Claim::Stale };
         }
         F::commit(header, thief);
-        // Before the owner moves `bottom`, because the owner first waits for DONE.
+        // This store comes before the owner's next move of `bottom`, because the owner first waits
+        // for DONE.
         self.stack.set_bottom(bottom.wrapping_add(1));
         Claim::Stolen(bottom)
     }
@@ -306,7 +309,8 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
 /// A slot has one state, which owner and thieves move by compare-and-swap.
 pub struct OneField;
 
-// SAFETY: one compare-and-swap from TASK succeeds.
+// SAFETY: owner and thieves take the task by a compare-and-swap from TASK, and exactly one
+// succeeds.
 unsafe impl Fields for OneField {
     type Header = StateWord;
 
@@ -341,7 +345,7 @@ unsafe impl Fields for OneField {
     }
 
     fn free(state: &StateWord) {
-        // Relaxed: the thief is done with the slot, and other thieves only claim a TASK.
+        // Relaxed: the thief has finished with the slot, and other thieves only claim a TASK.
         state.set(State::EMPTY, Ordering::Relaxed);
     }
 
@@ -382,7 +386,7 @@ pub struct Both {
     alarm: StateWord,
 }
 
-// SAFETY: it is eight bytes large, and two empty words are zeros.
+// SAFETY: the type is eight bytes large, and two empty words are zeros.
 unsafe impl Header for Both {
     fn empty() -> Both {
         Both {
@@ -396,13 +400,13 @@ unsafe impl Header for Both {
     }
 }
 
-// SAFETY: one swap gets TASK.
+// SAFETY: owner and thieves take the task by a swap with EMPTY, and exactly one swap gets TASK.
 unsafe impl Fields for TwoFields {
     type Header = Both;
 
     #[inline(always)]
     fn offer(both: &Both) {
-        // Relaxed: a thread that writes the alarm has acquired the task below.
+        // Relaxed: the store below publishes this one to any thread that writes the alarm.
         both.alarm.set(State::EMPTY, Ordering::Relaxed);
         // Release: a thief that takes the task sees its contents, the alarm, and every earlier
         // move of `bottom`.
@@ -439,7 +443,7 @@ unsafe impl Fields for TwoFields {
     }
 
     fn hold(both: &Both) -> Hold {
-        // A look first, so that thieves that find nothing do not write.
+        // Checks first, so that thieves that find no task do not write.
         if both.taken.get(Ordering::Relaxed) != State::TASK {
             return Hold::Nothing;
         }
@@ -451,8 +455,8 @@ unsafe impl Fields for TwoFields {
     }
 
     fn give_back(both: &Both) {
-        // Release: the next thief acquires from here what this one has acquired from the owner.
-        // (Under loom that is a swap, which goes on with the owner's release.)
+        // Release: the next thief acquires from this store the owner's writes, which this thief has
+        // acquired. (Under loom the store is a swap, which continues the owner's release sequence.)
         both.taken.set_among_swaps(State::TASK, Ordering::Release);
     }
 

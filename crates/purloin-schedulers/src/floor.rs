@@ -1,19 +1,19 @@
 //! The floor: a word by which other threads make the owner take a slow path.
 //!
-//! Where all tasks are public, thieves ask by it to be told of the next push. Under the channel
-//! scheduler, it tells the owner to look into its mailbox.
+//! In the direct task stack, where all tasks are public, a thief raises the floor to learn of the
+//! next push. In the channel scheduler, the floor tells the owner to look into its mailbox.
 
 use crossbeam_utils::CachePadded;
 use purloin::scheduler::sync::{AtomicUsize, Ordering};
 use purloin::scheduler::{Scheduler, Slot, TaskStack};
 
-/// A word that the owner reads at each push and pop, and that a thief writes when it asks. A slot
-/// is open if it is at or above the floor.
+/// A word that the owner reads at each push and pop, and that a thief writes when it asks for
+/// tasks. A slot is open if it is at or above the floor.
 ///
 /// It is an address, or [`REQUESTED`].
 pub(crate) struct Floor(CachePadded<AtomicUsize>);
 
-/// The floor while a request stands: above all slots.
+/// The floor while a request is pending: above all slots.
 const REQUESTED: usize = usize::MAX;
 
 impl Floor {
@@ -29,18 +29,18 @@ impl Floor {
         slot.addr() >= self.0.load(Ordering::Relaxed)
     }
 
-    /// Owner: opens the slots from `slot` on, unless a request stands.
+    /// Owner: opens the slots from `slot` on, unless a request is pending.
     #[cold]
     pub(crate) fn lower<S: Scheduler>(&self, slot: *mut Slot<S>) {
         let floor = self.0.load(Ordering::Relaxed);
         if floor != REQUESTED && floor > slot.addr() {
-            // If a thief asks at this moment, its request stands instead.
+            // If a thief asks at this moment, the exchange fails and the request stays pending.
             let (relaxed, to) = (Ordering::Relaxed, slot.addr());
             let _ = self.0.compare_exchange(floor, to, relaxed, relaxed);
         }
     }
 
-    /// Owner: closes the slots below `slot`, unless a request stands.
+    /// Owner: closes the slots below `slot`, unless a request is pending.
     pub(crate) fn raise<S: Scheduler>(&self, slot: *mut Slot<S>) {
         let floor = self.0.load(Ordering::Relaxed);
         if floor < slot.addr() {
@@ -49,33 +49,33 @@ impl Floor {
         }
     }
 
-    /// Owner: closes exactly the slots below `slot`, and so ends a request. Returns whether one
-    /// stood.
+    /// Owner: closes exactly the slots below `slot`, and so ends a request. Returns whether a
+    /// request was pending.
     pub(crate) fn acknowledge<S: Scheduler>(&self, slot: *mut Slot<S>) -> bool {
         let floor = self.0.load(Ordering::Relaxed);
         if floor >= slot.addr() && floor != REQUESTED {
             return false;
         }
-        // AcqRel: the owner sees what a thief left before its request. An exchange, because a
-        // request may arrive after the load, and this ends that one, too.
+        // AcqRel: the owner sees everything that a thief wrote before its request. This is an
+        // exchange, because it also ends a request that arrives after the load.
         self.0.swap(slot.addr(), Ordering::AcqRel) == REQUESTED
     }
 
-    /// Returns whether a request stands.
+    /// Returns whether a request is pending.
     pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed) == REQUESTED
     }
 
-    /// Thief: requests. Returns true if no other request stood.
+    /// Thief: posts a request. Returns true if no other request was pending.
     pub(crate) fn request(&self) -> bool {
         // Relaxed: a thief that falls asleep after this looks for tasks after a full fence, and
         // once more after a millisecond.
         !self.is_requested() && self.0.swap(REQUESTED, Ordering::Relaxed) != REQUESTED
     }
 
-    /// Any thread: asks the owner to look at what this thread has left for it.
+    /// Any thread: asks the owner to look for a message.
     pub(crate) fn notify(&self) {
-        // Release: what this thread has left.
+        // Release: publishes the message.
         self.0.swap(REQUESTED, Ordering::Release);
     }
 }

@@ -1,4 +1,5 @@
-//! Published work-stealing schedulers for [Purloin](purloin), to compare with its default one.
+//! Published work-stealing schedulers for [Purloin](purloin), to compare with its default
+//! scheduler.
 //!
 //! | scheduler | protocol | source |
 //! |---|---|---|

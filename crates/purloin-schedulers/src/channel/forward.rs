@@ -1,19 +1,19 @@
-//! Forwarding: where a request for any task goes that its handler cannot answer, and how the
+//! Forwarding: the route of a request for any task that its handler cannot answer, and how the
 //! manager concludes from the requests that all workers are idle.
 
 use super::network::{Kind, Network, RequestId};
 use super::request::{Contents, Request, RequestState};
 use purloin::scheduler::sync::{Ordering, fence};
 
-/// The worker that knows when all are idle. It is the root of the tree of workers.
+/// The worker that detects when all workers are idle. It is the root of the tree of workers.
 pub(super) const MANAGER: usize = 0;
 
-/// What a worker does while it handles a request.
+/// The state of a worker while it handles a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Situation {
     /// It runs something, and may have tasks soon.
     Running,
-    /// It waits for a stolen task, which the named worker runs, if that is known.
+    /// It waits for a stolen task. The named worker runs that task, if it is known.
     Blocked(Option<usize>),
     /// It has nothing to run.
     Idle,
@@ -30,8 +30,8 @@ pub(super) fn forward(
     let request = network.request(id);
     let is_registrar = me == MANAGER && situation == Situation::Idle;
     loop {
-        // SAFETY: this worker has taken the request out of its mailbox, and the loop repeats only
-        // after it has done so again.
+        // SAFETY: this worker has taken the request out of its mailbox, and before each further
+        // round of the loop it takes the request out again. So it alone uses the contents.
         let next = unsafe {
             request.with(|contents| next_handler(network, me, id.thief(), contents, situation))
         };
@@ -51,9 +51,9 @@ pub(super) fn forward(
             return;
         }
         request.register();
-        // Dekker's pattern. A worker that gets something to run says so first, and looks for
-        // registered requests at its first push. So either it sees this request, or this worker
-        // sees that it is active.
+        // Dekker's pattern. A worker that gets something to run first becomes active, and at its
+        // first push looks for registered requests. So either that worker sees this request, or
+        // this worker sees that it is active.
         fence(Ordering::SeqCst);
         let mut others = (0..network.workers()).filter(|&other| other != me && other != id.thief());
         let is_any_active = others.any(|other| network.is_active(other));
@@ -103,14 +103,14 @@ fn next_handler(
     }
 }
 
-/// Returns the workers above this one in the tree, the parent first.
+/// Returns the ancestors of a worker in the tree, the parent first.
 fn ancestors(worker: usize) -> impl Iterator<Item = usize> {
     let parent = |worker: &usize| Some(worker.checked_sub(1)? / 2);
     std::iter::successors(parent(&worker), parent)
 }
 
 /// Returns the worker to which thief `me` sends its request after `previous` has not answered it:
-/// an active worker, and one that was not asked if there is any.
+/// an active worker, preferably one that was not asked.
 pub(super) fn next_victim(
     network: &(impl Network + ?Sized),
     me: usize,
@@ -130,12 +130,12 @@ pub(super) fn next_victim(
     })
 }
 
-/// Returns whether all other workers are idle and there is no work outside, for the manager while
-/// it is idle itself.
+/// Returns whether all other workers are idle and there is no work outside. Called by the manager
+/// while it is itself idle.
 ///
-/// Each other worker was idle before the look outside, as its request says, and still is after it.
-/// A worker that had something to run in between has changed the state of its request, and only
-/// the manager registers a request again.
+/// The requests show that each other worker was idle before the look for work outside, and that it
+/// is still idle afterwards. A worker that had something to run in between has changed the state of
+/// its request, and only the manager registers a request again.
 pub(super) fn is_quiescent(
     network: &(impl Network + ?Sized),
     has_no_outside_work: impl FnOnce() -> bool,

@@ -10,10 +10,10 @@
 //! active worker, by preference an ancestor of the thief in a binary tree of the workers, and that
 //! worker answers as soon as it has a task. So an idle worker sends no more messages, and sleeps.
 //!
-//! The fast path is that of the default scheduler without its fence: a push writes the task and the
-//! top, a pop writes the top, and both compare the slot with the **floor**. The sender of a message
-//! raises the floor above everything. The next push or pop then takes its slow path, which looks
-//! into the mailbox.
+//! The fast path is the same as in the default scheduler, but without the light fence: a push
+//! writes the task and the top, a pop writes the top, and both compare the slot with the **floor**.
+//! The sender of a message raises the floor above everything. The next push or pop then takes its
+//! slow path, which looks into the mailbox.
 //!
 //! # Where to read
 //!
@@ -23,8 +23,8 @@
 //! 4. [`network`]: mailboxes; sending, recalling and withdrawing a request.
 //! 5. [`forward`]: the next worker for a request, and the manager.
 //! 6. [`tasks`]: the task pool, and the claim of a task that was sent.
-//! 7. [`victim`]: what a worker does with the requests in its mailbox.
-//! 8. [`thief`]: what a worker does without work.
+//! 7. [`victim`]: how a worker handles the requests in its mailbox.
+//! 8. [`thief`]: how a worker without work sends requests and receives tasks.
 //!
 //! # Channels
 //!
@@ -41,11 +41,11 @@
 //!
 //! A request lies in its thief's memory. The message is its number. At any time at most one worker
 //! **has** the request and may use its contents: the thief while the request is UNSENT or ANSWERED,
-//! and otherwise the worker that has **taken** it out of a mailbox, its **handler**. To put a
-//! request into a mailbox is to give it up. The thief may take its own request out of the mailbox,
-//! too, and then it has **recalled** the request.
+//! and otherwise the worker that has **taken** it out of a mailbox, its **handler**. A worker that
+//! puts a request into a mailbox gives it up. The thief may also take its own request out of the
+//! mailbox; it has then **recalled** the request.
 //!
-//! The state is different: thief, handler and manager change it by atomic exchange.
+//! The state is not part of the contents: thief, handler and manager change it by atomic exchange.
 //!
 //! | from | to | by | when |
 //! |---|---|---|---|
@@ -64,9 +64,9 @@
 //! | IDLE, WORKING, WITHDRAWN | UNSENT | handler | no worker is left to ask: the next one would be the thief itself |
 //! | ANSWERED | UNSENT | thief | it has read the answer |
 //!
-//! A request is HELD for a few instructions. That keeps the thief from turning away from tasks that
-//! it is about to get, and lets the handler look at the task that the thief waits for. The states
-//! are the source's colours, and WITHDRAWN is its *update*.
+//! A request is HELD for a few instructions. While it is, the thief cannot turn away from tasks
+//! that it is about to get, and the handler may look at the task that the thief waits for. The
+//! states are the source's colours, and WITHDRAWN is its *update*.
 //!
 //! A thief asks ahead if its last task was a leaf, see [`strategy`].
 //!
@@ -90,21 +90,23 @@
 //! registered requests*; the manager *registers a request, fences, and looks for active workers*.
 //!
 //! A thief whose request waits for a worker in a long leaf recalls it and sends it elsewhere: after
-//! 1 ms, 2 ms, 4 ms, and so on up to 128 ms. A thief that receives tasks again and again that their
-//! owners have taken back by then naps for a while with its request UNSENT, because it would only
-//! slow the owners down.
+//! 1 ms, 2 ms, 4 ms, and so on up to 128 ms. A thief that keeps losing its received tasks to their
+//! owners naps for a while with its request UNSENT, because its requests would only slow the owners
+//! down.
 //!
 //! # Tasks that were sent
 //!
 //! A slot is EMPTY while its task is private. It is TASK once its address was sent, then BUSY and
 //! STOLEN(thief) when the thief claims it, then DONE. Until a thief has claimed a task, **the owner
-//! may take it back**, and does when it comes to join it. The owner may also **send it again**, to
-//! another thief, if it has nothing else to send. So no worker waits for a task that lies unclaimed
-//! with a busy thief, and a victim can send half of its tasks. The source has neither.
+//! may take it back**, and does so when it reaches the join. The owner may also **send it again**,
+//! to another thief, if it has nothing else to send. So no worker waits for a task that lies
+//! unclaimed with a busy thief, and a victim can send half of its tasks. The source has neither
+//! rule.
 //!
-//! An address may be out of date when the thief gets to it: the owner has taken back the task, and
-//! has pushed another one to the slot. If that one was sent, to any thief, this thief may run it,
-//! because any thief may run a task that was sent. If it was not sent, the slot's state is EMPTY.
+//! An address may be out of date when the thief uses it: the owner may have taken back the task,
+//! and pushed another task to the slot. If the new task was sent, to any thief, this thief may run
+//! it, because any thief may run a task that was sent. If the new task was not sent, the slot's
+//! state is EMPTY.
 //!
 //! The bottom of the stack, which only the owner uses here, is the oldest task that was not sent.
 //! The fast path pops the slot of a join only if the slot lies above the bottom.
@@ -113,34 +115,34 @@
 //!
 //! A blocked worker sends its second request to the thief of the task that it waits for, and to no
 //! other worker. The thief answers with its own oldest task. That task descends from the awaited
-//! one, unless the awaited one is done. The thief never answers with tasks that it was sent itself.
-//! The blocked worker may be late, so it looks once more, while it holds the slot, whether the
-//! awaited task is done. A worker that ends a stolen task first cancels the requests that have come
-//! for it.
+//! task, unless the awaited task is done. The thief never answers with tasks that it was sent
+//! itself. The blocked worker may be late, so it checks once more, while it holds the slot, whether
+//! the awaited task is done. Before a worker ends a stolen task, it cancels the leapfrog requests
+//! that wait for that task.
 //!
 //! # Why no message is lost
 //!
 //! **The floor.** A sender puts the request into the mailbox and then raises the floor, both by an
-//! exchange. The owner takes the floor down by an exchange and then looks into the mailbox. The
-//! later of the two exchanges of the floor sees the other side: either the owner finds the request,
-//! or the floor stays raised.
+//! exchange. The owner lowers the floor by an exchange and then looks into the mailbox. The later
+//! of the two exchanges of the floor sees the other side: either the owner finds the request, or
+//! the floor stays raised.
 //!
 //! **Sleep.** A sender unparks the receiver, and so does a worker that answers a thief. If the
 //! wake-up comes before the sleep, the sleep ends at once. Every sleep is in a loop that looks into
-//! the mailbox before it sleeps again, after anything that it has run.
+//! the mailbox before it sleeps again.
 //!
 //! # Termination
 //!
-//! The task barrier of a pool ([`Pool::wait`](purloin::Pool::wait)) ends when the manager, itself
-//! idle, finds the requests of all other workers IDLE and registers them; then finds no work
-//! outside; and then finds all requests still REGISTERED IDLE. A thief that has worked in between
-//! has changed the state of its request *before* it took work from outside, and only the manager
-//! registers a request again. A task ends only after all tasks that it has spawned, so it is enough
-//! to know that all workers are idle. Nothing is counted.
+//! The manager ends the task barrier of a pool ([`Pool::wait`](purloin::Pool::wait)) in three
+//! steps, while it is itself idle: it finds the requests of all other workers IDLE and registers
+//! them; it finds no work outside; and it finds all requests still REGISTERED IDLE. A thief that
+//! has worked in between has changed the state of its request *before* it took work from outside,
+//! and only the manager registers a request again. A task ends only after all tasks that it has
+//! spawned, so it is enough to know that all workers are idle. Nothing is counted.
 //!
-//! The manager learns of it in the end: a worker that becomes idle sends its own request and
-//! forwards the requests that wait with it, all of these end with the manager, and each of them
-//! wakes it.
+//! The manager always learns that all workers are idle: a worker that becomes idle sends its own
+//! request and forwards the requests that wait with it. All of these end at the manager, and each
+//! of them wakes it.
 //!
 //! The tasks of a finish need none of this: the frame that has spawned a task also joins it, see
 //! [`purloin::scheduler`].
@@ -148,11 +150,11 @@
 //! # Limits
 //!
 //! A victim in a long leaf answers no request, and no thief can take its tasks. A program hangs if
-//! one of its tasks waits, by other means than a join, until a thief steals another task from the
-//! very worker that runs it.
+//! one of its tasks waits, other than in a join, for a thief to steal another task from the same
+//! worker.
 //!
-//! Source: Channel, whole (forwarding, stealing strategies, coloured requests, lazy splitting by
-//! requests).
+//! Source: Channel, all of it (forwarding, stealing strategies, coloured requests, lazy splitting
+//! by requests).
 
 mod forward;
 #[cfg(all(loom, test))]
@@ -189,29 +191,31 @@ type Worker = WorkerThread<Channel>;
 /// ```
 ///
 /// A [victim selection](purloin::Builder::victims) decides which victim a thief asks first. Its
-/// samples are not used, because no worker looks into the task pools of others.
+/// samples are not used, because no worker looks into another worker's task pool.
 ///
-/// Source: Channel, whole.
+/// Source: Channel, all of it.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
     stealing: Stealing,
 }
 
 impl Channel {
-    /// Sets how many tasks a thief is sent at once; by default [`Stealing::Adaptive`].
+    /// Sets how many tasks a victim sends to a thief at once. The default is
+    /// [`Stealing::Adaptive`].
     pub fn steal(mut self, stealing: Stealing) -> Self {
         self.stealing = stealing;
         self
     }
 }
 
-// SAFETY: the page above argues that each task is run once, and every race in it has a model.
+// SAFETY: the page above shows that each task is run once, and every race in it has a loom model.
+// `ChannelTasks` upholds the rules for task pools.
 unsafe impl Scheduler for Channel {
     type Header = StateWord;
     type TaskPool = ChannelTasks;
 
     const DETECTS_QUIESCENCE: bool = true;
-    // The manager counts workers, so there must be no spare ones.
+    // The manager counts the workers, so there must be no spare workers.
     const HANDS_OFF: bool = false;
 
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks {

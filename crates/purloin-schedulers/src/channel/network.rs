@@ -43,9 +43,9 @@ const BITS: usize = usize::BITS as usize;
 
 /// The channel by which requests reach a worker. It has many senders and one receiver.
 ///
-/// There is one request of each number, so a mailbox has one bit for each request of the pool. It
-/// cannot be full, allocates nothing, and a thief can take its own request out again. The requests
-/// in it have no order.
+/// Each number belongs to one request, so a mailbox has one bit for each request of the pool. It
+/// cannot be full, and it allocates nothing. A thief can take its own request out again. The
+/// requests in a mailbox have no order.
 pub(super) struct Mailbox(Box<[AtomicUsize]>);
 
 impl Mailbox {
@@ -56,7 +56,7 @@ impl Mailbox {
 
     /// Puts a request in. The caller has the request, and gives it up.
     pub(super) fn put(&self, RequestId(id): RequestId) {
-        // Release: what the caller has written to the request. An exchange by another sender
+        // Release: publishes the caller's writes to the request. An exchange by another sender
         // continues the release sequence.
         let before = self.0[id / BITS].fetch_or(1 << (id % BITS), Ordering::Release);
         debug_assert!(
@@ -65,9 +65,10 @@ impl Mailbox {
         );
     }
 
-    /// Takes a request out. Returns whether it was there; if so, the caller has it.
+    /// Takes a request out. Returns whether the mailbox had the request; if so, the caller has it
+    /// now.
     pub(super) fn take(&self, RequestId(id): RequestId) -> bool {
-        // Acquire: what the sender has written to the request.
+        // Acquire: makes the sender's writes to the request visible.
         self.0[id / BITS].fetch_and(!(1 << (id % BITS)), Ordering::Acquire) & 1 << (id % BITS) != 0
     }
 
@@ -94,7 +95,7 @@ impl Mailbox {
     }
 }
 
-/// A worker's channels, and what the worker keeps between messages.
+/// A worker's channels, and the state that it keeps between messages.
 pub(super) struct Channels {
     pub(super) mailbox: CachePadded<Mailbox>,
     /// One request of each [`Kind`]. They also bring the tasks.
@@ -102,15 +103,15 @@ pub(super) struct Channels {
     own: CachePadded<RefCell<WorkerState>>,
 }
 
-// SAFETY: `own` is used on the worker's own thread only, see `Channels::worker_state`. The rest
-// is `Sync`.
+// SAFETY: only the worker's own thread uses `own`: the callers of `Channels::worker_state` see to
+// that. The other fields are `Sync`.
 unsafe impl Sync for Channels {}
-// SAFETY: nothing is tied to a thread before the worker starts.
+// SAFETY: no field is tied to a thread before the worker starts.
 unsafe impl Send for Channels {}
 
-/// What only the worker's own thread uses.
+/// State that only the worker's own thread uses.
 pub(super) struct WorkerState {
-    /// Tasks that the worker was sent and has not claimed, the oldest first.
+    /// Tasks that victims have sent to this worker and that it has not claimed, the oldest first.
     pub(super) received: VecDeque<SentTask>,
     pub(super) strategy: Strategy,
     /// Whether the worker has become active and has not looked for registered requests since.
@@ -132,8 +133,8 @@ impl Channels {
         }
     }
 
-    /// Borrows the worker's state. Only the worker's own thread may call this, and not while it
-    /// has a borrow already.
+    /// Borrows the worker's state. Only the worker's own thread may call this, and only while it
+    /// has no other borrow.
     pub(super) fn worker_state(&self) -> RefMut<'_, WorkerState> {
         self.own.borrow_mut()
     }
@@ -143,15 +144,15 @@ impl Channels {
     }
 }
 
-/// The workers of a pool, as far as messages need them. The loom models implement it, too.
+/// The operations on a pool's workers that messages need. The loom models implement them, too.
 pub(super) trait Network {
     /// The number of workers.
     fn workers(&self) -> usize;
 
     fn channels(&self, worker: usize) -> &Channels;
 
-    /// Returns whether a worker seems to run something. A hint: a request that goes to an idle
-    /// worker wakes it for nothing.
+    /// Returns, as a hint, whether a worker runs something. A wrong answer does no harm: the
+    /// request wakes an idle worker for nothing.
     fn is_active(&self, worker: usize) -> bool;
 
     /// Makes a worker look into its mailbox soon.
@@ -180,7 +181,7 @@ pub(super) trait Network {
     }
 
     /// Thief: withdraws its request, because it has something to run. Returns the resulting state:
-    /// UNSENT, WITHDRAWN, or ANSWERED if the answer was faster.
+    /// UNSENT, WITHDRAWN, or ANSWERED if the answer came first.
     fn withdraw(&self, id: RequestId) -> RequestState {
         let request = self.request(id);
         match request.state() {

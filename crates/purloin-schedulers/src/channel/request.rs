@@ -1,7 +1,7 @@
 //! A steal request: its states and its contents.
 //!
-//! The page of the protocol, in [`super`], has the table of states and says which worker may
-//! make which change.
+//! The page of the protocol, [`super`], has the table of states and names the worker that makes
+//! each change.
 
 use super::ChannelSlot;
 use super::strategy::Amount;
@@ -28,7 +28,7 @@ pub(super) enum RequestState {
     Withdrawn,
     /// A worker is about to answer it.
     Held,
-    /// The thief may take the tasks that it brings.
+    /// It has brought tasks, which the thief may now take.
     Answered,
 }
 
@@ -90,7 +90,7 @@ impl Awaited {
     }
 }
 
-/// What a request asks for, and the tasks that it brings back.
+/// The contents of a request: the demand of the thief, and the tasks of the answer.
 pub(super) struct Contents {
     /// The workers that were asked since the request was sent, one bit each.
     asked: Box<[u64]>,
@@ -123,14 +123,14 @@ impl Contents {
 /// A steal request.
 pub(super) struct Request {
     state: AtomicU32,
-    /// The worker whose mailbox has the request, or had it last, or is about to get it.
+    /// The worker whose mailbox has the request, had it last, or is about to get it.
     destination: AtomicUsize,
     contents: UnsafeCell<Contents>,
 }
 
 // SAFETY: one worker at a time uses the contents, see `Request::with`.
 unsafe impl Sync for Request {}
-// SAFETY: nothing in it is tied to a thread.
+// SAFETY: no field is tied to a thread.
 unsafe impl Send for Request {}
 
 impl Request {
@@ -153,11 +153,12 @@ impl Request {
     ///
     /// # Safety
     ///
-    /// Either the caller is the thief, and the request is UNSENT or ANSWERED. Or the caller has
-    /// taken the request out of a mailbox, and has since then neither answered it nor put it
-    /// into a mailbox. `f` does not call this method on the same request.
+    /// Either the caller is the thief, and the request is UNSENT or ANSWERED; or the caller has
+    /// taken the request out of a mailbox, and has not answered it or put it into a mailbox since.
+    /// `f` does not call this method on the same request.
     pub(super) unsafe fn with<R>(&self, f: impl FnOnce(&mut Contents) -> R) -> R {
-        // SAFETY: the caller promises that no other worker uses the contents now.
+        // SAFETY: the caller has the request, so no other worker uses the contents, and `f` does
+        // not call this again.
         self.contents
             .with_mut(|contents| f(unsafe { &mut *contents }))
     }
@@ -168,7 +169,7 @@ impl Request {
         self.destination.load(Ordering::Relaxed)
     }
 
-    /// Notes whose mailbox is about to get the request.
+    /// Records the worker whose mailbox is about to get the request.
     pub(super) fn set_destination(&self, worker: usize) {
         self.destination.store(worker, Ordering::Relaxed);
     }
@@ -178,7 +179,7 @@ impl Request {
         RequestState::from_word(self.state.load(Ordering::Acquire))
     }
 
-    /// Sets the state without a look at the old one. Only the worker that has the request may do
+    /// Sets the state without reading the old one. Only the worker that has the request may call
     /// this. The manager may change the state by an exchange at the same time: see
     /// [`StateWord::set_among_swaps`].
     fn set(&self, state: RequestState, order: Ordering) {
@@ -189,8 +190,8 @@ impl Request {
     }
 
     fn exchange(&self, from: RequestState, to: RequestState) -> bool {
-        // Acquire: what a worker did before it released the request. Release: what the thief or
-        // the caller did before.
+        // Acquire: everything that a worker did before it released the request. Release: everything
+        // that the calling worker did before.
         let order = Ordering::AcqRel;
         self.state
             .compare_exchange(from as u32, to as u32, order, Ordering::Acquire)
@@ -214,14 +215,14 @@ impl Request {
         self.set(Unsent, Ordering::Relaxed);
     }
 
-    /// Thief: notes in a request under way that the thief has nothing to run any more. Returns
-    /// false if the request is not under way, or says so already.
+    /// Thief: marks the thief as idle in a request under way. Returns false if the request is not
+    /// under way, or the thief is already marked.
     pub(super) fn mark_idle(&self) -> bool {
         self.exchange(Withdrawn, Idle) || self.exchange(Working, Idle)
     }
 
-    /// Thief: marks the request as withdrawn, because the thief has something to run. Returns
-    /// the resulting state, which is another one if the request is answered or not under way.
+    /// Thief: marks the request as withdrawn, because the thief has something to run. Returns the
+    /// resulting state, which is different if the request is answered or not under way.
     pub(super) fn withdraw(&self) -> RequestState {
         let mut spin = ShortSpin::default();
         loop {
@@ -241,8 +242,8 @@ impl Request {
 
 /// The changes of the worker that has taken the request out of a mailbox, its handler.
 impl Request {
-    /// Handler: begins an answer, and returns the state that the request had. Returns `None` if
-    /// the request was withdrawn. Then it is UNSENT.
+    /// Handler: begins an answer, and returns the previous state of the request. Returns `None` if
+    /// the request was withdrawn; it is then UNSENT.
     pub(super) fn hold(&self) -> Option<RequestState> {
         loop {
             let state = self.state();
@@ -259,11 +260,11 @@ impl Request {
 
     /// Handler: ends an answer. The tasks are in the contents.
     pub(super) fn answer(&self) {
-        // Release: the tasks.
+        // Release: publishes the tasks.
         self.set(Answered, Ordering::Release);
     }
 
-    /// Handler: gives up an answer for lack of tasks, and restores the state before it.
+    /// Handler: gives up an answer for lack of tasks, and restores the previous state.
     pub(super) fn release(&self, state: RequestState) {
         self.set(state, Ordering::Release);
     }
@@ -271,7 +272,7 @@ impl Request {
     /// Handler: ends the request without an answer, because its thief no longer needs it or no
     /// worker is left to ask.
     pub(super) fn cancel(&self) {
-        // Release: what the handlers have written to the contents.
+        // Release: publishes the handlers' writes to the contents.
         self.set(Unsent, Ordering::Release);
     }
 

@@ -25,7 +25,7 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// Returns how many tasks this is if the victim has `count`.
+    /// Returns this amount as a number of tasks, for a victim that has `count` tasks.
     pub(super) fn of(self, count: usize) -> usize {
         match self {
             Amount::One => count.min(1),
@@ -63,9 +63,9 @@ impl Strategy {
         }
     }
 
-    /// Returns whether the thief asks for its next task before it begins this one. If its last
-    /// task had children, this one probably has, too. Then the thief has enough to do, and would
-    /// take tasks that other workers need.
+    /// Returns whether the thief asks for its next task before it begins this one. If its last task
+    /// had children, this task probably has children, too. The thief then has enough to do, and
+    /// would take tasks that other workers need.
     pub(super) fn asks_ahead(&self) -> bool {
         self.was_leaf
     }
@@ -75,7 +75,7 @@ impl Strategy {
         self.amount
     }
 
-    /// Notes that a request was answered.
+    /// Records that a request was answered.
     pub(super) fn count_steal(&mut self) {
         self.steals += 1;
         if self.steals == INTERVAL {
@@ -93,7 +93,7 @@ impl Strategy {
         }
     }
 
-    /// Notes that the thief has run a stolen task.
+    /// Records that the thief has run a stolen task.
     pub(super) fn count_task(&mut self, has_children: bool) {
         self.tasks += 1 + u32::from(has_children);
         self.was_leaf = !has_children;

@@ -17,9 +17,8 @@ use crate::floor::Floor;
 pub struct ChannelTasks {
     /// Its bottom is the oldest task that was not sent to a thief.
     stack: TaskStack<Channel>,
-    /// Raised to `REQUESTED` while the mailbox may hold a request, and while it holds a request
-    /// that the owner could not answer. Otherwise above the tasks that were sent and above the
-    /// spawns.
+    /// Raised to `REQUESTED` while the mailbox may hold a new request, or holds a request that the
+    /// owner could not answer. Otherwise the floor is above the sent tasks and the spawns.
     floor: Floor,
     pub(super) channels: Channels,
 }
@@ -52,8 +51,8 @@ impl ChannelTasks {
         self.floor.request();
     }
 
-    /// Owner: takes the floor down from `REQUESTED`. Afterwards the owner looks into the mailbox
-    /// once more.
+    /// Owner: lowers the floor from `REQUESTED`. Afterwards the owner looks into the mailbox once
+    /// more.
     pub(super) fn take_floor_down(&self) {
         self.floor.acknowledge(self.first_open());
     }
@@ -78,7 +77,7 @@ impl ChannelTasks {
         }
     }
 
-    /// Owner: returns the tasks that were sent and that no thief has claimed, the newest first.
+    /// Owner: returns the sent tasks that no thief has claimed, the newest first.
     pub(super) fn unclaimed(&self) -> impl Iterator<Item = *mut ChannelSlot> {
         let sent = self.stack.position(self.stack.bottom());
         let bottom = self.stack.bottom();
@@ -90,18 +89,18 @@ impl ChannelTasks {
 /// Maximum number of sent tasks that their owner examines.
 const MAX_EXAMINED: usize = 256;
 
-/// Returns, at a glance, whether the task in `slot` was sent and no thread has claimed it.
+/// Returns, as a hint, whether the task in `slot` was sent and no thread has claimed it.
 pub(super) fn is_unclaimed(slot: *mut ChannelSlot) -> bool {
-    // Relaxed: the thread that claims the task looks again.
-    // SAFETY: slots live as long as the pool.
+    // Relaxed: the thread that claims the task checks again. SAFETY: slots live as long as the
+    // pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
 }
 
 /// Thief: claims the sent task in `slot`, if no other thread has claimed it and `may_take` allows
 /// it while the slot is held. Returns whether the task is the thief's.
 ///
-/// The slot may hold a newer task by now. If its owner has sent that one, to any thief, this thief
-/// may take it.
+/// The slot may hold a newer task by now. If its owner has sent the newer task, to any thief, this
+/// thief may take it.
 pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() -> bool) -> bool {
     // SAFETY: slots live as long as the pool.
     let state = unsafe { &*slot }.header();
@@ -118,7 +117,7 @@ pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() ->
     } else {
         State::TASK
     };
-    // Release: the next thread that claims the task acquires from here what the owner has written.
+    // Release: the next thread that claims the task acquires from this store the owner's writes.
     state.set(next, Ordering::Release);
     may_take
 }
@@ -147,8 +146,8 @@ impl Network for [Worker] {
     }
 }
 
-// SAFETY: the page of the protocol argues that exactly one thread gets each task: the slot's state
-// decides, by one atomic exchange, once the task was sent.
+// SAFETY: the page of the protocol shows that exactly one thread gets each task: private tasks are
+// the owner's, and for a sent task one atomic exchange of the slot's state decides.
 unsafe impl TaskPool<Channel> for ChannelTasks {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<Channel> {
@@ -190,7 +189,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
             // SAFETY: the owner has pushed `slot`, so it lies in the stack.
             let state = unsafe { &*slot }.header();
             loop {
-                // Acquire: with STOLEN comes the thief's number, with DONE the result.
+                // Acquire: STOLEN carries the thief's number, and DONE publishes the result.
                 match state.settled() {
                     // Relaxed: no other thread has written to the slot.
                     State::TASK => {
@@ -206,7 +205,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
                     }
                 }
             }
-            // The owner sent all tasks below before this one.
+            // The owner sent all older tasks before this one.
             self.stack.set_bottom(slot);
         }
         self.floor.lower(self.first_open());
@@ -225,7 +224,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         self.floor.is_requested()
     }
 
-    // What follows replaces the defaults, because thieves send messages.
+    // The methods below replace the defaults, because thieves send messages.
 
     fn serve(me: &Worker) {
         victim::check_mailbox(me, Situation::Running);
@@ -259,7 +258,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         victim::check_mailbox(me, Situation::Blocked(holder.map(Worker::index)));
     }
 
-    /// Returns false: only the worker itself can send its tasks, so not while it sleeps.
+    /// Returns false: only the worker itself can send its tasks, and it cannot while it sleeps.
     fn offer_all(me: &Worker) -> bool {
         Self::serve_while_blocked(me, None);
         false

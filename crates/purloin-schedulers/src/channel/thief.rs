@@ -1,7 +1,7 @@
-//! The thief: a worker that sends requests, and runs the tasks that it is sent.
+//! The thief: a worker that sends requests, and runs the tasks that it receives.
 //!
-//! A worker's request for any task is sent when the worker is idle, or ahead of that. Its
-//! leapfrog request is sent when it is blocked.
+//! A worker sends its request for any task when it is idle, or ahead of time. It sends its leapfrog
+//! request when it is blocked.
 
 use purloin::scheduler::sync::{Ordering, fence};
 use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen};
@@ -18,7 +18,8 @@ use super::{Channel, Worker};
 pub(super) fn before_outside_work(me: &Worker) {
     // The requests of other thieves must not stay with a worker that seems idle.
     check_mailbox(me, Situation::Idle);
-    // Before the worker takes any work, so that the manager does not count it as idle.
+    // Withdraws the request before the worker takes any work, so that the manager does not count
+    // the worker as idle.
     withdraw(me, Kind::Any);
 }
 
@@ -76,8 +77,8 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     match search.backoff.nap_time() {
         Some(time) => {
             withdraw(me, Kind::Any);
-            // All idle workers may lose their tasks like this one. So the more of them there are,
-            // the longer each naps.
+            // All idle workers may lose their tasks like this one. So each of them naps longer when
+            // there are more of them.
             let idle = me.idle_workers().max(1) as u32;
             search.sleep(Some(time * idle), is_answered);
             Slept::Woken
@@ -96,8 +97,8 @@ pub(super) fn became_active(me: &Worker) {
     if withdraw(me, Kind::Any) == RequestState::Answered {
         receive_tasks(me);
     }
-    // Dekker's pattern: the worker says that it is active, and looks for registered requests at
-    // its first push. The manager registers a request, and looks which workers are active.
+    // Dekker's pattern: the worker becomes active, and looks for registered requests at its first
+    // push. The manager registers a request, and looks for active workers.
     fence(Ordering::SeqCst);
     channels(me).worker_state().is_newly_active = true;
     me.task_pool().keep_floor_raised();

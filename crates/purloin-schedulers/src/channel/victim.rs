@@ -1,4 +1,4 @@
-//! The victim: what a worker does with the requests in its mailbox.
+//! The victim: how a worker handles the requests in its mailbox.
 
 use purloin::scheduler::{Count, StateWord, TaskPool};
 
@@ -8,7 +8,7 @@ use super::network::{Kind, Network, RequestId, WorkerState};
 use super::request::{MAX_TASKS, RequestState, SentTask};
 use super::tasks::{channels, is_unclaimed};
 
-/// Answers the requests in the worker's mailbox, and forwards those that it cannot answer.
+/// Answers the requests in the worker's mailbox, and forwards the requests that it cannot answer.
 pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
     let began = me.attempt_began();
     empty_mailbox(me, situation);
@@ -101,12 +101,12 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
 }
 
 /// Answers a request, which this worker has taken out of a mailbox, or cancels it if its thief no
-/// longer wants it. If there is no task for it, leaves it HELD and returns the state before that.
+/// longer wants it. If there is no task for it, leaves it HELD and returns its previous state.
 fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<RequestState> {
     let tasks = me.task_pool();
     let request = me.peers().request(id);
     let state = request.hold()?;
-    // SAFETY: this worker has taken the request out of a mailbox and has held it. So it alone uses
+    // SAFETY: this worker has taken the request out of a mailbox and holds it. So it alone uses
     // the contents.
     let count = unsafe {
         request.with(|contents| {
@@ -114,7 +114,7 @@ fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<Reque
                 return None;
             }
             contents.tasks.clear();
-            // First the tasks that this worker was sent itself.
+            // First passes on tasks that this worker has itself received.
             if id.kind() == Kind::Any {
                 let count = contents.amount.of(own.received.len());
                 while contents.tasks.len() < count
@@ -130,8 +130,8 @@ fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<Reque
                 let count = contents.amount.of(tasks.unstolen()).min(MAX_TASKS);
                 tasks.send_oldest(count, |slot| contents.tasks.push(SentTask { slot, owner }));
                 if count == 0 && id.kind() == Kind::Any {
-                    // Other thieves were sent these tasks, and have not claimed them yet. The
-                    // first thief that claims one gets it.
+                    // These tasks were sent to other thieves, which have not claimed them yet. The
+                    // first thief to claim a task gets it.
                     let sent = tasks.unclaimed().map(|slot| SentTask { slot, owner });
                     contents.tasks.extend(sent.take(MAX_TASKS));
                     let surplus = contents.tasks.len() - contents.amount.of(contents.tasks.len());

@@ -44,7 +44,8 @@ fn a_task_that_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S)
             let model = model.clone();
             thread::spawn(move || model.claim(2))
         };
-        // After the start of the thieves, so that only the slot's state tells them of the task.
+        // The push comes after the start of the thieves, so that only the slot's state tells them
+        // of the task.
         let slot = model.push(0);
         model.join(slot, 0);
         refuses.join().unwrap();
@@ -106,7 +107,7 @@ fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
         model.tasks.publish_spawn();
         set_spawn_top(base, slot);
         model.join(slot, 0);
-        // Now the floor is above the top.
+        // The floor is now above the top.
         assert!(!model.tasks.is_open(slot));
         let thief = {
             let model = model.clone();
@@ -114,7 +115,7 @@ fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
         };
         model.tasks.reopen(slot);
         assert!(thief.join().unwrap());
-        assert!(!model.tasks.request(), "the request still stands");
+        assert!(!model.tasks.request(), "the request is still pending");
     });
 }
 
@@ -127,7 +128,7 @@ fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
         set_spawn_top(base, top);
         assert_eq!(model.tasks.publish_spawn(), 0, "no thief asks");
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
-        // The same holds if a thief asks.
+        // The slots stay closed if a thief asks.
         assert!(model.tasks.request());
         model.tasks.reopen(top);
         assert!(!model.tasks.is_open(top), "the request stands");

@@ -222,8 +222,8 @@ impl Blocks {
     ///
     /// Called on the worker's own thread, and `f` does not call this again.
     unsafe fn with<R>(&self, class: usize, f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
-        // SAFETY: only the worker's own thread calls this, and `f` does not call it again, so this is
-        // the only reference.
+        // SAFETY: only the worker's own thread calls this, and `f` does not call it again, so this
+        // is the only reference.
         f(unsafe { &mut *self.0[class].get() })
     }
 
@@ -235,7 +235,8 @@ impl Blocks {
     #[inline]
     pub(super) unsafe fn take<T>(&self) -> NonNull<T> {
         if let Some(class) = const { class(Layout::new::<T>()) }
-            // SAFETY: the caller is on the worker's own thread, and `Vec::pop` does not call `with`.
+            // SAFETY: the caller is on the worker's own thread, and `Vec::pop` does not call
+            // `with`.
             && let Some(block) = unsafe { self.with(class, Vec::pop) }
         {
             return block.cast();
@@ -252,7 +253,8 @@ impl Blocks {
     #[inline]
     pub(super) unsafe fn give<T>(&self, memory: NonNull<T>) {
         if let Some(class) = const { class(Layout::new::<T>()) } {
-            // SAFETY: the caller is on the worker's own thread, and the closure does not call `with`.
+            // SAFETY: the caller is on the worker's own thread, and the closure does not call
+            // `with`.
             let is_kept = unsafe {
                 self.with(class, |blocks| {
                     let has_room = blocks.len() < MAX_BLOCKS;

@@ -1,11 +1,11 @@
-//! Models of the manager: work-sharing requests, registered requests, and termination.
+//! Loom models of the manager: work-sharing requests, registered requests, and termination.
 
 use loom::thread;
 
 use super::*;
 
-/// A request waits with a worker that becomes idle. Then the worker forwards it to the manager,
-/// and wakes the manager.
+/// A request waits with a worker that becomes idle. The worker then forwards it to the manager, and
+/// wakes the manager.
 #[test]
 fn a_work_sharing_request_reaches_the_manager() {
     check(3, 0b010, |model| {
@@ -83,8 +83,8 @@ impl Model {
         is_there
     }
 
-    /// A worker that has slept with its request at the manager: it runs all jobs, and becomes idle
-    /// again. It calls `job` with the number of each job that it has run before.
+    /// A worker that has slept with its request at the manager runs all jobs, and becomes idle
+    /// again. For each job it calls `job` with the number of jobs that it has run before.
     fn run_jobs(&self, me: usize, job: impl Fn(usize)) {
         let mut number = 0;
         while self.jobs_hint.load(Ordering::Acquire) > 0 {
@@ -109,7 +109,7 @@ impl Model {
         }
     }
 
-    /// The manager while it is idle: it returns when it has ended the wait at the task barrier.
+    /// The idle manager. Returns when it has ended the wait at the task barrier.
     fn end_wait(&self) {
         self.sleep.park_until(MANAGER, || {
             self.check_mailbox(MANAGER, Situation::Idle);

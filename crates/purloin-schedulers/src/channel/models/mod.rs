@@ -28,7 +28,7 @@ struct Model {
     barrier: Quiescence,
     /// The number of jobs from outside the pool.
     jobs: Mutex<usize>,
-    /// The same number, for a look without the lock.
+    /// A copy of `jobs` that can be read without the lock.
     jobs_hint: AtomicUsize,
     /// How many times each task was run.
     runs: [Count; 3],
@@ -53,7 +53,7 @@ impl Network for Model {
     }
 }
 
-/// Runs a model of this many workers, of which those in the bit set `active` run something.
+/// Runs a model of this many workers. The workers in the bit set `active` run something.
 fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
@@ -118,8 +118,8 @@ impl Model {
                         forward::forward(self, me, id, situation);
                         continue;
                     }
-                    // SAFETY: this worker has taken the request out of a mailbox and has held it.
-                    // So it alone uses the contents.
+                    // SAFETY: this worker has taken the request out of a mailbox and holds it. So
+                    // it alone uses the contents.
                     unsafe {
                         request.with(|contents| {
                             tasks.send_oldest(1, |slot| {
@@ -155,7 +155,7 @@ impl Model {
         slot
     }
 
-    /// Owner: marks its oldest task as sent, for a thief that knows the address already.
+    /// Owner: marks its oldest task as sent, for a thief that already knows the address.
     fn send_oldest(&self, me: usize) {
         self.task_pools[me].send_oldest(1, |_| ());
         self.task_pools[me].take_floor_down();

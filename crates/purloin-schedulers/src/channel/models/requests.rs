@@ -1,4 +1,4 @@
-//! Models of requests under way, their answers, and tasks that were sent.
+//! Loom models of requests under way, their answers, and tasks that were sent.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,7 +32,7 @@ fn requests_of_two_thieves_are_received_once_each() {
     });
 }
 
-/// Otherwise an owner that goes on pushing would never look into its mailbox.
+/// Otherwise an owner that keeps pushing would never look into its mailbox.
 #[test]
 fn a_request_in_the_mailbox_leaves_the_floor_raised() {
     check(3, 0b001, |model| {
@@ -105,8 +105,8 @@ fn each_task_is_run_once_while_a_thief_asks_for_one() {
         let second = model.push(0, 1);
         model.join(0, second, 1);
         model.join(0, first, 0);
-        // If the request has not arrived by now, the next push answers it, or the second next if
-        // the request arrives during the next.
+        // If the request has not arrived by now, the next push answers it. If it arrives during
+        // that push, the push after it does.
         let own = model.own_request(1);
         let mut pushes = 0;
         while own.state() != RequestState::Answered && received.load(Relaxed) == 0 && pushes < 2 {
@@ -126,7 +126,7 @@ fn each_task_is_run_once_while_a_thief_asks_for_one() {
     });
 }
 
-/// The owner takes back the task before the thief gets to it, and pushes another one to the slot.
+/// The owner takes back the task before the thief claims it, and pushes another task to the slot.
 #[test]
 fn an_outdated_address_gives_no_task_that_was_not_sent() {
     check(2, 0b01, |model| {
@@ -137,7 +137,7 @@ fn an_outdated_address_gives_no_task_that_was_not_sent() {
             thread::spawn(move || model.claim_and_run(1, slot as *mut ChannelSlot))
         };
         model.join(0, slot, 0);
-        // The owner does not send this one.
+        // The owner does not send this task.
         let again = model.push(0, 1);
         assert_eq!(slot, again);
         model.join(0, again, 1);
@@ -159,7 +159,10 @@ fn a_late_leapfrog_takes_no_unrelated_task() {
                 if claim(slot, 1, || done.load(Ordering::Acquire) == 0) {
                     // SAFETY: this thread has claimed the task, so the slot is its own until DONE.
                     let task = unsafe { models::read_number(slot) };
-                    assert_eq!(task, 0, "the awaited task was done before that");
+                    assert_eq!(
+                        task, 0,
+                        "the claimed task does not descend from the awaited task"
+                    );
                     model.run(task);
                     // SAFETY: this thread has claimed the task, and slots live as long as the pool.
                     unsafe { (*slot).header().finish_stolen() };
@@ -217,7 +220,7 @@ fn the_awaited_state_word_lives_while_a_request_is_held() {
                         model.send(id, 0);
                     }
                     model.withdraw(id);
-                    // As if the frame were used for something else.
+                    // Overwrites the word, as a reuse of the frame would.
                     outcome.set(State::EMPTY, Ordering::Relaxed);
                 }
             })
@@ -227,8 +230,8 @@ fn the_awaited_state_word_lives_while_a_request_is_held() {
             for id in mailbox.iter() {
                 let request = model.request(id);
                 if mailbox.take(id) && request.hold().is_some() {
-                    // SAFETY: this thread has taken the request out of a mailbox and has held it.
-                    // So it alone uses the contents.
+                    // SAFETY: this thread has taken the request out of a mailbox and holds it. So
+                    // it alone uses the contents.
                     unsafe { request.with(|c| assert!(!c.awaited.unwrap().is_done())) };
                     request.cancel();
                 }
