@@ -9,7 +9,7 @@ use crate::finish::{Wrapped, finish};
 
 /// A [`Worker`] that counts the tasks of a program: one for each join, spawn and future.
 ///
-/// Apart from that it behaves like the worker that it wraps. There is one exception: it runs a
+/// Apart from counting, it behaves like the worker that it wraps, with one exception: it runs a
 /// future of [`Worker::future`] at once, because the task could outlive the counter. Futures of a
 /// scope are tasks as usual.
 ///
@@ -96,10 +96,10 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
 /// The [`Spawner`] of [`Counted`].
 pub struct CountedSpawner<S>(PhantomData<S>);
 
-/// The state of a finish around one with the state `F`.
+/// The state of a finish that wraps an inner finish with the state `F`.
 type Finish<F> = Wrapped<F, AtomicU64>;
 
-/// Counts a task of a finish. Returns the counter, for tokens of the task.
+/// Counts a task of a finish. Returns the counter, for the tokens of the task.
 fn count_in<'t, F>(finish: &Finish<F>) -> &'t AtomicU64 {
     // SAFETY: only tokens of tasks and closures carry the reference. A token cannot outlive its
     // task, and the finish waits for all tasks and closures.

@@ -1,4 +1,4 @@
-//! Why a program is not faster, and what it would do on other machines.
+//! Tools that show why a program is not faster, and how fast it would be on other machines.
 //!
 //! | question | use | it runs the program |
 //! |---|---|---|
@@ -6,8 +6,8 @@
 //! | How many tasks does it have? | [`Counted`] | once, under the worker that it wraps |
 //! | How fast would it be on another machine? | [`record()`], then `purloin predict` | serially with and without a clock, and on one worker |
 //!
-//! Each runs the program with a [`Worker`](purloin::Worker) of its own, so the program must be
-//! generic over its worker.
+//! Each of these runs the program with a [`Worker`](purloin::Worker) of its own, so the program
+//! must be generic over its worker.
 //!
 //! # Why does my program not scale?
 //!

@@ -156,8 +156,8 @@ pub struct Profile {
     pub wall: Duration,
     /// The counters of the workers, summed over all runs on all workers.
     pub stats: Stats,
-    /// Where the time of each worker went in all of these runs. Spare workers come last, and only
-    /// those that were used.
+    /// Where the time of each worker went in all of these runs. Spare workers come last. Spare
+    /// workers that were never used are left out.
     pub times: Vec<Times>,
 }
 
@@ -206,9 +206,9 @@ impl Profile {
     }
 
     /// Returns a lower and an upper bound of the expected speed-up on this many workers, according
-    /// to the ideal span. The lower one is work / (span + work / workers), for a program that
-    /// alternates between serial and parallel phases. The upper one is
-    /// work / max(span, work / workers), for a program that is equally parallel all the time.
+    /// to the ideal span. The lower bound is work / (span + work / workers), for a program that
+    /// alternates between serial and parallel phases. The upper bound is work / max(span, work /
+    /// workers), for a program that is equally parallel all the time.
     ///
     /// Source: Wool, section 5.2.
     pub fn expected_speed_up(&self, workers: usize) -> (f64, f64) {

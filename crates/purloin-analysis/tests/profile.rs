@@ -10,7 +10,7 @@ use common::{busy, fib};
 use purloin::{Pool, Worker};
 use purloin_analysis::{Profile, Profiler, Program};
 
-/// Each test holds this lock while it measures, because other programs would disturb it.
+/// Each test holds this lock while it measures, because other tests would disturb it.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn profile(workers: usize, program: &mut impl Program) -> Profile {
@@ -30,7 +30,7 @@ impl Program for Fib {
 /// A balanced tree of the given height.
 struct Tree(u32);
 
-/// How long a leaf of a [`Tree`] takes.
+/// Duration of a leaf of a [`Tree`].
 const LEAF: Duration = Duration::from_micros(20);
 
 fn tree<W: Worker>(mut w: W, height: u32) {
@@ -117,8 +117,8 @@ fn the_breakdown_sums_to_the_wall_time() {
 fn the_parallelism_of_tiny_tasks_is_visible_despite_noise() {
     let parallelism = || profile(1, &mut Fib(25)).ideal.parallelism;
     let seen = [parallelism(), parallelism(), parallelism()];
-    // All strands take about the same time, and the span has about two of them for each level.
-    // A disturbance makes the span longer, never shorter.
+    // All strands take about the same time, and the span has about two strands for each level. A
+    // disturbance makes the span longer, never shorter.
     let ideal = 3.0 * 242_785.0 / (2.0 * 25.0);
     let most = seen.into_iter().fold(0.0, f64::max);
     assert!((ideal / 10.0..ideal).contains(&most), "{seen:?}, {ideal}");

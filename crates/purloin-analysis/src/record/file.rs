@@ -142,8 +142,8 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Returns the ticks of all strands, or `None` if the strands are not those of a program from
-    /// its beginning to its end.
+    /// Returns the ticks of all strands, or `None` if the strands are not a whole program from
+    /// beginning to end.
     fn check(&self) -> Option<u64> {
         let (mut strands, mut tasks, mut nanoseconds) = (0, 0, 0.0);
         let mut open = Vec::new();
@@ -250,7 +250,7 @@ impl<'b> Reader<'b> {
 /// The FNV-1a hash of no bytes.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Returns the FNV-1a hash of earlier bytes, whose hash is `before`, and these.
+/// Returns the FNV-1a hash of `bytes` appended to earlier bytes, whose hash is `before`.
 fn hash(before: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(before, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// Returns whether a recording is read as it was written. Otherwise it counts as damaged.
+    /// Returns whether a recording is read as it was written. Otherwise it must count as damaged.
     fn is_read(recording: &Recording) -> bool {
         let mut bytes = Vec::new();
         recording.write(&mut bytes).unwrap();

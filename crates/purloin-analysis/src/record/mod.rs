@@ -12,8 +12,8 @@ use crate::strands::{
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Pool};
 
-/// Runs a program, and records what it does: where it forks and joins, how long it computes in
-/// between, and what its tasks cost.
+/// Runs a program, and records its structure and times: where it forks and joins, how long it
+/// computes in between, and the cost of its tasks.
 ///
 /// `purloin predict` and the crate `purloin-sim` simulate a recording on other machines.
 ///
@@ -71,8 +71,8 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Build
         unreachable!("`run_strands` returns the receiver that it was given");
     };
     let mut strands = encoder.encoded;
-    // Scaled once more, because the last run may have been slower than those that the correction
-    // was made for.
+    // Scales the strands once more, because the last run may have been slower than the runs on
+    // which the correction is based.
     if strands.ticks > 0 {
         strands.tick *= serial.median_ticks / strands.ticks as f64;
     }
@@ -154,7 +154,7 @@ impl Recording {
 
     /// Returns the cost of a task that is spawned and joined without a steal, in nanoseconds: the
     /// time on one worker minus the time of the serial elision, divided by the number of tasks.
-    /// Returns 0 if that is more than a microsecond, or may be noise.
+    /// Returns 0 if the result is more than a microsecond, or may be noise.
     pub fn task_nanoseconds(&self) -> f64 {
         self.task_nanoseconds
     }

@@ -1,4 +1,4 @@
-//! Strands in few bytes.
+//! A compact encoding of strands.
 
 use super::mark::{CODES, Mark, Strand};
 
@@ -69,7 +69,7 @@ impl EncodedStrands {
         self.bytes.push(number as u8);
     }
 
-    /// Decodes the strands, up to the first byte that does not belong to one.
+    /// Decodes the strands, up to the first invalid byte.
     pub fn strands(&self) -> Strands<'_> {
         Strands {
             bytes: &self.bytes,

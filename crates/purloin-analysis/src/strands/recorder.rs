@@ -14,7 +14,7 @@ use purloin::{Handle, IntoIterations, Scope, Serial, Spawner, Worker};
 
 /// Passes a program's strands to a sink, in the order of its serial elision.
 pub(super) struct Recorder {
-    /// When the strand at hand began.
+    /// When the current strand began.
     began: Cell<u64>,
     sink: RefCell<Sink>,
     /// Number of futures made so far.
@@ -24,8 +24,8 @@ pub(super) struct Recorder {
 }
 
 thread_local! {
-    /// The recorder of this thread, while it records. A handle asks here, because it may outlive
-    /// the recorder.
+    /// The recorder of this thread, while it records. A handle looks it up here, because the handle
+    /// may outlive the recorder.
     static CURRENT: Cell<*const Recorder> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -42,7 +42,7 @@ impl Recorder {
 
     /// Runs a program from its first strand to its last.
     pub(super) fn record(self, program: impl FnOnce(Recorded)) -> Sink {
-        /// Ends the recording, also if the program panics.
+        /// Ends the recording, even if the program panics.
         struct Reset;
         impl Drop for Reset {
             fn drop(&mut self) {
@@ -58,7 +58,7 @@ impl Recorder {
         self.sink.into_inner()
     }
 
-    /// Notes that a task has fetched the result of a future of this run.
+    /// Records that a task has fetched the result of a future of this run.
     fn mark_got(run: u64, number: u32) {
         // SAFETY: `record` resets the pointer before the recorder is dropped, and only this
         // thread uses it.
@@ -73,14 +73,14 @@ impl Recorder {
     fn mark(&self, mark: Mark) {
         let strand = ordered_ticks().saturating_sub(self.began.get());
         self.sink.borrow_mut().add(strand as f64, mark);
-        // A second reading, so that the work of the sink belongs to no strand.
+        // Reads the clock again, so that the work of the sink belongs to no strand.
         self.began.set(ordered_ticks());
     }
 }
 
 /// Measures how many ticks lie between two marks with nothing between them.
 pub(super) fn ticks_per_reading() -> f64 {
-    // The least of several measurements, because other processes may disturb some.
+    // Takes the least of several measurements, because other processes may disturb some of them.
     let measured = (0..5).map(|_| measure_reading());
     measured.fold(f64::INFINITY, f64::min)
 }
@@ -127,7 +127,7 @@ impl<'r> Recorded<'r> {
         }
     }
 
-    /// Marks a beginning, and returns the marks that belong to it and come later.
+    /// Makes the mark of a beginning, and returns the later marks that belong to it.
     fn begin(&self, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
         self.mark(beginning);
         PendingMarks {
@@ -155,8 +155,8 @@ impl<'r> Recorded<'r> {
     }
 }
 
-/// Marks that are still to come. Dropping this makes them, so that a recording is complete even if
-/// the program panics in between and catches the panic.
+/// The marks that are still to come. Dropping this makes them, so that a recording is complete even
+/// if the program panics in between and catches the panic.
 struct PendingMarks<'r> {
     worker: Recorded<'r>,
     marks: &'static [Mark],
@@ -218,8 +218,8 @@ impl<'r> Worker for Recorded<'r> {
         f(self.token())
     }
 
-    /// Divides a loop into halves again and again, down to about a thousandth. So the loop has
-    /// work for up to that many workers.
+    /// Divides a loop into halves again and again, down to about a thousandth. So the loop has work
+    /// for up to about a thousand workers.
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
@@ -253,7 +253,7 @@ pub(super) struct OfThread {
 unsafe impl Sync for OfThread {}
 
 impl OfThread {
-    /// Returns a token of the calling thread.
+    /// Returns a token for the calling thread.
     fn worker(&self) -> Recorded<'_> {
         match thread::current().id() == self.thread {
             // SAFETY: this is the recorder's thread. `Recorded::finish` made this value from a

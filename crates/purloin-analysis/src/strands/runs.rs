@@ -17,12 +17,12 @@ const MAX_RUNS: usize = 2000;
 /// Total time after which one run is enough.
 const MAX_TOTAL: Duration = Duration::from_secs(20);
 
-/// Returns whether this many runs, which took `total` together, are enough.
+/// Returns whether `runs` runs, which took `total` together, are enough.
 pub(crate) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MAX_RUNS || runs >= MIN_RUNS && total >= MIN_TOTAL || total >= MAX_TOTAL
 }
 
-/// Returns whether this many pairs of runs are enough. `total` is the time of their serial runs.
+/// Returns whether `pairs` pairs of runs are enough. `total` is the time of their serial runs.
 fn are_enough(pairs: usize, total: Duration) -> bool {
     let suffice = pairs >= 9 && total >= Duration::from_secs(1);
     suffice || pairs >= MAX_RUNS || total >= MAX_TOTAL
@@ -32,11 +32,11 @@ fn are_enough(pairs: usize, total: Duration) -> bool {
 fn significant_median(mut ratios: Vec<f64>) -> f64 {
     ratios.sort_unstable_by(f64::total_cmp);
     let number = ratios.len() as f64;
-    // The lower end of a confidence interval. Noise puts a ratio below 1 as often as above. Then
-    // this ratio is above 1 in less than one of 25 cases.
+    // The lower end of a confidence interval. If only noise makes ratios differ from 1, a ratio is
+    // below 1 as often as above, and `low` is above 1 in less than one of 25 cases.
     let low = ratios[((number - 1.96 * number.sqrt()) / 2.0).max(0.0) as usize];
-    // A few ratios may all be above 1 by chance, but hardly by 5 %. And the layout of the compiled
-    // code may make a difference of up to 0.2 %.
+    // A few ratios may all be above 1 by chance, but hardly by 5 %. The layout of the compiled code
+    // may make a difference of up to 0.2 %.
     let threshold = if ratios.len() < 6 { 1.05 } else { 1.002 };
     if low > threshold {
         ratios[ratios.len() / 2]
@@ -59,7 +59,7 @@ pub(crate) struct SerialRuns {
 }
 
 impl SerialRuns {
-    /// Runs the serial elision until that is enough.
+    /// Runs the serial elision until the runs are enough.
     pub fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> SerialRuns {
         let mut runs = Vec::new();
         while !is_enough(runs.len(), total(&runs)) {
@@ -69,7 +69,7 @@ impl SerialRuns {
     }
 
     /// Alternates runs of the serial elision with runs with tasks. Also returns how many times as
-    /// long the latter take, or 1 if the difference may be noise.
+    /// long the runs with tasks take, or 1 if the difference may be noise.
     pub fn run_paired_with_tasks<S: Scheduler, P: Program>(
         pool: &Pool<S>,
         program: &mut P,
@@ -114,7 +114,7 @@ fn total(runs: &[Run]) -> Duration {
 
 fn run_serially<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Run {
     program.prepare();
-    // On a thread of the pool, because a program may need its large stack.
+    // Runs on a thread of the pool, because a program may need its large stack.
     pool.run(|_| {
         let (start, first) = (Instant::now(), ticks());
         program.run(Serial);
@@ -131,7 +131,7 @@ fn run_tasks<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> u64 {
     program.prepare();
     pool.run(|mut w| {
         let first = ticks();
-        // In a spawned task, because the finish also waits for futures whose results are never
+        // Runs in a spawned task, because the finish also waits for futures whose results are never
         // fetched.
         w.finish(|scope| scope.spawn(|w| program.run(w)));
         ticks() - first
@@ -142,7 +142,7 @@ fn run_tasks<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> u64 {
 pub(crate) struct Measured {
     /// The receiver of the corrected strands.
     pub receiver: Receiver,
-    /// Whether the shortest time of each strand counts. If not, all times are of one run.
+    /// Whether the shortest time of each strand counts. If not, all times come from one run.
     pub is_filtered: bool,
     /// The duration of the shortest run, in ticks.
     pub shortest_ticks: f64,

@@ -31,14 +31,14 @@ pub(crate) struct Evaluator {
     costs: Times,
     work: f64,
     now: Times,
-    /// For each open join, when it began, and after its first closure when that ended. For each
-    /// open finish or task, when it began.
+    /// For each open join, the time when it began and, after its first closure, the time when that
+    /// closure ended. For each open finish or task, the time when it began.
     enclosing: Vec<Times>,
     /// The spawns and futures so far of each open frame.
     children: Vec<Child>,
-    /// Where the children of each open frame begin in `children`.
+    /// The index in `children` of the first child of each open frame.
     frames: Vec<usize>,
-    /// The futures among `children`: their numbers, which ascend, and their places.
+    /// The futures among `children`: their numbers, in ascending order, and their indices.
     made: Vec<(u32, usize)>,
     /// Number of futures so far. Futures are numbered in the order in which they are made.
     futures: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Evaluator {
 struct Child {
     begun: Times,
     ended: Times,
-    /// Whether a frame has fetched the result, and has paid the cost of the steal.
+    /// Whether a frame has fetched the result, and has paid for the steal.
     is_got: bool,
 }
 
@@ -152,7 +152,7 @@ impl Evaluator {
         self.now = begun;
     }
 
-    /// Joins the current frame with its children. `first` is the place of the first of them.
+    /// Joins the current frame with its children. `first` is the index of its first child.
     fn join_children(&mut self, first: usize) {
         let kept = self.made.partition_point(|&(_, place)| place < first);
         self.made.truncate(kept);
@@ -173,10 +173,10 @@ impl Evaluator {
         }
     }
 
-    /// Fetches the result of a future, perhaps in another frame than its own.
+    /// Fetches the result of a future, possibly in a frame other than its own.
     fn get(&mut self, number: u32) {
         let found = self.made.binary_search_by_key(&number, |made| made.0);
-        // If its frame has ended, the frame has waited for it.
+        // If the future's frame has ended, that frame has waited for the future.
         let Ok(index) = found else {
             return;
         };
@@ -192,8 +192,8 @@ impl Evaluator {
         }
     }
 
-    /// Returns when both of two parallel parts have ended. They began together; one ended at
-    /// `ended`, the other ends now.
+    /// Returns the time when both of two parallel parts have ended. They began together; one ended
+    /// at `ended`, the other ends now.
     fn both(&self, begun: Times, ended: Times) -> Times {
         std::array::from_fn(|cost| {
             let (a, b) = (ended[cost] - begun[cost], self.now[cost] - begun[cost]);

@@ -8,9 +8,9 @@ use super::span::Evaluator;
 /// Maximum number of strands that are kept. They take 503 MB.
 const MAX_KEPT: usize = 40 << 20;
 
-/// Where a recorder puts the strands of a run.
+/// The destination of a run's strands.
 pub(super) enum Sink {
-    /// Keeps their times, to combine them with those of other runs.
+    /// Keeps their times, to combine them with the times of other runs.
     Keep(StrandTimes),
     /// Corrects them, and passes them on at once.
     PassOn {
@@ -20,7 +20,7 @@ pub(super) enum Sink {
     },
 }
 
-/// Where the corrected strands go.
+/// The destination of the corrected strands.
 pub(crate) enum Receiver {
     /// Computes work and span.
     Evaluator(Evaluator),
@@ -73,12 +73,12 @@ impl Sink {
 /// The correction of measured times: it estimates how long a strand takes without the clock.
 ///
 /// A reading of the clock takes time, which is subtracted. It also keeps the processor from
-/// overlapping the instructions of adjacent strands, which matters if strands have a few
-/// instructions only. So all strands are shortened by the same factor, until together they take as
-/// long as the program without a clock.
+/// overlapping the instructions of adjacent strands, which matters if strands have only a few
+/// instructions. So all strands are shortened by the same factor, until together they take as long
+/// as the program without a clock.
 ///
-/// A clock cannot tell strands of a few nanoseconds from one another. All of these **fine** strands
-/// get their mean. Otherwise the longest chain of them would be the one with the most noise.
+/// A clock cannot distinguish strands of a few nanoseconds. All of these **fine** strands get their
+/// mean. Otherwise the longest chain of them would be the chain with the most noise.
 #[derive(Clone, Copy)]
 pub(super) struct Correction {
     /// Ticks that one reading of the clock takes.
@@ -107,8 +107,8 @@ impl Correction {
 ///
 /// Disturbances such as interrupts make a time longer, and nothing makes it shorter. So the
 /// shortest time counts, except for fine strands. A time-stamp counter may advance in steps of ten
-/// nanoseconds, and the duration of a shorter strand shows only in a mean. That is the mean of the
-/// times near the shortest.
+/// nanoseconds, and the duration of a shorter strand shows only in a mean: the mean of the times
+/// near the shortest.
 #[derive(Clone, Copy)]
 struct TimesOfStrand {
     shortest: f32,
@@ -121,7 +121,7 @@ struct TimesOfStrand {
 }
 
 impl TimesOfStrand {
-    /// Returns by how many ticks a time near the shortest may exceed it.
+    /// Returns by how many ticks a time may exceed the shortest and still count as near it.
     fn tolerance(shortest: f32) -> f32 {
         80.0 + shortest / 16.0
     }
@@ -230,7 +230,7 @@ impl StrandTimes {
         }
     }
 
-    /// Ends a run. Returns whether another run is of use.
+    /// Ends a run. Returns whether another run is useful.
     pub(super) fn end_run(&mut self) -> bool {
         self.is_incomplete |= self.count != self.strands.len();
         !self.is_incomplete
@@ -272,7 +272,7 @@ impl StrandTimes {
         } else if sum > total {
             ((sum - total) / count.max(1) as f64, 1.0)
         } else {
-            // The runs without a clock took longer: other processes have disturbed them.
+            // The runs without a clock took longer, because other processes have disturbed them.
             (0.0, total / sum.max(1.0))
         };
         Correction {
