@@ -142,14 +142,14 @@ impl Machine {
         }
     }
 
-    /// Creates a machine with `nodes` nodes of `sockets` sockets of `cores` cores. The latencies
-    /// are those within a socket, within a node and between nodes. If `is_random`, they are means
-    /// of exponential distributions.
+    /// Creates a machine with `nodes` nodes of `sockets` sockets of `cores` cores. `latencies` has
+    /// the latencies within a socket, within a node and between nodes. If `is_random`, they are
+    /// means of exponential distributions.
     ///
     /// # Panics
     ///
-    /// Panics if the number of cores is not from 1 to [`Machine::MAX_CORES`], or if a steal or a message
-    /// takes no time.
+    /// Panics if the number of cores is not from 1 to [`Machine::MAX_CORES`], or if a steal or a
+    /// message takes no time.
     pub fn new(
         nodes: u32,
         sockets: u32,
@@ -198,8 +198,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Returns an error if that needs more than one node, and the latencies between nodes are not
-    /// known.
+    /// Returns an error if `size` cores need more than one node, and the latencies between nodes
+    /// are not known.
     ///
     /// # Panics
     ///

@@ -108,7 +108,7 @@ pub struct Policy {
     pub residual: u32,
 }
 
-/// The error of parsing a [`Policy`]. `Display` writes one line that names the culprit.
+/// The error of parsing a [`Policy`]. `Display` writes one line that names the part at fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyError(String);
 

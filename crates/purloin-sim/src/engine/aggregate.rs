@@ -4,9 +4,9 @@
 //! simulate each attempt of each thief. It is enough to simulate the next successful attempt of all
 //! thieves. The time until then is exponentially distributed. Its rate is the number of thieves,
 //! times the share of their victims that have tasks, divided by the mean time of an attempt. The
-//! thief and the victim are random ones with equal probabilities. When the set of thieves or of
-//! victims changes, the simulator draws the time again, which does not change its distribution. The
-//! number of failed attempts follows from the total time for which thieves have tried.
+//! simulator draws the thief and the victim at random, with equal probabilities. When the set of
+//! thieves or of victims changes, it draws the time again, which does not change its distribution.
+//! The number of failed attempts follows from the total time for which thieves have tried.
 //!
 //! If attempts take random times and all cores are equally far from each other, the results have
 //! the same distribution as with single attempts. If attempts take fixed times, the results differ
@@ -108,7 +108,7 @@ impl Aggregate {
         }
     }
 
-    /// Returns the time of the next successful attempt, unless another event happens before.
+    /// Returns the time of the next successful attempt, unless another event happens first.
     pub fn next(&mut self, now: Time, random: &mut Random) -> Option<Time> {
         if self.is_stale {
             let pairs = self.thieves.list.len() as f64 * self.victims.list.len() as f64;
@@ -183,7 +183,7 @@ impl<W: Workload> Simulation<'_, W> {
         let victim = self.choose(worker);
         self.worker(worker).victim = victim;
         let steal = self.latency(worker, victim).steal;
-        // The attempt is in progress, so that only the rest of its time is left.
+        // The attempt is in progress, so only the rest of its time is left.
         let delay = self.machine.draw_rest(steal, &mut self.random);
         self.events.add(self.now + delay, worker, Event::StealDone);
     }

@@ -31,9 +31,9 @@ struct Entry {
 /// they were added.
 ///
 /// This is a radix heap. No event is added for a time before the last event that was taken. So the
-/// events need not be in order: it is enough to put each into the bucket of the highest bit in
-/// which its time differs from the time of the last event. When the queue needs the next event, it
-/// moves the events of the lowest filled bucket to lower buckets.
+/// events need not be in order: it is enough to put each event into the bucket of the highest bit
+/// in which its time differs from the time of the last event. When the queue needs the next event,
+/// it moves the events of the lowest filled bucket to lower buckets.
 ///
 /// With a million entries it is five times as fast as a binary heap, which accesses one large array
 /// at random. A radix heap appends to the ends of arrays and takes from their beginnings. It keeps

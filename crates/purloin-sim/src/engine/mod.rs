@@ -348,7 +348,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
         frame.waits = Wait::Nothing;
         let task = self.tasks.get_mut(id);
         if task.is_future() {
-            // Do not reuse the id: a thief that has stolen the task in vain still has it.
+            // Do not reuse the id: a thief that has stolen the task in vain still holds the id.
             task.owner = NONE;
             return id;
         }

@@ -144,7 +144,8 @@ fn thieves_under_near_spend_the_same_time_at_each_distance() {
     }
 }
 
-/// A program with this number of tasks on one core. Each waits for a future that another core runs.
+/// A program with this number of tasks on one core. Each task waits for a future that another core
+/// runs.
 struct Waiters(u32);
 
 /// An activation of [`Waiters`] and its progress.
@@ -153,7 +154,7 @@ enum Part {
     Root(u32),
     /// A future that computes. The flag says whether it has started to.
     Long(bool),
-    /// A task that gets the future with this number. `None` after it has.
+    /// A task that gets the future with this number. `None` after it has got the future.
     Waiter(Option<u32>),
 }
 

@@ -1,4 +1,4 @@
-//! How thieves choose victims, and what they see of them: [`Offers`].
+//! How thieves choose victims, and the tasks that victims offer: [`Offers`].
 
 use super::Simulation;
 use super::worker::{State, Walk, Worker};
@@ -32,7 +32,7 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Returns a random one of these cores, but not the worker's own.
+    /// Returns a random core out of `count` cores from `first` on, except the worker's own.
     fn random_core(&mut self, worker: u32, first: u32, count: u32) -> u32 {
         let core = self.core(worker);
         let other = first + self.random.below(count - 1);
@@ -45,8 +45,8 @@ impl<W: Workload> Simulation<'_, W> {
         let core = self.core(worker);
         let cores = self.machine.size();
         let [socket, node] = self.machine.neighbours(core);
-        // Each ring is the cores of an outer group without those of an inner group. A group is its
-        // first core and its number of cores.
+        // Each ring is the cores of an outer group without the cores of an inner group. A group is
+        // its first core and its number of cores.
         let (own, all) = ((core, 1), (0, cores));
         let rings = [(socket, own), (node, socket), (all, node)];
         let rates = rings.map(|(outer, inner)| match outer.1 > inner.1 {
@@ -110,7 +110,8 @@ impl<W: Workload> Simulation<'_, W> {
         victim
     }
 
-    /// Returns a random stride that visits all of `others` cores: the two have no common divisor.
+    /// Returns a random stride that visits all of `others` cores: the stride and `others` have no
+    /// common divisor.
     fn stride(&mut self, others: u32) -> u32 {
         let has_common_divisor = |mut a: u32, mut b: u32| {
             while b > 0 {
@@ -134,8 +135,8 @@ impl<W: Workload> Simulation<'_, W> {
 
 /// The level of the oldest task that thieves can steal from each worker.
 ///
-/// The same follows from the state of the worker. But most victims have no task, and with a million
-/// cores it takes one cache miss to see that here, instead of three.
+/// The state of the worker has the same information. But most victims have no task, and with a
+/// million cores it takes one cache miss to see that here, instead of three.
 #[derive(Debug, Default)]
 pub struct Offers(Vec<u32>);
 

@@ -1,22 +1,23 @@
 //! Blocked workers that lend their cores to spare workers, [`CoreWorkers`], and futures,
 //! [`Futures`].
 //!
-//! The task of a future is in the task pool like every other task, and the frame that has made it
-//! joins it when the frame ends. But any frame may get the future before that. If the task has not
-//! started, the worker that gets the future runs it. An empty task then stays in the pool, and a
-//! thief that steals it has stolen in vain.
+//! The task of a future is in the task pool like every other task, and the frame that has made the
+//! future joins the task when the frame ends. But any frame may get the future before that. If the
+//! task has not started, the worker that gets the future runs it. An empty task then stays in the
+//! pool, and a thief that steals it has stolen in vain.
 //!
 //! # Why programs with futures end
 //!
-//! Such a program could deadlock if a blocked worker ran unrelated tasks on top of its blocked
-//! frame: an unrelated task may wait for a future that the blocked frame has yet to complete. So a
-//! program with futures requires that blocked workers lend their cores and run nothing themselves
+//! A program with futures could deadlock if a blocked worker ran unrelated tasks on top of its
+//! blocked frame: an unrelated task may wait for a future that the blocked frame has yet to
+//! complete. So it requires that blocked workers lend their cores and run nothing themselves
 //! ([`Workload::needs_spares`]). Then some task can always run:
 //!
-//! - Of all frames and tasks that have not ended, take the one that comes first in the serial
+//! - Of all frames and tasks that have not ended, consider the first in the order of the serial
 //!   elision. It waits for nothing.
-//! - If it is a frame, no other frame is above it on its worker's stack, because such a frame would
-//!   come earlier in the serial elision. So its worker runs it or is about to get its core back.
+//! - If it is a frame, no other frame is above it on its worker's stack, because a frame above
+//!   would come earlier in the serial elision. So its worker runs it or is about to get its core
+//!   back.
 //! - If it is a task that has not started, thieves can find it, or the worker that has the core
 //!   runs it: a blocked worker hands its tasks over to the worker that gets its core.
 
@@ -102,9 +103,9 @@ impl<W: Workload> Simulation<'_, W> {
         }
     }
 
-    /// Gives the core of an idle worker to another worker: to one that can resume or, if the idle
-    /// worker is blocked, to a spare worker. Returns that worker. Otherwise the idle worker starts
-    /// to steal.
+    /// Gives the core of an idle worker to another worker, and returns that worker: a worker that
+    /// can resume or, if the idle worker is blocked, a spare worker. Otherwise the idle worker
+    /// starts to steal.
     pub fn switch_worker(&mut self, worker: u32) -> Option<u32> {
         let core = self.core(worker);
         let is_blocked = !self.workers[worker as usize].frames.is_empty();
@@ -113,7 +114,7 @@ impl<W: Workload> Simulation<'_, W> {
             self.start_stealing(worker);
             return None;
         }
-        // A blocked worker has blocked just now, so that it cannot be in `resumable`.
+        // A blocked worker has blocked just now, so it cannot be in `resumable`.
         self.worker(worker).state = State::Parked;
         let spares = &mut self.core_workers[core as usize];
         let next = resumed.or_else(|| spares.unused.pop()).unwrap_or(NONE);

@@ -25,8 +25,8 @@ pub enum Step<A> {
     Future(A, u32),
     /// Gets the future with this number: runs its task if it has not started, or else waits for it.
     ///
-    /// No future may be got twice, or before it is made. In the serial elision, which runs tasks
-    /// when they are spawned, the future must have ended before.
+    /// No activation may get a future twice, or before it is made. In the serial elision, which
+    /// runs tasks when they are spawned, the future must have ended before this step.
     Get(u32),
     /// Ends the activation when all tasks that it has spawned have ended. All later steps of the
     /// activation must be `End`, too.
@@ -52,8 +52,8 @@ pub trait Workload: Sync {
     }
 
     /// Returns whether blocked workers must lend their cores to spare workers instead of running
-    /// other tasks. A program with [`Step::Get`] needs that: otherwise a task on top of a blocked
-    /// frame could wait for a future that only this frame can complete.
+    /// other tasks. A program with [`Step::Get`] needs spare workers: otherwise a task on top of a
+    /// blocked frame could wait for a future that only this frame can complete.
     fn needs_spares(&self) -> bool {
         false
     }

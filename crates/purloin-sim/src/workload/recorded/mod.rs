@@ -45,7 +45,7 @@ enum Kind {
     Second,
     /// A task begins.
     Spawn,
-    /// The task of a future begins that a frame gets by number.
+    /// The task of a future that a frame gets by number begins.
     Future,
     /// A finish begins.
     Finish,

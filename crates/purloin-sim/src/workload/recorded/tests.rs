@@ -151,7 +151,7 @@ impl Recorded {
     }
 }
 
-/// Two real workers give the same results if the programs sleep instead of computing.
+/// The expected times are the times of two real workers whose programs sleep instead of computing.
 #[test]
 fn futures_are_waited_for_where_they_are_got() {
     for (program, expected) in [(0, 1.0), (1, 0.5), (2, 1.0)] {
@@ -166,7 +166,7 @@ fn futures_are_waited_for_where_they_are_got() {
 }
 
 /// A random program that makes and gets futures anywhere, through a shared list. It is only correct
-/// if each task runs as soon as it is spawned, so [`Shared`] runs it only then.
+/// if each task runs as soon as it is spawned, so [`Shared`] runs it only under the serial elision.
 struct Anything {
     seed: u64,
     run: Mutex<(Random, Vec<Handle<()>>)>,
