@@ -1,4 +1,5 @@
-//! Shared by Purloin's commands: JSON reports, one-line errors, times with units, and a progress bar.
+//! The common parts of Purloin's commands: JSON reports, errors of one line, times with units, and
+//! a progress bar.
 #![deny(missing_docs)]
 
 pub mod format;
@@ -30,7 +31,7 @@ impl Failure {
         Failure::Usage(error.to_string())
     }
 
-    /// Returns the failure for a file with a mistake in it, or one that cannot be read.
+    /// Returns the failure for a file that has a mistake in it or cannot be read.
     pub fn in_file(path: &Path, error: impl Display) -> Failure {
         Failure::Usage(format!("{}: {error}", path.display()))
     }
@@ -65,19 +66,20 @@ fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Whether the parser's "error" is the help or version that the user asked for.
+/// Returns whether the parser's "error" is the help or version that the user asked for.
 pub fn is_help(error: &clap::Error) -> bool {
     use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as NoArguments;
     !error.use_stderr() || error.kind() == NoArguments
 }
 
-/// Returns the parser's error as one line: the culprit, and the possible values or a similar name.
+/// Returns the parser's error as one line: the argument at fault, and the possible values or a
+/// similar name.
 pub fn one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let first = first.strip_prefix("error: ").unwrap_or(first);
-    // After a heading, the culprit is on the next line.
+    // After a heading, the argument at fault is on the next line.
     let rest = match first.ends_with(':') {
         true => format!(" {}", lines.next().unwrap_or_default()),
         false => String::new(),

@@ -21,7 +21,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Returns the machine that this process runs on.
+    /// Returns the machine on which this process runs.
     pub fn this() -> Machine {
         Machine {
             processor: processor().unwrap_or_else(|| "unknown".to_string()),

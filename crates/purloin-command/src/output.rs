@@ -32,14 +32,14 @@ struct Partial(PathBuf);
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // This fails after a successful rename, when the file has another name.
+        // This fails after a successful rename, because the file then has another name.
         let _ = fs::remove_file(&self.0);
     }
 }
 
 impl Destination {
-    /// Opens a file for a report, or with `-` standard output. An existing file keeps its contents
-    /// until the report is written.
+    /// Opens a file for a report, or standard output if the path is `-`. An existing file keeps its
+    /// contents until the report is written.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Destination {
                 given.display()
             ))
         };
-        // Resolved, so that the report replaces the target of a link and not the link.
+        // Resolves links, so that the report replaces the target of a link and not the link itself.
         let path = fs::canonicalize(given).unwrap_or_else(|_| given.to_path_buf());
         match fs::metadata(&path) {
             Ok(there) if there.is_dir() => Err(cannot(io::ErrorKind::IsADirectory.into())),
@@ -78,7 +78,7 @@ impl Destination {
         }
     }
 
-    /// Whether the report goes to standard output.
+    /// Returns whether the report goes to standard output.
     pub fn is_standard_output(&self) -> bool {
         matches!(self.0, Place::StandardOutput)
     }

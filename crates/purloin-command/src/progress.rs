@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-/// Returns a progress bar for this number of steps. It is shown on standard error if that is a
-/// terminal. `unit` is the plural of the name of a step.
+/// Returns a progress bar for this number of steps. It appears on standard error if standard error
+/// is a terminal. `unit` is the plural of the name of a step.
 pub fn progress(steps: u64, unit: &str) -> ProgressBar {
     // The remaining time of a single step cannot be estimated.
     let time = if steps > 1 { "{left}" } else { "{elapsed}" };
@@ -15,7 +15,7 @@ pub fn progress(steps: u64, unit: &str) -> ProgressBar {
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let style = style.with_key("left", write_left);
     let bar = ProgressBar::new(steps).with_style(style);
-    // Drawn once per second only, because drawing takes processor time from the measured runs.
+    // Draws only once per second, because drawing takes processor time from the measured runs.
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
 }
@@ -24,7 +24,7 @@ pub fn progress(steps: u64, unit: &str) -> ProgressBar {
 /// minutes, so a rate of the last seconds, as indicatif computes it, would be 0 most of the time.
 fn write_left(state: &ProgressState, text: &mut dyn Write) {
     let (done, all) = (state.pos(), state.len().unwrap_or(0));
-    // An error is ignored: only the display would suffer.
+    // Ignores errors, because only the display would suffer.
     let _ = match done {
         0 => write!(text, "{:#} so far", HumanDuration(state.elapsed())),
         _ => {
