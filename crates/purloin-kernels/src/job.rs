@@ -140,8 +140,8 @@ impl fmt::Display for Job {
 #[derive(Debug)]
 pub struct Instance(Prepared);
 
-/// The error of [`Job::parse`]. `Display` writes one line that names the culprit and lists what is
-/// possible.
+/// The error of [`Job::parse`]. `Display` writes one line that names the part at fault and lists
+/// the valid choices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {

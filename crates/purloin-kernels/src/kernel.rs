@@ -33,7 +33,7 @@ pub trait Kernel: Send + Sync + Sized {
 pub struct Description {
     /// The kernel's name, in lower case.
     pub name: &'static str,
-    /// What the kernel computes, in one phrase.
+    /// A phrase that describes the kernel's result.
     pub about: &'static str,
     /// The inputs that the kernel accepts.
     pub inputs: Inputs,
@@ -56,7 +56,7 @@ pub enum Inputs {
 /// The range of one of the numbers of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// What the number counts, in the plural.
+    /// The noun for the things that the number counts, in the plural.
     pub name: &'static str,
     /// The smallest number.
     pub min: u32,

@@ -17,8 +17,8 @@ use crate::work::{Results, steps, steps_per_microsecond};
 /// - `coarse`: 2,000 iterations of 100 µs.
 /// - `random`, `increasing`, `decreasing`: 100,000 iterations of up to 4 µs.
 /// - `tiny`: 10⁸ iterations of about a nanosecond, which shows the overhead of a loop.
-/// - `vector`: additions of vectors, in which one instruction adds several elements. It shows whether
-///   a parallel loop is still compiled to vector instructions.
+/// - `vector`: additions of vectors, in which one instruction adds several elements. It shows
+///   whether a parallel loop is still compiled to vector instructions.
 const SHAPES: &[&str] = &[
     "fine",
     "coarse",
@@ -102,7 +102,7 @@ fn granularity(shape: &str) -> (Granularity, u64) {
     (Granularity::UpTo(LONGEST * microsecond, part), VARYING)
 }
 
-/// Runs the loop as a program without splittable tasks would: by joins down to a grain size.
+/// Runs the loop by joins down to a grain size, as a program without splittable tasks would.
 fn by_joins<W: Worker>(
     mut w: W,
     grain: usize,

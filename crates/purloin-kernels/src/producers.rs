@@ -8,8 +8,8 @@
 //! Each of the two exists in two forms: the consumers of a producer are separate tasks, or the
 //! iterations of one splittable loop.
 //!
-//! Source: Channel (the benchmarks SPC, with one million tasks of 1 µs, 10 µs and 100 µs, and
-//! BPC), the latter after Dinan and others, *Scalable work stealing*.
+//! Source: Channel (the benchmarks SPC, with one million tasks of 1 µs, 10 µs and 100 µs, and BPC).
+//! BPC follows Dinan and others, *Scalable work stealing*.
 
 use purloin::{Scope, Spawner, Worker};
 

@@ -63,8 +63,8 @@ impl SplitMix {
         SplitMix(SplitMix::nth(seed, 1))
     }
 
-    /// Returns the `n`-th number, counted from 1, of the generator that [`SplitMix::new`] creates for
-    /// `seed`.
+    /// Returns the `n`-th number, counted from 1, of the generator that [`SplitMix::new`] creates
+    /// for `seed`.
     #[inline]
     pub const fn nth(seed: u64, n: u64) -> u64 {
         let mut z = seed.wrapping_add(n.wrapping_mul(GOLDEN));

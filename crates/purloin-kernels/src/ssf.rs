@@ -63,8 +63,8 @@ fn longest(text: &[u8], place: usize) -> Match {
     best
 }
 
-/// Returns the `n`-th Fibonacci string. The first two are "a" and "b". Each of the others is its
-/// predecessor followed by the predecessor of that.
+/// Returns the `n`-th Fibonacci string. The first two are "a" and "b". Each later string is its
+/// predecessor followed by the predecessor's predecessor.
 fn fibonacci_string(n: u32) -> Vec<u8> {
     let (mut before, mut last) = (b"a".to_vec(), b"b".to_vec());
     for _ in 0..n {

@@ -1,4 +1,4 @@
-//! Parsing of jobs: which names and inputs are accepted, and the errors for all others.
+//! Parsing of jobs: the accepted names and inputs, and the errors for all others.
 
 use purloin_kernels::{Inputs, Job, KERNELS};
 
