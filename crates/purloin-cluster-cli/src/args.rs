@@ -36,13 +36,12 @@ pub struct Args {
     #[arg(value_name = "KERNEL[=INPUT]", required = true)]
     pub kernel: Option<String>,
 
-    /// What a rank does while it steals: run its last tasks (async), or wait (sync)
+    /// Behaviour of a rank while it steals: run its last tasks (async), or wait (sync)
     #[arg(long, value_enum, default_value = "async")]
     pub steal: StealArg,
 
-    /// Which spawned tasks other ranks can steal: adaptive (tasks that are worth stealing), none
-    /// (no cut-off: all tasks), depth:D (tasks of at most depth D) or queue (tasks for which the
-    /// queue has room)
+    /// The spawned tasks that other ranks can steal: adaptive, none (no cut-off: all tasks),
+    /// depth:D or queue
     #[arg(
         long = "cutoff",
         value_name = "CUTOFF",
@@ -60,7 +59,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 
-    /// Where durations of tasks are collected, for the adaptive cut-off
+    /// Place where durations of tasks are collected, for the adaptive cut-off
     #[arg(long, value_enum, default_value = "local")]
     pub profile: ProfileArg,
 

@@ -21,8 +21,8 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
             "--serial needs a job of one rank; run it without mpirun, or with mpirun -n 1",
         ));
     }
-    // The file is opened before anything is measured, so that no result is lost because the file
-    // cannot be written.
+    // Opens the file before the measurements, so that no result is lost because the file cannot be
+    // written.
     let destination = match (cluster.rank(), &args.json) {
         (0, Some(path)) => Destination::open(path).map(Some),
         _ => Ok(None),
@@ -30,7 +30,7 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
     let is_open = cluster.all(destination.is_ok());
     let destination = destination?;
     if !is_open {
-        // This is not rank 0, which reports the reason.
+        // This rank is not rank 0. Rank 0 reports the reason.
         return Err(Failure::usage("rank 0 cannot write the report"));
     }
     let outcome = with_kernel(kernel, RunKernel { cluster, args })??;
@@ -120,7 +120,7 @@ impl Action for RunKernel<'_> {
 }
 
 impl RunKernel<'_> {
-    /// Returns the progress bar, which rank 0 shows on standard error if that is a terminal.
+    /// Returns the progress bar. Rank 0 shows it on standard error if standard error is a terminal.
     fn progress<K: Kernel>(&self) -> ProgressBar {
         if self.cluster.rank() > 0 {
             return ProgressBar::hidden();
@@ -131,7 +131,7 @@ impl RunKernel<'_> {
     }
 }
 
-/// Runs the serial elision of a kernel, and returns the output and the time that it took.
+/// Runs the serial elision of a kernel, and returns its output and its time.
 fn run_serial<K: Kernel>(kernel: &K) -> (Output<K>, Duration) {
     let root = black_box(kernel.root());
     let begin = Instant::now();

@@ -1,4 +1,5 @@
-//! Users' mistakes: each gets one line that names the culprit and the way out, and exit status 2.
+//! Users' mistakes: each gets exit status 2 and one line that names the argument at fault and the
+//! way out.
 
 mod common;
 

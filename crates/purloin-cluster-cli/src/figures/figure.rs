@@ -1,4 +1,4 @@
-//! The figures and what they compare: [`FIGURES`].
+//! The figures and the variants that they compare: [`FIGURES`].
 
 use purloin_cluster::{CutOff, MAX_RESIDUAL, Options, Profiling, Steal};
 
@@ -41,7 +41,7 @@ fn variant(name: impl Into<String>, change: impl FnOnce(&mut Options)) -> Varian
     }
 }
 
-/// The depths among which the best one is searched. The largest are for UTS, whose tree is
+/// The depths that are tried to find the best one. The largest depths are for UTS, whose tree is
 /// hundreds of levels deep.
 pub const DEPTHS: &[u32] = &[1, 2, 4, 6, 8, 12, 16, 24, 48];
 

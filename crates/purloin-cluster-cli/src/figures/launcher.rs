@@ -109,7 +109,8 @@ fn reason(stderr: &str) -> Option<String> {
     if let Some(line) = stderr.lines().find_map(|line| line.strip_prefix(&prefix)) {
         return Some(line.to_owned());
     }
-    // The message is the launcher's. Its first paragraph, without the frame of dashes, says most.
+    // The message comes from the launcher. Its first paragraph, without the frame of dashes, has
+    // the reason.
     let lines = stderr.lines().map(str::trim);
     let paragraph: Vec<_> = lines
         .skip_while(|line| line.trim_matches('-').is_empty())

@@ -1,4 +1,4 @@
-//! Running jobs in turn, and the times that they took: [`Measurements`].
+//! Running jobs in turn, and their times: [`Measurements`].
 
 use indicatif::ProgressBar;
 use purloin_command::Failure;
@@ -37,7 +37,7 @@ pub struct Measurements(Vec<Measurement>);
 
 impl Measurements {
     /// Runs each job `runs` times. The jobs take turns, so that other load on the machine affects
-    /// all of them alike.
+    /// all of them equally.
     pub fn take(
         jobs: Vec<Job>,
         runs: usize,
@@ -71,13 +71,13 @@ impl Measurements {
         Ok(Measurements(measurements))
     }
 
-    /// Returns the times of a job, which must be one of those that ran.
+    /// Returns the times of a job, which must have run.
     pub fn of(&self, job: &Job) -> &Measurement {
         let found = self.0.iter().find(|measurement| measurement.job == *job);
         found.expect("the job ran")
     }
 
-    /// Returns the largest number of nodes that a job ran on.
+    /// Returns the largest number of nodes on which a job ran.
     pub fn nodes(&self) -> usize {
         let nodes = self.0.iter().map(|measurement| measurement.nodes);
         nodes.max().unwrap_or(1)

@@ -29,8 +29,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
     }
     let session = Session::new(args)?;
-    // The file is opened before anything is measured, so that no result is lost because the file
-    // cannot be written.
+    // Opens the file before the measurements, so that no result is lost because the file cannot be
+    // written.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
     let report = session.report()?;
     if !destination
@@ -45,8 +45,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Returns the rank of this process if `mpirun` has started it. Such a process cannot start jobs
-/// itself.
+/// Returns the rank of this process if `mpirun` has started it. A process in a job cannot start
+/// jobs itself.
 fn rank_in_a_job() -> Option<String> {
     let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"];
     names.iter().find_map(|name| std::env::var(name).ok())

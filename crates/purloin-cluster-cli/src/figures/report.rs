@@ -151,10 +151,10 @@ impl FigureResult {
     }
 }
 
-/// A spread above which a median says little.
+/// The spread above which a median says little.
 const WIDE: f64 = 0.05;
 
-/// A time, in seconds, below which starting and ending a run matter more than the kernel.
+/// The time, in seconds, below which starting and ending a run matter more than the kernel.
 const SHORT: f64 = 5e-3;
 
 /// The number of runs from which a spread is computed.

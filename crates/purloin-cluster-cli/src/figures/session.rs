@@ -16,7 +16,7 @@ use crate::values::time_text;
 /// The largest number of runs with each depth, to find the best depth.
 const MAX_TRIALS: usize = 3;
 
-/// The kernels and figures that the user has asked for, and the means to measure them.
+/// The kernels and figures that the user has asked for, and the launcher that measures them.
 pub struct Session<'a> {
     args: &'a Args,
     kernels: Vec<String>,
@@ -100,7 +100,7 @@ impl<'a> Session<'a> {
             Some(CutOff::Depth(depth)) => depth,
             _ => DEPTHS[0],
         };
-        // The best depth is measured again, because its trials were also the luckiest.
+        // Measures the best depth again, because its trials were also the luckiest.
         let measurements = take(self.jobs(kernel, best_depth), self.args.runs)?;
         Ok(Kernel {
             name: kernel.to_owned(),
@@ -120,7 +120,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the job to which all speed-ups are relative. It is the same for all variants, so
-    /// that the speed-ups also show what a variant costs on one rank.
+    /// that the speed-ups also show the cost of a variant on one rank.
     fn on_one_rank(kernel: &str) -> Job {
         Job {
             kernel: kernel.to_owned(),

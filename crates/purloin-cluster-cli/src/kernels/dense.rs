@@ -6,8 +6,8 @@ use purloin_cluster::Random;
 pub const MAX_SIDE: usize = 256;
 
 /// The number of columns of a product that are computed at once. Together with two rows, their sums
-/// take eight of the 16 vector registers, of two doubles each. Of the shapes from 2 × 4 to 4 × 8,
-/// this was the fastest.
+/// take eight of the 16 vector registers, of two doubles each. This shape was the fastest of those
+/// measured, from 2 × 4 to 4 × 8.
 const WIDTH: usize = 8;
 
 /// Some columns of a right factor, copied so that its rows are contiguous. In the whole block, the
@@ -42,7 +42,7 @@ pub fn add_product(side: usize, target: &mut [f64], left: &[f64], right: &[f64],
             let (upper, lower) = left.split_at(side);
             add_rows(targets, [upper, lower], strip);
         }
-        // The last row, if their number is odd.
+        // The last row, if the number of rows is odd.
         let target = targets.into_remainder();
         if !target.is_empty() {
             add_rows([&mut target[columns]], [lefts.remainder()], strip);
@@ -83,7 +83,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Returns whether two vectors are equal except for rounding: no element differs by more than a
-/// billionth of the largest one.
+/// billionth of the largest element.
 pub fn are_close(expected: &[f64], found: &[f64]) -> bool {
     let magnitudes = expected.iter().map(|number| number.abs());
     let greatest = magnitudes.fold(0.0, f64::max);

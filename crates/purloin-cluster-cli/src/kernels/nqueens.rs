@@ -21,7 +21,7 @@ impl Task for PartialBoard {
         if board.is_full() {
             return 1;
         }
-        // Conflicts are excluded before tasks are created, so that no task runs into one.
+        // Excludes conflicts before tasks are created, so that no task runs into a conflict.
         let mut safe = [0; LARGEST];
         let count = board.safe_columns(&mut safe);
         let tasks = safe[..count]

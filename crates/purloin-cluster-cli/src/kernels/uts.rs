@@ -7,7 +7,7 @@ use purloin_kernels::{Description, Input, uts};
 
 use super::Kernel;
 
-/// The task that counts the subtrees of some siblings.
+/// The task that counts the nodes in the subtrees of some siblings.
 ///
 /// A task comprises several siblings because most of them are leaves. A thief that steals half of
 /// the siblings gets more work than one leaf.

@@ -14,7 +14,7 @@ pub fn command() -> PathBuf {
     env!("CARGO_BIN_EXE_purloin-cluster").into()
 }
 
-/// Returns the command's arguments with those that ask for a report on standard output.
+/// Returns the command's arguments, with the option for a report on standard output added.
 fn with_report<'a>(args: &[&'a str]) -> Vec<&'a str> {
     [args, &["--json", "-"]].concat()
 }

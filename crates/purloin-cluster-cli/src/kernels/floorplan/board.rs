@@ -120,8 +120,8 @@ impl Board {
         (top, lefts & starts(!self.occupied(top, bottom), columns))
     }
 
-    /// Returns the places for the upper left corner of a cell at which the cell touches the cells
-    /// that it must touch: a row, and the columns in it, as bits.
+    /// Returns the places for the upper left corner of a cell where the cell touches all cells that
+    /// it must touch: a row, and the columns in it, as bits.
     fn touching(&self, place: Place, (rows, columns): Shape) -> (u8, u64) {
         match place {
             Place::Corner => (0, 1),
@@ -197,7 +197,7 @@ mod tests {
             }
             Place::Between { left, above } => {
                 let (left, above) = (cells[usize::from(left)], cells[usize::from(above)]);
-                // One row and one column more, because touching at a corner is enough.
+                // Includes one more row and column, because touching at a corner is enough.
                 let mut rows = at.top..=at.bottom;
                 let mut columns = at.left..=at.right;
                 at.top == above.bottom
@@ -233,7 +233,7 @@ mod tests {
         board.with_next(cell, limit).map(last).collect()
     }
 
-    /// Places cells wherever they may be, and checks one in 8,000 boards square by square.
+    /// Places cells in all permitted places, and checks one in 8,000 boards square by square.
     fn check_some_boards(board: &Board, cells: &'static [Cell], limit: u64, boards: &mut u32) {
         let Some(cell) = cells.get(board.len()) else {
             return;

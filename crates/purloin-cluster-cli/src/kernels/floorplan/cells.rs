@@ -22,8 +22,8 @@ pub(super) enum Place {
     Corner,
     /// Anywhere along the lower edge of this cell, as long as the two touch.
     Below(u8),
-    /// Below one cell and to the right of another: in the row where the former ends and the
-    /// column where the latter ends, if the cell touches both there.
+    /// Below `above` and to the right of `left`: in the row where `above` ends and the column where
+    /// `left` ends, if the cell touches both there.
     Between {
         /// The cell to the left.
         left: u8,

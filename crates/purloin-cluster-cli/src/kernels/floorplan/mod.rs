@@ -1,9 +1,9 @@
 //! The smallest board for cells that touch each other, by branch and bound.
 //!
-//! The search places one cell after the other, in all shapes, wherever the cell touches the cells
-//! that it must touch. It abandons a board whose area is not below the smallest area that any rank
-//! has found so far. So the number of tasks depends on how early a rank finds good boards, and
-//! how fast the other ranks learn of them. The smallest area does not depend on that.
+//! The search places one cell after the other, in all shapes, at every place where the cell touches
+//! the cells that it must touch. It abandons a board whose area is not below the smallest area that
+//! any rank has found so far. So the number of tasks depends on how early a rank finds good boards,
+//! and how fast the other ranks learn of them. The smallest area does not depend on either.
 //!
 //! Source: AsynchWS, Table I (20 cells); from BOTS, there from Cray's Application Kernel
 //! Matrix.

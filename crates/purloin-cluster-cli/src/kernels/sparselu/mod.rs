@@ -1,18 +1,18 @@
 //! LU factorisation of a sparse matrix of dense blocks.
 //!
-//! A global array contains the non-empty blocks, including those that fill during the
+//! A global array contains the non-empty blocks, including the blocks that fill during the
 //! factorisation. Every rank knows their pattern beforehand.
 //!
 //! The first task goes through the blocks of the diagonal, and does three things for each:
 //!
 //! 1. It factors the block.
 //! 2. It spawns tasks that solve for the blocks to its right and below it, with these factors.
-//! 3. It spawns tasks that update the blocks in the columns of the former and the rows of the
-//!    latter.
+//! 3. It spawns tasks that update the blocks in the columns of the blocks to the right and the rows
+//!    of the blocks below.
 //!
-//! Each task handles one block. The updates of a row are spawned by a task of their own, which a
-//! thief can steal as a whole. When the first task spawned all updates itself, two ranks made four
-//! times as many steals.
+//! Each task handles one block. A separate task spawns the updates of a row, and a thief can steal
+//! it as a whole. When the first task spawned all updates itself, two ranks made four times as many
+//! steals.
 //!
 //! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which uses floats.
 
@@ -77,7 +77,8 @@ impl Task for Work {
 
 /// Does one step, and returns the number of operations on blocks.
 fn eliminate<R: Rank<Work>>(rank: &mut R, step: usize) -> u64 {
-    // All other operations of the step wait for this one, so there is no point in spawning it.
+    // All other operations of the step wait for this factorisation, so there is no point in
+    // spawning it.
     rank.context().work(&Work::new(step, step, step));
     let beyond: Vec<usize> = rank.context().pattern.beyond(step).collect();
     let right = beyond.iter().map(|&column| Work::new(step, step, column));
@@ -118,7 +119,7 @@ struct Scratch {
     copies: Vec<Copied>,
 }
 
-/// A copy of a block that does not change any more.
+/// A copy of a block that no longer changes.
 #[derive(Clone, Default)]
 struct Copied {
     /// The number of the block, or `None` if there is no copy.
@@ -166,7 +167,7 @@ impl Blocks {
     fn work(&self, work: &Work) {
         let [step, row, column] = [work.step, work.row, work.column].map(|place| place as usize);
         // The borrow is exclusive: this task does not spawn, so no other task runs on this rank
-        // before this one ends.
+        // before it ends.
         let Scratch { target, copies } = &mut *self.scratch.borrow_mut();
         let number = self.number(row, column);
         self.get(number, target);
@@ -190,8 +191,8 @@ impl Blocks {
         self.put(number, target);
     }
 
-    /// Computes a block of the input: random numbers, with larger ones on the diagonal. The matrix
-    /// is diagonally dominant, so the factorisation needs no row exchanges.
+    /// Computes a block of the input: random numbers, larger on the diagonal. The matrix is
+    /// diagonally dominant, so the factorisation needs no row exchanges.
     fn given(&self, row: usize, column: usize, into: &mut [f64]) {
         let blocks = self.pattern.side();
         if !is_given(row, column) {

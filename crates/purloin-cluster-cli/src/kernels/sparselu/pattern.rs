@@ -14,9 +14,9 @@ pub struct Pattern {
     count: usize,
 }
 
-/// Returns whether a block of the input is not empty. These are the blocks on the diagonal and next
-/// to it. In addition, in every sixth row, the blocks right of the diagonal in even columns, and in
-/// every sixth column, the blocks below the diagonal in even rows.
+/// Returns whether a block of the input is not empty. The non-empty blocks are the blocks on the
+/// diagonal and next to it; in every sixth row, the blocks right of the diagonal in even columns;
+/// and in every sixth column, the blocks below the diagonal in even rows.
 pub fn is_given(row: usize, column: usize) -> bool {
     let is_even = row.is_multiple_of(2) && column.is_multiple_of(2);
     row.abs_diff(column) <= 1 || is_even && row.min(column).is_multiple_of(3)

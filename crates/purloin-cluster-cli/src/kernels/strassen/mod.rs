@@ -8,10 +8,10 @@
 //! quadrants, seven products, and sums of the products. Each step consists of many tasks. The place
 //! of a task's output follows from its position in the recursion, so that tasks allocate nothing.
 //!
-//! The temporaries take much memory: if the seven products of a level are computed in parallel,
-//! the next level needs 7/4 times as much as this one. So only as many of the lowest levels are
-//! parallel as keep all ranks busy. On the levels above, the products are computed one after the
-//! other and share their temporaries.
+//! The temporaries take much memory: if the seven products of a level are computed in parallel, the
+//! next level needs 7/4 times as much as this level. So only the lowest levels are parallel, just
+//! enough of them to keep all ranks busy. On the levels above, the products are computed one after
+//! the other and share their temporaries.
 //!
 //! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), after the program of the same
 //! name in the Cilk distribution.
@@ -108,7 +108,7 @@ fn multiply<R: Rank<Work>>(rank: &mut R, product: Product) -> u64 {
     products
 }
 
-/// Does these steps of a product, with one task for each step and each tile of a quadrant.
+/// Performs the given steps of a product, with one task for each step and each tile of a quadrant.
 fn run_steps<R: Rank<Work>>(rank: &mut R, product: Product, steps: &[Step]) {
     let parts = steps.iter().flat_map(|&step| {
         (0..product.quadrant()).map(move |tile| Work {
@@ -122,7 +122,8 @@ fn run_steps<R: Rank<Work>>(rank: &mut R, product: Product, steps: &[Step]) {
 
 /// Both factors, their product, and the temporaries.
 pub struct Matrices {
-    /// The tiles of all of these, in this order.
+    /// The tiles of the left factor, the right factor, the product and the temporaries, in this
+    /// order.
     tiles: GlobalArray<f64>,
     levels: u32,
     /// Products with at most this many levels compute their seven products in parallel.
@@ -303,8 +304,8 @@ impl Kernel for Strassen {
         } = Product::whole(matrices.levels);
         let mut vector = vec![0.0; SIDE << levels];
         fill_randomly(u64::MAX, &mut vector);
-        // The factors are computed anew instead of read, so that a factor that a task has
-        // overwritten is noticed.
+        // Computes the factors anew instead of reading them, so that the check notices a factor
+        // that a task has overwritten.
         let image = matrices.image(right, &vector, Matrices::factor);
         let expected = matrices.image(left, &image, Matrices::factor);
         let found = matrices.image(result, &vector, |tile, into| matrices.get(tile, into));

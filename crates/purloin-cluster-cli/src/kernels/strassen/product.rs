@@ -20,7 +20,7 @@ pub struct Product {
 }
 
 /// Returns the number of tiles that the temporaries of a product take. The seven products below a
-/// product are computed in parallel if it has at most `parallel_levels` levels.
+/// product are computed in parallel if the product has at most `parallel_levels` levels.
 pub fn room(levels: u32, parallel_levels: u32) -> u32 {
     match levels {
         0 => 0,
