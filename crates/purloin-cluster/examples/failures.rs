@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, CutOff, GlobalArray, Options, Rank, Run, Task, launch};
 
-/// What the tasks of a rank can access.
+/// The context of a rank's tasks.
 struct Place {
     /// Whether tasks fail on this rank.
     fails: bool,
@@ -70,7 +70,7 @@ impl Task for Node {
                 PANIC => panic!("leaf {number} is rotten"),
                 ABORT => std::process::abort(),
                 EXIT => std::process::exit(3),
-                // Collective operations, which the other ranks do not join.
+                // A collective operation, in which the other ranks do not take part.
                 COLLECTIVE => cluster.as_ref().expect("main sets it").barrier(),
                 DROP => drop(array.take()),
                 _ => {}
@@ -91,7 +91,8 @@ fn report<T>(cluster: &Cluster, result: Result<T, purloin_cluster::Error>) -> Ex
     ExitCode::from(4)
 }
 
-/// Runs with options that are refused: `range` is out of range, `options` differ among ranks.
+/// Runs with options that are refused: in the case `range` one is out of range, in the case
+/// `options` they differ among ranks.
 fn run_with_bad_options(cluster: &Cluster, case: &str) -> Result<Run<u64>, purloin_cluster::Error> {
     let mut options = Options::default();
     if case == "range" {
@@ -124,7 +125,7 @@ fn main() -> ExitCode {
                 cluster.barrier();
                 return ExitCode::SUCCESS;
             }
-            // More memory than any number of ranks has.
+            // Asks for more memory than any number of ranks has.
             "memory" => {
                 let array = GlobalArray::<f64>::new(&cluster, 1 << 50, 1 << 20);
                 return report(&cluster, array);
@@ -149,7 +150,7 @@ fn main() -> ExitCode {
         options.cut_off = CutOff::None;
         let array = GlobalArray::new(&cluster, 8, 1).expect("the array is small");
         let place = Place {
-            // The last rank fails, which is another one than rank 0 if there are several.
+            // The last rank fails. It is not rank 0 if there are several ranks.
             fails: cluster.rank() + 1 == cluster.ranks(),
             cluster: Some(cluster.clone()),
             array: RefCell::new(Some(array)),

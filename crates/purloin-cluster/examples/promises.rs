@@ -67,7 +67,7 @@ impl Task for Sum {
                 let first = rank.get(first).sum;
                 first + a.sum + b.sum + rank.get(last).sum
             }
-            // Spawns tasks without asking for their outputs. They run all the same.
+            // Spawns tasks without asking for their outputs. The tasks run nevertheless.
             3 => {
                 for part in &parts {
                     drop(rank.spawn(*part));
@@ -160,7 +160,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
         assert_eq!(value, expected as u64, "element {place}");
     }
     cluster.barrier();
-    // All ranks see what each rank has written, also across the borders of blocks.
+    // All ranks see the elements that each rank has written, even across the borders of blocks.
     let part = array.len() / cluster.ranks();
     let start = cluster.rank() * part;
     array.put(start, &vec![cluster.rank() as u64; part]);

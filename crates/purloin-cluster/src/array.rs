@@ -11,11 +11,11 @@ use crate::{Cluster, Error};
 
 /// An array that is distributed over all ranks, in blocks that are assigned round-robin.
 ///
-/// Any task on any rank can read and write any element. The rank that holds the element takes
-/// no part in that. What a task [puts](GlobalArray::put) is visible to tasks that it spawns
-/// afterwards, and to a task that waits for it. If two tasks access the same elements without
-/// one waiting for the other, and one of them writes, the reader may see any mixture of old and
-/// new bytes. Only [accumulated](GlobalArray::accumulate) values always add up.
+/// Any task on any rank can read and write any element. The rank that holds the element takes no
+/// part in the transfer. Elements that a task [puts](GlobalArray::put) are visible to tasks that it
+/// spawns afterwards, and to a task that waits for it. If two tasks access the same elements
+/// without one waiting for the other, and one of them writes, the reader may see any mixture of old
+/// and new bytes. Only [accumulated](GlobalArray::accumulate) values always add up.
 ///
 /// ```no_run
 /// # use purloin_cluster::{Cluster, Error, GlobalArray};
@@ -58,7 +58,7 @@ impl<E: Pod> GlobalArray<E> {
         let blocks = len.div_ceil(block);
         let (rank, ranks) = (cluster.rank(), cluster.ranks());
         let mine = blocks / ranks + usize::from(blocks % ranks > rank);
-        // A size that overflows saturates, and is then refused as too large.
+        // A size that overflows saturates, and the allocation then refuses it as too large.
         let bytes = mine.saturating_mul(block).saturating_mul(size_of::<E>());
         Ok(GlobalArray {
             window: Window::allocate(cluster.world(), bytes)?,

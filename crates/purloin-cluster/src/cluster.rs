@@ -95,7 +95,7 @@ impl Cluster {
         self.world.ranks()
     }
 
-    /// Returns the number of nodes that the ranks run on.
+    /// Returns the number of nodes on which the ranks run.
     pub fn nodes(&self) -> usize {
         self.world.nodes()
     }
@@ -110,8 +110,8 @@ impl Cluster {
     ///
     /// # Errors
     ///
-    /// Returns an error on every rank if a value differs from that of rank 0. The error calls
-    /// the value `about`, a noun in the plural.
+    /// Returns an error on every rank if a value differs from rank 0's value. The error calls the
+    /// values `about`, a noun in the plural.
     pub fn agree<A: Hash + ?Sized>(&self, about: &str, value: &A) -> Result<(), Error> {
         let mut hasher = DefaultHasher::new();
         value.hash(&mut hasher);

@@ -68,17 +68,17 @@ pub fn set_runs_tasks(runs: bool) {
 ///
 /// # Panics
 ///
-/// If a task calls it: the other ranks would not take part.
+/// Panics if a task calls this, because the other ranks would not take part.
 pub fn assert_outside_tasks() {
     assert!(
         !RUNS_TASKS.get(),
-        "a task must not call what all ranks do together: runs, barriers, creating and \
-         dropping arrays"
+        "a task must not call a collective operation: a run, a barrier, or creating or \
+         dropping an array"
     );
 }
 
-/// Guards a task that came out of a queue while it runs, including the tasks that it runs
-/// inline. If the task panics, the guard ends the job on all ranks.
+/// Guards a running task that came out of a queue, including the tasks that it runs inline. If the
+/// task panics, the guard ends the job on all ranks.
 pub struct TaskGuard<'r, T: std::fmt::Debug> {
     world: &'r World,
     task: &'r T,

@@ -37,7 +37,7 @@ pub(crate) fn has_stack() -> bool {
 
 /// Calls `main` on a thread with a stack of 4 GiB, of which only used pages take memory.
 ///
-/// Tasks may nest deeply, and a blocked rank runs stolen tasks on top of the blocked one.
+/// Tasks may nest deeply, and a blocked rank runs stolen tasks on top of the blocked task.
 ///
 /// Initialize the [`Cluster`](crate::Cluster) inside `main`, because MPI must be called by the
 /// thread that initialized it. A program may also run tasks on another thread. There, a blocked

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::Error;
 
-/// What a rank does while it steals.
+/// The behaviour of a rank while it steals.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Steal {
     /// The rank starts to steal before it runs out of tasks, and runs its residual tasks while
@@ -17,8 +17,8 @@ pub enum Steal {
     Sync,
 }
 
-/// Which spawned tasks enter the queue, where other ranks can steal them. All other tasks run
-/// inline, at the spawn.
+/// The choice of spawned tasks that enter the queue, where other ranks can steal them. All other
+/// tasks run inline, at the spawn.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum CutOff {
     /// Tasks that are worth stealing, judged by how long tasks of the same depth have taken.
@@ -35,7 +35,7 @@ pub enum CutOff {
     Queue,
 }
 
-/// How long a task must take to be worth a place in the queue, for [`CutOff::Adaptive`].
+/// The minimum duration of a task that is worth a place in the queue, for [`CutOff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grain {
     /// 10 µs, which is a thousand times the cost of creating a task. The other times of the
@@ -48,13 +48,13 @@ pub enum Grain {
     Fixed(Duration),
 }
 
-/// Where the runtime collects the durations of tasks, for [`CutOff::Adaptive`].
+/// The place where the runtime collects the durations of tasks, for [`CutOff::Adaptive`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Profiling {
     /// On each node separately, in memory that the ranks of the node share.
     #[default]
     Local,
-    /// On rank 0 for all ranks. Each sample costs a message. This is for comparison.
+    /// On rank 0 for all ranks, for comparison with the paper. Each sample costs a message.
     ///
     /// Source: AsynchWS, section V.B (Figure 6).
     Global,
@@ -67,17 +67,17 @@ pub const MAX_RESIDUAL: usize = 6;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// What a rank does while it steals. The default is [`Steal::Async`].
+    /// The behaviour of a rank while it steals. The default is [`Steal::Async`].
     pub steal: Steal,
-    /// Which spawned tasks enter the queue. The default is [`CutOff::Adaptive`].
+    /// The choice of spawned tasks that enter the queue. The default is [`CutOff::Adaptive`].
     pub cut_off: CutOff,
     /// Under [`Steal::Async`], a rank starts to steal when fewer than this many tasks remain.
     /// The default is 2; at most [`MAX_RESIDUAL`].
     pub residual: usize,
-    /// How long a task must take to be worth a place in the queue. The default is
+    /// The minimum duration of a task that is worth a place in the queue. The default is
     /// [`Grain::Auto`].
     pub grain: Grain,
-    /// Where durations of tasks are collected. The default is [`Profiling::Local`].
+    /// The place where durations of tasks are collected. The default is [`Profiling::Local`].
     pub profiling: Profiling,
     /// An artificial delay of all operations on other ranks, for experiments. The default is 0;
     /// at most 1 s.

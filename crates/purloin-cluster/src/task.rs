@@ -74,9 +74,9 @@ pub trait Task: Pod + Debug {
 
 /// The rank that runs a task: a token that is valid while the task runs.
 ///
-/// The token is small and passed by value. Another rank may steal a task that this one spawns.
-/// The [cut-off](crate::CutOff) decides whether a spawned task enters the queue or runs inline.
-/// So programs spawn everything that could run in parallel, however small.
+/// The token is small and passed by value. Another rank may steal a task that this rank spawns. The
+/// [cut-off](crate::CutOff) decides whether a spawned task enters the queue or runs inline. So
+/// programs spawn everything that could run in parallel, no matter how small.
 pub trait Rank<T: Task>: Sized {
     /// Runs two tasks and returns both outputs. The second task may run on another rank.
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output);
@@ -84,7 +84,7 @@ pub trait Rank<T: Task>: Sized {
     /// Spawns a task that may run while the caller goes on. [`get`](Rank::get) returns its
     /// output.
     ///
-    /// If the caller never asks for the output, the caller's end waits for the task.
+    /// If the caller never asks for the output, the caller waits for the task when it ends.
     fn spawn(&mut self, task: T) -> Spawned<T>;
 
     /// Returns the output of a task that the caller has spawned. Runs the task if no rank has
@@ -125,15 +125,15 @@ pub trait Rank<T: Task>: Sized {
     /// Returns the data that all tasks on this rank share.
     ///
     /// While a task waits in [`join`](Rank::join), [`get`](Rank::get) or
-    /// [`spawn_all`](Rank::spawn_all), its rank may run **any other task**, because a rank has
-    /// no second thread to lend its processor to. So a task must not hold a mutable borrow or a
+    /// [`spawn_all`](Rank::spawn_all), its rank may run **any other task**, because a rank has no
+    /// second thread that could use its processor. So a task must not hold a mutable borrow or a
     /// lock of anything in the context across one of these calls.
     fn context(&self) -> &T::Context;
 
     /// Lets the runtime serve other ranks.
     ///
-    /// On networks that need the processor's help, a rank does not answer other ranks during a
-    /// long computation without a spawn. Such a computation should call this function from
+    /// On networks that need the processor's help, a rank does not answer other ranks during a long
+    /// computation without a spawn. A long computation should therefore call this function from
     /// time to time. A call reads the clock, which takes a few dozen nanoseconds.
     fn poll(&mut self);
 }
@@ -142,7 +142,7 @@ pub trait Rank<T: Task>: Sized {
 #[must_use = "pass it to `get` for the output; if it is dropped, the task's end waits for it"]
 pub struct Spawned<T: Task>(pub(crate) SpawnedState<T>);
 
-/// Where the output of a spawned task is.
+/// The place of a spawned task's output.
 pub(crate) enum SpawnedState<T: Task> {
     /// The task ran inline, and this is its output.
     Done(T::Output),
@@ -161,8 +161,8 @@ impl<T: Task> Spawned<T> {
     ///
     /// # Panics
     ///
-    /// If the task went into the queue. A token that only runs tasks inline did not spawn it,
-    /// so another task did.
+    /// Panics if the task went into the queue. A token that only runs tasks inline did not spawn
+    /// it, so another task did.
     #[inline(always)]
     pub(crate) fn into_output(self) -> T::Output {
         match self.0 {

@@ -15,7 +15,7 @@ fn a_thief_steals_from_a_rank_whose_leaves_only_compute() {
     for line in text.lines() {
         let stolen = line.strip_suffix(" of 200 were stolen").expect(&text);
         let stolen: u32 = stolen.parse().expect(&text);
-        // It is 100 when the two ranks have a processor each.
+        // The number is 100 when each of the two ranks has a processor of its own.
         assert!(stolen >= 10, "{text}");
     }
     assert_eq!(text.lines().count(), 2, "{text}");

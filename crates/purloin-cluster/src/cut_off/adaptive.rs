@@ -13,7 +13,8 @@ use crate::queue::MAX_STEAL;
 /// tasks enter the queue. From then on it is work-first: tasks of unknown depths run inline,
 /// and some of them are timed. Once the mean duration of a depth is known, the mean decides.
 ///
-/// The rule differs from the paper in four points. docs/decisions/cluster-cut-off.md has the measurements.
+/// The rule differs from the paper in four points. `docs/decisions/cluster-cut-off.md` has the
+/// measurements.
 ///
 /// * A task is worth a place in the queue from a much shorter duration on, because creating a
 ///   task is cheap here. The thresholds that concern the network follow from the measured cost
@@ -24,10 +25,10 @@ use crate::queue::MAX_STEAL;
 ///   of UTS, sixteen samples at the beginning say little, because most of them are leaves.
 /// * An estimate can be refuted. A subtree that was expected to be too short, but is
 ///   [overdue](Policy::overdue_after), may fill the queue.
-/// * The queue's bound applies to tasks of unknown depths only. Tasks that are worth a place
-///   cost a hundredth of their duration. If some of them were left out, thieves would have to
-///   come much more often. So their bound is higher, and the bound for overdue subtrees grows
-///   with the latency.
+/// * The queue's bound applies to tasks of unknown depths only. Tasks that are worth a place cost a
+///   hundredth of their duration. If some of them stayed out of the queue, thieves would have to
+///   steal much more often. So their bound is higher, and the bound for overdue subtrees grows with
+///   the latency.
 ///
 /// Source: AsynchWS, section III, Figure 2.
 pub struct Adaptive {
@@ -36,7 +37,7 @@ pub struct Adaptive {
     bound: usize,
     /// Whether the queue has ever been two thirds full.
     was_full: bool,
-    /// What is known about the tasks of each depth.
+    /// The verdict on the tasks of each depth.
     verdicts: [Verdict; DEPTHS],
     /// Whether the mean of a depth hardly changes any more.
     is_well_known: [bool; DEPTHS],
@@ -46,7 +47,7 @@ pub struct Adaptive {
     cost: u64,
 }
 
-/// What is known about the tasks of a depth.
+/// The verdict on the tasks of a depth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     /// There are too few samples.
@@ -55,11 +56,12 @@ enum Verdict {
     WorthIt,
     /// The tasks are too short.
     TooShort,
-    /// The tasks are too short, and so are those of all greater depths.
+    /// The tasks are too short, and so are the tasks of all greater depths.
     Fine,
 }
 
-/// The bound of the queue for tasks that are worth a place. Thieves find enough tasks then.
+/// The bound of the queue for tasks that are worth a place. With this many, thieves find enough
+/// tasks.
 const ENOUGH: usize = 512;
 
 /// The number of samples after which the mean of a depth hardly changes any more.
@@ -113,8 +115,8 @@ impl Adaptive {
         for depth in (0..DEPTHS).rev() {
             let (tasks, mean) = self.profile.mean(depth);
             let is_worth_it = self.grains.is_worth_it(mean);
-            // The greatest depths have too few tasks to become known. Their tasks are shorter
-            // than those above.
+            // The greatest depths have too few tasks to become known. Their tasks are shorter than
+            // the tasks above them.
             is_fine &= tasks == 0 || !is_worth_it;
             self.verdicts[depth] = match tasks >= samples(depth) {
                 false => Verdict::Unknown,
@@ -188,7 +190,7 @@ impl Policy for Adaptive {
 
     fn are_residual(&self, depth: u32, tasks: usize, residual: usize) -> bool {
         let mean = self.mean(depth).unwrap_or(0);
-        // The task that runs next is not in the queue any more, but adds to the time.
+        // The task that runs next is no longer in the queue, but adds to the time.
         let is_coarse = self.grains.is_coarse(mean.saturating_mul(tasks as u64 + 1));
         !is_coarse && tasks < residual
     }

@@ -1,7 +1,8 @@
-//! Which spawned tasks enter the queue: [`Policy`] and its four implementations.
+//! The rules that decide which spawned tasks enter the queue: [`Policy`] and its four
+//! implementations.
 //!
-//! A task that does not enter the queue runs inline, as a plain call at its spawn. So the
-//! cut-off sets the real granularity of a program, however fine its spawns are.
+//! A task that does not enter the queue runs inline, as a plain call at its spawn. So the cut-off,
+//! not the program's spawns, sets the real granularity.
 
 mod adaptive;
 mod profile;
@@ -20,8 +21,7 @@ pub trait Policy {
     /// The number of tasks of one `spawn_all` that enter the queue together. If the first one
     /// enters, the others follow without asking the rule, until this many are ready.
     ///
-    /// If one of them ran inline instead, the tasks after it would be out of the thieves' reach
-    /// for as long as it runs.
+    /// If one of them ran inline instead, thieves could not reach the tasks after it while it runs.
     const GROUP: usize = 0;
 
     /// Returns whether a task of this depth enters the queue. `ready` returns the number of

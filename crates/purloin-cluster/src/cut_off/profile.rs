@@ -22,7 +22,7 @@ struct Durations {
 /// For each depth, the number of timed tasks and the sum of their durations.
 type Shared = [[AtomicU64; 2]; DEPTHS];
 
-/// Where the durations are collected.
+/// The place where the durations are collected.
 enum Place {
     /// In memory that the ranks of a node share.
     Node(*const Shared),
@@ -86,7 +86,7 @@ impl Profile {
                 // with zeros, that lives until MPI is finalized. All ranks access it with
                 // atomic operations only.
                 let [tasks, work] = unsafe { &(**base)[depth] };
-                // Relaxed: the mean is an estimate, and the two numbers may be of different
+                // Relaxed: the mean is an estimate, and the two numbers may come from different
                 // moments.
                 let fetch_add = |number: &AtomicU64, more| match more {
                     0 => number.load(Ordering::Relaxed),

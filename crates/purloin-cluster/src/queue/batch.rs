@@ -126,7 +126,7 @@ impl<W: Word> Offer<W> {
         let base = self.seen;
         let batch = Batch::new(first, count);
         let before = self.word.fetch_add(batch.0.wrapping_sub(base));
-        // Claims since `base` have found an empty batch, but they count in the new one.
+        // Claims since `base` have found an empty batch, but they count in the new batch.
         let stray_claims = before.wrapping_sub(base);
         debug_assert_eq!(stray_claims % CLAIM, 0);
         self.update(batch.0.wrapping_add(stray_claims));

@@ -14,7 +14,7 @@ pub struct SlotHandle {
     pub index: u32,
     /// The depth of the task.
     pub depth: u32,
-    /// The number of the spawn, which tells this use of the slot from later ones.
+    /// The number of the spawn, which distinguishes this use of the slot from later uses.
     pub serial: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Header {
     pub work: u64,
 }
 
-/// The offset of the word that describes what a rank offers.
+/// The offset of the word that describes a rank's offer.
 pub const BATCH_WORD: usize = 0;
 
 /// The offset of the word that is raised when the run has ended.

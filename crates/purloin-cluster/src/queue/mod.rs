@@ -18,20 +18,20 @@
 //! **offers**. Thieves take the oldest of them, up to 24 at a time. Slots below the batch hold
 //! tasks that were stolen, or that are *skipped* (see below).
 //!
-//! If the owner asks for a result out of order, it runs the task where it lies. The slot is then
-//! *settled*, and is not offered any more. When the result has been used, the slot is
-//! *released*, and becomes free as soon as it is the newest.
+//! If the owner asks for a result out of order, it runs the task in its slot. The slot is then
+//! *settled*, and is no longer offered. When the result has been used, the slot is *released*, and
+//! becomes free as soon as it is the newest.
 //!
 //! # The batch word
 //!
 //! One word of 64 bits describes the batch: its first slot, its length, and the number of
-//! **claims** that thieves have made. A thief adds one claim with an atomic fetch-and-add. The
-//! old word tells the thief its share: half of what the earlier claims have left. The thief then
-//! copies these slots with one get. So a steal is one atomic operation and one copy. Neither
-//! disturbs the victim, and the atomic operation cannot fail because of other ranks, as a
-//! compare-and-swap can. A thief that claims when nothing is left has only increased the number
-//! of claims, which does no harm. After four claims in a row without success, a thief
-//! [peeks](crate::rank) at the word before it claims again, so that the number cannot overflow.
+//! **claims** that thieves have made. A thief adds one claim with an atomic fetch-and-add. The old
+//! word tells the thief its share: half of what the earlier claims have left. The thief then copies
+//! these slots with one get. So a steal is one atomic operation and one copy. Neither disturbs the
+//! victim, and the atomic operation cannot fail because of other ranks, as a compare-and-swap can.
+//! A thief that claims when nothing is left only increases the number of claims, which does no
+//! harm. After four claims in a row without success, a thief [peeks](crate::rank) at the word
+//! before it claims again, so that the number cannot overflow.
 //!
 //! The owner changes the word on two occasions only, both off its fast path:
 //!
@@ -41,21 +41,19 @@
 //!   from then on. The old word tells the owner which slots thieves had claimed. It then
 //!   publishes the older half of the rest, or as many tasks as a batch may have.
 //!
-//! Both the owner and the thieves change the word by additions only. MPI guarantees that
-//! operations of one kind are atomic with respect to each other. It does not guarantee that for
-//! an addition and a replacement, which the network hardware and the processor may perform in
-//! different places. (Also, a compare-and-swap to the calling rank itself crashes in Open MPI
-//! 4.1.)
+//! Both the owner and the thieves change the word by additions only. MPI guarantees that operations
+//! of one kind are atomic with respect to each other. It does not guarantee atomicity between an
+//! addition and a replacement, which the network hardware and the processor may perform in
+//! different places. (Also, a compare-and-swap to the calling rank itself crashes in Open MPI 4.1.)
 //!
 //! # Stray claims
 //!
-//! A claim may arrive while the batch is empty: after the owner last read the word and before
-//! it publishes. The claiming thief sees an empty batch and gets nothing. But the claim still
-//! counts in the new batch, because the owner did not know of it and could not subtract it. The
-//! publishing addition returns the old word, from which the owner learns of such **stray
-//! claims**. Later thieves take the first part of the batch for claimed. So these slots are
-//! **skipped**: they stay below the split, and the owner knows that no thief will ever copy
-//! them.
+//! A claim may arrive while the batch is empty: after the owner last read the word and before it
+//! publishes. The claiming thief sees an empty batch and gets nothing. But the claim still counts
+//! in the new batch, because the owner did not know of the claim and could not subtract it. The
+//! publishing addition returns the old word, from which the owner learns of such **stray claims**.
+//! Later thieves take the first part of the batch for claimed. So these slots are **skipped**: they
+//! stay below the split, and the owner knows that no thief will ever copy them.
 //!
 //! # Results
 //!
@@ -75,9 +73,9 @@
 //! stolen again before it ran. The second thief raises the state of such a slot as soon as it
 //! has copied the task.
 //!
-//! # Who may write what
+//! # Rules for writing
 //!
-//! | what | writer | when |
+//! | word or slot | writer | when |
 //! |---|---|---|
 //! | batch word | all ranks | atomic additions only |
 //! | private or free slot | owner | plain stores, made visible before the slot is published |

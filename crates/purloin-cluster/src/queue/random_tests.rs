@@ -207,7 +207,7 @@ struct Owner {
 }
 
 impl Owner {
-    /// Runs a task, which does a random selection of what tasks can do.
+    /// Runs a task, which performs a random selection of the operations of tasks.
     fn run(&mut self, job: Job, depth: u32) {
         let base = self.stack.top();
         for _ in 0..self.world.below(4) {
@@ -287,7 +287,7 @@ impl Owner {
         }
     }
 
-    /// Spawns tasks, and asks for their results in any order, or not at all.
+    /// Spawns tasks, and asks for their results in any order, or never.
     fn spawn_some(&mut self, depth: u32) {
         let base = self.stack.top();
         let mut handles: Vec<(SlotHandle, Job)> = Vec::new();
@@ -321,7 +321,7 @@ impl Owner {
         let (slot, job) = self.push();
         handles.push((self.stack.handle(slot, 0), job));
         assert!(used.iter().all(|&handle| !self.stack.is_valid(handle)));
-        // The end of a task waits for all that it has spawned.
+        // The end of a task waits for all tasks that it has spawned.
         while self.stack.top() > base {
             let slot = self.stack.top() - 1;
             if self.stack.is_settled(slot) {
@@ -399,7 +399,7 @@ fn every_task_runs_once_in_any_interleaving_of_owner_and_thieves() {
 }
 
 #[test]
-fn an_offer_of_which_little_is_left_is_replenished() {
+fn a_nearly_used_up_offer_is_replenished() {
     let world = World::new(1);
     // The only thief.
     let claim = || claimed(world.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed));

@@ -80,7 +80,7 @@ impl<M: Memory> Word for OwnWord<M> {
 struct Mark {
     /// The number of the spawn to which a valid [`SlotHandle`] refers, or 0.
     serial: u64,
-    /// Whether the slot is below the split although no thief will ever copy it.
+    /// Whether the slot is below the split, although no thief will ever copy it.
     is_skipped: bool,
     /// Whether the owner runs or has run the task in its slot, or has used its result.
     is_settled: bool,
@@ -101,9 +101,9 @@ struct Mark {
 unsafe fn write_fields<T: Task>(place: *mut u8, task: &T) {
     const SMALL: usize = 64;
     let from = ptr::from_ref(task);
-    // SAFETY: the caller guarantees room and alignment. A size is a multiple of the alignment,
-    // so the loops copy all bytes. The stores are volatile because the compiler would merge
-    // plain ones into vector stores.
+    // SAFETY: the caller guarantees room and alignment. A size is a multiple of the alignment, so
+    // the loops copy all bytes. The stores are volatile because the compiler would merge plain
+    // stores into vector stores.
     unsafe {
         match align_of::<T>() {
             4 if size_of::<T>() <= SMALL => {
@@ -268,9 +268,9 @@ impl<T: Task, M: Memory> Stack<T, M> {
         slot
     }
 
-    /// Reverses the order of the newest tasks, from the slot `from` on. Tasks that are already
-    /// offered stay where they are. The same task of this rank must have spawned all of them,
-    /// so that only their payloads differ.
+    /// Reverses the order of the newest tasks, from the slot `from` on. Offered tasks stay where
+    /// they are. One task of this rank must have spawned all of them, so that only their payloads
+    /// differ.
     pub fn reverse(&mut self, from: usize) {
         let (mut low, mut high) = (from.max(self.split), self.top);
         while low + 1 < high {
@@ -282,8 +282,8 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
     }
 
-    /// Offers the oldest private tasks if nothing is offered, or adds to an offer of which
-    /// little is left.
+    /// Offers the oldest private tasks if no task is offered, or adds to an offer that is nearly
+    /// used up.
     #[inline]
     pub fn replenish_offer(&mut self) {
         if !self.is_shared || self.split == self.top {
@@ -362,8 +362,8 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
         if self.marks[slot].is_skipped {
             self.marks[slot].is_skipped = false;
-            // Older slots that were offered are stolen, or skipped as well, so the split may
-            // move down to this slot.
+            // Older slots that were offered are stolen or skipped, too, so the split may move down
+            // to this slot.
             if slot + 1 == self.top {
                 self.split = self.split.min(slot);
             }
@@ -401,8 +401,8 @@ impl<T: Task, M: Memory> Stack<T, M> {
     /// Writes the output of a task that this rank spawned, and that came back to it by a steal.
     pub fn write_output(&self, slot: usize, output: T::Output, work: u64) {
         let payload = self.memory.local(Layout::<T>::payload(slot));
-        // SAFETY: the slot is inside the window. Only the rank that ran the task writes to a
-        // slot that waits for its result, and that is this rank.
+        // SAFETY: the slot is inside the window. Only the rank that ran the task writes to a slot
+        // that waits for its result, and this rank ran it.
         unsafe {
             (&raw mut (*self.header(slot)).work).write(work);
             payload.cast::<T::Output>().write_unaligned(output);
@@ -420,7 +420,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
 
     /// Frees the newest slot, and then the released slots below it.
     ///
-    /// So the newest slot is never a released one. Otherwise a task could start above a released
+    /// So the newest slot is never a released slot. Otherwise a task could start above a released
     /// slot, and that slot could be freed while the task runs.
     #[inline]
     fn lower_to(&mut self, slot: usize) {
@@ -441,7 +441,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
     }
 }
 
-/// Tasks whose results are asked for in any order.
+/// Tasks whose results the owner needs in any order.
 impl<T: Task, M: Memory> Stack<T, M> {
     /// Makes a handle to the task in a slot.
     pub fn handle(&mut self, slot: usize, depth: u32) -> SlotHandle {
@@ -485,8 +485,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
         self.marks[slot].is_settled = true;
     }
 
-    /// Releases a slot whose result is not needed any more. It is free as soon as it is the
-    /// newest.
+    /// Releases a slot whose result is no longer needed. It is free as soon as it is the newest.
     pub fn release(&mut self, slot: usize) {
         self.settle(slot);
         self.marks[slot].is_released = true;

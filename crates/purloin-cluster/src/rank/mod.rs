@@ -1,4 +1,4 @@
-//! What a rank does during a run: it runs tasks, and steals when it runs out of them.
+//! A rank during a run: it runs tasks, and steals when it runs out of them.
 //!
 //! # Two tokens
 //!
@@ -7,10 +7,10 @@
 //! if no task in them is worth a place in the queue. Because the tokens are types, the program
 //! is compiled once for each of them, and a third time for its serial elision.
 //!
-//! When the counter reaches zero, about every 20 µs, the rank *polls* ([`Engine::poll`]): it
-//! lets MPI serve other ranks, advances its writes and its steal, and offers private tasks. A subtree that runs under [`InlineRank`] for much longer than expected
-//! is *overdue*. Its tasks ask again while the queue has room, beginning with those next to
-//! the root of the subtree.
+//! When the counter reaches zero, about every 20 µs, the rank *polls* ([`Engine::poll`]): it lets
+//! MPI serve other ranks, advances its writes and its steal, and offers private tasks. A subtree
+//! that runs under [`InlineRank`] for much longer than expected is *overdue*. Its tasks ask again
+//! while the queue has room, beginning with the tasks next to the root of the subtree.
 //!
 //! # Waiting
 //!
@@ -21,9 +21,9 @@
 //! one that began last can always go on.
 //!
 //! The tasks on top of a blocked frame are unrelated to it. This differs from the library for
-//! shared memory: a rank has no other thread to lend its processor to, and waiting for a
-//! network costs a million instructions. So a task must not hold anything across a spawn that
-//! another task needs. Tasks are plain data and contain no locks. A context should not contain any
+//! shared memory, because a rank has no other thread that could use its processor, and waiting for
+//! a network costs a million instructions. So a task must not hold anything that another task needs
+//! across a spawn. Tasks are plain data and contain no locks. A context should not contain any
 //! either.
 //!
 //! # Early steals
@@ -72,7 +72,7 @@ use crate::{Error, Task, launch};
 /// The minimum interval between two calls for MPI progress. A call takes half a microsecond.
 const PROGRESS_INTERVAL: Duration = Duration::from_micros(50);
 
-/// A call for MPI progress that takes longer than this has given up its time slice.
+/// If a call for MPI progress takes longer than this, it has given up the rank's time slice.
 const LONG_PROGRESS: Duration = Duration::from_micros(20);
 
 /// The largest number of levels of a subtree that count as overdue. No sensible tree has more.
@@ -102,7 +102,7 @@ pub struct Engine<'c, T: Task, P: Policy> {
     stats: Stats,
 }
 
-/// The subtree that runs under [`InlineRank`], and which of its levels are overdue.
+/// The subtree that runs under [`InlineRank`], and its overdue levels.
 #[derive(Clone, Copy, Default)]
 struct Overdue {
     /// The number of polls when the subtree started.
@@ -114,14 +114,15 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Tasks of smaller depths than this one ask whether their spawns enter the queue.
+    /// Returns the first depth below the overdue levels. Tasks of smaller depths ask whether their
+    /// spawns enter the queue.
     #[inline]
     fn end(self) -> u32 {
         self.depth + self.levels
     }
 }
 
-/// Times that distinguish the work of a task from the time that it took, in nanoseconds.
+/// Times, in nanoseconds, that separate the work of a task from its elapsed time.
 #[derive(Clone, Copy, Default)]
 struct Account {
     /// The time for which joins were blocked.
@@ -354,7 +355,7 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
     /// Counts a spawn that asks the cut-off, and polls if a poll is due.
     #[inline]
     fn count_spawn(&mut self) {
-        // Such a spawn costs about as much as eight inline spawns.
+        // A spawn that asks the cut-off costs about as much as eight inline spawns.
         if self.poll_timer.count(8) {
             self.poll();
         }
@@ -407,7 +408,7 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
         }
     }
 
-    /// Attends to everything besides the work: the steal and the writes that are under way, the
+    /// Attends to everything other than the work: the steal and the writes that are under way, the
     /// offer, and MPI's progress.
     #[cold]
     fn poll(&mut self) {

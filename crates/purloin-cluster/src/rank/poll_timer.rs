@@ -16,7 +16,7 @@ const MAX_INTERVAL: i32 = 1 << 12;
 pub struct PollTimer {
     /// The joins that are left until the next poll.
     countdown: i32,
-    /// The number of joins that seem to take one period.
+    /// The estimated number of joins in one period.
     interval: i32,
     last_poll: Instant,
     polls: u64,

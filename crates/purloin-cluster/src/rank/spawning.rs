@@ -6,7 +6,7 @@ use crate::cut_off::Policy;
 use crate::queue::MAX_STEAL;
 use crate::task::{Rank, Spawned, SpawnedState, spawned_by_another_task};
 
-/// A rank that asks the cut-off about each task that is spawned.
+/// A rank that asks the cut-off about each spawned task.
 pub struct SpawningRank<'r, 'c, T: Task, P: Policy> {
     engine: &'r mut Engine<'c, T, P>,
     /// The depth of the running task.
@@ -76,8 +76,8 @@ impl<'r, 'c, T: Task, P: Policy> SpawningRank<'r, 'c, T, P> {
             }
         }
         debug_assert!(self.engine.stack.top() >= first);
-        // The owner pops the newest task. Reversed, it runs the tasks in the order of their
-        // spawns, as the serial elision does, and thieves take the last ones.
+        // The owner pops the newest task. After the reversal, it runs the tasks in the order of
+        // their spawns, as the serial elision does, and thieves take the last ones.
         self.engine.stack.reverse(first);
         while self.engine.stack.top() > first {
             let newest = self.engine.stack.top() - 1;
@@ -126,7 +126,7 @@ impl<T: Task, P: Policy> Rank<T> for SpawningRank<'_, '_, T, P> {
             engine.stack.invalidate_handle(slot);
             return engine.finish_newest(slot, depth);
         }
-        // Newer tasks lie above this one, so it keeps its slot until theirs are free.
+        // Newer tasks lie above this task, so it keeps its slot until their slots are free.
         engine.finish_in_place(slot, depth)
     }
 

@@ -200,8 +200,8 @@ impl<T: Task> Thief<T> {
             let is_victims_own =
                 header.origin.rank as usize == self.victim && header.origin.slot as usize == slot;
             if !is_victims_own {
-                // The victim had stolen the task itself. It gets no result, and waits only for
-                // this acknowledgement before it frees the slot.
+                // The victim had itself stolen the task. It gets no result, and waits only for this
+                // acknowledgement before it frees the slot.
                 writes.raise(self.victim, Layout::<T>::state(slot));
             }
             self.stolen.push(StolenTask {

@@ -1,4 +1,4 @@
-//! What a rank does while it has no task of its own to run: it steals.
+//! A rank without a task of its own to run: it steals and waits.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -154,9 +154,9 @@ impl<T: Task, P: Policy> Engine<'_, T, P> {
         let (origin, depth) = self.stack.origin_and_depth(slot);
         self.offer_if_none();
         let Some(task) = self.stack.pop(slot) else {
-            // The second thief acknowledges its copy the next time it attends to its steal. It
-            // may be waiting for this rank meanwhile. That is no deadlock, because a waiting
-            // rank goes on to run tasks and to advance its own operations.
+            // The second thief acknowledges its copy the next time it attends to its steal.
+            // Meanwhile it may be waiting for this rank. This is not a deadlock, because a waiting
+            // rank keeps running tasks and advancing its own operations.
             self.work_until(|engine| engine.stack.is_done(slot));
             self.stack.free_newest(slot);
             return;
@@ -173,7 +173,7 @@ impl<T: Task, P: Policy> Engine<'_, T, P> {
         if rank == self.world().rank() {
             return self.stack.write_output(slot, output, work);
         }
-        // The words that lie there, and the words that shall lie there.
+        // The current words at the origin, and the words that shall replace them.
         let (mut before, mut values): (Words, Words) = ([0; _], [0; _]);
         let task = bytes_of(task);
         bytes_of_mut(&mut before)[8..][..task.len()].copy_from_slice(task);

@@ -9,7 +9,7 @@ struct Write {
     transfer: Transfer,
     /// One buffer with two halves: the words to add, and room for the old words.
     words: Vec<u64>,
-    /// The state to raise when the transfer has ended: its rank and offset.
+    /// The rank and offset of the state to raise when the transfer has ended.
     then: Option<(usize, usize)>,
 }
 

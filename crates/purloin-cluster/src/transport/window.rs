@@ -11,7 +11,7 @@ use mpi::ffi;
 use super::{Transfer, World, reason};
 use crate::{Error, failure};
 
-/// Memory of each rank that all ranks can access. It is zero at first.
+/// Memory of each rank that all ranks can access. It is initially zero.
 pub struct Window {
     world: Rc<World>,
     win: ffi::MPI_Win,
@@ -103,7 +103,7 @@ impl Window {
         unsafe { AtomicU64::from_ptr(self.local(offset).cast()) }
     }
 
-    /// Makes this rank's stores visible to other ranks, and theirs to this rank.
+    /// Makes this rank's stores visible to other ranks, and their stores visible to this rank.
     pub fn sync(&self) {
         // SAFETY: the window is locked from its allocation until it is dropped.
         self.check("MPI_Win_sync", unsafe { ffi::MPI_Win_sync(self.win) });
@@ -313,8 +313,8 @@ impl Drop for Window {
     }
 }
 
-/// Checks that every node has the memory that its ranks want, `len` bytes on this rank. All
-/// ranks must call this function.
+/// Checks that every node has enough memory for its ranks. This rank needs `len` bytes. All ranks
+/// must call this function.
 ///
 /// Without the check, the system would grant more memory than it has, and kill a process later
 /// when the process writes there.
@@ -335,7 +335,7 @@ fn check_memory(world: &World, len: usize) -> Result<(), Error> {
         Some(rank) => Err(Error::Window {
             rank,
             bytes: len,
-            reason: "the memory of its node is less than the ranks there want".to_owned(),
+            reason: "the memory of its node is less than its ranks need".to_owned(),
         }),
     }
 }

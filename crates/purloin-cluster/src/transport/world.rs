@@ -44,7 +44,7 @@ impl World {
         // SAFETY: MPI is initialized, and the results go to local variables. All ranks call
         // MPI_Comm_split_type.
         unsafe {
-            // MPI returns errors instead of printing them, so that Purloin reports each once.
+            // MPI returns errors instead of printing them, so that Purloin reports each error once.
             ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN);
             ffi::MPI_Comm_rank(comm, &mut rank);
             ffi::MPI_Comm_size(comm, &mut ranks);
@@ -92,7 +92,7 @@ impl World {
         &self.node_ranks
     }
 
-    /// Returns the number of nodes that the ranks run on.
+    /// Returns the number of nodes on which the ranks run.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -120,7 +120,7 @@ impl World {
 
     /// Ends the job on all ranks, with a message that names this rank.
     pub fn fail(&self, message: &str) -> ! {
-        // Written in one piece, so that lines of other ranks do not get into it.
+        // Writes the line in one piece, so that output of other ranks does not get into it.
         let line = format!("purloin-cluster: rank {}: {message}\n", self.rank);
         eprint!("{line}");
         self.abort()
@@ -136,7 +136,7 @@ impl World {
         std::process::abort()
     }
 
-    /// Lets MPI make progress on operations that other ranks have started on this one.
+    /// Lets MPI make progress on operations that other ranks have started on this rank.
     pub fn progress(&self) {
         let mut flag = 0;
         // SAFETY: the communicator is valid as long as `self`, and MPI_Iprobe receives nothing.
@@ -159,13 +159,13 @@ impl World {
         self.check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.comm) });
     }
 
-    /// Returns the `mine` of each rank, in the order of the ranks. All ranks must call this
-    /// function.
+    /// Returns the value of `mine` on each rank, in the order of the ranks. All ranks must call
+    /// this function.
     pub fn all_gather(&self, mine: u64) -> Vec<u64> {
         self.all_gather_in(self.comm, mine, self.ranks)
     }
 
-    /// Returns the `mine` of each rank on this node. All ranks of the node must call this
+    /// Returns the value of `mine` on each rank of this node. All ranks of the node must call this
     /// function.
     pub fn all_gather_on_node(&self, mine: u64) -> Vec<u64> {
         self.all_gather_in(self.node, mine, self.node_ranks.len())
@@ -273,7 +273,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The other ranks would wait for this one. The panic hook has printed the reason.
+            // The other ranks would wait for this rank. The panic hook has printed the reason.
             self.abort();
         }
         // SAFETY: MPI is finalized only after this, by `_universe`. The handles are not used

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::{LONG, allow_root, is_open_mpi, launcher, run};
 
-/// Returns the directory of the scripts, also in the tests of the neighbouring crate.
+/// Returns the directory of the scripts. This also works in the tests of the neighbouring crate.
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../purloin-cluster/tests/hosts")
 }
@@ -55,14 +55,14 @@ pub fn output(hosts: usize, each: usize, program: &Path, args: &[&str]) -> Vec<u
     for (parameter, value) in [
         ("plm_rsh_agent", "enter-host"),
         ("orte_tmpdir_base", "/run"),
-        // As on Ethernet. Windows use `sm` within a node and `pt2pt` between nodes. Debian's
-        // Open MPI uses `pt2pt` only if it is told to.
+        // The same transports as on Ethernet. Windows use `sm` within a node and `pt2pt` between
+        // nodes. Debian's Open MPI uses `pt2pt` only on request.
         ("pml", "ob1"),
         ("btl", "self,tcp"),
         ("osc", "sm,pt2pt"),
         ("btl_tcp_if_include", "10.0.0.0/24"),
         ("oob_tcp_if_include", "10.0.0.0/24"),
-        // The hosts share this machine's processors, which Open MPI does not know.
+        // The hosts share this machine's processors, but Open MPI does not know that.
         ("mpi_yield_when_idle", "1"),
     ] {
         job.args(["--mca", parameter, value]);
