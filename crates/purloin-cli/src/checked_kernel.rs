@@ -24,7 +24,7 @@ impl CheckedKernel {
         }
     }
 
-    /// Checks the answer of the last run. It is called outside the timed part.
+    /// Checks the answer of the last run. Called outside the timed part.
     fn check(&mut self) {
         if let Some((instance, Some(answer))) = self.instance.take() {
             let place = match instance.verify(&answer) {
@@ -35,7 +35,7 @@ impl CheckedKernel {
         }
     }
 
-    /// Returns the answer, or as an error a wrong answer of any run.
+    /// Returns the answer. If any run gave a wrong answer, returns that answer as an error.
     pub fn finish(mut self) -> Result<String, String> {
         self.check();
         match self.wrong_answer {

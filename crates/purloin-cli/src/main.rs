@@ -1,7 +1,7 @@
 //! The command `purloin`.
 //!
 //! Each command has a file or folder of its own. They share `schedulers` (the schedulers and peers
-//! that kernels run under), `simulation` (machines, recordings and pictures), `checked_kernel` and
+//! under which kernels run), `simulation` (machines, recordings and pictures), `checked_kernel` and
 //! `arguments`.
 
 mod arguments;
@@ -54,7 +54,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // Kernels recurse deeply, also on threads that a peer starts with the default stack size.
+    // Kernels recurse deeply, even on threads that a peer starts with the default stack size.
     // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("RUST_MIN_STACK", schedulers::STACK_SIZE.to_string()) };
     let result = match Cli::try_parse() {
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Explains a mistake in the arguments in one line, with the commands or options that exist.
+/// Explains a mistake in the arguments in one line, which lists the existing commands or options.
 fn explain(error: &clap::Error) -> String {
     let cli = Cli::command();
     let culprit = |kind| match error.get(kind) {

@@ -38,7 +38,7 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
-    // Opened first: an unwritable file must not cost the user a finished recording.
+    // Opens the file first, because an unwritable file must not cost the user a finished recording.
     let destination = Destination::open(&args.out)?;
     let mut kernel = CheckedKernel::new(job);
     let recording = purloin_analysis::record(&job.to_string(), &mut kernel);

@@ -125,7 +125,7 @@ fn json_replaces_a_file_as_a_whole_and_the_table_goes_to_the_terminal() {
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("× serial") && table.contains('✓'), "{table}");
     let report: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    // The serial elision is measured as the baseline, but not reported unless it is asked for.
+    // The serial elision is measured as the baseline, but not reported unless the user asks for it.
     assert_eq!(report["cells"].as_array().unwrap().len(), 1);
     assert_eq!(
         std::fs::read_dir(&directory).unwrap().count(),
@@ -263,7 +263,7 @@ fn the_help_of_every_command_has_examples_and_an_explanation() {
     }
 }
 
-/// Runs the commands of the README as they stand. Release builds only, because the inputs are too
+/// Runs the commands of the README unchanged. Only in release builds, because the inputs are too
 /// large for debug builds.
 #[test]
 #[cfg(not(debug_assertions))]

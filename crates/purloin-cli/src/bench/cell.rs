@@ -12,12 +12,12 @@ pub struct Cell {
     pub seconds: Vec<f64>,
     /// The median time of the serial elision, in seconds.
     pub serial: f64,
-    /// The median time to compare with, in seconds: that of the serial elision, or for a peer in
-    /// another language that of its sequential form.
+    /// The median time to compare with, in seconds: the time of the serial elision, or for a peer
+    /// in another language the time of its sequential form.
     pub baseline: f64,
     pub answer: String,
     pub verified: bool,
-    /// Joins and spawns of the kernel, which are the same under every scheduler.
+    /// Number of joins and spawns of the kernel, which is the same under every scheduler.
     pub tasks: u64,
     /// The counters of the run with the median time, if the scheduler counts.
     pub stats: Option<Stats>,
@@ -26,22 +26,22 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The median time, in seconds.
+    /// Returns the median time, in seconds.
     pub fn median(&self) -> f64 {
         median(&self.seconds)
     }
 
-    /// The median time divided by the baseline.
+    /// Returns the median time divided by the baseline.
     pub fn vs_serial(&self) -> f64 {
         self.median() / self.baseline
     }
 
-    /// Whether the baseline is that of another language.
+    /// Returns whether the baseline comes from another language.
     pub fn has_own_baseline(&self) -> bool {
         self.baseline != self.serial
     }
 
-    /// Half the distance between the quartiles, divided by the median.
+    /// Returns half the distance between the quartiles, divided by the median.
     pub fn spread(&self) -> f64 {
         let between = quantile(&self.seconds, 0.75) - quantile(&self.seconds, 0.25);
         between / 2.0 / self.median()
@@ -53,7 +53,8 @@ impl Cell {
 /// Source: Return barrier, section 4.
 #[derive(Clone, Copy, serde::Serialize)]
 pub struct StealCosts {
-    /// Steals per task. `None` for a kernel with loops only, whose tasks exist only if stolen.
+    /// Steals per task. `None` for a kernel that has only loops, because their tasks exist only if
+    /// stolen.
     pub steal_ratio: Option<f64>,
     /// Steals per millisecond.
     pub steal_rate: f64,
@@ -87,8 +88,8 @@ impl StealCosts {
         }
     }
 
-    /// Returns the median of each figure. Medians, because the system may interrupt a victim while
-    /// it serves a thief, which distorts a single run.
+    /// Returns the median of each figure. The system may interrupt a victim while it serves a
+    /// thief, which distorts a single run but not the median.
     pub fn median(runs: &[StealCosts]) -> Option<StealCosts> {
         let of =
             |figure: fn(&StealCosts) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
@@ -108,7 +109,7 @@ pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which this share of the values lies, by linear interpolation.
+/// Returns the value below which this share of the values lies, by linear interpolation.
 fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -15,8 +15,8 @@ pub struct Run {
     pub verified: bool,
     pub stats: Option<Stats>,
     pub times: Option<Times>,
-    /// The time of the contestant's own sequential form, in seconds, if it is compared with that
-    /// rather than with the serial elision.
+    /// The time of the contestant's own sequential form, in seconds, if the contestant is compared
+    /// with that form and not with the serial elision.
     pub own_baseline: Option<f64>,
 }
 

@@ -48,7 +48,7 @@ pub fn steps(configurations: &[Configuration], runs: u32) -> u64 {
 }
 
 /// Runs one kernel in all configurations, round by round, so that a change in the machine's speed
-/// affects all of them alike. Returns the cells that are shown.
+/// affects all of them equally. Returns the cells that are shown.
 pub fn measure(
     job: &Job,
     configurations: &[Configuration],
@@ -86,7 +86,7 @@ pub fn measure(
         .collect())
 }
 
-/// The results of the serial elision, which all cells of a kernel are compared with.
+/// The results of the serial elision, with which all cells of a kernel are compared.
 struct Baseline {
     tasks: u64,
     seconds: f64,
@@ -105,7 +105,7 @@ fn summarize(job: &Job, configuration: &Configuration, runs: &[Run], baseline: &
         .iter()
         .min_by(|a, b| distance(a).total_cmp(&distance(b)))
         .expect("at least one run");
-    // A wrong answer is shown, even if most runs gave the right one.
+    // Shows a wrong answer, even if most runs gave the right answer.
     let is_right = |run: &Run| run.verified && run.answer == baseline.answer;
     let shown = runs.iter().find(|run| !is_right(run)).unwrap_or(typical);
     let own_baselines: Vec<_> = runs.iter().filter_map(|run| run.own_baseline).collect();
@@ -144,9 +144,9 @@ fn summarize(job: &Job, configuration: &Configuration, runs: &[Run], baseline: &
 
 /// Returns the order of the cells in a round.
 ///
-/// A processor that has just rested, or run one thread only, is faster for a while. So the first
-/// cell rotates every two rounds, and odd rounds go backwards: each cell then follows one neighbour
-/// in half of the rounds and the other neighbour in the rest.
+/// A processor that has just rested, or has run only one thread, is faster for a while. So the
+/// first cell rotates every two rounds, and odd rounds go backwards: each cell then follows one
+/// neighbour in half of the rounds and the other neighbour in the rest.
 fn order(round: usize, cells: usize) -> impl Iterator<Item = usize> {
     let step = if round.is_multiple_of(2) {
         1
@@ -156,7 +156,7 @@ fn order(round: usize, cells: usize) -> impl Iterator<Item = usize> {
     (0..cells).map(move |i| (round / 2 + i * step) % cells)
 }
 
-/// Counts the tasks of a kernel. This is also the first run, which warms the machine up.
+/// Counts the tasks of a kernel. This is also the first run, and warms up the machine.
 fn count_tasks(job: &Job) -> Result<u64, Failure> {
     let pool = Pool::builder()
         .workers(1)

@@ -130,7 +130,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         workers = vec![1, cores()];
         workers.dedup();
     }
-    // Opened first: an unwritable file must not cost the user a finished measurement.
+    // Opens the file first, because an unwritable file must not cost the user a finished
+    // measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
 
     let configurations = configurations(&schedulers, &workers);

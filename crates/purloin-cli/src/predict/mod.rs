@@ -86,7 +86,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut counts = Vec::new();
     for &cores in &cores {
         let machine = model.with_cores(cores)?;
-        // Besides the machine itself: one with free steals, and one on which all cores are near.
+        // In addition to the machine itself: a machine with free steals, and a machine on which all
+        // cores are near.
         let mut machines = vec![Machine::ideal(cores).with_task(machine.task())];
         if !machine.is_flat() {
             machines.push(machine.all_near());

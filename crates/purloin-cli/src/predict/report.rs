@@ -80,8 +80,8 @@ impl Limit {
 }
 
 impl Prediction {
-    /// Summarizes the outcomes on two or three machines: one with free steals, one on which all
-    /// cores are near, and, unless it is the second one, the machine in question.
+    /// Summarizes the outcomes on two or three machines: a machine with free steals, a machine on
+    /// which all cores are near, and the actual machine, unless it is the second.
     pub fn new(cores: u32, recording: &Recording, machines: &[&[Outcome]]) -> Prediction {
         let estimate = |outcomes: &[Outcome], value: &dyn Fn(&Outcome) -> f64| {
             let values: Vec<_> = outcomes.iter().map(value).collect();
@@ -101,7 +101,7 @@ impl Prediction {
         let bound = ideal.max(span);
         let task_cost = mean(free, &|outcome| outcome.overhead.seconds()) / f64::from(cores);
         let ratio = |time: f64| if time > 0.0 { work / time } else { 1.0 };
-        // The time that each reason adds to those before it.
+        // The time that each reason adds to the reasons before it.
         let (free, near) = (time(free), time(near));
         let losses = [
             (Limit::TaskCost, task_cost),

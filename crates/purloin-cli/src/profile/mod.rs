@@ -83,7 +83,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let request = Request::new(args).map_err(Failure::Usage)?;
     let scheduler: Spec = args.scheduler.parse().map_err(Failure::Usage)?;
     scheduler.check_profile().map_err(Failure::Usage)?;
-    // Opened first: an unwritable file must not cost the user a finished measurement.
+    // Opens the file first, because an unwritable file must not cost the user a finished
+    // measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
     let workers = args.workers.unwrap_or_else(cores);
     let (text, report) = match request {
@@ -127,7 +128,7 @@ impl Request {
     }
 }
 
-/// Returns all rows of a table, or those of one kernel.
+/// Returns all rows of a table, or the rows of one kernel.
 fn rows(all: &[&str], only: Option<&str>) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for row in all {

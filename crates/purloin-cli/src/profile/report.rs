@@ -49,9 +49,10 @@ struct CaseReport {
     back_outs: u64,
     /// The time of all runs together.
     wall_seconds: f64,
-    /// Where the time of each worker went. The seconds of each worker sum to `wall_seconds`.
+    /// The breakdown of each worker's time. The seconds of each worker sum to `wall_seconds`.
     breakdown: Vec<TimesReport>,
-    /// Where the time of each spare worker went. It works only while a worker is blocked.
+    /// The breakdown of each spare worker's time. A spare worker works only while another worker is
+    /// blocked.
     spare_breakdown: Vec<TimesReport>,
 }
 
@@ -72,7 +73,7 @@ impl From<Span> for SpanReport {
     }
 }
 
-/// Where the time of one worker went, in seconds.
+/// The breakdown of one worker's time, in seconds.
 #[derive(Serialize)]
 struct TimesReport {
     application: f64,
@@ -106,7 +107,7 @@ impl From<&Case> for CaseReport {
             scheduler: case.scheduler.clone(),
             workers: profile.workers,
             answer: case.answer.clone(),
-            // A wrong answer is an error, and there is no profile.
+            // A wrong answer is an error, which leaves no profile.
             verified: true,
             tasks: profile.tasks,
             work_seconds: profile.work,

@@ -82,7 +82,8 @@ pub fn run(rows: &[Job], workers: usize, cost: Duration) -> Result<(String, Repo
     Ok((text, report::several(&all)))
 }
 
-/// Formats the steals, their cost and the time with sampling, relative to those without.
+/// Formats the steals, their cost and the time with sampling, relative to the same figures without
+/// sampling.
 fn ratios(sets: &Profile, sampling: &Profile) -> String {
     let ratio = |measure: fn(&Profile) -> Option<f64>| match (measure(sampling), measure(sets)) {
         (Some(sampling), Some(sets)) => format!("{:.2}", sampling / sets),

@@ -14,7 +14,7 @@ use super::Case;
 /// A run shorter than this cannot be timed alone.
 const SHORT: Duration = Duration::from_millis(1);
 
-/// The time that it takes to wake a thread.
+/// The time needed to wake a thread.
 const WAKING: Duration = Duration::from_micros(100);
 
 /// Returns the profile as a text.
@@ -133,7 +133,8 @@ fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
     let mut all = Times::default();
     for (worker, times) in profile.times.iter().enumerate() {
         all += *times;
-        // With many workers the table would be long, and the sum is enough.
+        // Omits single workers if there are many, because the table would be long and the sum is
+        // enough.
         if profile.times.len() <= 16 {
             let name = match worker.checked_sub(profile.workers) {
                 None => worker.to_string(),

@@ -1,4 +1,4 @@
-//! The peer chili, which has joins only: a finish and its tasks run serially, futures run at once,
+//! The peer chili, which has only joins: a finish and its tasks run serially, futures run at once,
 //! and loops are split into joins.
 
 use std::marker::PhantomData;
@@ -28,7 +28,8 @@ pub const CHILI: Description = Description {
 };
 
 impl Runner for chili::ThreadPool {
-    /// Runs the kernel on a new thread, with the stack size that workers of other schedulers have.
+    /// Runs the kernel on a new thread, with the same stack size as the workers of other
+    /// schedulers.
     fn run(&self, instance: &mut Instance) -> Answer {
         thread::scope(|threads| {
             let thread = thread::Builder::new()

@@ -1,4 +1,4 @@
-//! The schedulers that kernels run under: Purloin's own, and the peers to compare them with.
+//! The schedulers under which kernels run: Purloin's own, and the peers for comparison.
 //!
 //! Read the folder in this order:
 //!
@@ -84,7 +84,7 @@ pub trait Runner {
     /// Runs a kernel. `purloin bench` measures the time of this call.
     fn run(&self, instance: &mut Instance) -> Answer;
 
-    /// Returns what the workers have counted so far, if they count.
+    /// Returns the workers' counters so far, if they count.
     fn stats(&self) -> Option<Stats> {
         None
     }

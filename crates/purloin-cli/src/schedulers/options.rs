@@ -232,7 +232,8 @@ pub const VICTIM_SELECTION: &[&Setting] = &[&VICTIMS, &SAMPLES, &SET_SIZE, &THIE
 pub const EVERY_POOL: &[&Setting] = &[&STEAL_DELAY, &SPLIT];
 
 impl Options {
-    /// Parses `KEY=VALUE,…`. The error is one line that names the culprit and what is possible.
+    /// Parses `KEY=VALUE,…`. The error is one line that names the part at fault and the valid
+    /// choices.
     pub fn parse(scheduler: &str, settings: &[&[&Setting]], text: &str) -> Result<Options, String> {
         let settings = settings.concat();
         let mut options = Options::default();
@@ -259,7 +260,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns an error for an option that does nothing without another one.
+    /// Returns an error for an option that does nothing without another option.
     fn check(&self, scheduler: &str) -> Result<(), String> {
         let needs = |key: &str, victims: &str| {
             Err(format!(
@@ -279,7 +280,7 @@ impl Options {
     }
 }
 
-/// Whether the value is the second of the two possible ones; `None` if it is neither.
+/// Returns whether the value is `second`, and `None` if it is neither `first` nor `second`.
 fn is_second(value: &str, first: &str, second: &str) -> Option<bool> {
     match value {
         value if value == first => Some(false),

@@ -191,7 +191,7 @@ impl<S: Scheduler> Runner for Pool<S> {
     }
 }
 
-/// The serial elision. It runs on a worker of a pool, because that has the large stack.
+/// The serial elision. It runs on a worker of a pool, because a worker has a large stack.
 struct Elision(Pool);
 
 impl Runner for Elision {

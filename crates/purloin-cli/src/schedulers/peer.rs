@@ -100,7 +100,8 @@ pub trait SpawningPeer: Peer<Spawner = PeerSpawner<Self>> {
     ///
     /// # Safety
     ///
-    /// The same rule as for [`Self::spawn`].
+    /// `scope` comes from [`Self::scope`], and everything that `f` borrows lives until that scope
+    /// has waited for its tasks.
     unsafe fn future_in_scope<'scope, F, T>(_: &'scope Self::Scope, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Context<'t>) -> T + Send + 'scope,
@@ -118,7 +119,8 @@ pub fn finish_in_scope<'env, P: SpawningPeer, F, R>(body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, PeerSpawner<P>>) -> R,
 {
-    // Declared outside the peer's scope: tasks use this one until the peer's scope has waited.
+    // Declared outside the peer's scope, because tasks use this scope until the peer's scope has
+    // waited for them.
     let scope = OnceCell::new();
     P::scope(|inner| {
         body(scope.get_or_init(|| purloin::implement::scope(Finish(std::ptr::from_ref(inner)))))
@@ -188,7 +190,7 @@ impl<P: Peer> Worker for Token<'_, P> {
     }
 
     fn split_hint(&mut self, _: usize) -> usize {
-        unreachable!("only the loops of Purloin's own schedulers ask for this")
+        unreachable!("only the loops of Purloin's own schedulers call this")
     }
 }
 
@@ -217,8 +219,8 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
     where
         F: for<'t> FnOnce(Token<'t, P>) + Send + 'scope,
     {
-        // SAFETY: the caller vouches that what the task borrows outlives the finish, and
-        // `finish_in_scope` ends the finish only after the peer's scope.
+        // SAFETY: the caller guarantees that everything that the task borrows outlives the finish,
+        // and `finish_in_scope` ends the finish only after the peer's scope.
         unsafe { P::spawn(finish.get(), |context| task(Token::new(context))) };
     }
 
@@ -227,7 +229,7 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
         F: for<'t> FnOnce(Token<'t, P>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: the caller vouches that what `f` borrows outlives the finish, and
+        // SAFETY: the caller guarantees that everything that `f` borrows outlives the finish, and
         // `finish_in_scope` ends the finish only after the peer's scope.
         unsafe { P::future_in_scope(finish.get(), |context| f(Token::new(context))) }
     }

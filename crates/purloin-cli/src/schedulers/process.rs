@@ -1,10 +1,10 @@
 //! The adapter for peers in other languages: a program that contains kernels of its own and runs
 //! them on request.
 //!
-//! The program runs each kernel sequentially and in parallel, and the two are compared with each
-//! other, as in Return barrier, section 6.5: absolute times of two languages say little about their
-//! schedulers. `peers/README.md` describes the lines that this process and the program
-//! exchange.
+//! The program runs each kernel sequentially and in parallel, and the report compares the two times
+//! with each other, as in Return barrier, section 6.5. Absolute times in two languages would say
+//! little about the schedulers. `peers/README.md` describes the lines that this process and the
+//! program exchange.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use purloin_kernels::Job;
 
-/// How to build and start a peer's program.
+/// The commands that build and start a peer's program.
 pub struct Program {
     /// The names and texts of the source files. They are part of this executable.
     pub sources: &'static [(&'static str, &'static str)],
@@ -109,7 +109,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Killed, because it holds nothing that needs an orderly end.
+        // Kills the process, because it holds nothing that needs an orderly end.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -129,7 +129,7 @@ impl ProcessRun {
     }
 }
 
-/// The directories of the programs built so far, by scheduler, or why a build failed.
+/// The directories of the programs built so far, by scheduler, or the reason why a build failed.
 static BUILDS: Mutex<Option<HashMap<&'static str, Result<PathBuf, String>>>> = Mutex::new(None);
 
 /// Builds the program of a scheduler at the first call; returns its directory.
@@ -174,7 +174,7 @@ fn build_directory() -> PathBuf {
     std::env::temp_dir().join(format!("purloin-peers-{}", std::process::id()))
 }
 
-/// Removes everything that was built.
+/// Removes all programs that were built.
 pub fn clean_up() {
     if BUILDS.lock().is_ok_and(|builds| builds.is_some()) {
         // If this fails, the files stay in the system's temporary directory.

@@ -35,7 +35,7 @@ impl Runner for rayon::ThreadPool {
 struct Rayon;
 
 impl Peer for Rayon {
-    // Tasks get nothing: rayon finds the worker of a thread in a thread-local variable.
+    // Tasks get no context, because rayon finds the worker of a thread in a thread-local variable.
     type Context<'t> = ();
     type Spawner = PeerSpawner<Rayon>;
 
@@ -90,15 +90,15 @@ impl SpawningPeer for Rayon {
 
     fn scope<R>(body: impl FnOnce(&Self::Scope) -> R) -> R {
         rayon::in_place_scope(|scope| {
-            // SAFETY: the lifetime bounds what tasks may borrow. The only user is `spawn`, which
-            // puts the true lifetime back.
+            // SAFETY: the lifetime limits the borrows of tasks. Only `spawn` uses the scope, and it
+            // restores the true lifetime.
             body(unsafe { &*std::ptr::from_ref(scope).cast::<Self::Scope>() })
         })
     }
 
     unsafe fn spawn<'scope>(scope: &'scope Self::Scope, task: impl FnOnce(()) + Send + 'scope) {
-        // SAFETY: rayon's scope waits for the task, and the caller vouches that what the task
-        // borrows lives until then.
+        // SAFETY: rayon's scope waits for the task, and the caller guarantees that everything that
+        // the task borrows lives until then.
         let scope = unsafe { &*std::ptr::from_ref(scope).cast::<rayon::Scope<'scope>>() };
         scope.spawn(|_| task(()));
     }

@@ -50,7 +50,7 @@ impl FromStr for Spec {
 }
 
 impl Spec {
-    /// Returns the serial elision, which all times are compared with.
+    /// Returns the serial elision, with which all times are compared.
     pub fn serial() -> Spec {
         own::SERIAL.name.parse().expect("one of the schedulers")
     }
@@ -65,7 +65,7 @@ impl Spec {
         self.options.timed
     }
 
-    /// Whether the user can choose the number of workers.
+    /// Returns whether the user can choose the number of workers.
     pub fn has_workers(&self) -> bool {
         self.description.has_workers
     }

@@ -1,5 +1,5 @@
-//! Purloin's token-free functions ([`purloin::join`] and so on), adapted like a peer: kernels run
-//! through them under `return-barrier:api=free`.
+//! Purloin's token-free functions ([`purloin::join`] and so on), adapted like a peer. Kernels call
+//! them under `return-barrier:api=free`.
 
 use std::marker::PhantomData;
 
@@ -31,11 +31,11 @@ struct Free;
 
 /// Proof that this thread is a worker of a pool, where the token-free functions run in place.
 ///
-/// The pointer keeps it from being sent to another thread.
+/// The pointer makes the type `!Send`.
 struct OnWorker(PhantomData<*const ()>);
 
 impl OnWorker {
-    /// To be called on a worker only.
+    /// Returns the proof. Called on a worker only.
     fn here() -> OnWorker {
         OnWorker(PhantomData)
     }
@@ -100,8 +100,8 @@ impl SpawningPeer for Free {
         scope: &'scope Self::Scope,
         task: impl FnOnce(OnWorker) + Send + 'scope,
     ) {
-        // SAFETY: the finish waits for the task, and the caller vouches that what the task borrows
-        // lives until then.
+        // SAFETY: the finish waits for the task, and the caller guarantees that everything that the
+        // task borrows lives until then.
         unsafe { ReturnBarrier::spawn(scope, |_| task(OnWorker::here())) };
     }
 
@@ -110,8 +110,8 @@ impl SpawningPeer for Free {
         F: FnOnce(OnWorker) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        // SAFETY: the finish waits for the future's task, and the caller vouches that what `f`
-        // borrows lives until then.
+        // SAFETY: the finish waits for the future's task, and the caller guarantees that everything
+        // that `f` borrows lives until then.
         unsafe { ReturnBarrier::future(scope, |_| f(OnWorker::here())) }
     }
 
@@ -123,8 +123,8 @@ impl SpawningPeer for Free {
 /// A closure that claims to be `Send` because it stays on the thread that made it.
 struct InPlace<F>(F);
 
-// SAFETY: `purloin::finish` calls its body on the calling thread if that is a worker, and an
-// `OnWorker` exists on workers only.
+// SAFETY: `purloin::finish` calls its body on the calling thread if that thread is a worker, and an
+// `OnWorker` exists only on workers. So the closure stays on its thread.
 unsafe impl<F> Send for InPlace<F> {}
 
 impl<F> InPlace<F> {

@@ -36,7 +36,7 @@ pub struct Cell {
     /// The share of the cores' time in which they had no work.
     pub idle: f64,
     pub events: f64,
-    /// Time and attempts, divided by those of the first policy; `null` if the latter is 0.
+    /// The time divided by the time of the first policy; `null` if the divisor is 0.
     pub relative_time: Option<f64>,
     pub relative_time_margin: Option<f64>,
     pub relative_attempts: Option<f64>,
@@ -45,7 +45,7 @@ pub struct Cell {
     former_names: FormerNames,
 }
 
-/// The names that some fields had before; scripts may rely on them until the next version.
+/// The former names of some fields; scripts may rely on them until the next edition.
 #[derive(Serialize)]
 struct FormerNames {
     /// Now `cores`.
@@ -107,7 +107,7 @@ fn finite(value: f64) -> Option<f64> {
 
 impl Report {
     /// Draws time and steal attempts against the number of cores. With several policies both are
-    /// relative to the first one, as in Wool's Figure 4.
+    /// relative to the first policy, as in Wool's Figure 4.
     pub fn picture(&self) -> Picture {
         let names = self
             .cells

@@ -9,7 +9,7 @@ use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
 use crate::simulation::recording;
 
-/// The maximum depth of a tree. A deeper one has more leaves than there are task numbers.
+/// The maximum depth of a tree. A deeper tree has more leaves than there are task numbers.
 const MAX_DEPTH: u32 = 30;
 
 /// The maximum work of a tree, in seconds: four days.
@@ -18,7 +18,7 @@ const MAX_WORK: f64 = 345_600.0;
 /// The simulated program.
 #[derive(Clone, Debug)]
 pub enum Program {
-    /// A balanced tree: its depth, and the mean time of a leaf if it is not that of Wool's model.
+    /// A balanced tree: its depth, and the mean time of a leaf if it differs from Wool's model.
     Tree(Depth, Option<Time>),
     Uts(&'static str, Uts),
     /// The recording in this file.

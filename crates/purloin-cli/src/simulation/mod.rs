@@ -1,5 +1,5 @@
-//! What `record`, `predict` and `sim` share: machines, recordings, outputs, pictures, and running
-//! many simulations.
+//! The common parts of `record`, `predict` and `sim`: machines, recordings, outputs, pictures, and
+//! running many simulations.
 
 pub mod arguments;
 pub mod machine;

@@ -6,7 +6,7 @@ use purloin_command::{Destination, Failure};
 
 use super::picture::Picture;
 
-/// Options for the outputs besides the table.
+/// Options for the outputs other than the table.
 #[derive(clap::Args)]
 pub struct Outputs {
     /// Draw the result as an SVG picture to this file, or to standard output with -
@@ -56,7 +56,7 @@ impl Outputs {
 
 impl OpenOutputs {
     /// Writes the outputs that the user asked for. The table goes to standard output, unless the
-    /// picture or the JSON does.
+    /// picture or the JSON goes there.
     pub fn write(
         self,
         report: &impl serde::Serialize,

@@ -19,7 +19,7 @@ pub struct Panel {
     pub title: String,
     pub scale: Scale,
     pub lines: Vec<Line>,
-    /// A shaded region: for each number of cores its lower and upper end.
+    /// A shaded region: its lower and upper end for each number of cores.
     pub region: Vec<(u32, f64, f64)>,
 }
 
@@ -59,7 +59,7 @@ const LABELS: (&str, u32) = ("sans-serif", 13);
 /// The colour of shaded regions.
 const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.2);
 
-/// Colours that people with any kind of colour vision can tell apart.
+/// Colours that people with any kind of colour vision can distinguish.
 ///
 /// Source: Okabe and Ito, *Color Universal Design* (2008).
 const COLOURS: [RGBColor; 8] = [
@@ -237,12 +237,13 @@ impl Panel {
         }
     }
 
-    /// Whether the scale has a place for the value.
+    /// Returns whether the scale has a place for the value.
     fn has_place(&self, value: f64) -> bool {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
 
-    /// Returns the logarithms of the numbers of cores with a label: all, or evenly chosen ones.
+    /// Returns the logarithms of the numbers of cores that get a label: all numbers, or an even
+    /// selection.
     fn marks(&self) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let all: BTreeSet<u32> = points.map(|&(cores, ..)| cores).collect();

@@ -39,8 +39,8 @@ impl Runs {
             .build()
             .map_err(|error| Failure::Run(error.to_string()))?;
         let outcomes: Vec<_> = runs.iter().map(|_| OnceLock::new()).collect();
-        // A worker pops its newest task first, so the longest simulations start early and no
-        // worker is left with one at the end.
+        // A worker pops its newest task first, so the longest simulations start early, and no
+        // worker still runs a long simulation at the end.
         pool.run(|mut w| {
             w.finish(|scope| {
                 for (run, outcome) in runs.iter().zip(&outcomes) {
