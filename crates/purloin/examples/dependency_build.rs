@@ -1,6 +1,6 @@
 //! Builds a program from targets that depend on each other, like `make -j`. It shows
 //! `Scope::future`: each target is a future that first gets the results of the targets that it
-//! needs. If a target fails, all targets that need it fail, too; the others are still built.
+//! needs. If a target fails, all targets that need it fail, too; the others are built.
 //!
 //! Run it: `cargo run --release --example dependency_build [BROKEN]`, for example with `parser.o`
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use purloin::{Handle, Pool, Worker};
 
-/// The targets, each with the targets that it needs. A target comes after all that it needs.
+/// Targets, each with the targets that it needs. A target comes after the targets that it needs.
 const RULES: [(&str, &[&str]); 7] = [
     ("tokens.h", &[]),
     ("lexer.o", &["tokens.h"]),

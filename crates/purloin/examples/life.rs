@@ -1,5 +1,5 @@
-//! Plays the game of life on a board that wraps around at its edges, and prints the first
-//! generations. It shows a loop over pairs: the rows of a board, each with its number.
+//! Plays the game of life on a board whose edges are glued together, and prints the first
+//! generations. It shows a loop over two sequences in step: the rows of a board, and their numbers.
 //!
 //! Run it: `cargo run --release --example life [SIZE]` (default: 200)
 

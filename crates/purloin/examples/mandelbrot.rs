@@ -1,5 +1,5 @@
-//! Draws the Mandelbrot set as a PNG. It shows a loop over the rows of an image. The cost of a row
-//! varies widely, and yet the program chooses no chunk size.
+//! Draws the Mandelbrot set as a PNG. It shows a loop over the rows of an image: rows differ widely
+//! in cost, and there is no chunk size to choose.
 //!
 //! Run it: `cargo run --release --example mandelbrot [HEIGHT [FILE]]` (default: 800 mandelbrot.png)
 
@@ -14,7 +14,7 @@ const LEFT: f64 = -2.2;
 const VIEW_WIDTH: f64 = 3.0;
 const VIEW_HEIGHT: f64 = 2.5;
 
-/// A point that has not escaped after this number of steps is taken to be in the set.
+/// A point that has not escaped after this number of steps counts as a member of the set.
 const STEPS: u8 = 255;
 
 fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {

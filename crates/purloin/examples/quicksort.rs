@@ -1,4 +1,4 @@
-//! Sorts numbers with a parallel quicksort, and compares its time with that of
+//! Sorts numbers with a parallel quicksort, and compares its time with the time of
 //! `slice::sort_unstable`. It shows `Worker::join` and tokens: each call passes its token on, and
 //! joins go all the way down to single elements.
 //!

@@ -84,8 +84,8 @@ fn the_second_closure_of_a_join_may_spawn_into_a_full_stack() {
     }
 }
 
-/// The workers of the later pools may have the addresses of the first pool's workers, but
-/// another type.
+/// The workers of the later pools may have the same addresses as the first pool's workers, but a
+/// different type.
 #[test]
 fn a_worker_of_another_pool_may_get_a_future_whose_pool_is_gone() {
     for _ in 0..20 {
@@ -220,7 +220,8 @@ fn a_worker_that_waits_for_a_future_lets_others_steal_its_tasks() {
             threads.spawn(move || {
                 pool.run(|_| {
                     add(busy_workers, 1);
-                    // It becomes idle long after the getter has fallen asleep.
+                    // This worker becomes idle long after the worker that gets the future has
+                    // fallen asleep.
                     thread::sleep(Duration::from_millis(150));
                 });
             });

@@ -1,4 +1,4 @@
-//! Tests of `Pool::spawn`, which leaves a task to a pool, and of `Pool::wait`.
+//! Tests of `Pool::spawn`, which hands a task to a pool, and of `Pool::wait`.
 
 mod common;
 

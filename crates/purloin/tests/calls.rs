@@ -13,7 +13,7 @@ mod common;
 
 use common::{must_end, wait_for};
 
-/// The stages of two calls, the first of which gets a future of the second.
+/// The stages of two calls. The first call gets a future of the second.
 #[derive(Default)]
 struct Stages {
     future: Mutex<Option<Handle<()>>>,
@@ -44,8 +44,8 @@ impl Stages {
     }
 }
 
-/// A thief takes a task of a worker that runs the future of another call on top. The other call
-/// ends first.
+/// A thief takes a task of a worker that runs the future of another call on top of it. The other
+/// call ends first.
 #[test]
 fn a_stolen_task_belongs_to_the_call_of_its_owner() {
     must_end("a call that gets a future of another", || {
@@ -76,7 +76,7 @@ fn a_stolen_task_belongs_to_the_call_of_its_owner() {
 }
 
 #[test]
-fn a_wait_covers_what_a_thief_spawns_while_its_victim_runs_a_future_of_another_call() {
+fn a_wait_covers_jobs_that_a_thief_spawns_while_its_victim_runs_a_future_of_another_call() {
     must_end("a wait for the child of a stolen task", || {
         let pool: &'static Pool = Box::leak(Box::new(common::pool(3)));
         let stages = Arc::new(Stages::default());
@@ -149,7 +149,8 @@ fn a_worker_that_gets_a_future_made_outside_stays_with_its_own_call() {
 }
 
 #[test]
-fn a_panic_that_nobody_gets_surfaces_in_its_own_call_while_all_workers_wait_for_another_pool() {
+fn the_panic_of_a_dropped_future_surfaces_in_its_own_call_while_all_workers_wait_for_another_pool()
+{
     must_end("calls to a pool whose workers wait", || {
         let (a, b) = (common::pool(1), common::pool(4));
         let is_over = AtomicBool::new(false);
@@ -173,7 +174,8 @@ fn a_panic_that_nobody_gets_surfaces_in_its_own_call_while_all_workers_wait_for_
     });
 }
 
-/// Every worker of the one pool waits for the other. None may serve a call that needs the lock.
+/// Every worker of one pool waits for the other pool. No waiting worker may serve a call that needs
+/// the lock.
 #[test]
 fn a_lock_may_be_held_across_a_call_to_another_pool() {
     for spares in [0, 1, 32] {
@@ -260,7 +262,7 @@ fn pools_may_be_dropped_by_tasks_of_each_other() {
         meeting.wait();
         drop((a, b, send));
         meeting.wait();
-        // Until both tasks have ended.
+        // Waits until both tasks have ended.
         assert!(receive.recv().is_err());
     });
 }
@@ -276,7 +278,7 @@ fn the_workers_of_a_dropped_pool_stay_until_its_tasks_have_ended() {
                 let (send, receive) = mpsc::channel();
                 let own = Arc::clone(&pool);
                 pool.spawn(move |mut w| {
-                    // The last handle, once the test has dropped its own.
+                    // Waits until this is the last handle, because the test has dropped its own.
                     while Arc::strong_count(&own) > 1 {
                         thread::yield_now();
                     }
@@ -295,7 +297,7 @@ fn the_workers_of_a_dropped_pool_stay_until_its_tasks_have_ended() {
 }
 
 #[test]
-fn a_call_within_a_call_hears_of_the_panics_that_nobody_gets_in_it() {
+fn a_call_within_a_call_gets_the_panics_of_its_dropped_futures() {
     let pool = common::pool(1);
     pool.run(|_| {
         let inner = catch_unwind(AssertUnwindSafe(|| {
@@ -306,7 +308,7 @@ fn a_call_within_a_call_hears_of_the_panics_that_nobody_gets_in_it() {
 }
 
 #[test]
-fn a_future_made_outside_hears_of_the_panics_that_nobody_gets_in_it() {
+fn a_future_made_outside_gets_the_panics_of_its_dropped_futures() {
     let inner = || {
         drop(purloin::future(|| {
             resume_unwind(Box::new("nobody gets it"))

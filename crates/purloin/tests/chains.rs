@@ -11,13 +11,13 @@ use purloin_schedulers::{Channel, ChaseLev, DirectStack, TwoFields};
 
 const LENGTH: usize = 100_000;
 
-/// What the tasks of a chain are and do.
+/// The kind and duration of a chain's tasks.
 #[derive(Clone, Copy)]
 struct Links {
     /// `(n, of)`: among `of` tasks in a row, `n` are futures that nothing gets. The others are
     /// spawned.
     futures: (usize, usize),
-    /// How long each task works after it has created the next.
+    /// Work of each task after it has created the next.
     work: Duration,
 }
 
@@ -57,8 +57,8 @@ fn a_million_tasks_may_each_spawn_the_next() {
     }
 }
 
-/// While thousands of tasks are ready, a spawn runs its task inline. The tasks of a chain must
-/// not nest then.
+/// While thousands of tasks are ready, a spawn runs its task inline. Even so, the tasks of a chain
+/// must not nest.
 #[test]
 fn a_chain_does_not_nest_beside_thousands_of_tasks() {
     fn next<'s, S: Spawner>(
@@ -100,8 +100,8 @@ fn a_chain_does_not_nest_beside_thousands_of_tasks() {
     }
 }
 
-/// A walk along a list is such a chain. A thief takes the next task; a worker that waits for
-/// that thief takes the task after it.
+/// A walk along a list is a chain of tasks. A thief takes the next task; a worker that waits for
+/// the thief takes the task after that.
 #[test]
 fn a_chain_does_not_nest_on_workers_that_wait_for_thieves() {
     fn check<S: Scheduler>(scheduler: impl Fn() -> S) {

@@ -14,8 +14,8 @@ fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
     pool_with(Channel::default().steal(stealing), workers)
 }
 
-/// Runs until there are 1,000 steals. Returns the number of steals, and how many of the stolen
-/// tasks came along with another.
+/// Runs until there are 1,000 steals. Returns the number of steals, and the number of stolen tasks
+/// that came together with another task.
 fn produce(stealing: Stealing) -> (u64, u64) {
     let pool = pool(2, stealing);
     let start = Instant::now();
@@ -104,7 +104,7 @@ fn a_thief_does_not_wait_for_a_victim_that_does_not_answer() {
                 pool.run(|mut w| {
                     thread::sleep(Duration::from_millis(20));
                     let own = thread::current().id();
-                    // Until the third worker has stolen a task.
+                    // Waits until the third worker has stolen a task.
                     let start = Instant::now();
                     while elsewhere.load(Relaxed) == 0 {
                         assert!(start.elapsed() < Duration::from_secs(20));

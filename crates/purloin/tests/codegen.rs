@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The instructions of a call of `fib` that joins: its own, without those of the two calls. With
-/// the compiler that rust-toolchain.toml names. If a change lowers one, lower it here.
+/// The number of instructions in a call of `fib` that joins, without the two calls that it makes,
+/// with the compiler that rust-toolchain.toml names. If a change lowers a number, lower it here.
 const EXPECTED: [(&str, usize); 2] = [("fib_by_value", 37), ("fib_without_token", 37)];
 
 #[test]
@@ -39,7 +39,7 @@ fn the_fast_path_of_a_join_does_not_grow() {
     }
 }
 
-/// Builds the program as a user would, whatever flags this test is built with.
+/// Builds the program as a user would, regardless of the flags with which this test is built.
 fn build() -> String {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/codegen/Cargo.toml");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("codegen");
@@ -67,7 +67,7 @@ impl Instruction {
         self.text.starts_with(mnemonic)
     }
 
-    /// Where it jumps to, if it is a direct jump.
+    /// Returns the target of a direct jump.
     fn target(&self) -> Option<u64> {
         let operand = self.text.split_whitespace().nth(1)?;
         self.is("j")
@@ -96,8 +96,8 @@ fn disassemble(program: &str, function: &str) -> Vec<Instruction> {
         .collect()
 }
 
-/// Returns the shortest way from entry to return with two calls: those of the two closures. The
-/// base case has none, and a slow path has another number.
+/// Returns the shortest path from entry to return with exactly two calls, one for each closure. The
+/// base case has no calls, and a slow path has a different number.
 fn fast_path(code: &[Instruction]) -> Option<Vec<&Instruction>> {
     let places = code.iter().enumerate().map(|(place, i)| (i.address, place));
     let places: HashMap<u64, usize> = places.collect();
@@ -107,7 +107,7 @@ fn fast_path(code: &[Instruction]) -> Option<Vec<&Instruction>> {
         let Some(instruction) = code.get(place) else {
             continue;
         };
-        // A way that is long comes around in a circle.
+        // A longer path goes around in a circle.
         if calls > 2 || path.len() > 200 {
             continue;
         }

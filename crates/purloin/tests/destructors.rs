@@ -43,7 +43,7 @@ fn join_and_spawn<'s, 'e>(
 }
 
 #[test]
-fn a_result_that_nobody_gets_may_join_and_spawn_when_it_is_dropped() {
+fn a_result_that_is_never_fetched_may_join_and_spawn_when_it_is_dropped() {
     for workers in [1, 2, 8] {
         let pool = common::pool(workers);
         let (spawns, seconds) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -151,7 +151,7 @@ fn a_pool_may_be_dropped_with_the_panic_of_a_job_whose_payload_panics() {
 }
 
 #[test]
-fn a_panic_about_a_task_stack_of_the_program_is_a_panic_like_others() {
+fn a_program_panic_that_mentions_a_task_stack_is_not_taken_for_a_full_stack() {
     let pool = common::pool(1);
     let mut second = 0;
     let result = catch_unwind(AssertUnwindSafe(|| {

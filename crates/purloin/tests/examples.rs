@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 /// The folder with the executables. `cargo test` builds all examples before it runs any test, so
-/// the build here has nothing left to do. `cargo test --test examples` does not.
+/// the build here has nothing left to do. `cargo test --test examples` does not build them.
 static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
     let (profile, folder) = match cfg!(debug_assertions) {
         true => ("test", "debug"),
@@ -20,7 +20,8 @@ static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
         .args(["build", "--quiet", "--examples", "--profile", profile])
         .arg("--target-dir")
         .arg(target)
-        // The flags of a sanitizer would need a standard library that is built with them.
+        // With a sanitizer's flags, the build would need a standard library built with the same
+        // flags.
         .env_remove("RUSTFLAGS")
         .status()
         .unwrap();

@@ -1,4 +1,4 @@
-//! Tests of what the documentation promises about finishes.
+//! Tests of the documentation's promises about finishes.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn tasks_may_be_spawned_into_an_outer_scope_from_anywhere() {
             let add = || add(&count, 1);
             pool.run(|mut w| {
                 w.finish(|outer| {
-                    // From the closures of a join, of which a thief may run the second.
+                    // From the closures of a join. A thief may run the second.
                     outer.join(
                         |_| outer.spawn(move |_| add()),
                         |_| outer.spawn(move |_| add()),

@@ -1,4 +1,4 @@
-//! Tests of what the documentation promises about futures.
+//! Tests of the documentation's promises about futures.
 
 mod common;
 
@@ -18,7 +18,7 @@ const FIB: (u32, u64) = if cfg!(miri) { (7, 13) } else { (16, 987) };
 const DEPTH: usize = if cfg!(miri) { 1 } else { 4 };
 /// Depth of a recursion that takes a lock at each level.
 const LOCKS_DEEP: u32 = if cfg!(miri) { 5 } else { 50 };
-/// Number of futures in a chain in which each waits for the one before.
+/// Number of futures in a chain. Each waits for the previous one.
 const CHAIN: usize = if cfg!(miri) { 6 } else { 100 };
 /// Number of futures that panic.
 const PANICS: i32 = if cfg!(miri) { 3 } else { 50 };
@@ -89,7 +89,7 @@ fn a_task_may_get_its_futures_in_any_order(pool: Pool<impl Scheduler>) {
     }
 }
 
-/// Each future waits for the one before.
+/// Each future waits for the previous one.
 fn a_task_may_get_the_future_of_another_task(pool: Pool<impl Scheduler>) {
     for _ in 0..rounds(50) {
         let last = pool.run(|mut w| {
@@ -183,7 +183,7 @@ fn futures_of_a_finish_may_borrow_from_outside(pool: Pool<impl Scheduler>) {
                     .iter()
                     .map(|word| scope.future(move |_| word.len()))
                     .collect();
-                // This future goes to the queue of the finish, as the frame of the join is
+                // This future goes to the queue of the finish, because the frame of the join is
                 // innermost.
                 let (escaped, ()) = scope.join(|_| scope.future(|_| words[7].len()), |_| ());
                 let sum: usize = futures.into_iter().map(Handle::get).sum();
@@ -292,7 +292,7 @@ fn a_worker_of_another_pool_may_wait_for_a_future() {
 }
 
 /// A worker that is blocked in `get` leapfrogs, as in a join. So it never runs a task that takes
-/// the lock it holds.
+/// the lock that it holds.
 #[test]
 fn a_lock_may_be_held_across_a_get() {
     let pool = pool(4);
@@ -354,7 +354,7 @@ fn futures_count_as_tasks() {
     assert_eq!((sum, tasks.into_inner()), (13, 2));
 }
 
-/// The scope from which a future borrows waits for its task, wherever the task runs.
+/// The scope from which a future borrows waits for its task, no matter where the task runs.
 #[test]
 fn a_scope_waits_for_a_future_that_another_worker_gets() {
     for _ in 0..rounds(20) {
@@ -364,7 +364,7 @@ fn a_scope_waits_for_a_future_that_another_worker_gets() {
         pool.run(|mut w| {
             w.join(
                 |mut w| {
-                    // Until the other worker has stolen the second closure.
+                    // Waits until the other worker has stolen the second closure.
                     w.lend(|w| eventually_stolen(w, || begun.load(Acquire)));
                     let local = AtomicBool::new(false);
                     w.finish(|scope| {

@@ -1,4 +1,4 @@
-//! Leapfrogging: which tasks a blocked worker runs, and when it goes on.
+//! Leapfrogging: the tasks that a blocked worker runs, and the moment when it goes on.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::{busy, eventually, pool_with};
 use purloin::{ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 
-/// Each test holds this lock, because a second one would use up the cores.
+/// Each test holds this lock, because two tests at once would use up the cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -21,7 +21,7 @@ thread_local! {
     static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Whether the task with number `task` descends from the one with number `from`.
+/// Returns whether the task with number `task` descends from the task with number `from`.
 fn descends(task: u64, from: u64) -> bool {
     let generations = from.leading_zeros().checked_sub(task.leading_zeros());
     generations.is_some_and(|generations| task >> generations == from)
@@ -84,7 +84,8 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
     fn unrelated<W: Worker>(mut w: W, tasks: u32, over: &AtomicBool) {
         if over.load(Relaxed) {
         } else if tasks == 1 {
-            // It sleeps instead of spinning, so that it does not take a core from the others.
+            // The task sleeps instead of spinning, so that it does not take a core from the other
+            // workers.
             std::thread::sleep(UNRELATED);
         } else {
             w.join(
@@ -128,7 +129,7 @@ fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default
         })
         .collect();
     delays.sort();
-    // The median, because with fewer cores than workers some delays are long.
+    // The test checks the median, because with fewer cores than workers some delays are long.
     assert!(delays[5] < UNRELATED / 4, "{delays:?}");
 }
 
@@ -159,8 +160,8 @@ under! {
     ChaseLev => chase_lev;
 }
 
-/// The other test does not suit this scheduler. In that test a closure waits until the other is
-/// stolen, but here a victim answers requests only when it pushes or pops.
+/// The other test does not suit this scheduler. In it, a closure waits until the other closure is
+/// stolen, but under channels a victim answers requests only when it pushes or pops.
 #[test]
 fn a_blocked_worker_runs_descendants_of_the_awaited_task_only_under_channels() {
     a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();

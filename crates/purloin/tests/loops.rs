@@ -1,4 +1,4 @@
-//! Tests of what the documentation promises about loops.
+//! Tests of the documentation's promises about loops.
 
 mod common;
 
@@ -30,7 +30,7 @@ const LONGEST: usize = if cfg!(miri) { 30 } else { 100_000 };
 /// Lengths of a loop and of the loops that nest in it.
 const ROWS: usize = if cfg!(miri) { 3 } else { 40 };
 const COLUMNS: usize = if cfg!(miri) { 10 } else { 50 };
-/// Number of sums that a loop computes by loops.
+/// Number of sums that a loop of loops computes.
 const SUMS: u64 = if cfg!(miri) { 5 } else { 100 };
 /// Number of iterations after which an endless loop ends even if it was never split.
 const LATE: usize = if cfg!(miri) { 50 } else { 50_000_000 };

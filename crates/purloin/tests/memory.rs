@@ -120,7 +120,7 @@ fn each_comes_from_outside<S: Scheduler + Spawner>(pool: &Pool<S>) {
     assert_eq!(done.into_inner(), TASKS);
 }
 
-/// Runs every kind of task but those from outside.
+/// Runs every kind of task except tasks from outside.
 fn check<S: Scheduler + Spawner>(builder: Builder<S>) {
     let pool = builder.workers(2).stack_size(1 << 20).build().unwrap();
     each_returns(&pool);

@@ -233,7 +233,7 @@ fn threads_and_workers_may_compete_for_a_future() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_thread_that_gets_a_future_sleeps_until_it_is_done() {
-    /// Returns how often this thread has given up its processor.
+    /// Returns the number of times that this thread has given up its processor.
     fn switches() -> i64 {
         // SAFETY: a `rusage` is plain data, for which zeros are valid, and `getrusage` writes only
         // to it.

@@ -1,4 +1,4 @@
-//! Tests of what the documentation promises about joins and pools.
+//! Tests of the documentation's promises about joins and pools.
 
 mod common;
 
@@ -114,7 +114,7 @@ fn run_on_a_worker_of_another_pool_blocks_only_that_worker() {
 }
 
 #[test]
-fn token_free_joins_use_the_worker_that_they_run_on() {
+fn token_free_joins_use_the_worker_on_which_they_run() {
     fn free(n: u32) -> u64 {
         if n < 2 {
             return n.into();
@@ -348,7 +348,7 @@ fn everything_is_dropped_exactly_once() {
             drop(result);
         }
         let drops = counter.into_inner();
-        // Each round drops two closures and the results of those that return.
+        // Each round drops two closures, and the results of the closures that return.
         let first = (0..DROPS).filter(|r| r % 3 != 0).count();
         let second = (0..DROPS).filter(|r| r % 5 != 0).count();
         assert_eq!(drops, 2 * DROPS + first + second);
@@ -359,8 +359,8 @@ fn everything_is_dropped_exactly_once() {
 #[cfg(target_os = "linux")]
 #[cfg_attr(miri, ignore = "it needs a forced steal")]
 fn an_idle_worker_steals_from_a_worker_that_does_not_answer() {
-    // The other worker is busy when the join pushes its task, so no steal request stands then.
-    // The first closure is a leaf, which never answers a request.
+    // The other worker is busy when the join pushes its task, so no steal request is pending at
+    // that time. The first closure is a leaf, which never answers a request.
     let pool = pool(2);
     let mut waits = Vec::new();
     for _ in 0..21 {
@@ -377,7 +377,7 @@ fn an_idle_worker_steals_from_a_worker_that_does_not_answer() {
             });
             pool.run(|mut w| {
                 gate.wait();
-                // This join answers a request that may have stood since this worker was last
+                // This join answers a request that may have been pending since this worker was last
                 // active.
                 w.join(|_| (), |_| ());
                 w.join(

@@ -13,8 +13,8 @@ use purloin_schedulers::Channel;
 
 /// How long the test measures an idle pool.
 const IDLE: Duration = Duration::from_secs(2);
-/// How long it measures idle workers beside a busy one. After a quarter of a second, these workers
-/// look for tasks only every 128 ms.
+/// How long the test measures idle workers next to a busy worker. After a quarter of a second, the
+/// idle workers look for tasks only every 128 ms.
 const BUSY: Duration = Duration::from_secs(1);
 
 /// Returns the processor time that the process or this thread has used so far.
@@ -31,7 +31,7 @@ fn processor_time(clock: libc::clockid_t) -> Duration {
 
 /// Runs `f`. Returns the share of one core that the other threads of the process use meanwhile,
 /// and the result of `f`.
-fn split_hint_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
+fn processor_share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
     let others = || {
         processor_time(libc::CLOCK_PROCESS_CPUTIME_ID)
             .saturating_sub(processor_time(libc::CLOCK_THREAD_CPUTIME_ID))
@@ -47,16 +47,16 @@ fn split_hint_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
 /// Checks a pool that is idle, and a pool with one worker that is busy but offers no task.
 fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     pool.run(|mut w| w.join(|_| (), |_| ()));
-    let (idle, ()) = split_hint_others(|| std::thread::sleep(IDLE));
+    let (idle, ()) = processor_share_of_others(|| std::thread::sleep(IDLE));
     println!(
         "{name}: a pool with nothing to do: {:.4} % of a core",
         idle * 100.0
     );
     assert!(idle < 0.001, "{name}: {idle}");
 
-    let (others, ()) = pool.run(|_| split_hint_others(|| busy(BUSY)));
+    let (others, ()) = pool.run(|_| processor_share_of_others(|| busy(BUSY)));
     println!(
-        "{name}: beside a worker that offers nothing: {:.2} % of a core",
+        "{name}: next to a worker that offers nothing: {:.2} % of a core",
         others * 100.0
     );
     assert!(others < 0.02, "{name}: {others}");
@@ -70,7 +70,7 @@ fn workers_without_work_cost_nothing() {
 
     // One worker offers tiny tasks all the time. The test prints the cost but does not limit it.
     let (others, joins) = pool.run(|mut w| {
-        split_hint_others(|| {
+        processor_share_of_others(|| {
             let start = Instant::now();
             let mut joins = 0u64;
             while start.elapsed() < BUSY {
@@ -83,7 +83,7 @@ fn workers_without_work_cost_nothing() {
         })
     });
     println!(
-        "beside a worker that offers tiny tasks: {:.1} % of a core, {} joins a millisecond",
+        "next to a worker that offers tiny tasks: {:.1} % of a core, {} joins a millisecond",
         others * 100.0,
         u128::from(joins) / BUSY.as_millis()
     );

@@ -16,7 +16,7 @@ use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, Two
 
 /// Default number of programs for each scheduler.
 const PROGRAMS: u64 = if cfg!(miri) { 4 } else { 1_000 };
-/// Each program runs on pools with these numbers of workers.
+/// The numbers of workers of the pools on which each program runs.
 const WORKERS: &[usize] = match cfg!(miri) {
     true => &[2, 3],
     false => &[1, 2, 3, 5, 8, 16],
@@ -50,7 +50,7 @@ enum Program {
         got: Vec<Program>,
         /// Futures that the program drops.
         dropped: Vec<Program>,
-        /// Decides how and in which order the program gets its futures.
+        /// Determines how, and in which order, the program gets its futures.
         choice: u64,
     },
     /// A loop with one iteration for each part.
@@ -107,7 +107,7 @@ impl Program {
     }
 }
 
-/// Returns the numbers with which a program may panic: none if it does not panic.
+/// Returns the numbers with which a program may panic. The set is empty if it does not panic.
 fn panics(program: &Program) -> BTreeSet<u64> {
     match program {
         Leaf(_) | Busy(_) => BTreeSet::new(),
@@ -256,8 +256,8 @@ fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R 
         }
     }
     let lent = Lent(Box::into_raw(Box::new(value)));
-    // SAFETY: `lent` keeps the value alive during the call. `f` is one of the closures below. None
-    // of them keeps a reference to the value beyond the call.
+    // SAFETY: `lent` keeps the value alive during the call. `f` is one of the closures below, and
+    // none of them keeps a reference to the value beyond the call.
     f(unsafe { &*lent.0 })
 }
 
@@ -275,7 +275,7 @@ fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
     );
 }
 
-/// Runs a program on each pool and compares the values with that of its serial elision.
+/// Runs a program on each pool, and compares the values with the value of its serial elision.
 fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static Program) {
     let panics = panics(program);
     // The token-free joins of the serial elision run on the global pool, which does not change

@@ -15,8 +15,8 @@ use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 const NAME: &str = "pools_work_without_membarrier_and_leave_affinities_alone";
 
-/// From now on, the system refuses `membarrier` to this process, and kills the process if it calls
-/// `sched_setaffinity`.
+/// Makes the system refuse `membarrier` to this process from now on, and kill the process if it
+/// calls `sched_setaffinity`.
 fn enter_sandbox() {
     const LOAD_NUMBER: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -45,7 +45,7 @@ fn enter_sandbox() {
 fn check<S: Scheduler>(scheduler: S) {
     let pool = common::pool_with(scheduler, 2);
     for _ in 0..20 {
-        // Meanwhile the workers fall asleep; the run wakes them.
+        // Gives the workers time to fall asleep; the run wakes them.
         thread::sleep(Duration::from_millis(3));
         assert_eq!(pool.run(|w| common::fib(w, 15)), 610);
     }

@@ -24,7 +24,7 @@ fn address_space() -> u64 {
 fn a_pool_counts_a_spare_worker_that_cannot_be_started_and_works_without_it() {
     let pool = Pool::builder().workers(2).stack_size(64 << 20).build();
     let pool = pool.unwrap();
-    // Room for everything but another stack.
+    // Leaves room for everything except another stack.
     let limit = libc::rlimit {
         rlim_cur: address_space() + (32 << 20),
         rlim_max: libc::RLIM_INFINITY,

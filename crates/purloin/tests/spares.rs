@@ -112,7 +112,7 @@ fn a_spare_worker_runs_older_tasks_of_a_worker_that_waits_for_a_future() {
 }
 
 /// A thread spawns the task into the queue of the finish, and the other worker takes the task. So
-/// the owner of the finish waits and has nothing to help with.
+/// the owner of the finish waits and finds no task to run.
 #[test]
 fn a_call_from_outside_runs_beside_a_blocked_finish() {
     let pool = two(ReturnBarrier::default()).build().unwrap();

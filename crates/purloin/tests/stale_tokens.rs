@@ -1,9 +1,9 @@
 //! Safe programs that use a stale token, which has live slots above its top.
 //!
 //! A wrapper that makes any value `Send`, and checks the thread instead, can carry a token into a
-//! closure of a second token of the same worker. The types cannot forbid that, so the scheduler
-//! must cope. It never overwrites a closure, a result or a task above the top of such a token,
-//! and each scope waits for the tasks that were spawned into it.
+//! closure of a second token of the same worker. The types cannot forbid this, so the scheduler
+//! must cope: it never overwrites a closure, a result or a task above the top of a stale token, and
+//! each scope waits for the tasks that were spawned into it.
 
 mod common;
 
@@ -27,7 +27,7 @@ common::under_each_scheduler! {
     a_scope_waits_for_a_spawn_after_a_stale_token_makes_a_future,
 }
 
-/// Returns a pair that nothing else has, so that a test notices if it is overwritten.
+/// Returns a unique pair, so that a test notices if it is overwritten.
 fn pair(a: u64) -> (u64, u64) {
     std::hint::black_box((a, !a))
 }

@@ -1,4 +1,4 @@
-//! Every kind of victim selection, with few workers and with many.
+//! Tests of every kind of victim selection, with few workers and with many.
 
 mod common;
 

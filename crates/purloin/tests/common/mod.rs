@@ -12,10 +12,10 @@ use purloin::{Pool, Scheduler, Worker};
 /// Maximum number of rounds under Miri, which runs a program thousands of times slower.
 const MIRI_ROUNDS: usize = 2;
 
-/// Whether a test may use Chase-Lev deques. Under Miri it may not: crossbeam-epoch turns
+/// Whether a test may use Chase-Lev deques. Tests under Miri may not: crossbeam-epoch turns
 /// integers into pointers and violates Stacked Borrows, and Miri reports the memory that
-/// crossbeam-epoch keeps as leaked. `./x miri` tests these deques in a separate run with
-/// other flags.
+/// crossbeam-epoch keeps as leaked. `./x miri` tests these deques in a separate run with other
+/// flags.
 pub const MAY_USE_CHASE_LEV: bool = !cfg!(miri);
 
 /// How long a test waits for an event before it fails.
@@ -126,8 +126,8 @@ pub fn eventually(event: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until a thief has made `condition` true. A thief cannot force a steal under Miri,
-/// so there the worker answers the thief's request by joins.
+/// Waits until a thief has made `condition` true. Under Miri a thief cannot force a steal, so this
+/// worker answers the thief's request by joins.
 pub fn eventually_stolen<W: Worker>(mut w: W, condition: impl Fn() -> bool) {
     eventually("a thief steals the task", || {
         if cfg!(miri) {

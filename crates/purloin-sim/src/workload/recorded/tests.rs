@@ -153,7 +153,7 @@ impl Recorded {
 
 /// The expected times are the times of two real workers whose programs sleep instead of computing.
 #[test]
-fn futures_are_waited_for_where_they_are_got() {
+fn a_frame_waits_for_a_future_where_it_gets_the_result() {
     for (program, expected) in [(0, 1.0), (1, 0.5), (2, 1.0)] {
         let recording = record("futures", &mut Futures(program)).unwrap();
         let mut recorded = Recorded::new(&recording).unwrap();

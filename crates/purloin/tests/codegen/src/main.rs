@@ -9,7 +9,7 @@ fn main() {
     println!("{}", pool.run(|_| fib_without_token(n)));
 }
 
-/// Joins closures that own what they use.
+/// Joins closures that own their captures.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub fn fib_by_value(mut w: Token<'_>, n: u32) -> u64 {
