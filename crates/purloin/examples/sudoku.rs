@@ -1,7 +1,7 @@
 //! Solves a sudoku by parallel search. It shows `Worker::map_reduce_with`, whose body is itself
 //! parallel, and cancellation: the task that finds a solution sets a flag, and all others stop.
 //!
-//! Run it: `cargo run --release --example sudoku [PUZZLE]` (81 characters, 0 or . for an empty cell)
+//! Run it: `cargo run --release --example sudoku [PUZZLE]` (81 characters, 0 or . for empty cells)
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

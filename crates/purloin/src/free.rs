@@ -99,7 +99,7 @@ where
 ///
 /// On a worker of a pool with the default scheduler, the task ends before its scope does, as with a
 /// token. On any other thread an idle worker of the [global pool](crate::global) runs the task.
-/// There is no scope then: only [`Handle::get`] waits for the task.
+/// Without a worker there is no scope: only [`Handle::get`] waits for the task.
 ///
 /// ```
 /// let six = purloin::future(|| 6); // a worker runs it, while this thread goes on

@@ -89,7 +89,7 @@ impl<T> Handle<T> {
     /// Waits for the result, in code that has no token.
     ///
     /// With a token, [`Worker::get`](crate::Worker::get) is faster. If no worker has begun the
-    /// task, it runs here. If another worker runs it, this one leapfrogs meanwhile, as in a
+    /// task, it runs here. If another worker runs it, this worker leapfrogs meanwhile, as in a
     /// [`join`](crate::Worker::join). A thread outside the task's pool wakes an idle worker for the
     /// task, and sleeps until the task is done. If all workers wait for this thread, a [spare
     /// worker](crate::Builder::spare_workers) runs the task. In a pool without spare workers the
@@ -184,7 +184,7 @@ impl<T> Promise<T> {
     }
 
     fn is_done(&self) -> bool {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, both of which consume `self`.
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
         unsafe { ((*self.functions).is_done)(self.channel) }
     }
 }

@@ -6,8 +6,8 @@
 //! consists of two types:
 //!
 //! - a [`Scheduler`], the value with the options, which a program passes to [`Builder::scheduler`];
-//! - a [`TaskPool`], one for each worker. It says what a push and a pop do beyond moving the top,
-//!   and how a thief takes the oldest task.
+//! - a [`TaskPool`], one for each worker. It adds the protocol to a push and a pop, beyond moving
+//!   the top, and determines how a thief takes the oldest task.
 //!
 //! Thieves take tasks in one of two ways, and the methods of [`TaskPool`] have defaults for
 //! the first:
@@ -132,13 +132,13 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 
     // For thieves that reach in.
 
-    /// Owner only: answers a standing request. Returns the number of tasks that became public.
+    /// Owner only: answers a pending request. Returns the number of tasks that became public.
     fn publish_on_request(&self) -> usize {
         0
     }
 
     /// Owner only: closes the slots below [`TaskStack::spawn_top`], which has just moved up,
-    /// and answers a standing request. Returns the number of tasks that became public.
+    /// and answers a pending request. Returns the number of tasks that became public.
     fn publish_spawn(&self) -> usize {
         0
     }
@@ -177,7 +177,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     // Hooks, which each worker calls on its own thread. A pool whose thieves reach in needs only
     // the defaults.
 
-    /// Answers standing requests.
+    /// Answers pending requests.
     fn serve(me: &WorkerThread<S>) {
         steal::serve(me, Self::publish_on_request);
     }

@@ -1,4 +1,4 @@
-//! A chain of tasks, each of which spawns the next, does not nest on a worker's stack.
+//! Tests that a chain of tasks, where each task spawns the next, does not nest on a worker's stack.
 
 mod common;
 
@@ -131,8 +131,8 @@ fn a_chain_does_not_nest_on_workers_that_wait_for_thieves() {
 /// A task that has spawned thousands of tasks runs further spawns inline.
 #[test]
 fn a_chain_does_not_nest_in_a_task_that_has_spawned_thousands() {
-    // With a stack of 64 KiB, half of the task stack has as many slots as a spawner leaves tasks
-    // to thieves. Such a stack is too small for unoptimised code.
+    // With a stack of 64 KiB, half of the task stack has as many slots as a spawner leaves tasks to
+    // thieves. A stack of 64 KiB is too small for unoptimised code.
     let small = 64 << 10;
     let mut cases = vec![
         (2 << 20, ALL_FUTURES),

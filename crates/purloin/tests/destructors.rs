@@ -1,4 +1,4 @@
-//! Destructors that spawn, join and panic, wherever the library runs them.
+//! Destructors that spawn, join and panic, at every place where the library runs them.
 #![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};

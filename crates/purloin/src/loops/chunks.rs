@@ -17,7 +17,7 @@ use super::Iterations;
 ///
 /// # Panics
 ///
-/// If `size` is 0.
+/// Panics if `size` is 0.
 pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     Chunks { slice, size }
@@ -36,7 +36,7 @@ pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
 ///
 /// # Panics
 ///
-/// If `size` is 0.
+/// Panics if `size` is 0.
 pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     ChunksMut { slice, size }

@@ -19,8 +19,8 @@ pub enum Splitting {
 }
 
 impl Splitting {
-    /// Returns how many of `rest` iterations one thief gets, in a pool of `workers` workers of
-    /// which `idle` are idle.
+    /// Returns how many of `rest` iterations one thief gets, in a pool of `workers` workers, `idle`
+    /// of them idle.
     pub(crate) fn share(self, rest: usize, workers: usize, idle: usize) -> usize {
         let parts = match self {
             Splitting::LazyBinary => 2,

@@ -16,7 +16,7 @@ use crate::sleep::Sleep;
 use crate::victim::{Random, Selection, VictimSelection};
 
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
-/// spare worker without a thread costs address space only.
+/// spare worker without a thread costs only address space.
 const DEFAULT_SPARES: usize = 32;
 
 /// The environment variable that sets the number of workers if the program does not.
@@ -132,8 +132,8 @@ impl<S: Scheduler> Builder<S> {
     /// Sets the size of the stack of each worker's thread, in bytes. The default is 16 MiB.
     ///
     /// The stack limits how deeply joins may nest, as for any recursion. A join takes some tens of
-    /// bytes beside the program's own variables, but close to a thousand bytes in a build without
-    /// optimisation.
+    /// bytes in addition to the program's own variables, but close to a thousand bytes in a build
+    /// without optimisation.
     ///
     /// The size is reserved as address space, and eight times as much for the worker's tasks. Pages
     /// take memory only once they are used.
@@ -302,7 +302,7 @@ impl<S: Scheduler> Builder<S> {
             splitting: self.splitting,
         });
         shared.register();
-        // If a thread does not start, dropping the pool ends those that were started.
+        // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);

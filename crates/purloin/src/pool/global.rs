@@ -83,7 +83,7 @@ impl PoolCell {
                 drop(unsafe { Box::from_raw(new) });
                 return kept;
             }
-            // AcqRel: publishes this pool, or acquires that of another thread.
+            // AcqRel: publishes this pool, or acquires another thread's pool.
             let (release, acquire) = (Ordering::AcqRel, Ordering::Acquire);
             match self.0.compare_exchange(seen, new, release, acquire) {
                 // SAFETY: `new` comes from `Box::into_raw` above, and is never freed once it is

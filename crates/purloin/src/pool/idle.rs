@@ -8,7 +8,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept};
 use crate::stats::Count;
 
-/// What an idle worker has found.
+/// The outcome of an idle worker's search.
 pub(super) enum Work<S: Scheduler> {
     /// A job from outside the pool.
     Injected(Injected<S>),

@@ -16,10 +16,10 @@
 //!
 //! - If the first item is a call, the root is the call's own. It lies in the frame of the thread
 //!   that waits for the call.
-//! - If the first item is a stolen task, the root is that of the task's owner, which waits for the
-//!   task.
-//! - If the first item is the task of a future, the root is that of the future's scope, which waits
-//!   for the task.
+//! - If the first item is a stolen task, the root is the root of the task's owner, which waits for
+//!   the task.
+//! - If the first item is the task of a future, the root is the root of the future's scope, which
+//!   waits for the task.
 //!
 //! On top of the first item a worker may run tasks that it waits for, and calls that descend from
 //! the call that it waits for.

@@ -451,7 +451,7 @@ impl<S: Scheduler> Shared<S> {
     /// Runs a worker on this thread, until the pool ends.
     fn serve(&self, index: usize) {
         /// The runtime catches panics of the program where it runs tasks. A panic that gets this
-        /// far is a bug in this crate, and other workers would wait for this one for ever.
+        /// far is a bug in this crate, and other workers would wait for this worker for ever.
         struct AbortOnPanic;
         impl Drop for AbortOnPanic {
             fn drop(&mut self) {

@@ -4,8 +4,8 @@
 //! Under most schedulers the pool counts the jobs that were spawned and have not ended, by
 //! **generation**. A wait closes the current generation, and waits until this and all older
 //! generations have no job left. Jobs that are spawned later belong to a newer generation. A job
-//! that another job spawns belongs to the generation of that job, however late it comes, so a wait
-//! covers all jobs that its jobs spawn in turn.
+//! that another job spawns belongs to the generation of its parent, no matter how late it is
+//! spawned, so a wait covers all jobs that its jobs spawn in turn.
 //!
 //! A scheduler may instead detect by itself that all workers are idle
 //! ([`Scheduler::DETECTS_QUIESCENCE`](crate::scheduler::Scheduler::DETECTS_QUIESCENCE)). Waits have

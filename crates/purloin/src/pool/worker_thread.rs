@@ -57,7 +57,7 @@ impl<S: Scheduler> WorkerThread<S> {
         &self.local.tasks
     }
 
-    /// All workers of the pool by their numbers, this one included.
+    /// All workers of the pool, including this worker, in the order of their numbers.
     pub fn peers(&self) -> &[WorkerThread<S>] {
         &self.pool().worker_threads
     }
@@ -72,7 +72,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().sleep.idle()
     }
 
-    /// Wakes this worker, wherever it sleeps, or ends its next sleep at once.
+    /// Wakes this worker, no matter how it sleeps, or ends its next sleep at once.
     pub fn unpark(&self) {
         self.pool().sleep.unpark(self.index);
     }
@@ -180,7 +180,7 @@ impl<S: Scheduler> WorkerThread<S> {
         unsafe { &*self.pool }
     }
 
-    /// The active workers other than this one, from which a thief may steal.
+    /// Returns the active workers other than this worker, from which a thief may steal.
     pub(crate) fn active_others(&self) -> impl Iterator<Item = &WorkerThread<S>> + Clone {
         let others = self.pool().started().iter();
         others.filter(|other| other.index != self.index && other.is_active())

@@ -2,7 +2,7 @@
 //!
 //! A **frame** is a piece of the worker's task stack: the tasks that the body of a finish, or one
 //! task, has pushed. Frames nest. A spawn may go to the stack only where its finish has the
-//! innermost frame, because the tasks of an inner frame end before those of an outer one.
+//! innermost frame, because the tasks of an inner frame end before the tasks of an outer frame.
 //!
 //! A **ticket** is the task of a future, see [`super::future`].
 
@@ -265,7 +265,7 @@ pub(super) struct Ticket<S: Scheduler> {
     pub(super) is_claimed: bool,
 }
 
-/// The tickets on a worker's stack, oldest first. Used on its own thread only.
+/// The tickets on a worker's stack, oldest first. Used only on the worker's own thread.
 pub(super) struct Tickets<S: Scheduler>(UnsafeCell<Vec<Ticket<S>>>);
 
 impl<S: Scheduler> Default for Tickets<S> {

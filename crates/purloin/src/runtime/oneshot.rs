@@ -210,7 +210,7 @@ fn layout_of<T>() -> Layout {
     }
 }
 
-/// Free memory for futures. Used on its worker's own thread only.
+/// Free memory for futures. Used only on its worker's own thread.
 ///
 /// Allocating and freeing a few words takes longer than everything else in a future that is not
 /// stolen. So each worker keeps some of the blocks that it has freed.

@@ -12,7 +12,7 @@ use crate::sync::{AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 
 /// Runs the task in a slot.
 ///
-/// A thief calls it with the victim's slot and its own thread, an owner with its own slot.
+/// A thief calls it with the victim's slot and its own thread; an owner calls it with its own slot.
 /// It never unwinds: a panic becomes part of the result.
 pub(super) type Run<S> = unsafe fn(&Slot<S>, &WorkerThread<S>);
 
@@ -117,7 +117,7 @@ impl<S: Scheduler> Slot<S> {
         }
     }
 
-    /// Copies the task in another slot to this one, bit by bit.
+    /// Copies the task in another slot to this slot, bit by bit.
     ///
     /// # Safety
     ///

@@ -105,7 +105,7 @@ where
     }
 }
 
-/// Takes back every spawn and future above `base`, and their own spawns, and runs those that no
+/// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no
 /// thief has. `spawn_top` is the stack's `spawn_top` below `base`.
 pub(super) fn end_above<S: Scheduler>(
     thread: &WorkerThread<S>,
@@ -182,7 +182,7 @@ impl<S: Scheduler> Finish<S> {
             local.extend_frame();
         }
         if !has_room(thread) {
-            // Thieves have plenty of tasks to take, so this one runs inline.
+            // Thieves have plenty of tasks to take, so this task runs inline.
             thread.serve();
             return self.run_inline(thread, task);
         }

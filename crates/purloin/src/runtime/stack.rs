@@ -128,8 +128,8 @@ impl<S: Scheduler> TaskStack<S> {
 
     /// The slot at the bottom.
     pub fn oldest(&self) -> &Slot<S> {
-        // SAFETY: `bottom` always points into the slots, of which there is one more than are
-        // ever used, and they live as long as `self`.
+        // SAFETY: `bottom` always points into the slots, because memory has one more slot than is
+        // ever used. The slots live as long as `self`.
         unsafe { &*self.bottom() }
     }
 
@@ -138,7 +138,7 @@ impl<S: Scheduler> TaskStack<S> {
         self.position(self.end())
     }
 
-    /// Returns the number of slots below this one.
+    /// Returns the number of slots below `slot`.
     pub fn position(&self, slot: *const Slot<S>) -> usize {
         (slot.addr() - self.first().addr()) / size_of::<Slot<S>>()
     }
@@ -159,7 +159,7 @@ impl<S: Scheduler> TaskStack<S> {
     }
 }
 
-/// A fixed array of slots, all empty at first.
+/// A fixed array of slots, all initially empty.
 struct Slots<S: Scheduler> {
     first: *mut Slot<S>,
     /// The number of slots in memory, including those beyond the end.
@@ -204,7 +204,7 @@ mod memory {
     const NO_RESERVE: libc::c_int = 0;
 
     impl<S: Scheduler> Slots<S> {
-        /// Maps zeroed pages. A header of zeros is that of a free slot.
+        /// Maps zeroed pages. A header of zeros is the header of a free slot.
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             // SAFETY: a fresh anonymous mapping touches no memory in use.
             let first = unsafe {
@@ -245,7 +245,7 @@ mod memory {
     }
 
     impl<S: Scheduler> Slots<S> {
-        /// Allocates zeroed memory. A header of zeros is that of a free slot.
+        /// Allocates zeroed memory. A header of zeros is the header of a free slot.
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             let layout = layout::<S>(len)?;
             // SAFETY: `reserve` asks for at least one slot, so the size is not zero.

@@ -185,8 +185,8 @@ pub(crate) fn finds_anything<'m, S: Scheduler>(
     let mut found = false;
     for victim in victims.clone() {
         let tasks = &victim.local.tasks;
-        let stood = !tasks.request();
-        found |= tasks.has_public_tasks() || stood && tasks.has_private_tasks();
+        let was_pending = !tasks.request();
+        found |= tasks.has_public_tasks() || was_pending && tasks.has_private_tasks();
     }
     let has_tasks = |victim: &WorkerThread<S>| {
         let tasks = &victim.local.tasks;

@@ -44,7 +44,7 @@ const MAX_NAP: Duration = Duration::from_millis(2);
 pub struct Backoff {
     /// Start of this spell of spinning.
     since: Instant,
-    /// Maximum duration of this spell.
+    /// Intended duration of this spell.
     spin: Duration,
     /// Time since the start of the spell, updated every few rounds.
     elapsed: Duration,

@@ -45,7 +45,7 @@ pub(super) struct Processors {
     balance: isize,
     /// Workers without a processor. The last worker in the list gets the next processor.
     reserve: Vec<usize>,
-    /// Workers below this one have a thread, or the start of their thread has failed.
+    /// Workers below this number have a thread, or the start of their thread has failed.
     started: usize,
     /// Number of spare workers whose thread could not be started.
     failures: usize,

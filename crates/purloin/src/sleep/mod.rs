@@ -72,10 +72,10 @@
 //!
 //! A program may answer every request with a task so small that its owner takes it back before the
 //! thief is awake. Waking a thief each time would disturb the program for ever. So a searcher that
-//! gets answers but no tasks does not go to sleep. It takes a **nap** instead, of a tenth of a
-//! millisecond at first, doubling up to two milliseconds. During a nap it still counts as
-//! searching, so no other worker is woken, and a larger task waits for at most two milliseconds. A
-//! blocked worker naps in the same way.
+//! gets answers but no tasks does not go to sleep. It takes a **nap** instead, first of a tenth of
+//! a millisecond, doubling up to two milliseconds. During a nap it still counts as searching, so no
+//! other worker is woken, and a larger task waits for at most two milliseconds. A blocked worker
+//! naps in the same way.
 //!
 //! Under a scheduler that sends tasks, a thief can miss a task in another way: the owner takes the
 //! sent task back before the thief starts it. After eight missed tasks in one search the thief naps

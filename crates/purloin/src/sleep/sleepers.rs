@@ -215,7 +215,7 @@ impl Sleep {
     }
 
     /// Called when a worker is no longer active. If the pool is stopping, wakes all workers,
-    /// because this one may have been the last active worker.
+    /// because this worker may have been the last active one.
     pub fn became_inactive(&self) {
         // Orders the change before the check of `stopping`.
         fence(Ordering::SeqCst);

@@ -104,7 +104,7 @@ counted! {
     /// Tasks that a thief held and gave back, because they were not the victim's oldest (Wool,
     /// section 3).
     BackOuts => back_outs,
-    /// Steals by a worker that was blocked in a join or finish.
+    /// Steals by a worker that was blocked in a join, in a finish or on a future.
     Leapfrogs => leapfrogs,
     /// Requests that a worker has answered with tasks.
     Publications => publications,

@@ -1,4 +1,4 @@
-//! Where a worker's time goes.
+//! The breakdown of a worker's time.
 
 use std::ops::{AddAssign, Sub};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
@@ -186,10 +186,11 @@ impl Timer {
 /// Defines [`Times`] from one list of fields.
 macro_rules! times {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Where a worker's time has gone, from [`Pool::times`](crate::Pool::times).
+        /// The breakdown of a worker's time, from [`Pool::times`](crate::Pool::times).
         ///
         /// Each kind of time comes twice: for a worker that is not blocked, and for a worker that
-        /// is blocked because it waits in a join, at the end of a finish or for a future.
+        /// is blocked because it waits in a join, at the end of a finish, for a future or for
+        /// another pool.
         ///
         /// Source: Wool, section 5.3 (Figure 6).
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Atomics, cells and locks. The rest of the crate takes them from here only.
+//! Atomics, cells and locks. The rest of the crate takes them only from here.
 //!
 //! A build with `--cfg loom` replaces them by the model-checked types of [loom], which explores
 //! every interleaving of a protocol.

@@ -1,7 +1,7 @@
 //! Loom models of the races that every task pool has.
 //!
-//! Each scheduler runs these models on its own pool, and adds its own: `RUSTFLAGS="--cfg loom"
-//! cargo test --release -p purloin --lib`.
+//! Each scheduler runs these models on its own pool, and adds more: `RUSTFLAGS="--cfg loom" cargo
+//! test --release -p purloin --lib`.
 
 #[cfg(test)]
 mod oneshot;
