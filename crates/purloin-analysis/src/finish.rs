@@ -38,7 +38,7 @@ impl<F, C> Wrapped<F, C> {
     ///
     /// # Safety
     ///
-    /// Only tasks and closures that end before the finish does use the reference.
+    /// Only tasks and closures that end before the finish use the reference.
     pub(crate) unsafe fn context_for_tokens<'t>(&self) -> &'t C {
         // SAFETY: `finish` borrows the context until it returns, which is after the finish has
         // ended. The caller guarantees that the reference is not used after the end of the finish.

@@ -156,7 +156,7 @@ pub struct Profile {
     pub wall: Duration,
     /// The counters of the workers, summed over all runs on all workers.
     pub stats: Stats,
-    /// Where the time of each worker went in all of these runs. Spare workers come last. Spare
+    /// The breakdown of each worker's time in all of these runs. Spare workers come last. Spare
     /// workers that were never used are left out.
     pub times: Vec<Times>,
 }

@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// Two ranks disagree about a value that must be the same on all ranks.
     Disagreement {
-        /// The first rank whose value differs from that of rank 0.
+        /// The first rank whose value differs from rank 0's value.
         rank: usize,
         /// The name of the value, in the plural.
         about: String,

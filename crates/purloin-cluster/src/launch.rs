@@ -35,7 +35,7 @@ pub(crate) fn has_stack() -> bool {
     stack_address() > LIMIT.get()
 }
 
-/// Calls `main` on a thread with a stack of 4 GiB, of which only used pages take memory.
+/// Calls `main` on a thread with a stack of 4 GiB. Only used pages of the stack take memory.
 ///
 /// Tasks may nest deeply, and a blocked rank runs stolen tasks on top of the blocked task.
 ///

@@ -18,8 +18,8 @@ enum Place {
         path: PathBuf,
         file: File,
     },
-    /// A regular file. The report is written to a partial file beside it, which then replaces it.
-    /// So a reader finds either the old report or the whole new one.
+    /// A regular file. The report is written to a partial file in the same directory, which then
+    /// replaces it. So a reader finds either the old report or the whole new one.
     File {
         path: PathBuf,
         partial: Partial,

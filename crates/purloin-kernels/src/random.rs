@@ -17,8 +17,8 @@ impl Xorshift {
         Xorshift(seed.wrapping_mul(0xd134_2543_de82_ef95) ^ 0x9e37_79b9_7f4a_7c15 | 1)
     }
 
-    /// Returns the next 32 random bits: the upper half of the state, whose bits are better than
-    /// those of the lower half.
+    /// Returns the next 32 random bits: the upper half of the state, whose bits are better than the
+    /// bits of the lower half.
     pub fn bits(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -12,7 +12,7 @@ use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Ran
 /// The longest match of one place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Match {
-    /// Where the copy starts.
+    /// The place where the copy starts.
     pub start: u32,
     /// The length of the copy.
     pub len: u32,
@@ -118,7 +118,7 @@ impl Kernel for Ssf {
     }
 
     /// Computes all lengths by dynamic programming: the length of the match of two places follows
-    /// from that of the two next places.
+    /// from the length of the match of the two next places.
     fn verify(&self, answer: &Answer) -> bool {
         let len = self.text.len();
         let mut below = vec![0_u32; len + 1];

@@ -30,7 +30,7 @@ fn tree<W: Worker>(mut w: W, count: u64, first: usize, results: &mut [u32]) {
 /// The kernel `straggler`.
 #[derive(Debug)]
 pub struct Straggler {
-    /// The result of the leaf, then those of the tree.
+    /// The result of the leaf, then the results of the tree.
     results: Results,
     /// Number of steps of the leaf.
     long: u64,

@@ -73,7 +73,8 @@ type ChaseLevSlot = Slot<ChaseLev>;
 /// The address of a task.
 struct Address(*mut ChaseLevSlot);
 
-// SAFETY: the thread that takes the address out of the deque or the list may run the task.
+// SAFETY: the task is `Send`, and only the thread that takes the address out of the deque or the
+// list runs it.
 unsafe impl Send for Address {}
 
 /// The owner's end of a deque.

@@ -2,10 +2,10 @@
 //!
 //! # The idea
 //!
-//! Thieves can steal every task from the moment its owner pushes it. Owner and thieves exclude
-//! each other by the state of the slot alone: the thread that moves it away from TASK has the
-//! task. So each join pays for one atomic read-modify-write, and a thief needs two cache lines:
-//! that of `bottom` and that of the slot.
+//! Thieves can steal every task from the moment its owner pushes it. Owner and thieves exclude each
+//! other by the state of the slot alone: the thread that moves it away from TASK has the task. So
+//! each join pays for one atomic read-modify-write, and a thief needs two cache lines: the line of
+//! `bottom` and the line of the slot.
 //!
 //! Both published forms are here, as types: [`OneField`], which uses compare-and-swap, and
 //! [`TwoFields`], which needs only a test-and-set.
@@ -270,7 +270,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         usize::from(self.floor.acknowledge(self.stack.spawn_top()))
     }
 
-    /// Looks at the slot at the bottom only, because the owner writes the top all the time.
+    /// Looks only at the slot at the bottom, because the owner writes the top all the time.
     fn has_public_tasks(&self) -> bool {
         F::is_offered(self.stack.oldest().header())
     }

@@ -322,8 +322,7 @@ fn product(counts: [u32; 3]) -> u128 {
     counts.into_iter().map(u128::from).product()
 }
 
-/// Translates an error message of the TOML parser from the words of Rust to those of TOML, in one
-/// line.
+/// Translates an error message of the TOML parser from Rust's words to TOML's, in one line.
 fn in_words_of_toml(message: &str) -> String {
     let whole_number = format!("expected a whole number from 1 to {}", Machine::MAX_CORES);
     let mut message = message.replace('\n', " ");

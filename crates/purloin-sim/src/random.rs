@@ -56,7 +56,7 @@ impl Random {
 /// Returns the `number`-th of a sequence of numbers in [0, 1), counted from 1. Each seed has its
 /// own sequence, so that a workload can draw numbers in any order.
 pub(crate) fn nth_unit(seed: u64, number: u64) -> f64 {
-    // The inverted seed keeps these numbers apart from those that seed a generator.
+    // The inverted seed keeps these numbers apart from the numbers that seed a generator.
     unit(SplitMix::nth(!seed, number))
 }
 

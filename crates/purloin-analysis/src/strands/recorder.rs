@@ -14,7 +14,7 @@ use purloin::{Handle, IntoIterations, Scope, Serial, Spawner, Worker};
 
 /// Passes a program's strands to a sink, in the order of its serial elision.
 pub(super) struct Recorder {
-    /// When the current strand began.
+    /// The time when the current strand began.
     began: Cell<u64>,
     sink: RefCell<Sink>,
     /// Number of futures made so far.

@@ -19,8 +19,8 @@ use crate::simulation::machine::{MACHINE_HELP, MachineModel};
 use crate::simulation::outputs::Outputs;
 use crate::simulation::runs::{Run, Runs};
 
-/// The default first seed. The twenty default trials from this seed give results close to those of
-/// four hundred trials.
+/// The default first seed. The twenty default trials from this seed give results close to the
+/// results of four hundred trials.
 const TYPICAL_SEED: u64 = 101;
 
 /// The maximum number of trials of a cell.

@@ -22,7 +22,7 @@ pub struct Report {
 pub struct Cell {
     pub cores: u32,
     pub policy: String,
-    /// In seconds.
+    /// The simulated time, in seconds.
     pub time: f64,
     pub time_margin: Option<f64>,
     /// Steal attempts, successful or not: the "steals" of Wool's Figure 4.

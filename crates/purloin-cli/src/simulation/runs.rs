@@ -22,7 +22,7 @@ pub struct Runs {
 pub struct Run<'r> {
     /// The steps by which the run advances the progress bar.
     pub steps: u64,
-    /// The text beside the progress bar, also for error messages.
+    /// The text next to the progress bar, and in error messages.
     pub message: String,
     pub simulate: Box<dyn Fn() -> Outcome + Sync + 'r>,
 }

@@ -19,10 +19,10 @@ use crate::queue::MAX_STEAL;
 /// * A task is worth a place in the queue from a much shorter duration on, because creating a
 ///   task is cheap here. The thresholds that concern the network follow from the measured cost
 ///   of a steal ([`Grains`]).
-/// * Tasks that went through the queue are timed as well, not only the samples. Two readings of
-///   the clock cost little beside such a task, and once a depth is well known only a few
-///   tasks of that depth are timed. In trees with extremely different subtrees, such as those
-///   of UTS, sixteen samples at the beginning say little, because most of them are leaves.
+/// * Tasks that went through the queue are timed as well, not only the samples. Two readings of the
+///   clock cost little next to a task from the queue, and once a depth is well known only a few
+///   tasks of that depth are timed. In trees with extremely different subtrees, such as UTS's,
+///   sixteen samples at the beginning say little, because most of them are leaves.
 /// * An estimate can be refuted. A subtree that was expected to be too short, but is
 ///   [overdue](Policy::overdue_after), may fill the queue.
 /// * The queue's bound applies to tasks of unknown depths only. Tasks that are worth a place cost a
@@ -39,7 +39,7 @@ pub struct Adaptive {
     was_full: bool,
     /// The verdict on the tasks of each depth.
     verdicts: [Verdict; DEPTHS],
-    /// Whether the mean of a depth hardly changes any more.
+    /// Whether the mean of a depth hardly changes with more samples.
     is_well_known: [bool; DEPTHS],
     /// The number of tasks that have come out of the queue.
     dequeued: u32,
@@ -64,7 +64,7 @@ enum Verdict {
 /// tasks.
 const ENOUGH: usize = 512;
 
-/// The number of samples after which the mean of a depth hardly changes any more.
+/// The number of samples after which the mean of a depth hardly changes.
 const WELL_KNOWN: u64 = 32;
 
 /// Of the tasks of well-known depths, one in this many is timed.

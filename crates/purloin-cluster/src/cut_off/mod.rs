@@ -28,8 +28,8 @@ pub trait Policy {
     /// tasks that wait in the queue.
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool;
 
-    /// Returns whether no task of this depth or below enters the queue. Such subtrees run
-    /// without asking the rule about each spawn.
+    /// Returns whether no task of this depth or below enters the queue. Subtrees below a fine task
+    /// run without asking the rule about each spawn.
     fn is_fine(&self, depth: u32) -> bool;
 
     /// Returns whether to time a task of this depth that runs inline.

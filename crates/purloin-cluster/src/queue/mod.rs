@@ -33,7 +33,7 @@
 //! harm. After four claims in a row without success, a thief [peeks](crate::rank) at the word
 //! before it claims again, so that the number cannot overflow.
 //!
-//! The owner changes the word on two occasions only, both off its fast path:
+//! The owner changes the word on only two occasions, both off its fast path:
 //!
 //! * **publish**: when nothing is left of the last batch and private tasks exist.
 //! * **withdraw**: when the owner needs a task of the batch itself, or when little of the batch

@@ -65,7 +65,7 @@ struct OwnWord<M>(M);
 impl<M: Memory> Word for OwnWord<M> {
     #[inline(always)]
     fn load(&self) -> u64 {
-        // Relaxed: the word contains numbers of slots only, and only this rank writes to
+        // Relaxed: the word contains nothing but numbers of slots, and only this rank writes to
         // unclaimed slots.
         self.0.word(BATCH_WORD).load(Ordering::Relaxed)
     }

@@ -303,8 +303,8 @@ impl Drop for Window {
             return;
         }
         failure::assert_outside_tasks();
-        // SAFETY: MPI_Win_free waits for all ranks, each of which has dropped its `Window` and
-        // so has no operation under way. The handle is not used afterwards.
+        // SAFETY: MPI_Win_free waits for all ranks. Each rank has dropped its `Window`, so it has
+        // no operation under way. The handle is not used afterwards.
         unsafe {
             self.check("MPI_Win_unlock_all", ffi::MPI_Win_unlock_all(self.win));
             let code = ffi::MPI_Win_free(&mut self.win);

@@ -150,7 +150,7 @@ fn subtract_rows<W: Worker>(w: &mut W, r: &mut Quadrant, (a, i): Row, (b, j): Ro
     }
 }
 
-/// Replaces the lower half of *r* by that of *r* − *a*·*a*ᵀ.
+/// Replaces the lower half of *r* by the lower half of *r* − *a*·*a*ᵀ.
 fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
     match (r, a) {
         (Node::Leaf(r), Node::Leaf(a)) => r.subtract(a, a),
@@ -172,7 +172,7 @@ fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
     }
 }
 
-/// Replaces the lower half of *r* by that of *r* − *x*·*x*ᵀ, where *x* is a row of *a*.
+/// Replaces the lower half of *r* by the lower half of *r* − *x*·*x*ᵀ, where *x* is a row of *a*.
 fn subtract_row_square<W: Worker>(w: &mut W, r: &mut Node, (a, i): Row) {
     for column in 0..2 {
         if let Some(a) = &a[2 * i + column] {

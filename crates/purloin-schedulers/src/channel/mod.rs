@@ -51,7 +51,7 @@
 //! |---|---|---|---|
 //! | UNSENT | IDLE | thief | it has nothing to run |
 //! | UNSENT | WORKING | thief | it asks ahead, while it still has something to run |
-//! | WORKING, WITHDRAWN | IDLE | thief | it has nothing to run any more |
+//! | WORKING, WITHDRAWN | IDLE | thief | it has run out of work |
 //! | IDLE | REGISTERED IDLE | manager | it has no worker to forward the request to, and counts the thief as idle |
 //! | REGISTERED IDLE | IDLE | manager | it forwards the request |
 //! | IDLE, WORKING, REGISTERED IDLE, WITHDRAWN | UNSENT | thief | it recalls the request |

@@ -14,7 +14,7 @@ use purloin::scheduler::sync::{AtomicUsize, Ordering};
 pub(super) enum Kind {
     /// Asks for any task. Workers that cannot answer it forward it.
     Any,
-    /// Asks for a descendant of a stolen task. It goes to the thief of that task only.
+    /// Asks for a descendant of a stolen task. It goes only to the thief of that task.
     Leapfrog,
 }
 

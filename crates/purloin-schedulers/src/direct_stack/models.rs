@@ -131,7 +131,7 @@ fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
         // The slots stay closed if a thief asks.
         assert!(model.tasks.request());
         model.tasks.reopen(top);
-        assert!(!model.tasks.is_open(top), "the request stands");
+        assert!(!model.tasks.is_open(top), "the request is pending");
         assert_eq!(model.tasks.publish_on_request(), 1);
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
         assert_eq!(model.tasks.publish_on_request(), 0, "no thief asks");
@@ -145,7 +145,7 @@ fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
             0,
             "there is no task to offer"
         );
-        assert!(!model.tasks.request(), "the request stands");
+        assert!(!model.tasks.request(), "the request is pending");
     });
 }
 

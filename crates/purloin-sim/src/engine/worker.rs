@@ -21,7 +21,7 @@ pub struct Frame<A> {
     pub waits: Wait,
 }
 
-/// What a frame waits for.
+/// The event for which a frame waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
     Nothing,

@@ -13,7 +13,7 @@ use crate::Time;
 pub struct Uts {
     /// The tree.
     pub tree: &'static Tree,
-    /// The time of a node, most of which is the computation of its hash.
+    /// The time of a node. The computation of its hash takes most of it.
     pub node: Time,
 }
 
@@ -41,7 +41,7 @@ enum Part {
     New,
     /// The node is counted, but not its children.
     Counted,
-    /// A range of `count` children from `first` on, of which `step` steps are done.
+    /// A range of `count` children from `first` on. `step` of its steps are done.
     Children {
         first: u32,
         count: u32,

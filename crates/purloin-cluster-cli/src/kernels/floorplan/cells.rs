@@ -37,7 +37,7 @@ use Place::{Below, Between, Corner};
 /// All cells, in the order in which they are placed.
 ///
 /// They come from the inputs `input.5`, `input.15` and `input.20` of the Barcelona OpenMP Tasks
-/// Suite, each of which begins with the cells of the one before. The suite numbers cells from 1,
+/// Suite, and each input begins with the cells of the previous one. The suite numbers cells from 1,
 /// and this table from 0.
 #[rustfmt::skip]
 pub(super) static CELLS: [Cell; MAX_CELLS] = [

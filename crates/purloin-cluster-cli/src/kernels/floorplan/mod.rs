@@ -32,7 +32,7 @@ pub struct Plan {
 pub struct Found {
     /// The smallest area of a board with all cells, or the largest number if there is none.
     pub area: u64,
-    /// The number of boards that were examined, without those that the bound excluded.
+    /// The number of boards that were examined, without the boards that the bound excluded.
     pub boards: u64,
 }
 
@@ -148,7 +148,7 @@ mod tests {
         boards.fold(found, |sum, board| sum.and(search(board, cells, best)))
     }
 
-    /// Returns the smallest area of all complete boards that extend this one, without a bound.
+    /// Returns the smallest area of all complete boards that extend `board`, without a bound.
     fn exhaustive_search(board: Board, cells: &'static [Cell]) -> Option<u64> {
         match cells.get(board.len()) {
             None => Some(board.area()),

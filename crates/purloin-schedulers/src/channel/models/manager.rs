@@ -17,8 +17,8 @@ fn a_work_sharing_request_reaches_the_manager() {
                 model.check_mailbox(1, Situation::Idle);
             })
         };
-        // Worker 1 still counts as active, so the manager may send the request back there. It is
-        // enough that the manager has seen the request once.
+        // Worker 1 still counts as active, so the manager may send the request back there. The
+        // model only checks that the manager has seen the request once.
         let mut has_arrived = false;
         model.sleep.park_until(MANAGER, || {
             has_arrived |= !model.channels(MANAGER).mailbox.is_empty();

@@ -49,7 +49,7 @@ fn a_request_in_the_mailbox_leaves_the_floor_raised() {
     });
 }
 
-/// The owner has a task for the first request only.
+/// The owner has a task for only the first request.
 #[test]
 fn a_second_request_leaves_the_floor_raised_after_an_answer() {
     check(3, 0b001, |model| {
