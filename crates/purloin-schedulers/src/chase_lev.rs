@@ -148,7 +148,8 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[inline(always)]
     fn push(&self, slot: *mut ChaseLevSlot) {
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
-        // Relaxed: the deque's push below has a release store. SAFETY: `slot` lies in the stack.
+        // Relaxed: the deque's push below has a release store.
+        // SAFETY: `slot` lies in the stack.
         unsafe { &*slot }
             .header()
             .set(State::TASK, Ordering::Relaxed);

@@ -91,8 +91,8 @@ const MAX_EXAMINED: usize = 256;
 
 /// Returns, as a hint, whether the task in `slot` was sent and no thread has claimed it.
 pub(super) fn is_unclaimed(slot: *mut ChannelSlot) -> bool {
-    // Relaxed: the thread that claims the task checks again. SAFETY: slots live as long as the
-    // pool.
+    // Relaxed: the thread that claims the task checks again.
+    // SAFETY: slots live as long as the pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
 }
 

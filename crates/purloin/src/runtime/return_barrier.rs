@@ -502,8 +502,8 @@ impl BarrierTasks {
     /// Marks the slot at `bottom`, which the thief holds BUSY, as stolen.
     fn commit(&self, bottom: *mut BarrierSlot, thief: usize) {
         // Both relaxed: they carry no data. DONE orders the owner's later store to `bottom` after
-        // this one, and another thief acquires the next task from that slot's own state. SAFETY:
-        // `bottom` always points into the slots.
+        // this one, and another thief acquires the next task from that slot's own state.
+        // SAFETY: `bottom` always points into the slots.
         unsafe { &*bottom }
             .header()
             .set(State::stolen(thief), Ordering::Relaxed);

@@ -138,8 +138,8 @@ impl<S: Scheduler> Model<S> {
         let mut older = slot.wrapping_sub(1);
         while older >= self.tasks.stack().first().cast_const() {
             // The exchange always fails. It is used because it reads the latest value: this thief
-            // has acquired nothing from the other thief's steal. SAFETY: the slot is at or above
-            // the base, so it lies in the stack.
+            // has acquired nothing from the other thief's steal.
+            // SAFETY: the slot is at or above the base, so it lies in the stack.
             let outcome = unsafe { (*older).header().outcome() };
             let state = outcome
                 .exchange(State::BUSY, State::BUSY, Ordering::AcqRel)

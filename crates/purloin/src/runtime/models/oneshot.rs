@@ -59,8 +59,8 @@ impl Model {
 
     fn let_go(&self) {
         if self.channel.let_go() {
-            // The last holder takes the message before the memory is reused. SAFETY: `let_go` has
-            // returned true, so this is the last holder.
+            // The last holder takes the message before the memory is reused.
+            // SAFETY: `let_go` has returned true, so this is the last holder.
             drop(unsafe { self.channel.take() });
             self.frees.fetch_add(1, Relaxed);
         }
