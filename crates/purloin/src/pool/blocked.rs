@@ -3,7 +3,7 @@
 use super::{Shared, WorkerThread};
 use crate::runtime::Stolen;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Sleep, Slept, recheck_interval};
+use crate::sleep::{Backoff, Sleep, Slept, SpinTime, recheck_interval};
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
@@ -61,7 +61,7 @@ impl<S: Scheduler> Shared<S> {
         wake_me: impl Fn() -> bool,
     ) {
         let outer = me.timer().switch_to(Activity::SearchingInJoin);
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(SpinTime::DEFAULT);
         let mut handed_off = None;
         // Whether this worker must pass on a wake-up for the holder's tasks.
         let mut woken_for_tasks = false;
@@ -81,7 +81,7 @@ impl<S: Scheduler> Shared<S> {
                     me.timer().switch_to(Activity::ApplicationInJoin);
                     me.run_stolen(stolen);
                     me.timer().switch_to(Activity::SearchingInJoin);
-                    backoff = Backoff::new();
+                    backoff = Backoff::new(SpinTime::DEFAULT);
                     continue;
                 }
             }

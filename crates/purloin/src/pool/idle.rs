@@ -66,7 +66,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         me.walk().start();
         Search {
             me,
-            backoff: Backoff::new(),
+            backoff: Backoff::new(me.spin_time()),
             is_fresh: true,
             has_timed_out: false,
         }
@@ -92,7 +92,8 @@ impl<'m, S: Scheduler> Search<'m, S> {
     fn restart(&mut self, slept: Slept) {
         self.me.walk().start();
         self.has_timed_out = slept == Slept::TimedOut;
-        self.backoff.restart(slept);
+        let spin_time = self.backoff.restart(slept);
+        self.me.set_spin_time(spin_time);
     }
 
     /// Looks once for work from outside and for a task to steal.

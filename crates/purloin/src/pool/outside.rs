@@ -35,6 +35,10 @@ const STALL: Duration = Duration::from_millis(20);
 /// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
 const NAP: Duration = Duration::from_millis(1);
 
+/// Time for which a thread yields its processor before it sleeps: about what it costs to put the
+/// thread to sleep and to wake it.
+const YIELD_TIME: Duration = Duration::from_micros(30);
+
 /// A worker as another pool sees it.
 pub(super) trait Host {
     /// Blocks this worker until `is_done`. Called on the worker's own thread, which is
@@ -154,6 +158,13 @@ fn block(
 ) {
     if let Some(host) = host() {
         return host.block(awaited, is_done, pause);
+    }
+    let begin = Instant::now();
+    while begin.elapsed() < YIELD_TIME {
+        if is_done() {
+            return;
+        }
+        thread::yield_now();
     }
     while !is_done() {
         match pause() {

@@ -14,6 +14,7 @@ use super::outside::Host;
 use super::{NO_POOL, Shared};
 use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::SpinTime;
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
 
@@ -33,12 +34,13 @@ pub struct WorkerThread<S: Scheduler> {
 /// State that only the worker's own thread uses, except that other threads read the counters.
 struct Own {
     walk: RefCell<Box<dyn Walk>>,
+    spin_time: Cell<SpinTime>,
     counters: Counters,
     timer: Timer,
 }
 
-// SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses
-// `own.walk`, through `walk`. All other fields are `Sync`.
+// SAFETY: the pool outlives its workers, and is `Sync`; only the worker's own thread uses
+// `own.walk` and `own.spin_time`; all else is `Sync`.
 unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
 // SAFETY: the pool outlives its workers. No field is tied to a thread before the worker starts, and
 // a worker does not move after it has started.
@@ -167,6 +169,7 @@ impl<S: Scheduler> WorkerThread<S> {
             active: CachePadded::new(AtomicBool::new(false)),
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
+                spin_time: Cell::new(SpinTime::DEFAULT),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
             }),
@@ -220,6 +223,15 @@ impl<S: Scheduler> WorkerThread<S> {
         self.timer().switch_to(Activity::Searching);
         self.active.store(false, Ordering::Relaxed);
         self.pool().sleep.became_inactive();
+    }
+
+    /// How long an idle worker's next search spins, on its own thread.
+    pub(super) fn spin_time(&self) -> SpinTime {
+        self.own.spin_time.get()
+    }
+
+    pub(super) fn set_spin_time(&self, time: SpinTime) {
+        self.own.spin_time.set(time);
     }
 
     pub(super) fn own_lineage(&self) -> &OwnLineage {

@@ -12,6 +12,13 @@
 //! lowers the barrier to just above them. If the owner does not answer, because it is in a
 //! long leaf, the thief **forces** its way in.
 //!
+//! A thief that has just finished a task needs a moment until its next request stands. If the
+//! owner pushes sooner, and then runs a leaf, the thief finds nothing and has to wait until it may
+//! force. But the owner knows: when it collects the result of a stolen task, a thief has just
+//! become free. If the time since the publication shows that the task was worth a steal, the owner
+//! **requests on the thief's behalf**, and its next push publishes at once. Tiny tasks would only
+//! be passed to and fro.
+//!
 //! # Words, and the threads that write them
 //!
 //! | word | written by | read by |
@@ -20,6 +27,7 @@
 //! | `barrier`: an address, or `REQUESTED`, or `REQUESTED｜FORCED` | thieves raise it; the owner lowers it from an address or `REQUESTED`; a forcing thief alone moves it from `FORCED` | owner at each push and pop |
 //! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
 //! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
+//! | `published_at`: when the owner has last made tasks public | owner | owner |
 //! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
 //! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
@@ -156,6 +164,7 @@ unsafe impl Scheduler for ReturnBarrier {
         BarrierTasks {
             barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
             published: CachePadded::new(Cell::new(stack.first())),
+            published_at: Cell::new(Instant::now()),
             stack,
             forced_steals: self.forced_steals && asymmetric::available(),
             barrier_stays: self.barrier,
@@ -173,6 +182,10 @@ const FORCED: usize = 1 << (usize::BITS - 2);
 /// steals, but each public task costs its owner an atomic operation to reclaim.
 const MAX_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
 
+/// Minimum time from the owner's last publication to the end of a stolen task after which the
+/// owner requests on the thief's behalf: some ten times what a steal costs.
+const WORTH_A_STEAL: Duration = Duration::from_micros(3);
+
 /// Maximum time that a victim without a barrier waits for its thief.
 const MAX_YIELD: Duration = Duration::from_micros(20);
 
@@ -185,14 +198,16 @@ pub struct BarrierTasks {
     /// Slots below are public or stolen. While a request is pending, some slots above may be stolen
     /// by force. Only the owner uses this field, on its slow paths.
     published: CachePadded<Cell<*mut BarrierSlot>>,
+    /// When the owner has last published a task. Only the owner touches it.
+    published_at: Cell<Instant>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
     /// Whether tasks stay public after an answer. See [`ReturnBarrier::barrier`].
     barrier_stays: bool,
 }
 
-// SAFETY: only the owning worker's thread uses `published`: the runtime calls the methods that use
-// it on that thread only. All other fields are atomic or immutable.
+// SAFETY: only the owning worker's thread uses `published` and `published_at` (every method that touches it says
+// so); all else is atomic or immutable.
 unsafe impl Sync for BarrierTasks {}
 // SAFETY: no field is tied to a thread before the owner starts.
 unsafe impl Send for BarrierTasks {}
@@ -298,6 +313,10 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         // acquires its publication or a top, and with it this value.
         self.stack.set_bottom(slot);
         self.lower(slot);
+        // On the thief's behalf. Loom's models leave out the clock.
+        if cfg!(loom) || self.published_at.get().elapsed() >= WORTH_A_STEAL {
+            self.request();
+        }
     }
 
     fn is_requested(&self) -> bool {
@@ -444,6 +463,7 @@ impl BarrierTasks {
             if count == 0 {
                 return 0;
             }
+            self.published_at.set(Instant::now());
             if barrier & FORCED != 0 {
                 // A forcing thief keeps the barrier up until it has finished.
                 return count;

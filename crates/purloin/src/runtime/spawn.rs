@@ -44,7 +44,7 @@ use super::slot::{Slot, fits};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, recheck_interval};
+use crate::sleep::{Backoff, SpinTime, recheck_interval};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
 use crate::worker::Scope;
@@ -321,7 +321,7 @@ impl<S: Scheduler> Finish<S> {
         };
         let outer = owner.timer().switch_to(Activity::SearchingInJoin);
         let pool = owner.pool();
-        let mut backoff = Backoff::new();
+        let mut backoff = Backoff::new(SpinTime::DEFAULT);
         let mut handed_off = None;
         loop {
             // Serves thieves after each task, because the task may use up the wake-up that comes
@@ -331,7 +331,7 @@ impl<S: Scheduler> Finish<S> {
                 let Some(task) = queue.pop() else { break };
                 drop(handed_off.take());
                 queue.run(task, self.owner, owner);
-                backoff = Backoff::new();
+                backoff = Backoff::new(SpinTime::DEFAULT);
             }
             // Acquire: everything that the tasks did happens before the finish ends.
             if queue.pending.load(Ordering::Acquire) == 0 {

@@ -22,8 +22,11 @@ pub(crate) fn recheck_interval() -> Option<Duration> {
 /// and waking it.
 const SPIN_TIME: Duration = Duration::from_micros(80);
 
-/// A victim that has not answered for this long counts as silent: it is in a leaf. The time is
-/// longer than `membarrier` takes.
+/// Time that a worker spins if its last sleep began too early: see [`SpinTime`].
+const LONG_SPIN_TIME: Duration = Duration::from_micros(250);
+
+/// A victim that has not answered for this long is in a leaf. This is longer than `membarrier`
+/// takes.
 const SILENT_AFTER: Duration = Duration::from_micros(30);
 
 /// Minimum number of rounds in which a worker tries force before it sleeps.
@@ -39,6 +42,26 @@ const MAX_MISSED_OFFERS: u32 = 8;
 
 const MIN_NAP: Duration = Duration::from_micros(100);
 const MAX_NAP: Duration = Duration::from_millis(2);
+
+/// How long a worker spins before it sleeps, from search to search.
+///
+/// A program may alternate between short serial parts and forks. If its workers fall asleep in
+/// each serial part, each fork waits for a wake-up. So a worker that is woken for tasks soon after
+/// its search began spins longer from then on, up to the first sleep that is long.
+#[derive(Clone, Copy)]
+pub(crate) struct SpinTime(Duration);
+
+impl SpinTime {
+    pub(crate) const DEFAULT: SpinTime = SpinTime(SPIN_TIME);
+
+    /// Returns the next spin time after a search that has slept, this long after it began.
+    fn after(slept: Slept, since_begin: Duration) -> SpinTime {
+        match slept {
+            Slept::WokenForTasks if since_begin < LONG_SPIN_TIME => SpinTime(LONG_SPIN_TIME),
+            _ => SpinTime(SPIN_TIME),
+        }
+    }
+}
 
 /// One worker's backoff while it finds nothing.
 pub struct Backoff {
@@ -64,10 +87,11 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    pub(crate) fn new() -> Self {
+    /// Starts with a spell of spinning of this length.
+    pub(crate) fn new(spin: SpinTime) -> Self {
         Backoff {
             since: Instant::now(),
-            spin: SPIN_TIME,
+            spin: spin.0,
             elapsed: Duration::ZERO,
             rounds: 0,
             forcing_rounds: 0,
@@ -80,10 +104,12 @@ impl Backoff {
         }
     }
 
-    /// Starts another spell of spinning after a sleep or nap. After a sleep that timed out the
-    /// spell is short, because the victims have had the whole sleep to answer.
-    pub(crate) fn restart(&mut self, slept: Slept) {
-        let fresh = Backoff::new();
+    /// Starts another spell of spinning after a sleep or nap, and returns the spin time of later
+    /// searches. After a sleep that timed out the
+    /// spell is short: the victims have had all that time to answer.
+    pub(crate) fn restart(&mut self, slept: Slept) -> SpinTime {
+        let spin = SpinTime::after(slept, self.since.elapsed());
+        let fresh = Backoff::new(spin);
         *self = Backoff {
             missed_offers: self.missed_offers,
             naps: self.naps,
@@ -97,6 +123,7 @@ impl Backoff {
                 Slept::Woken | Slept::WokenForTasks => fresh,
             }
         };
+        spin
     }
 
     /// Records that the worker has posted a new request, because a victim had answered the last

@@ -145,10 +145,11 @@ impl Sleep {
     }
 
     /// Returns whether worker `of`, which has just become active, should post a request to itself
-    /// on behalf of sleepers.
-    pub fn is_needed_by_sleepers(&self, of: usize) -> bool {
+    /// on behalf of idle workers. For sleepers it must. A searcher would post one itself, but
+    /// perhaps only after the first push.
+    pub fn is_needed_by_others(&self, of: usize) -> bool {
         fence(Ordering::SeqCst);
-        self.has_sleepers(of)
+        self.has_sleepers(of) || self.has_searchers()
     }
 
     /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
