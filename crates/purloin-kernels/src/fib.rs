@@ -8,16 +8,10 @@ use purloin::Worker;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// Returns the `n`-th Fibonacci number.
-///
-/// The base case is inlined into the callers. Half of all calls end there, so that they never
-/// enter a function that saves registers for the recursive case.
-#[inline(always)]
-pub fn fib<W: Worker>(w: W, n: u32) -> u64 {
-    if n < 2 { n.into() } else { branch(w, n) }
-}
-
-#[inline(never)]
-fn branch<W: Worker>(mut w: W, n: u32) -> u64 {
+pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+    if n < 2 {
+        return n.into();
+    }
     let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
     a + b
 }

@@ -2,7 +2,7 @@
 
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
-use crate::pool::{current_of_default, global_or_default};
+use crate::pool::{WorkerThread, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, Worker};
 
@@ -35,14 +35,42 @@ where
     RA: Send,
     RB: Send,
 {
-    match current_of_default() {
-        Some(thread) => {
-            Token::at_top(thread).join_at_top::<false, _, _, _, _>(move |_| a(), move |_| b())
-        }
-        None if const { in_registers::<A>() && in_registers::<B>() } => join_outside(a, b),
-        // Boxing the closures lets the path above keep them in registers.
-        None => join_outside(in_a_box(a), in_a_box(b)),
+    match const { in_registers::<A, B>() } {
+        true => join_in_registers(a, b),
+        false => match current_of_default() {
+            Some(thread) => join_on(thread, a, b),
+            // In boxes, so that the path above keeps the closures out of memory.
+            None => join_outside(in_a_box(a), in_a_box(b)),
+        },
     }
+}
+
+/// Joins closures that are passed in registers. It is never inlined, for the reason that the
+/// function of this name in `runtime/join.rs` gives. Here it also finds the worker, because the
+/// compiler inlines the access to a thread-local value in this crate only.
+#[inline(never)]
+fn join_in_registers<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match current_of_default() {
+        Some(thread) => join_on(thread, a, b),
+        None => join_outside(a, b),
+    }
+}
+
+#[inline(always)]
+fn join_on<A, B, RA, RB>(thread: &WorkerThread<ReturnBarrier>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Token::at_top(thread).join_inline::<false, _, _, _, _>(move |_| a(), move |_| b())
 }
 
 #[cold]

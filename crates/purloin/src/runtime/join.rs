@@ -1,8 +1,8 @@
 //! Join: the fast path, and the slow path after a steal.
 //!
-//! [`Token::join_at_top`] is the whole cost of a join as long as no thief asks. The second closure
-//! goes to the slot at the top, the first one runs, the slot is popped, and the second closure runs
-//! by a plain call. The rest of this file is cold.
+//! [`Token::join_inline`] is all that a join costs as long as no thief asks. The second
+//! closure goes to the slot at the top, the first one runs, the slot is popped, and the
+//! second closure runs by a plain call. The rest of this file is cold.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -51,31 +51,30 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread
     }
 
-    /// Joins. `OLD` is false for a token that [`Self::at_top`] has just made: its top needs no
-    /// check.
+    /// Joins, in the frame of the caller. A token that [`Self::at_top`] has just made is not `OLD`:
+    /// its top needs no check.
     #[inline(always)]
-    pub(crate) fn join_at_top<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    pub(crate) fn join_inline<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
         A: for<'u> FnOnce(Token<'u, S>) -> RA,
         B: for<'u> FnOnce(Token<'u, S>) -> RB,
     {
         let (thread, slot) = (self.thread, self.top);
-        if const { in_registers::<A>() && in_registers::<B>() } {
-            join_in_registers::<OLD, _, _, _, _, _>(thread, slot, a, b)
+        let tasks = &thread.local.tasks;
+        let is_open = (!OLD || tasks.stack().is_top(slot))
+            && tasks.stack().has_room_at(slot)
+            && tasks.is_open(slot);
+        if const { in_registers::<A, B>() } {
+            if is_open {
+                join_at::<false, _, _, _, _, _>(thread, slot, a, b)
+            } else {
+                join_slowly(thread, a, b)
+            }
         } else {
-            let is_open = is_open::<OLD, S>(thread, slot);
             let slot = if is_open { slot } else { slot_to_push(thread) };
             join_at::<true, _, _, _, _, _>(thread, slot, a, b)
         }
     }
-}
-
-/// Returns whether the fast path may push to `slot`: it is the top, the stack does not end there,
-/// and no thief asks.
-#[inline(always)]
-fn is_open<const OLD: bool, S: Scheduler>(thread: &WorkerThread<S>, slot: *mut Slot<S>) -> bool {
-    let tasks = &thread.local.tasks;
-    (!OLD || tasks.stack().is_top(slot)) && tasks.stack().has_room_at(slot) && tasks.is_open(slot)
 }
 
 /// Joins closures that are passed in registers.
@@ -85,11 +84,11 @@ fn is_open<const OLD: bool, S: Scheduler>(thread: &WorkerThread<S>, slot: *mut S
 /// Inlined into the program's function, a join would make every call of that function save
 /// registers, even one that ends in the base case, wherever a closure captures by reference:
 /// what it captures lies in the function's frame from the beginning. `fib` in its plain form
-/// takes 0.7 times as long this way, and 0.6 times without tokens.
+/// takes 0.7 times as long this way.
 #[inline(never)]
-fn join_in_registers<const OLD: bool, S: Scheduler, A, B, RA, RB>(
+fn join_in_registers<S: Scheduler, A, B, RA, RB>(
     thread: &WorkerThread<S>,
-    slot: *mut Slot<S>,
+    top: *mut Slot<S>,
     a: A,
     b: B,
 ) -> (RA, RB)
@@ -97,21 +96,19 @@ where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    match is_open::<OLD, S>(thread, slot) {
-        true => join_at::<false, _, _, _, _, _>(thread, slot, a, b),
-        false => join_slowly(thread, a, b),
-    }
+    Token { thread, top }.join_inline::<true, _, _, _, _>(a, b)
 }
 
-/// Whether a closure is passed to a function in registers.
+/// Whether the closures of a join are passed to a function in registers.
 ///
-/// A larger closure is passed in memory, and if one path passes it in memory, the compiler keeps it
-/// there on every path. It is then copied to the slot in words of 16 bytes, just after the captures
-/// were stored in words of 8, and the copy has to wait for those stores. This tripled the time of
-/// the kernel `skynet`. So a join never passes large closures to a function. Instead it checks the
-/// barrier twice, which costs three more instructions.
-pub(crate) const fn in_registers<T>() -> bool {
-    size_of::<T>() <= 2 * size_of::<usize>()
+/// A larger closure is passed in memory, and if any path does that, then every path has it in
+/// memory: the copy from there to the slot, in words of 16 bytes just after the captures were
+/// stored in words of 8, has to wait for those stores. It tripled the time of the kernel
+/// `skynet`. So a join of large closures makes no call with them, and instead looks at the
+/// barrier twice, for three instructions more.
+pub(crate) const fn in_registers<A, B>() -> bool {
+    let two_words = 2 * size_of::<usize>();
+    size_of::<A>() <= two_words && size_of::<B>() <= two_words
 }
 
 /// Joins with the second closure in `slot`, which is free. If `SERVE`, a thief may be waiting
@@ -445,7 +442,10 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         RA: Send,
         RB: Send,
     {
-        self.join_at_top::<true, _, _, _, _>(a, b)
+        match const { in_registers::<A, B>() } {
+            true => join_in_registers(self.thread, self.top, a, b),
+            false => self.join_inline::<true, _, _, _, _>(a, b),
+        }
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
