@@ -1,0 +1,45 @@
+//! The pools of all contestants, and the clock.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+/// One pool for each library, all with the same number of workers.
+pub struct Pools {
+    pub purloin: purloin::Pool,
+    pub chili: chili::ThreadPool,
+    pub rayon: rayon::ThreadPool,
+}
+
+impl Pools {
+    pub fn new(workers: usize) -> Result<Pools, Box<dyn Error>> {
+        let chili = chili::Config {
+            thread_count: NonZero::new(workers),
+            ..chili::Config::default()
+        };
+        Ok(Pools {
+            purloin: purloin::Pool::builder().workers(workers).build()?,
+            chili: chili::ThreadPool::with_config(chili),
+            rayon: rayon::ThreadPoolBuilder::new()
+                .num_threads(workers)
+                .build()?,
+        })
+    }
+}
+
+/// Runs `f` once, and returns its time in seconds, or nothing if its answer is wrong.
+pub fn timed<T: PartialEq>(right: T, f: impl FnOnce() -> T) -> Option<f64> {
+    let begin = Instant::now();
+    let answer = black_box(f());
+    let seconds = begin.elapsed().as_secs_f64();
+    (answer == right).then_some(seconds)
+}
+
+/// Computes for this long, by the clock.
+pub fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
