@@ -45,9 +45,11 @@ where
     }
 }
 
-/// Joins closures that are passed in registers. It is never inlined, for the reason that the
-/// function of this name in `runtime/join.rs` gives. Here it also finds the worker, because the
-/// compiler inlines the access to a thread-local value in this crate only.
+/// Joins closures that are passed in registers.
+///
+/// This function is never inlined; the function of the same name in `runtime/join.rs` says why. It
+/// also finds the worker. In [`join`], which is inlined into the program, the access to the
+/// thread-local value would be a call.
 #[inline(never)]
 fn join_in_registers<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where

@@ -35,8 +35,8 @@ const STALL: Duration = Duration::from_millis(20);
 /// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
 const NAP: Duration = Duration::from_millis(1);
 
-/// Time for which a thread yields its processor before it sleeps: about what it costs to put the
-/// thread to sleep and to wake it.
+/// Time for which a thread outside the pool yields its processor before it sleeps: about as long as
+/// it takes to put the thread to sleep and to wake it.
 const YIELD_TIME: Duration = Duration::from_micros(30);
 
 /// A worker as another pool sees it.

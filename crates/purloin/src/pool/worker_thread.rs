@@ -39,8 +39,8 @@ struct Own {
     timer: Timer,
 }
 
-// SAFETY: the pool outlives its workers, and is `Sync`; only the worker's own thread uses
-// `own.walk` and `own.spin_time`; all else is `Sync`.
+// SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses
+// `own.walk` and `own.spin_time`, through the methods of those names. All other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
 // SAFETY: the pool outlives its workers. No field is tied to a thread before the worker starts, and
 // a worker does not move after it has started.
@@ -225,11 +225,12 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().sleep.became_inactive();
     }
 
-    /// How long an idle worker's next search spins, on its own thread.
+    /// Returns how long the worker's next search spins, on its own thread.
     pub(super) fn spin_time(&self) -> SpinTime {
         self.own.spin_time.get()
     }
 
+    /// Sets how long the worker's next search spins, on its own thread.
     pub(super) fn set_spin_time(&self, time: SpinTime) {
         self.own.spin_time.set(time);
     }

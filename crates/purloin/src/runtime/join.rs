@@ -1,8 +1,8 @@
 //! Join: the fast path, and the slow path after a steal.
 //!
-//! [`Token::join_inline`] is all that a join costs as long as no thief asks. The second
-//! closure goes to the slot at the top, the first one runs, the slot is popped, and the
-//! second closure runs by a plain call. The rest of this file is cold.
+//! [`Token::join_inline`] is the whole cost of a join as long as no thief asks. The second closure
+//! goes to the slot at the top, the first one runs, the slot is popped, and the second closure runs
+//! by a plain call. The rest of this file is cold.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -51,7 +51,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread
     }
 
-    /// Joins, in the frame of the caller. A token that [`Self::at_top`] has just made is not `OLD`:
+    /// Joins in the caller's frame. `OLD` is false for a token that [`Self::at_top`] has just made:
     /// its top needs no check.
     #[inline(always)]
     pub(crate) fn join_inline<const OLD: bool, A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
@@ -79,12 +79,13 @@ impl<'t, S: Scheduler> Token<'t, S> {
 
 /// Joins closures that are passed in registers.
 ///
-/// It is never inlined, so that the compiler inlines the program's recursive function into it
-/// instead. The base case of the recursion then runs in the frame of the join, without a call.
-/// Inlined into the program's function, a join would make every call of that function save
-/// registers, even one that ends in the base case, wherever a closure captures by reference:
-/// what it captures lies in the function's frame from the beginning. `fib` in its plain form
-/// takes 0.7 times as long this way.
+/// This function is never inlined. Instead, the compiler inlines the program's recursive function
+/// into it. The base case of the recursion then runs in the frame of the join, without a call.
+///
+/// If a join were inlined into the program's function, every call of that function would save
+/// registers as soon as a closure captures by reference: the captured variable lies in the
+/// function's frame from the beginning, even if the call ends in the base case. Plain `fib` takes
+/// 0.7 times as long this way.
 #[inline(never)]
 fn join_in_registers<S: Scheduler, A, B, RA, RB>(
     thread: &WorkerThread<S>,
@@ -99,13 +100,13 @@ where
     Token { thread, top }.join_inline::<true, _, _, _, _>(a, b)
 }
 
-/// Whether the closures of a join are passed to a function in registers.
+/// Returns whether the closures of a join are passed to a function in registers.
 ///
-/// A larger closure is passed in memory, and if any path does that, then every path has it in
-/// memory: the copy from there to the slot, in words of 16 bytes just after the captures were
-/// stored in words of 8, has to wait for those stores. It tripled the time of the kernel
-/// `skynet`. So a join of large closures makes no call with them, and instead looks at the
-/// barrier twice, for three instructions more.
+/// A larger closure is passed in memory, and if one path passes it in memory, the compiler keeps it
+/// there on every path. It is then copied to the slot in words of 16 bytes, just after the captures
+/// were stored in words of 8, and the copy has to wait for those stores. This tripled the time of
+/// the kernel `skynet`. So a join never passes large closures to a function. Instead it checks the
+/// barrier twice, which costs three more instructions.
 pub(crate) const fn in_registers<A, B>() -> bool {
     let two_words = 2 * size_of::<usize>();
     size_of::<A>() <= two_words && size_of::<B>() <= two_words

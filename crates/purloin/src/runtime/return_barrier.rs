@@ -12,12 +12,12 @@
 //! lowers the barrier to just above them. If the owner does not answer, because it is in a
 //! long leaf, the thief **forces** its way in.
 //!
-//! A thief that has just finished a task needs a moment until its next request stands. If the
-//! owner pushes sooner, and then runs a leaf, the thief finds nothing and has to wait until it may
-//! force. But the owner knows: when it collects the result of a stolen task, a thief has just
-//! become free. If the time since the publication shows that the task was worth a steal, the owner
-//! **requests on the thief's behalf**, and its next push publishes at once. Tiny tasks would only
-//! be passed to and fro.
+//! A thief that has just finished a task needs about a hundred nanoseconds to post its next
+//! request. If the owner pushes sooner, and then runs a leaf, the thief finds nothing and has to
+//! wait until it may force. But the owner can tell: when it collects the result of a stolen task,
+//! a thief has just become free. So the owner **requests on the thief's behalf**, and its next push
+//! publishes at once. It does so only if the task was worth a steal, by the time since the owner
+//! last published. Otherwise the two would pass tiny tasks to and fro.
 //!
 //! # Words, and the threads that write them
 //!
@@ -27,7 +27,7 @@
 //! | `barrier`: an address, or `REQUESTED`, or `REQUESTED｜FORCED` | thieves raise it; the owner lowers it from an address or `REQUESTED`; a forcing thief alone moves it from `FORCED` | owner at each push and pop |
 //! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
 //! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
-//! | `published_at`: when the owner has last made tasks public | owner | owner |
+//! | `published_at`: the time at which the owner last made tasks public | owner | owner |
 //! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
 //! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
@@ -198,7 +198,7 @@ pub struct BarrierTasks {
     /// Slots below are public or stolen. While a request is pending, some slots above may be stolen
     /// by force. Only the owner uses this field, on its slow paths.
     published: CachePadded<Cell<*mut BarrierSlot>>,
-    /// When the owner has last published a task. Only the owner touches it.
+    /// The time at which the owner last made tasks public. Only the owner touches it.
     published_at: Cell<Instant>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
@@ -206,8 +206,8 @@ pub struct BarrierTasks {
     barrier_stays: bool,
 }
 
-// SAFETY: only the owning worker's thread uses `published` and `published_at` (every method that touches it says
-// so); all else is atomic or immutable.
+// SAFETY: only the owning worker's thread uses `published` and `published_at`: the runtime calls
+// the methods that use them on that thread only. All other fields are atomic or immutable.
 unsafe impl Sync for BarrierTasks {}
 // SAFETY: no field is tied to a thread before the owner starts.
 unsafe impl Send for BarrierTasks {}
@@ -313,7 +313,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         // acquires its publication or a top, and with it this value.
         self.stack.set_bottom(slot);
         self.lower(slot);
-        // On the thief's behalf. Loom's models leave out the clock.
+        // On the thief's behalf. The loom models do so after every stolen task.
         if cfg!(loom) || self.published_at.get().elapsed() >= WORTH_A_STEAL {
             self.request();
         }

@@ -303,7 +303,7 @@ pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskP
 /// Implements [`TaskPool::became_active`].
 pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
     if owner.pool().sleep.is_needed_by_others(owner.index()) {
-        // A worker that sleeps has asked those that were active when it fell asleep.
+        // A sleeping worker has asked only the workers that were active when it fell asleep.
         owner.local.tasks.request();
     }
 }

@@ -22,11 +22,11 @@ pub(crate) fn recheck_interval() -> Option<Duration> {
 /// and waking it.
 const SPIN_TIME: Duration = Duration::from_micros(80);
 
-/// Time that a worker spins if its last sleep began too early: see [`SpinTime`].
+/// Time that a worker spins if a longer spin would have saved its last sleep: see [`SpinTime`].
 const LONG_SPIN_TIME: Duration = Duration::from_micros(250);
 
-/// A victim that has not answered for this long is in a leaf. This is longer than `membarrier`
-/// takes.
+/// A victim that has not answered for this long counts as silent: it is in a leaf. The time is
+/// longer than `membarrier` takes.
 const SILENT_AFTER: Duration = Duration::from_micros(30);
 
 /// Minimum number of rounds in which a worker tries force before it sleeps.
@@ -43,21 +43,21 @@ const MAX_MISSED_OFFERS: u32 = 8;
 const MIN_NAP: Duration = Duration::from_micros(100);
 const MAX_NAP: Duration = Duration::from_millis(2);
 
-/// How long a worker spins before it sleeps, from search to search.
+/// How long a worker's next search spins before the worker sleeps.
 ///
 /// A program may alternate between short serial parts and forks. If its workers fall asleep in
 /// each serial part, each fork waits for a wake-up. So a worker that is woken for tasks soon after
-/// its search began spins longer from then on, up to the first sleep that is long.
+/// it began to spin spins longer in its next searches, until one of its sleeps is long.
 #[derive(Clone, Copy)]
 pub(crate) struct SpinTime(Duration);
 
 impl SpinTime {
     pub(crate) const DEFAULT: SpinTime = SpinTime(SPIN_TIME);
 
-    /// Returns the next spin time after a search that has slept, this long after it began.
-    fn after(slept: Slept, since_begin: Duration) -> SpinTime {
+    /// Returns the next spin time of a worker whose sleep ended this long after it began to spin.
+    fn after(slept: Slept, since_spin: Duration) -> SpinTime {
         match slept {
-            Slept::WokenForTasks if since_begin < LONG_SPIN_TIME => SpinTime(LONG_SPIN_TIME),
+            Slept::WokenForTasks if since_spin < LONG_SPIN_TIME => SpinTime(LONG_SPIN_TIME),
             _ => SpinTime(SPIN_TIME),
         }
     }
@@ -87,7 +87,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Starts with a spell of spinning of this length.
+    /// Starts a spell of spinning.
     pub(crate) fn new(spin: SpinTime) -> Self {
         Backoff {
             since: Instant::now(),
@@ -104,9 +104,9 @@ impl Backoff {
         }
     }
 
-    /// Starts another spell of spinning after a sleep or nap, and returns the spin time of later
-    /// searches. After a sleep that timed out the
-    /// spell is short: the victims have had all that time to answer.
+    /// Starts another spell of spinning after a sleep or nap. After a sleep that timed out the
+    /// spell is short, because the victims have had the whole sleep to answer. Returns the spin
+    /// time of later searches.
     pub(crate) fn restart(&mut self, slept: Slept) -> SpinTime {
         let spin = SpinTime::after(slept, self.since.elapsed());
         let fresh = Backoff::new(spin);

@@ -9,10 +9,9 @@
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
 //! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their
-//! requests standing. If an idle worker is woken for tasks soon after it fell asleep, the program
-//! alternates between short serial parts and forks. The worker then spins for longer, until a
-//! sleep is long again. A blocked worker that sleeps hands off its processor to another worker
-//! ([`handoff`]).
+//! requests pending. A blocked worker that sleeps hands off its processor to another worker
+//! ([`handoff`]). An idle worker that is woken for tasks soon after it fell asleep spins for longer
+//! the next time.
 //!
 //! In a pool that has nothing to do, no timer runs after the first millisecond, so sleeping costs
 //! nothing. While another worker is active, a sleeper wakes up now and then and looks for tasks:
@@ -23,11 +22,11 @@
 //! Every sleeper and every waker follows Dekker's pattern: *change, full fence, look*.
 //!
 //! - A thief that goes to sleep **registers**, then leaves its requests and looks once more for
-//!   tasks. A worker that **publishes** makes its tasks public, and then looks for sleepers. So
-//!   one of the two sees the other.
-//! - A worker that becomes **active** says so, and then looks for sleepers. If there are any, it
-//!   posts a request to itself on their behalf. It does so for searchers, too: their own requests
-//!   might come only after its first push.
+//!   tasks. A worker that **publishes** makes its tasks public, and then looks for sleepers. So at
+//!   least one of the two sees the other.
+//! - A worker that becomes **active** sets its flag, and then looks for sleepers. If there are any,
+//!   it posts a request to itself on their behalf. It does so for searchers, too, because their own
+//!   requests may come only after its first push.
 //! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
 //!   searcher will find the tasks. A searcher that has found work first stops searching, and then
 //!   **passes on**: on behalf of the sleepers it posts a new request to every active worker,
