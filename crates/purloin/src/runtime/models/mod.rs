@@ -315,3 +315,27 @@ pub fn a_standing_request_is_answered_by_the_next_push<S: Scheduler>(scheduler: 
         model.assert_each_ran_once(1);
     });
 }
+
+/// An owner pushes and pops the same slots again and again, while a thief tries twice to steal.
+pub fn each_task_is_run_once_under_an_owner_at_work<S: Scheduler>(scheduler: S) {
+    Model::check(3, scheduler, |model| {
+        let thief = {
+            let model = model.clone();
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    if !model.claim(1) {
+                        model.tasks.request();
+                    }
+                }
+            })
+        };
+        let first = model.push(0);
+        let second = model.push(1);
+        model.join(second, 1);
+        let third = model.push(2);
+        model.join(third, 2);
+        model.join(first, 0);
+        thief.join().unwrap();
+        model.assert_each_ran_once(3);
+    });
+}

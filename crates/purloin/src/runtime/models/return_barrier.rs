@@ -20,63 +20,27 @@ fn force(model: &Model<ReturnBarrier>, thief: usize) -> bool {
     model.run_stolen(model.tasks.force(thief, || true))
 }
 
-#[test]
-fn the_last_public_task_is_run_once() {
-    models::the_last_public_task_is_run_once(ReturnBarrier::default());
+/// Defines a test for each of these models, which other schedulers share.
+macro_rules! shared {
+    ($($model:ident;)*) => {
+        $(
+            #[test]
+            fn $model() {
+                models::$model(ReturnBarrier::default());
+            }
+        )*
+    };
 }
 
-#[test]
-fn a_thief_with_a_stale_bottom_gives_the_task_back() {
-    models::a_thief_with_a_stale_bottom_gives_the_task_back(ReturnBarrier::default());
-}
-
-#[test]
-fn the_bottom_moves_up() {
-    models::the_bottom_moves_up(ReturnBarrier::default());
-}
-
-#[test]
-fn a_late_leapfrog_takes_nothing_unrelated() {
-    models::a_late_leapfrog_takes_nothing_unrelated(ReturnBarrier::default());
-}
-
-#[test]
-fn a_sleeping_owner_is_woken_when_its_task_is_done() {
-    models::a_sleeping_owner_is_woken_when_its_task_is_done(ReturnBarrier::default());
-}
-
-#[test]
-fn a_thief_that_may_not_take_a_task_leaves_it() {
-    models::a_thief_that_may_not_take_a_task_leaves_it(ReturnBarrier::default());
-}
-
-#[test]
-fn a_standing_request_is_answered_by_the_next_push() {
-    models::a_standing_request_is_answered_by_the_next_push(ReturnBarrier::default());
-}
-
-#[test]
-fn a_request_is_answered_or_harmless() {
-    check(|model| {
-        let thief = {
-            let model = model.clone();
-            thread::spawn(move || {
-                for _ in 0..2 {
-                    if !model.claim(1) {
-                        model.tasks.request();
-                    }
-                }
-            })
-        };
-        let first = model.push(0);
-        let second = model.push(1);
-        model.join(second, 1);
-        model.join(first, 0);
-        let third = model.push(2);
-        model.join(third, 2);
-        thief.join().unwrap();
-        model.assert_each_ran_once(3);
-    });
+shared! {
+    the_last_public_task_is_run_once;
+    a_thief_with_a_stale_bottom_gives_the_task_back;
+    the_bottom_moves_up;
+    a_late_leapfrog_takes_nothing_unrelated;
+    a_sleeping_owner_is_woken_when_its_task_is_done;
+    a_thief_that_may_not_take_a_task_leaves_it;
+    a_standing_request_is_answered_by_the_next_push;
+    each_task_is_run_once_under_an_owner_at_work;
 }
 
 #[test]
