@@ -8,6 +8,8 @@ use crate::barnes_hut::BarnesHut;
 use crate::cholesky::Cholesky;
 use crate::fft::Fft;
 use crate::fib::Fib;
+use crate::flood::Flood;
+use crate::forks::{Fanout, Forks};
 use crate::futures::Futures;
 use crate::jacobi::Jacobi;
 use crate::kernel::{Answer, Description, Input, Kernel};
@@ -62,7 +64,7 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Straggler
+    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Straggler, Forks, Fanout, Flood
 );
 
 /// A kernel and an input for it.

@@ -31,6 +31,8 @@ mod barnes_hut;
 mod cholesky;
 mod fft;
 pub mod fib;
+mod flood;
+mod forks;
 pub mod futures;
 mod jacobi;
 mod job;

@@ -200,6 +200,13 @@ fn producers_spawn_all_their_consumers() {
 }
 
 #[test]
+fn forks_fanout_and_flood_give_the_known_answers() {
+    check("forks", &[("0,1", "2"), ("1,20", "40")]);
+    check("fanout", &[("0,1,1,1", "1"), ("1,65,32,3", "65")]);
+    check("flood", &[("1,0", "1"), ("20,1", "400")]);
+}
+
+#[test]
 fn tree_futures_and_straggler_give_the_known_answers() {
     check("tree", &[("0,0", "0"), ("1", "1"), ("15,1", "610")]);
     check("futures", &[("0", "0"), ("1", "1"), ("20", "6765")]);
