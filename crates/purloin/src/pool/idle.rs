@@ -98,14 +98,19 @@ impl<'m, S: Scheduler> Search<'m, S> {
 
     /// Looks once for work from outside and for a task to steal.
     fn look(&mut self) -> Option<Work<S>> {
-        let pool = self.me.pool();
+        let (me, pool) = (self.me, self.me.pool());
+        // Before the look at the inbox: every job that was there when the pool was dropped runs.
+        let is_stopping = pool.sleep.is_stopping();
         if pool.has_injected() {
-            S::TaskPool::before_outside_work(self.me);
+            S::TaskPool::before_outside_work(me);
+            // Active before the job leaves the inbox: no worker ends between the two.
+            me.set_active(true);
             if let Some(job) = pool.take_injected() {
                 return Some(Work::Injected(job));
             }
+            me.set_active(false);
         }
-        if pool.is_over() {
+        if is_stopping && pool.is_over() {
             return Some(Work::Stop);
         }
         S::TaskPool::look(self).map(Work::Stolen)

@@ -216,13 +216,22 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Runs `work` as an active worker, whose tasks thieves look for.
     pub(super) fn active(&self, work: impl FnOnce()) {
         debug_assert!(self.local.is_outermost(), "it was idle");
-        self.active.store(true, Ordering::Relaxed);
+        self.set_active(true);
         S::TaskPool::became_active(self);
         self.timer().switch_to(Activity::Application);
         work();
         self.timer().switch_to(Activity::Searching);
-        self.active.store(false, Ordering::Relaxed);
-        self.pool().sleep.became_inactive();
+        self.set_active(false);
+    }
+
+    /// Sets whether thieves look for tasks of this worker.
+    pub(super) fn set_active(&self, is_active: bool) {
+        // Relaxed: a fence follows before each look that depends on it, and the release of the
+        // inbox's length before a job that is taken.
+        self.active.store(is_active, Ordering::Relaxed);
+        if !is_active {
+            self.pool().sleep.became_inactive();
+        }
     }
 
     /// Returns how long the worker's next search spins, on its own thread.

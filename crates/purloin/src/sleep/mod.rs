@@ -55,6 +55,11 @@
 //! worker's fence comes first, the sleeper sees that the worker is inactive. If the sleeper's fence
 //! comes first, the worker sees `stopping`, and wakes the sleeper.
 //!
+//! Every job that was left before the pool was dropped runs, and finds all workers there. So an
+//! idle worker loads `stopping` before it looks into the inbox, and ends only if the pool was
+//! stopping and the inbox empty. A worker that takes a job becomes active first. So a worker that
+//! finds the job gone sees that its taker is active.
+//!
 //! # A build without timers
 //!
 //! A sleep with a time limit could hide a lost wake-up. So a build with `--cfg purloin_untimed`,

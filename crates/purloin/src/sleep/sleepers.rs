@@ -206,8 +206,14 @@ impl Sleep {
     /// Marks the pool as stopping, and wakes all workers. From now on a worker ends when it is idle
     /// and no worker is active, and no worker waits for a processor in the reserve.
     pub fn stop(&self) {
-        self.stopping.store(1, Ordering::Relaxed);
+        // Release: a worker that sees it sees every job that was left before.
+        self.stopping.store(1, Ordering::Release);
         self.wake_all();
+    }
+
+    /// Returns whether the pool is stopping.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire) != 0
     }
 
     fn wake_all(&self) {
@@ -227,9 +233,9 @@ impl Sleep {
 
     /// Returns whether the pool is stopping and no worker is active.
     pub fn is_over(&self, is_any_active: impl FnOnce() -> bool) -> bool {
-        // Relaxed: a worker that misses `stopping` is unparked after the change. It then registers
-        // as a sleeper again, and the fence in `register` comes before both loads.
-        self.stopping.load(Ordering::Relaxed) != 0 && !is_any_active()
+        // A worker that misses `stopping` is unparked after the change. Then it registers as a
+        // sleeper again, and the fence there comes before both looks.
+        self.is_stopping() && !is_any_active()
     }
 
     fn register(&self, sleeper: Sleeper) {

@@ -86,6 +86,33 @@ impl Model {
         self.sleep.is_over(is_any_active)
     }
 
+    /// Takes jobs from the inbox, whose length is the number of tasks, until the pool is over, as
+    /// an idle worker does in `pool/idle.rs`. Calls `job` for each.
+    fn serve_inbox(&self, me: usize, job: impl Fn()) {
+        self.sleep.start_searching();
+        loop {
+            let is_stopping = self.sleep.is_stopping();
+            if self.tasks.load(Ordering::Acquire) > 0 {
+                self.active.fetch_add(1, Ordering::Relaxed);
+                let taken = self
+                    .tasks
+                    .compare_exchange(1, 0, Ordering::Release, Ordering::Relaxed);
+                if taken.is_ok() {
+                    job();
+                    self.done.fetch_add(1, Ordering::Relaxed);
+                }
+                self.active.fetch_sub(1, Ordering::Relaxed);
+                self.sleep.became_inactive();
+            }
+            if is_stopping && self.is_over() {
+                return;
+            }
+            self.sleep.sleep_idle(me, None, || {
+                self.tasks.load(Ordering::Acquire) > 0 || self.is_over()
+            });
+        }
+    }
+
     fn publish(&self, tasks: usize) {
         self.tasks.fetch_add(tasks, Ordering::Relaxed);
         self.sleep.published(0);
@@ -183,6 +210,27 @@ fn the_last_active_worker_ends_the_sleep_of_a_stopping_pool() {
         model.sleep.stop();
         worker.join().unwrap();
         sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn no_worker_of_a_stopping_pool_ends_before_the_last_job_does() {
+    Model::check_with(3, 0, 2, |model| {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let workers = [1, 2].map(|me| {
+            let (model, ended) = (model.clone(), ended.clone());
+            thread::spawn(move || {
+                model.serve_inbox(me, || assert_eq!(ended.load(Ordering::Relaxed), 0));
+                ended.store(1, Ordering::Relaxed);
+            })
+        });
+        model.tasks.store(1, Ordering::Relaxed);
+        model.sleep.injected();
+        model.sleep.stop();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        assert_eq!(model.done.load(Ordering::Relaxed), 1);
     });
 }
 
