@@ -78,9 +78,9 @@ fn a_stolen_task_belongs_to_the_call_of_its_owner() {
 #[test]
 fn a_wait_covers_jobs_that_a_thief_spawns_while_its_victim_runs_a_future_of_another_call() {
     must_end("a wait for the child of a stolen task", || {
-        let pool: &'static Pool = Box::leak(Box::new(common::pool(3)));
+        let pool = common::forever(common::pool(3));
         let stages = Arc::new(Stages::default());
-        let is_child_over: &'static AtomicBool = Box::leak(Box::default());
+        let is_child_over = common::forever(AtomicBool::new(false));
         thread::scope(|threads| {
             threads.spawn(|| pool.run(|_| wait_for(&stages.is_future_begun)));
             threads.spawn(|| stages.second(pool));
@@ -230,8 +230,7 @@ fn pools_may_call_each_other_many_times_over() {
 #[test]
 fn a_worker_may_wait_for_the_jobs_of_another_pool() {
     must_end("waits within waits", || {
-        let [a, b, c]: [&'static Pool; 3] =
-            [(); 3].map(|()| -> &'static Pool { Box::leak(Box::new(common::pool(1))) });
+        let [a, b, c] = [(); 3].map(|()| common::forever(common::pool(1)));
         a.run(|_| {
             b.spawn(|_| {
                 a.run(|_| {
@@ -316,4 +315,77 @@ fn a_future_made_outside_gets_the_panics_of_its_dropped_futures() {
     };
     let outer = purloin::future(inner);
     assert!(catch_unwind(AssertUnwindSafe(|| outer.get())).is_err());
+}
+
+#[test]
+fn the_panic_of_a_dropped_future_reaches_its_inner_call_from_a_thief() {
+    let pool = common::pool(2);
+    for _ in 0..common::rounds(100) {
+        pool.run(|_| {
+            let inner = catch_unwind(AssertUnwindSafe(|| {
+                pool.run(|mut w| {
+                    let is_begun = Arc::new(AtomicBool::new(false));
+                    let begun = Arc::clone(&is_begun);
+                    drop(w.future(move |_| {
+                        begun.store(true, SeqCst);
+                        resume_unwind(Box::new("nobody gets it"));
+                    }));
+                    // A thief may take the future at each join.
+                    for _ in 0..1000 {
+                        w.join(|_| (), |_| ());
+                        if is_begun.load(SeqCst) {
+                            break;
+                        }
+                    }
+                });
+            }));
+            assert!(inner.is_err());
+        });
+    }
+}
+
+/// A worker of A waits for a call from B, and runs a future of that call. The future calls B, whose
+/// only worker waits for A. So that worker must serve the call, which descends from the call that
+/// it waits for.
+#[test]
+fn a_worker_serves_calls_from_futures_of_the_call_that_it_waits_for() {
+    must_end("a call by a future that another call gets", || {
+        let pool = |workers| Pool::builder().workers(workers).spare_workers(0).build();
+        let (a, b) = (pool(2).unwrap(), common::forever(pool(1).unwrap()));
+        let (send, receive) = mpsc::channel::<Handle<u32>>();
+        let is_got = AtomicBool::new(false);
+        let (a, is_got) = (&a, &is_got);
+        thread::scope(|threads| {
+            threads.spawn(move || {
+                let future = receive.recv().unwrap();
+                assert_eq!(a.run(move |mut w| w.get(future)), 1);
+                is_got.store(true, SeqCst);
+            });
+            threads.spawn(move || {
+                b.run(move |_| {
+                    a.run(move |mut w| {
+                        send.send(w.future(|_| b.run(|_| 1))).unwrap();
+                        wait_for(is_got);
+                    });
+                });
+            });
+        });
+    });
+}
+
+#[test]
+fn the_workers_of_a_dropped_pool_stay_until_its_jobs_have_begun() {
+    must_end("the job of a dropped pool that needs two workers", || {
+        for _ in 0..common::rounds(2000) {
+            let pool = Pool::builder().workers(2).spare_workers(0);
+            let pool = pool.build().unwrap();
+            pool.spawn(|mut w| {
+                // No worker but the other one can run the future.
+                let future = w.future(|_| 7);
+                let got = thread::spawn(move || future.get());
+                assert_eq!(got.join().unwrap(), 7);
+            });
+            drop(pool);
+        }
+    });
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use super::lineage::{NO_GENERATION, Root, descends_from};
+use super::lineage::{Call, NO_GENERATION, descends_from};
 use super::outside::current_call;
 use super::{Shared, WorkerThread};
 use crate::runtime::{self, Token};
@@ -33,11 +33,14 @@ struct Entry<S: Scheduler> {
     job: Injected<S>,
     /// If a worker made this call and waits for it: the call that the worker was running. Otherwise
     /// null.
-    caller: *const Root,
+    caller: *const Call,
+    /// By what [`Inbox::withdraw`] finds the entry, or null.
+    tag: *const (),
 }
 
-// SAFETY: the job is `Send`. A thread reads `caller` only while it has the inbox locked. The call
-// is then still queued, so its caller waits, and the root lives.
+// SAFETY: the job is `Send`, and the tag is never dereferenced. A thread reads `caller` only while
+// it has the inbox locked. The call is then still queued, so its caller waits, and so do the calls
+// from which it descends.
 unsafe impl<S: Scheduler> Send for Entry<S> {}
 
 impl<S: Scheduler> Inbox<S> {
@@ -50,10 +53,26 @@ impl<S: Scheduler> Inbox<S> {
     }
 
     /// Adds a job. `caller` is null unless a worker made the job as a call and waits for it.
-    pub(super) fn push(&self, job: Injected<S>, caller: *const Root) {
+    pub(super) fn push(&self, job: Injected<S>, caller: *const Call, tag: *const ()) {
         let mut jobs = self.lock();
-        jobs.push_back(Entry { job, caller });
+        jobs.push_back(Entry { job, caller, tag });
         self.len.store(jobs.len(), Ordering::Relaxed);
+    }
+
+    /// Removes up to `max` jobs with this tag, which have nothing to do any more.
+    pub(super) fn withdraw(&self, tag: *const (), max: usize) {
+        let mut withdrawn = Vec::new();
+        let mut jobs = self.lock();
+        // The newest first: most likely they are still there.
+        while withdrawn.len() < max
+            && let Some(place) = jobs.iter().rposition(|entry| entry.tag == tag)
+        {
+            withdrawn.extend(jobs.remove(place));
+        }
+        self.len.store(jobs.len(), Ordering::Release);
+        drop(jobs);
+        // Without the lock: the destructors of jobs may be the program's.
+        drop(withdrawn);
     }
 
     /// Takes the oldest job.
@@ -62,10 +81,10 @@ impl<S: Scheduler> Inbox<S> {
     }
 
     /// Takes the oldest call that was made from within `ancestor`.
-    pub(super) fn pop_descendant_of(&self, ancestor: *const Root) -> Option<Injected<S>> {
+    pub(super) fn pop_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
         self.take(|jobs| {
-            // SAFETY: a queued call has a caller that waits for it, so the caller's root lives, and
-            // so does the root of each call around it.
+            // SAFETY: a queued call has a caller that waits for it, so `caller` lives, and so do the
+            // calls from which it descends.
             let is_descendant = |entry: &Entry<S>| unsafe { descends_from(entry.caller, ancestor) };
             let place = jobs.iter().position(is_descendant)?;
             jobs.remove(place)
@@ -81,8 +100,8 @@ impl<S: Scheduler> Inbox<S> {
         }
         let mut jobs = self.lock();
         let entry = take(&mut jobs);
-        // Release: a thread that sees the shorter queue also sees that the worker that took the job
-        // is not idle.
+        // Release: an idle worker becomes active before it takes a job, and a thread that sees the
+        // shorter queue sees that.
         self.len.store(jobs.len(), Ordering::Release);
         if entry.is_some() {
             self.begun.fetch_add(1, Ordering::Relaxed);
@@ -109,16 +128,16 @@ impl<S: Scheduler> Inbox<S> {
 }
 
 /// A call from outside, in the frame of the calling thread, which waits for it.
-struct Call<F, R> {
+struct OutsideCall<F, R> {
     f: MaybeUninit<F>,
     result: MaybeUninit<thread::Result<R>>,
-    root: Root,
+    call: Call,
     begun: AtomicBool,
     done: AtomicBool,
     caller: Thread,
 }
 
-struct CallPtr<F, R>(*mut Call<F, R>);
+struct CallPtr<F, R>(*mut OutsideCall<F, R>);
 
 // SAFETY: exactly one worker uses the pointer, in `run`, and gives the call back through `done`;
 // `F` and `R` are `Send`.
@@ -142,7 +161,7 @@ impl<F, R> CallPtr<F, R> {
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
             let run = || runtime::call(thread, f);
-            let result = thread.with_root(&(*call).root, NO_GENERATION, run);
+            let result = thread.with_call(&(*call).call, NO_GENERATION, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
             let caller = (*call).caller.clone();
@@ -160,15 +179,15 @@ where
     R: Send,
 {
     let caller = current_call();
-    let mut call = Call {
+    let mut call = OutsideCall {
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
-        root: Root::new(caller),
+        call: Call::new(caller),
         begun: AtomicBool::new(false),
         done: AtomicBool::new(false),
         caller: thread::current(),
     };
-    let call: *mut Call<F, R> = &mut call;
+    let call: *mut OutsideCall<F, R> = &mut call;
     let pointer = CallPtr(call);
     // SAFETY: the worker that takes the job runs it once. This thread waits for it below.
     let job: Job<'_, S> = Box::new(move |thread| unsafe { { pointer }.run::<S>(thread) });
@@ -178,7 +197,7 @@ where
     pool.inject_call(job, caller);
     pool.wait_for_call(
         // SAFETY: `call` lives in this frame.
-        unsafe { &raw const (*call).root },
+        unsafe { &raw const (*call).call },
         // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
         // flags.
         || unsafe { (*call).begun.load(Ordering::Relaxed) },
@@ -205,8 +224,48 @@ where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
 {
     Box::new(move |thread| {
-        let root = Root::new(null());
-        let result = thread.with_root(&root, generation, || runtime::call(thread, f));
+        let call = Call::new(null());
+        let result = thread.with_call(&call, generation, || runtime::call(thread, f));
         end(thread.pool(), result);
     })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Pool, Worker};
+
+    fn pool() -> Pool {
+        Pool::builder().workers(1).build().unwrap()
+    }
+
+    #[test]
+    fn a_finish_withdraws_its_calls_for_idle_workers() {
+        let pool = pool();
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.join(|_| scope.spawn(|_| ()), |_| ());
+            });
+            assert!(pool.shared.inbox.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_thread_withdraws_its_call_for_a_future_that_a_busy_worker_ran() {
+        let pool = pool();
+        pool.run(|mut w| {
+            let (outside, _) = w.join(
+                |mut w| {
+                    let future = w.future(|_| 7);
+                    let outside = std::thread::spawn(move || future.get());
+                    while pool.shared.inbox.is_empty() {
+                        std::thread::yield_now();
+                    }
+                    outside
+                },
+                |_| (),
+            );
+            assert_eq!(outside.join().unwrap(), 7);
+            assert!(pool.shared.inbox.is_empty());
+        });
+    }
 }

@@ -22,6 +22,7 @@ mod worker_thread;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
+use std::ptr::null;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -34,7 +35,7 @@ pub(crate) use global::global_or_default;
 pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
-use lineage::{NO_GENERATION, Root};
+use lineage::{Call, NO_GENERATION};
 pub(crate) use outside::keep_orphan;
 pub use quiescence::Quiescence;
 pub use worker_thread::WorkerThread;
@@ -305,8 +306,8 @@ impl<S: Scheduler> Shared<S> {
     {
         match self.current() {
             Some(worker) => {
-                let root = Root::new(worker.call());
-                let result = worker.with_root(&root, NO_GENERATION, || runtime::call(worker, f));
+                let call = Call::new(worker.call());
+                let result = worker.with_call(&call, NO_GENERATION, || runtime::call(worker, f));
                 result.unwrap_or_else(|panic| resume_unwind(panic))
             }
             None => {
@@ -419,17 +420,29 @@ impl<S: Scheduler> Shared<S> {
 
     /// Queues a job for the next idle worker.
     pub(crate) fn inject(&self, job: Injected<S>) {
-        self.inject_call(job, std::ptr::null());
+        self.inject_tagged(job, null());
+    }
+
+    /// Queues a job for the next idle worker. [`Self::withdraw`] finds it by its tag, an address
+    /// that belongs to the job alone.
+    pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
+        self.inbox.push(job, null(), tag);
+        self.sleep.injected();
+    }
+
+    /// Removes up to `max` jobs with this tag that no worker has taken.
+    pub(crate) fn withdraw(&self, tag: *const (), max: usize) {
+        self.inbox.withdraw(tag, max);
     }
 
     /// Queues a call that was made from within `caller`. The calling thread waits for it.
-    fn inject_call(&self, job: Injected<S>, caller: *const Root) {
-        self.inbox.push(job, caller);
+    fn inject_call(&self, job: Injected<S>, caller: *const Call) {
+        self.inbox.push(job, caller, null());
         self.sleep.injected();
     }
 
     /// Takes the oldest call that was made from within `ancestor`.
-    fn take_descendant_of(&self, ancestor: *const Root) -> Option<Injected<S>> {
+    fn take_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
         self.inbox.pop_descendant_of(ancestor)
     }
 

@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::blocked::HandedOff;
-use super::lineage::Root;
+use super::lineage::Call;
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -46,13 +46,13 @@ pub(super) trait Host {
     /// `awaited` is the call that the worker waits for, or null.
     fn block(
         &self,
-        awaited: *const Root,
+        awaited: *const Call,
         is_done: &dyn Fn() -> bool,
         pause: &mut dyn FnMut() -> Option<Duration>,
     );
 
     /// Returns the innermost call that the worker runs, or null.
-    fn call(&self) -> *const Root;
+    fn call(&self) -> *const Call;
 
     /// See [`WorkerThread::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
@@ -68,14 +68,14 @@ pub(crate) fn keep_orphan(panic: Panic) {
 }
 
 /// Returns the innermost call that this thread runs, or null.
-pub(super) fn current_call() -> *const Root {
+pub(super) fn current_call() -> *const Call {
     host().map_or(null(), |host| host.call())
 }
 
 impl<S: Scheduler> Host for WorkerThread<S> {
     fn block(
         &self,
-        awaited: *const Root,
+        awaited: *const Call,
         is_done: &dyn Fn() -> bool,
         pause: &mut dyn FnMut() -> Option<Duration>,
     ) {
@@ -107,7 +107,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
         self.timer().switch_to(outer);
     }
 
-    fn call(&self) -> *const Root {
+    fn call(&self) -> *const Call {
         WorkerThread::call(self)
     }
 
@@ -121,7 +121,7 @@ impl<S: Scheduler> Shared<S> {
     /// and is unparked at the end. Once the call `is_begun`, the pool needs no rescue.
     pub(super) fn wait_for_call(
         &self,
-        awaited: *const Root,
+        awaited: *const Call,
         is_begun: impl Fn() -> bool,
         is_done: impl Fn() -> bool,
     ) {
@@ -152,7 +152,7 @@ impl<S: Scheduler> Shared<S> {
 
 /// Blocks this thread until `is_done`. A worker blocks as [`Host::block`] describes.
 fn block(
-    awaited: *const Root,
+    awaited: *const Call,
     is_done: &dyn Fn() -> bool,
     pause: &mut dyn FnMut() -> Option<Duration>,
 ) {

@@ -38,6 +38,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::join::Token;
@@ -58,6 +59,10 @@ struct Sender<S: Scheduler, F, T> {
     pool_id: u64,
     /// The finish in whose scope the future was made, or null.
     finish: *const Finish<S>,
+    /// The lineage of the code that made the future; none if no worker did.
+    lineage: Lineage,
+    /// Whether a worker has taken the job that [`inject`] has queued.
+    job_taken: AtomicBool,
     /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
     slot: *mut Slot<S>,
     owner: usize,
@@ -90,7 +95,8 @@ where
     let slot = local.stack().top();
     // SAFETY: `thread` is the worker that runs on this thread.
     let memory = unsafe { local.blocks.take() };
-    let sender = Sender::new(memory, thread.pool(), finish, slot, thread.index(), closure);
+    let place = (thread.pool(), slot, thread.index());
+    let sender = Sender::new(memory, place, finish, thread.lineage(), closure);
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
     local.tickets.add(slot, local.stack().spawn_top());
@@ -107,9 +113,9 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    let nowhere = std::ptr::null_mut();
     let memory = oneshot::allocate();
-    let sender = Sender::new(memory, finish.pool(), finish, nowhere, usize::MAX, closure);
+    let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
+    let sender = Sender::new(memory, nowhere, finish, finish.lineage(), closure);
     let ticket = QueuedTicket(sender);
     finish.enqueue(move |w: Token<'_, S>| {
         let QueuedTicket(sender) = { ticket };
@@ -127,9 +133,9 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
     T: Send + 'static,
 {
-    let (no_finish, nowhere) = (std::ptr::null(), std::ptr::null_mut());
     let memory = oneshot::allocate();
-    let sender = Sender::new(memory, pool, no_finish, nowhere, usize::MAX, closure);
+    let nowhere = (pool, std::ptr::null_mut(), usize::MAX);
+    let sender = Sender::new(memory, nowhere, std::ptr::null(), Lineage::NONE, closure);
     inject(pool, sender);
     Sender::promise(sender)
 }
@@ -184,17 +190,18 @@ where
         // waits for that.
         unsafe {
             let this = job.0.as_ref();
+            this.job_taken.store(true, Ordering::Relaxed);
             if this.channel.claim(thread.index()) {
                 let claimed = Claimed::new(job.0, thread);
                 std::mem::forget(job);
                 let run = || run_all(thread, this.finish, this.take_closure());
-                let result = match this.lineage(thread.pool()) {
-                    Some(lineage) => {
-                        let caught = || catch_unwind(AssertUnwindSafe(run));
-                        thread.with_lineage(lineage, caught)
-                    }
+                let result = match this.lineage.is_none() {
                     // The task belongs to no call, so it is a call of its own.
-                    None => thread.run_as_call(run),
+                    true => thread.run_as_call(run),
+                    false => {
+                        let caught = || catch_unwind(AssertUnwindSafe(run));
+                        thread.with_lineage(this.lineage, caught)
+                    }
                 };
                 this.channel.send(result);
                 drop(claimed);
@@ -204,7 +211,8 @@ where
     // SAFETY: only the lifetime changes. The job touches closure and result only if it claims,
     // and then they are valid: the scope of the future has not ended, because it waits for the
     // closure; a future without a scope is `'static`.
-    pool.inject(unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) });
+    let job = unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) };
+    pool.inject_tagged(job, sender.as_ptr().cast());
 }
 
 /// Runs the closure, and then the tasks that it leaves on the stack, even if it panics. The panic
@@ -273,10 +281,9 @@ where
     /// Writes a sender to this memory.
     fn new(
         memory: NonNull<Self>,
-        pool: &Shared<S>,
+        (pool, slot, owner): (&Shared<S>, *mut Slot<S>, usize),
         finish: *const Finish<S>,
-        slot: *mut Slot<S>,
-        owner: usize,
+        lineage: Lineage,
         closure: F,
     ) -> NonNull<Self> {
         // SAFETY: the caller passes uninitialised memory that is large enough for a sender and used
@@ -287,6 +294,8 @@ where
                 pool_id: pool.id,
                 pool,
                 finish,
+                lineage,
+                job_taken: AtomicBool::new(false),
                 slot,
                 owner,
                 closure: UnsafeCell::new(MaybeUninit::new(closure)),
@@ -353,22 +362,6 @@ where
         let channel = &self.channel;
         channel.set_waiter(thread.index());
         thread.await_stolen(channel.outcome(), || channel.may_leapfrog());
-    }
-
-    /// Returns the lineage of the worker that made the future, if a worker made it.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed, so the future's scope waits, if it has one.
-    unsafe fn lineage(&self, pool: &Shared<S>) -> Option<Lineage> {
-        // SAFETY: the pointer is null, or the finish lives, because it waits for the claimed
-        // closure.
-        match unsafe { self.finish.as_ref() } {
-            Some(finish) => Some(finish.lineage()),
-            // The ticket is on that worker's stack, so the worker has not ended the future's frame.
-            None if !self.slot.is_null() => Some(pool.worker_threads[self.owner].lineage()),
-            None => None,
-        }
     }
 
     /// Releases the channel for one holder. The panic of a task whose result is never fetched goes
@@ -518,10 +511,7 @@ where
                 let _claimed = Claimed::new(sender, thread);
                 let run = || run_all(thread, this.finish, this.take_closure());
                 let caught = || catch_unwind(AssertUnwindSafe(run));
-                let result = match this.lineage(thread.pool()) {
-                    Some(lineage) => thread.with_lineage(lineage, caught),
-                    None => caught(),
-                };
+                let result = thread.with_lineage(this.lineage, caught);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             this.wait(thread);
@@ -544,13 +534,18 @@ where
             return;
         };
         pool.check_process();
-        if !this.channel.is_begun() {
+        let injected = !this.channel.is_begun();
+        if injected {
             this.channel.add_holder();
             inject(&pool, sender);
         }
         // SAFETY: the handle is consumed by `get`, so it waits only once.
         if unsafe { this.channel.wait_outside(thread::current()) } {
             pool.wait_outside(|| this.channel.is_begun(), || this.is_done());
+        }
+        // Relaxed: the search is in vain if a worker has just taken the job.
+        if injected && !this.job_taken.load(Ordering::Relaxed) {
+            pool.withdraw(sender.as_ptr().cast(), 1);
         }
     }
 }

@@ -314,7 +314,8 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// Owner: runs the tasks in the queue, and waits until all tasks of the queue have ended.
+    /// Owner: runs the tasks in the queue, and waits until all tasks of the queue have ended. Then
+    /// withdraws the calls that no worker has answered.
     fn await_queue(&self, owner: &WorkerThread<S>) {
         let Some(queue) = self.queue.get() else {
             return;
@@ -349,6 +350,12 @@ impl<S: Scheduler> Finish<S> {
             pool.sleep.park(owner.index(), time);
         }
         drop(handed_off);
+        // Every call that is left is in the inbox, or was taken by a worker a moment ago: a worker
+        // that calls another one does so before it runs its task.
+        let calls = lock(&queue.waiting).calls;
+        if calls > 0 {
+            pool.withdraw(queue.tag(), calls);
+        }
         owner.timer().switch_to(outer);
     }
 }
@@ -457,6 +464,12 @@ impl<S: Scheduler> Queue<S> {
         lock(&self.waiting).is_long()
     }
 
+    /// The tag of calls for this queue. A call keeps the queue, so no other queue has its address
+    /// meanwhile.
+    fn tag(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
+
     /// Waits on a thread outside the pool until the queue is shorter, or the pool is stalled.
     fn wait_for_room(&self, pool: &Shared<S>) {
         let waiting = lock(&self.waiting);
@@ -494,14 +507,16 @@ impl<S: Scheduler> Queue<S> {
 /// first calls the next worker, behind jobs that other threads have injected. The queue may be
 /// empty by then, because the owner was faster or the finish has ended.
 fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>, owner: usize) {
-    pool.inject(Box::new(move |thread| {
+    let tag = queue.tag();
+    let call = move |thread: &WorkerThread<S>| {
         if let Some((task, has_more)) = queue.answer_call() {
             if has_more {
                 call_worker(thread.pool(), Arc::clone(&queue), owner);
             }
             queue.run(task, owner, thread);
         }
-    }));
+    };
+    pool.inject_tagged(Box::new(call), tag);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -23,6 +23,9 @@ const BOUNDARY: usize = match cfg!(any(loom, miri)) {
 const SLOT: usize = 64;
 
 /// A worker's tasks in place: an array of slots, a top, and a bottom.
+///
+/// Only the runtime makes task stacks. A scheduler gets each one through
+/// [`Scheduler::task_pool`], so safe code cannot pass a stack pointers that are not its own.
 pub struct TaskStack<S: Scheduler> {
     /// The first free slot. The owner writes it at each push and pop. It has cache lines of
     /// its own, because hardly any other thread touches it.
@@ -41,7 +44,7 @@ impl<S: Scheduler> TaskStack<S> {
     /// # Errors
     ///
     /// Returns the system's error if there is too little address space or memory.
-    pub fn new(capacity: usize) -> io::Result<TaskStack<S>> {
+    pub(crate) fn new(capacity: usize) -> io::Result<TaskStack<S>> {
         let slots = Slots::reserve(capacity)?;
         Ok(TaskStack {
             top: CachePadded::new(AtomicPtr::new(slots.first)),

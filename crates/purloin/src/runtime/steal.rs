@@ -274,7 +274,7 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its owner keeps the slot until the task is done.
     let is_owner_asleep = unsafe {
-        thief.with_lineage(victim.lineage(), || {
+        thief.with_lineage(victim.lineage_of(stolen.slot), || {
             (*stolen.slot).run(thief);
             local.suspend(|| spawn::end_above(thief, base, spawn_top));
         });

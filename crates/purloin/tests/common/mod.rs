@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::process::{Command, Output};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -204,4 +205,13 @@ pub fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
         }
         Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
     }
+}
+
+/// Keeps a value for ever, for jobs that outlive the test's frame. A static refers to the value, so
+/// it does not count as leaked.
+pub fn forever<T: Send + Sync + 'static>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<&'static (dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap().push(value);
+    value
 }

@@ -17,7 +17,7 @@ use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
-use purloin::scheduler::{Reclaimed, State, StateWord, TaskPool, TaskStack};
+use purloin::scheduler::{Reclaimed, State, StateWord, TaskPool};
 
 /// A few workers with their task pools. Each task is a number.
 struct Model {
@@ -58,7 +58,7 @@ fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let task_pool = |_| ChannelTasks::new(TaskStack::new(4).unwrap(), workers, Stealing::One);
+        let task_pool = |_| ChannelTasks::new(models::task_stack(4), workers, Stealing::One);
         model(Arc::new(Model {
             task_pools: (0..workers).map(task_pool).collect(),
             active: AtomicUsize::new(active),

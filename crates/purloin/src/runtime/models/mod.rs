@@ -46,6 +46,11 @@ pub unsafe fn read_number<S: Scheduler>(slot: *const Slot<S>) -> u64 {
     unsafe { (*slot).read() }
 }
 
+/// Returns a stack with room for this many tasks.
+pub fn task_stack<S: Scheduler>(capacity: usize) -> TaskStack<S> {
+    TaskStack::new(capacity).unwrap()
+}
+
 /// Sets the stack's `spawn_top`, as the runtime does around spawns.
 pub fn set_spawn_top<S: Scheduler>(stack: &TaskStack<S>, slot: *mut Slot<S>) {
     stack.set_spawn_top(slot);
@@ -65,7 +70,7 @@ impl<S: Scheduler> Model<S> {
         builder.preemption_bound = Some(preemptions);
         builder.check(move || {
             model(Arc::new(Model {
-                tasks: scheduler.task_pool(TaskStack::new(4).unwrap(), 3),
+                tasks: scheduler.task_pool(task_stack(4), 3),
                 runs: Default::default(),
             }));
         });
