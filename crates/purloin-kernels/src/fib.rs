@@ -12,7 +12,10 @@ pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
     if n < 2 {
         return n.into();
     }
-    let (a, b) = w.join(move |w| fib(w, n - 1), move |w| fib(w, n - 2));
+    // With `n - 1` and `n - 2` in the closures, the speed of the token-free form depends on where
+    // the linker puts it: up to 1.7 times as long on an Intel Xeon (Sapphire Rapids).
+    let m = n - 2;
+    let (a, b) = w.join(move |w| fib(w, m + 1), move |w| fib(w, m));
     a + b
 }
 
