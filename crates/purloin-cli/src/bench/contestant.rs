@@ -25,9 +25,15 @@ pub trait Contestant {
     fn run(&mut self) -> Result<Run, Failure>;
 }
 
-/// Prepares a contestant. A peer in another language starts and warms up here.
-pub fn prepare(job: Job, scheduler: &Spec, workers: usize) -> Result<Box<dyn Contestant>, Failure> {
-    Ok(match scheduler.start_process(&job, workers) {
+/// Prepares a contestant. A peer in another language starts and warms up here, and has to answer
+/// each request within `limit`.
+pub fn prepare(
+    job: Job,
+    scheduler: &Spec,
+    workers: usize,
+    limit: Duration,
+) -> Result<Box<dyn Contestant>, Failure> {
+    Ok(match scheduler.start_process(&job, workers, limit) {
         Some(process) => Box::new(process.map_err(Failure::Run)?),
         None => Box::new(InThreads {
             job,

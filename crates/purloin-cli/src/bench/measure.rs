@@ -1,6 +1,7 @@
 //! Measuring the cells of a kernel: interleaved, timed and verified.
 
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use purloin::{Pool, Serial};
@@ -48,11 +49,13 @@ pub fn steps(configurations: &[Configuration], runs: u32) -> u64 {
 }
 
 /// Runs one kernel in all configurations, round by round, so that a change in the machine's speed
-/// affects all of them equally. Returns the cells that are shown.
+/// affects all of them equally. Returns the cells that are shown. A peer in another language that
+/// fails, or takes longer than `limit` for a run, has no cell.
 pub fn measure(
     job: &Job,
     configurations: &[Configuration],
     runs: u32,
+    limit: Duration,
     progress: &ProgressBar,
 ) -> Result<Vec<Cell>, Failure> {
     progress.set_message(job.to_string());
@@ -61,14 +64,24 @@ pub fn measure(
     let mut contestants = configurations
         .iter()
         .map(|configuration| {
-            contestant::prepare(*job, &configuration.scheduler, configuration.workers)
+            let Configuration {
+                scheduler, workers, ..
+            } = configuration;
+            let contestant = contestant::prepare(*job, scheduler, *workers, limit);
+            unless_left_out(configuration, contestant, progress)
         })
         .collect::<Result<Vec<_>, _>>()?;
     let mut results: Vec<Vec<Run>> = configurations.iter().map(|_| Vec::new()).collect();
     for round in 0..runs as usize {
         for place in order(round, configurations.len()) {
-            progress.set_message(format!("{job} under {}", configurations[place].scheduler));
-            results[place].push(contestants[place].run()?);
+            let configuration = &configurations[place];
+            if let Some(contestant) = &mut contestants[place] {
+                progress.set_message(format!("{job} under {}", configuration.scheduler));
+                match unless_left_out(configuration, contestant.run(), progress)? {
+                    Some(run) => results[place].push(run),
+                    None => contestants[place] = None,
+                }
+            }
             progress.inc(1);
         }
     }
@@ -77,13 +90,28 @@ pub fn measure(
         seconds: median(&seconds(&results[0])),
         answer: results[0][0].answer.clone(),
     };
-    let shown = configurations
-        .iter()
-        .zip(results)
-        .filter(|(configuration, _)| configuration.is_shown);
+    let finished = configurations.iter().zip(results).zip(contestants);
+    let shown = finished
+        .filter(|((configuration, _), contestant)| configuration.is_shown && contestant.is_some());
     Ok(shown
-        .map(|(configuration, runs)| summarize(job, configuration, &runs, &baseline))
+        .map(|((configuration, runs), _)| summarize(job, configuration, &runs, &baseline))
         .collect())
+}
+
+/// Returns a contestant's result. If a peer in another language has failed, writes one line that
+/// says why, and returns `None`: the other contestants go on.
+fn unless_left_out<T>(
+    configuration: &Configuration,
+    result: Result<T, Failure>,
+    progress: &ProgressBar,
+) -> Result<Option<T>, Failure> {
+    match result {
+        Err(failure) if configuration.scheduler.is_program() => {
+            progress.suspend(|| failure.tell("purloin"));
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
 }
 
 /// The results of the serial elision, with which all cells of a kernel are compared.

@@ -7,6 +7,7 @@ mod report;
 mod table;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
@@ -34,7 +35,8 @@ JSON: each cell has kernel, input, scheduler, workers, seconds (of each run), me
 vs_serial (below 1 is faster than the serial elision), spread, answer, verified and stats.
 
 Exit status: 0 if every answer was right, 1 if an answer was wrong or a run failed, 2 for a mistake
-in the arguments.")]
+in the arguments. A peer in another language that is not installed, fails or hangs is left out with
+one line on standard error, and the exit status stays 0.")]
 pub struct Args {
     /// A kernel of `purloin list`; without an input, its default input. Repeat the option for
     /// several kernels [default: a selection]
@@ -53,6 +55,11 @@ pub struct Args {
     /// Number of runs of each cell; the result is their median
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = parse_runs)]
     runs: u32,
+
+    /// Time limit for each run of a peer in another language, and for its warm-up; a peer that
+    /// takes longer is killed and left out
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = parse_limit)]
+    time_limit: u64,
 
     /// Statistics of the workers: basic counts steals; full also measures what steals cost their
     /// victims, which makes each steal about ten nanoseconds slower
@@ -92,6 +99,10 @@ fn parse_runs(text: &str) -> Result<u32, String> {
     parse_number("runs", text, 1000)
 }
 
+fn parse_limit(text: &str) -> Result<u64, String> {
+    parse_number("time-limit", text, 1_000_000)
+}
+
 /// Parses a kernel; explains a common mistake.
 fn parse_kernel(text: &str) -> Result<Job, Failure> {
     parse_job(text).map_err(|error| match text.contains(',') {
@@ -109,11 +120,11 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let jobs = or_default(&args.kernels, DEFAULT_KERNELS)
+    let mut jobs = or_default(&args.kernels, DEFAULT_KERNELS)
         .iter()
         .map(|text| parse_kernel(text))
         .collect::<Result<Vec<_>, _>>()?;
-    let schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
+    let mut schedulers = or_default(&args.schedulers, DEFAULT_SCHEDULERS)
         .iter()
         .map(|text| text.parse::<Spec>().map_err(Failure::usage))
         .map(|spec| match args.stats {
@@ -134,29 +145,47 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
 
+    // Builds the peers before the first run, so that a peer that cannot be built is named once.
+    schedulers.retain(|scheduler| match scheduler.build() {
+        Ok(()) => true,
+        Err(reason) => {
+            Failure::Run(reason).tell("purloin");
+            false
+        }
+    });
+    if schedulers.is_empty() {
+        jobs.clear();
+    }
+
     let configurations = configurations(&schedulers, &workers);
+    let limit = Duration::from_secs(args.time_limit);
     let steps = jobs.len() as u64 * steps(&configurations, args.runs);
     let progress = progress(steps, "runs");
     let mut cells = Vec::new();
     for job in &jobs {
-        cells.extend(measure(job, &configurations, args.runs, &progress)?);
+        cells.extend(measure(job, &configurations, args.runs, limit, &progress)?);
     }
     progress.finish_and_clear();
 
-    if !destination
+    let prints_json = destination
         .as_ref()
-        .is_some_and(Destination::is_standard_output)
-    {
+        .is_some_and(Destination::is_standard_output);
+    // Without cells, every contestant was left out and has had its line.
+    if !prints_json && !cells.is_empty() {
         print(&table::text(&cells))?;
     }
     if let Some(destination) = destination {
         destination.write(&Report::of(&cells))?;
     }
-    match cells.iter().find(|cell| !cell.verified) {
-        None => Ok(()),
-        Some(wrong) => Err(Failure::Run(format!(
+    let wrong = cells.iter().filter(|cell| !cell.verified).map(|cell| {
+        format!(
             "{}={} under {} with {} workers gave a wrong answer: {}",
-            wrong.kernel, wrong.input, wrong.scheduler, wrong.workers, wrong.answer
-        ))),
+            cell.kernel, cell.input, cell.scheduler, cell.workers, cell.answer
+        )
+    });
+    let wrong: Vec<_> = wrong.collect();
+    match wrong.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Run(wrong.join("; "))),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::process::Program;
+use super::process::{Program, sources};
 use super::{Description, Kernels, Start};
 
 pub const FORKJOIN: Description = Description {
@@ -29,32 +29,24 @@ pub const FORKJOIN: Description = Description {
     options: &[],
 };
 
-macro_rules! sources {
-    ($($class:ident),*) => {
-        &[$((
-            concat!(stringify!($class), ".java"),
-            include_str!(concat!("../../../../peers/java/", stringify!($class), ".java")),
-        )),*]
-    };
-}
-
 const SOURCES: &[(&str, &str)] = sources!(
-    Acceleration,
-    BarnesHut,
-    Cell,
-    Division,
-    Fft,
-    Input,
-    Jacobi,
-    Kernel,
-    Loop,
-    Lud,
-    Merge,
-    Multisort,
-    Node,
-    Peer,
-    Random,
-    Tree,
-    UsageError,
-    Uts
+    "java":
+    "Acceleration.java",
+    "BarnesHut.java",
+    "Cell.java",
+    "Division.java",
+    "Fft.java",
+    "Input.java",
+    "Jacobi.java",
+    "Kernel.java",
+    "Loop.java",
+    "Lud.java",
+    "Merge.java",
+    "Multisort.java",
+    "Node.java",
+    "Peer.java",
+    "Random.java",
+    "Tree.java",
+    "UsageError.java",
+    "Uts.java",
 );

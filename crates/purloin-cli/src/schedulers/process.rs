@@ -7,17 +7,21 @@
 //! program exchange.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use purloin_kernels::Job;
 
 /// The commands that build and start a peer's program.
 pub struct Program {
-    /// The names and texts of the source files. They are part of this executable.
+    /// The names and texts of the source files, from `sources!`. They are part of this executable.
     pub sources: &'static [(&'static str, &'static str)],
     /// Returns the command that compiles the sources, to be run in their directory.
     pub compile: fn() -> Command,
@@ -28,13 +32,28 @@ pub struct Program {
     pub needs: &'static str,
 }
 
+/// Lists files of a folder of `peers`, with their texts.
+macro_rules! sources {
+    ($folder:literal: $($file:literal),* $(,)?) => {
+        &[$((
+            $file,
+            include_str!(concat!("../../../../peers/", $folder, "/", $file)),
+        )),*]
+    };
+}
+pub(super) use sources;
+
 /// A running program that is warm and waits for requests.
 pub struct Process {
     /// For error messages: the scheduler, the kernel and the number of workers.
     title: String,
     child: Child,
     requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    /// The lines that the program writes. A thread reads them, so that waiting for a line can end
+    /// at the time limit.
+    answers: Receiver<String>,
+    /// The time limit for each answer.
+    limit: Duration,
 }
 
 /// The result of one request.
@@ -54,6 +73,7 @@ impl Process {
         program: &Program,
         job: &Job,
         workers: usize,
+        limit: Duration,
     ) -> Result<Process, String> {
         let directory = build(scheduler, program)?;
         let mut command = (program.start)(&directory);
@@ -63,21 +83,22 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| cannot_run(scheduler, program, &command, &error))?;
+            .map_err(|error| {
+                let reason = cannot_run(&command, &error);
+                left_out(scheduler, reason, program)
+            })?;
         let requests = child.stdin.take().expect("standard input is a pipe");
         let answers = child.stdout.take().expect("standard output is a pipe");
         let mut process = Process {
             title: format!("{scheduler}: {job} with {workers} workers"),
             child,
             requests,
-            answers: BufReader::new(answers),
+            answers: lines(answers),
+            limit,
         };
         match process.read_line()?.as_str() {
             "ready" => Ok(process),
-            other => Err(format!(
-                "{}: it wrote {other:?} instead of \"ready\"",
-                process.title
-            )),
+            other => Err(process.failure(format_args!("it wrote {other:?} instead of \"ready\""))),
         }
     }
 
@@ -87,24 +108,53 @@ impl Process {
         let _ = writeln!(self.requests, "run").and_then(|()| self.requests.flush());
         let line = self.read_line()?;
         ProcessRun::parse(&line)
-            .ok_or_else(|| format!("{}: it wrote {line:?} instead of a result", self.title))
+            .ok_or_else(|| self.failure(format_args!("it wrote {line:?} instead of a result")))
     }
 
     fn read_line(&mut self) -> Result<String, String> {
-        let mut line = String::new();
-        match self.answers.read_line(&mut line) {
-            Ok(1..) => Ok(line.trim_end().to_string()),
-            // The process has ended, with the reason on its standard error.
-            Ok(0) | Err(_) => {
-                let mut errors = String::new();
-                if let Some(stderr) = &mut self.child.stderr {
-                    let _ = stderr.read_to_string(&mut errors);
-                }
-                let reason = first_line(&errors).unwrap_or("it ended without an error message");
-                Err(format!("{}: {reason}", self.title))
+        match self.answers.recv_timeout(self.limit) {
+            Ok(line) => Ok(line.trim_end().to_string()),
+            Err(RecvTimeoutError::Timeout) => {
+                let seconds = self.limit.as_secs();
+                Err(self.failure(format_args!("no answer within {seconds} s")))
             }
+            Err(RecvTimeoutError::Disconnected) => Err(self.end()),
         }
     }
+
+    /// Returns why the program has closed its output: the message on its standard error.
+    fn end(&mut self) -> String {
+        // A program that closes its output but goes on must not block the reader of its errors.
+        let _ = self.child.kill();
+        let mut errors = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _ = stderr.read_to_string(&mut errors);
+        }
+        match (first_line(&errors), self.child.wait()) {
+            (Some(reason), _) => self.failure(reason),
+            (None, Ok(status)) => self.failure(format_args!("it ended with {status}")),
+            (None, Err(error)) => self.failure(error),
+        }
+    }
+
+    fn failure(&self, reason: impl Display) -> String {
+        format!("{} is left out: {reason}", self.title)
+    }
+}
+
+/// Returns a channel with the lines that a program writes. The channel ends with the program's
+/// output.
+fn lines(output: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                // The `Process` was dropped.
+                break;
+            }
+        }
+    });
+    receiver
 }
 
 impl Drop for Process {
@@ -133,7 +183,7 @@ impl ProcessRun {
 static BUILDS: Mutex<Option<HashMap<&'static str, Result<PathBuf, String>>>> = Mutex::new(None);
 
 /// Builds the program of a scheduler at the first call; returns its directory.
-fn build(scheduler: &'static str, program: &Program) -> Result<PathBuf, String> {
+pub fn build(scheduler: &'static str, program: &Program) -> Result<PathBuf, String> {
     let mut builds = BUILDS.lock().expect("no build panics");
     let builds = builds.get_or_insert_default();
     let directory = builds
@@ -151,20 +201,21 @@ fn compile(scheduler: &str, program: &Program) -> Result<PathBuf, String> {
     };
     write().map_err(|error| {
         let directory = directory.display();
-        format!("{scheduler}: cannot write the sources to {directory}: {error}")
+        format!("{scheduler} is left out: cannot write the sources to {directory}: {error}")
     })?;
     let mut command = (program.compile)();
     let compiled = command
         .current_dir(&directory)
         .output()
-        .map_err(|error| cannot_run(scheduler, program, &command, &error))?;
+        .map_err(|error| left_out(scheduler, cannot_run(&command, &error), program))?;
     match compiled.status.success() {
         true => Ok(directory),
         false => {
             let errors = String::from_utf8_lossy(&compiled.stderr);
-            let reason = first_line(&errors).unwrap_or("it failed without an error message");
+            let reason = first_error(&errors).unwrap_or("it failed without an error message");
             let compiler = command.get_program().display();
-            Err(format!("{scheduler}: {compiler}: {reason}"))
+            let reason = format!("{compiler}: {reason}");
+            Err(left_out(scheduler, reason, program))
         }
     }
 }
@@ -182,14 +233,29 @@ pub fn clean_up() {
     }
 }
 
-fn cannot_run(scheduler: &str, program: &Program, command: &Command, error: &io::Error) -> String {
+fn left_out(scheduler: &str, reason: String, program: &Program) -> String {
     format!(
-        "{scheduler} needs {}; cannot run {}: {error}",
-        program.needs,
-        command.get_program().display()
+        "{scheduler} is left out: {reason}; it needs {}",
+        program.needs
     )
 }
 
+fn cannot_run(command: &Command, error: &io::Error) -> String {
+    format!("cannot run {}: {error}", command.get_program().display())
+}
+
+/// Returns the first error among a compiler's messages. Other lines may come first: g++ lists the
+/// chain of included files, and Go the package after a `#`.
+fn first_error(text: &str) -> Option<&str> {
+    let mut messages = lines_of(text).filter(|line| !line.starts_with('#'));
+    let error = lines_of(text).find(|line| line.contains("error"));
+    error.or(messages.next())
+}
+
 fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty())
+    lines_of(text).next()
+}
+
+fn lines_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
 }

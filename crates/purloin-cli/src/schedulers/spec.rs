@@ -8,7 +8,9 @@ use purloin_analysis::Profile;
 use purloin_kernels::Job;
 
 use super::options::Options;
-use super::{Description, Kernels, Process, ProfileKernel, Runner, SCHEDULERS, Start, own};
+use super::{
+    Description, Kernels, Process, ProfileKernel, Runner, SCHEDULERS, Start, own, process,
+};
 use crate::checked_kernel::CheckedKernel;
 
 /// A scheduler with its options.
@@ -83,11 +85,31 @@ impl Spec {
         }
     }
 
-    /// Starts the scheduler as a program of its own; `None` if it runs in threads of this process.
-    pub fn start_process(&self, job: &Job, workers: usize) -> Option<Result<Process, String>> {
+    /// Returns whether the scheduler is a peer with a program of its own.
+    pub fn is_program(&self) -> bool {
+        matches!(self.description.start, Start::Program(_))
+    }
+
+    /// Builds the scheduler's program, if it has one of its own.
+    pub fn build(&self) -> Result<(), String> {
+        match self.description.start {
+            Start::Program(program) => process::build(self.description.name, program).map(|_| ()),
+            Start::Threads(_) => Ok(()),
+        }
+    }
+
+    /// Starts the scheduler as a program of its own, which has to answer each request within
+    /// `limit`; `None` if it runs in threads of this process.
+    pub fn start_process(
+        &self,
+        job: &Job,
+        workers: usize,
+        limit: Duration,
+    ) -> Option<Result<Process, String>> {
         match self.description.start {
             Start::Program(program) => {
-                Some(Process::start(self.description.name, program, job, workers))
+                let name = self.description.name;
+                Some(Process::start(name, program, job, workers, limit))
             }
             Start::Threads(_) => None,
         }
