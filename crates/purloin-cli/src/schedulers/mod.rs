@@ -6,11 +6,13 @@
 //! 2. `spec.rs` and `options.rs`: how `--scheduler NAME:KEY=VALUE,…` is parsed;
 //! 3. `own.rs` and `token_free.rs`: Purloin's schedulers;
 //! 4. `peer.rs`: the adapter for peers that are Rust libraries, then `rayon.rs` and `chili.rs`;
-//! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`.
+//! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`
+//!    and `cpp.rs`.
 //!
 //! To add a peer, write one file with its [`Description`] and add it to [`SCHEDULERS`].
 
 mod chili;
+mod cpp;
 mod forkjoin;
 mod options;
 mod own;
@@ -43,6 +45,8 @@ pub const SCHEDULERS: &[Description] = &[
     rayon::RAYON,
     chili::CHILI,
     forkjoin::FORKJOIN,
+    cpp::OPENMP,
+    cpp::TBB,
 ];
 
 /// The stack size of every thread that runs a kernel, in bytes.
