@@ -6,14 +6,15 @@
 //! 2. `spec.rs` and `options.rs`: how `--scheduler NAME:KEY=VALUE,…` is parsed;
 //! 3. `own.rs` and `token_free.rs`: Purloin's schedulers;
 //! 4. `peer.rs`: the adapter for peers that are Rust libraries, then `rayon.rs` and `chili.rs`;
-//! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`
-//!    and `cpp.rs`.
+//! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`,
+//!    `cpp.rs` and `go.rs`.
 //!
 //! To add a peer, write one file with its [`Description`] and add it to [`SCHEDULERS`].
 
 mod chili;
 mod cpp;
 mod forkjoin;
+mod go;
 mod options;
 mod own;
 mod peer;
@@ -47,6 +48,7 @@ pub const SCHEDULERS: &[Description] = &[
     forkjoin::FORKJOIN,
     cpp::OPENMP,
     cpp::TBB,
+    go::GO,
 ];
 
 /// The stack size of every thread that runs a kernel, in bytes.

@@ -1,0 +1,249 @@
+//! Peers in other languages: their answers, and what happens if one of them fails.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{json, purloin, refusal, temporary};
+use serde_json::Value;
+
+/// Runs kernels under a scheduler; returns the cells, each of which has a verified answer.
+fn verified_cells(scheduler: &str, kernels: &[&str]) -> Vec<Value> {
+    let mut args = vec!["bench", "--scheduler", scheduler];
+    for kernel in kernels {
+        args.extend(["--kernel", kernel]);
+    }
+    args.extend(["--workers", "2", "--runs", "1", "--json", "-"]);
+    let report = json(&purloin(&args));
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), kernels.len());
+    for cell in cells {
+        assert_eq!(cell["scheduler"], scheduler);
+        // Means that the answer is right, and the same as that of the Rust kernel.
+        assert_eq!(cell["verified"], true, "{cell}");
+        assert!(cell["vs_serial"].as_f64().unwrap() > 0.0);
+    }
+    cells.clone()
+}
+
+/// Returns whether this machine can run a command. If not, says that a test is skipped.
+fn can_run(program: &str, args: &[&str]) -> bool {
+    let output = Command::new(program).args(args).output();
+    let can_run = output.is_ok_and(|output| output.status.success());
+    if !can_run {
+        eprintln!(
+            "skipped: this machine cannot run {program} {}",
+            args.join(" ")
+        );
+    }
+    can_run
+}
+
+/// The kernels in C++ and Go, with small inputs.
+const KERNELS: &[&str] = &[
+    "fib=17",
+    "nqueens=8",
+    "uts=T1",
+    "multisort=50000,2",
+    "loops=coarse",
+    "loops=increasing,100",
+    "loops=vector",
+    "forks=1,50",
+    "fanout=1,64,32,10",
+    "flood=20,1",
+];
+
+#[test]
+fn openmp_gives_the_answers_of_the_rust_kernels() {
+    if can_run("g++", &["--version"]) {
+        verified_cells("openmp", KERNELS);
+    }
+}
+
+#[test]
+fn onetbb_gives_the_answers_of_the_rust_kernels() {
+    let include = ["-E", "-x", "c++", "-include", "oneapi/tbb.h", "/dev/null"];
+    if can_run("g++", &include) {
+        verified_cells("tbb", KERNELS);
+    }
+}
+
+#[test]
+fn go_gives_the_answers_of_the_rust_kernels() {
+    // Go has this package since version 1.21.
+    if can_run("go", &["list", "slices"]) {
+        verified_cells("go", KERNELS);
+    }
+}
+
+#[test]
+fn java_gives_the_answers_of_the_rust_kernels() {
+    if can_run("javac", &["-version"]) {
+        verified_cells("forkjoin", &["jacobi=40,3", "lud=3"]);
+    }
+    assert!(
+        refusal(&["bench", "--kernel", "fib", "--scheduler", "forkjoin"])
+            .contains("forkjoin has no kernel \"fib\"")
+    );
+}
+
+/// Runs two small kernels under rayon and openmp. Only the programs of these folders are installed.
+fn bench_all(path: &[&Path], args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args(["bench", "--kernel", "multisort=5000"])
+        .args(["--kernel", "multisort=6000"])
+        .args(["--scheduler", "openmp", "--scheduler", "rayon"])
+        .args(["--workers", "1,2", "--runs", "2", "--json", "-"])
+        .args(args)
+        .env("PATH", std::env::join_paths(path).unwrap())
+        .output()
+        .unwrap()
+}
+
+fn errors(output: &Output) -> Vec<String> {
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    text.lines().map(str::to_string).collect()
+}
+
+/// Returns the cells of a scheduler.
+fn cells_of(output: &Output, scheduler: &str) -> Vec<Value> {
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = report["cells"].as_array().unwrap().iter();
+    let cells = cells.filter(|cell| cell["scheduler"] == scheduler);
+    cells.cloned().collect()
+}
+
+#[test]
+fn each_peer_that_is_not_installed_has_one_line_and_the_others_go_on() {
+    let peers = [
+        "--scheduler",
+        "tbb",
+        "--scheduler",
+        "go",
+        "--scheduler",
+        "forkjoin",
+    ];
+    let output = bench_all(&[Path::new("/nowhere")], &peers);
+    assert!(output.status.success());
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 4, "{errors:?}");
+    for (peer, package) in [
+        ("openmp", "g++"),
+        ("tbb", "libtbb-dev"),
+        ("go", "golang-go"),
+        ("forkjoin", "default-jdk-headless"),
+    ] {
+        let is_named = |line: &String| {
+            line.starts_with(&format!("purloin: {peer} is left out: ")) && line.contains(package)
+        };
+        assert!(errors.iter().any(is_named), "{peer}: {errors:?}");
+    }
+    assert_eq!(cells_of(&output, "rayon").len(), 4);
+}
+
+#[test]
+fn a_report_without_a_contestant_has_no_cells() {
+    let output = Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args(["bench", "--kernel", "fib", "--scheduler", "tbb"])
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert!(output.stdout.is_empty());
+    assert_eq!(errors(&output).len(), 1);
+}
+
+/// Writes a compiler that makes this shell script of any program; returns the folders in which a
+/// command is searched.
+#[cfg(unix)]
+fn compiler_of(test: &str, script: &str) -> [PathBuf; 3] {
+    write_compiler(
+        test,
+        &format!("cat > peer <<'END'\n#!/bin/sh\n{script}\nEND\nchmod +x peer"),
+    )
+}
+
+#[cfg(unix)]
+fn write_compiler(test: &str, script: &str) -> [PathBuf; 3] {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = temporary(test);
+    let compiler = directory.join("g++");
+    std::fs::write(&compiler, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).unwrap();
+    [directory, "/bin".into(), "/usr/bin".into()]
+}
+
+#[test]
+#[cfg(unix)]
+fn a_peer_that_cannot_be_built_is_named_once() {
+    let messages = "echo 'In file included from a.cpp' >&2; echo 'b.hpp: error: no b' >&2; exit 1";
+    let path = write_compiler("cannot-be-built", messages);
+    let output = bench_all(&path.each_ref().map(PathBuf::as_path), &[]);
+    assert!(output.status.success());
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("openmp is left out: g++: b.hpp: error: no b; it needs g++"),
+        "{errors:?}"
+    );
+    assert_eq!(cells_of(&output, "rayon").len(), 4);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_peer_that_fails_or_hangs_is_left_out_and_the_others_go_on() {
+    for (test, script, limit, reason) in [
+        (
+            "fails",
+            "echo 'peer: no memory' >&2; exit 1",
+            "600",
+            "peer: no memory",
+        ),
+        ("dies", "kill -9 $$", "600", "signal: 9"),
+        ("babbles", "echo hello; read line", "600", "\"hello\""),
+        ("hangs", "exec sleep 60", "1", "no answer within 1 s"),
+        (
+            "hangs-later",
+            "echo ready; read line; echo 1 1 right sorted; exec sleep 60",
+            "1",
+            "no answer within 1 s",
+        ),
+    ] {
+        let path = compiler_of(test, script);
+        let path = path.each_ref().map(PathBuf::as_path);
+        let output = bench_all(&path, &["--time-limit", limit]);
+        assert!(output.status.success(), "{test}");
+        let errors = errors(&output);
+        // One line for each kernel and number of workers.
+        assert_eq!(errors.len(), 4, "{test}: {errors:?}");
+        for line in errors {
+            assert!(line.starts_with("purloin: openmp: "), "{test}: {line}");
+            assert!(line.contains("is left out"), "{test}: {line}");
+            assert!(line.contains(reason), "{test}: {line}");
+        }
+        assert_eq!(cells_of(&output, "openmp").len(), 0, "{test}");
+        assert_eq!(cells_of(&output, "rayon").len(), 4, "{test}");
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn only_a_wrong_answer_of_a_peer_makes_the_exit_status_1() {
+    let script = "echo ready; while read line; do echo 1000 1000 right seven; done";
+    let path = compiler_of("answers-wrongly", script);
+    let output = bench_all(&path.each_ref().map(PathBuf::as_path), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("under openmp with 2 workers gave a wrong answer: seven"),
+        "{errors:?}"
+    );
+    for (scheduler, is_right) in [("openmp", false), ("rayon", true)] {
+        let cells = cells_of(&output, scheduler);
+        assert_eq!(cells.len(), 4);
+        assert!(cells.iter().all(|cell| cell["verified"] == is_right));
+    }
+}

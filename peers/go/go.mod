@@ -1,0 +1,3 @@
+module purloin/peer
+
+go 1.21
