@@ -46,7 +46,7 @@ pub const ROWS: &[Row] = &[
         ideal: None,
         workers: 2,
         contestants: &[
-            ("serial", |_| flood(|field| fill_serially(field))),
+            ("serial", |_| flood(fill_serially)),
             ("token", |pools| {
                 flood(|field| {
                     pools
