@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{busy, message, pool_with};
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
@@ -143,35 +143,44 @@ fn chain<S: Scheduler>(pool: &Arc<Pool<S>>, goes_on: &Arc<AtomicBool>) {
 
 #[test]
 fn a_wait_ignores_chains_of_tasks_that_begin_later() {
-    fn check<S: Scheduler>(pool: Pool<S>) {
-        let pool = Arc::new(pool);
+    /// Returns whether a wait ended although a later chain went on. `pause` is the time for the wait
+    /// to begin.
+    fn ends<S: Scheduler>(pool: &Arc<Pool<S>>, pause: Duration) -> bool {
         let begin = || {
             let goes_on = Arc::new(AtomicBool::new(true));
-            chain(&pool, &goes_on);
+            chain(pool, &goes_on);
             goes_on
         };
         let before = begin();
         let is_over = AtomicBool::new(false);
-        thread::scope(|threads| {
-            let wait = threads.spawn(|| {
+        let ended = thread::scope(|threads| {
+            threads.spawn(|| {
                 pool.wait();
                 is_over.store(true, Relaxed);
             });
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(pause);
             let later = begin();
-            thread::sleep(Duration::from_millis(20));
-            assert!(
-                !is_over.load(Relaxed),
-                "the wait missed a task that a task spawned"
-            );
+            thread::sleep(pause);
+            let was_over = is_over.load(Relaxed);
             before.store(false, Relaxed);
-            common::eventually("the wait ends although a later chain goes on", || {
-                is_over.load(Relaxed)
-            });
-            wait.join().unwrap();
+            let start = Instant::now();
+            while !is_over.load(Relaxed) && start.elapsed() < Duration::from_secs(2) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let ended = is_over.load(Relaxed);
             later.store(false, Relaxed);
+            assert!(!was_over, "the wait missed a task that a task spawned");
+            ended
         });
         pool.wait();
+        ended
+    }
+    fn check<S: Scheduler>(pool: Pool<S>) {
+        let pool = Arc::new(pool);
+        // On a busy machine the thread that waits may begin late. Then the wait covers both chains.
+        let pauses = [20, 200, 2000].map(Duration::from_millis);
+        let ended = pauses.into_iter().any(|pause| ends(&pool, pause));
+        assert!(ended, "no wait ends although a later chain goes on");
     }
     for workers in [1, 2, 5] {
         check(pool_with(ReturnBarrier::default(), workers));
