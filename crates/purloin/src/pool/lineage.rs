@@ -197,7 +197,7 @@ unsafe impl Sync for Lineage {}
 /// All accesses are relaxed: a thief reads only calls that began before their worker pushed the
 /// task that the thief has acquired, and that do not end before the task does.
 pub(super) struct OwnLineage {
-    /// The outermost call.
+    /// The outermost call, or null.
     first: AtomicPtr<Call>,
     /// The call within the first one. It is not in the first call, which other workers may share.
     inner: Inner,
@@ -251,6 +251,8 @@ impl OwnLineage {
         if outer.is_null() {
             self.first.store(call.cast_mut(), Ordering::Relaxed);
             let result = f();
+            // A destructor may run on an idle worker, and push tasks that descend from no call.
+            self.first.store(null_mut(), Ordering::Relaxed);
             self.call.set(outer);
             return result;
         }
