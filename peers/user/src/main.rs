@@ -42,8 +42,8 @@ struct Arguments {
 pub struct Row {
     /// Its name.
     what: &'static str,
-    /// What each contestant's time is compared with: the ideal time with this many workers, where
-    /// the program waits by the clock. None, if the contestant `serial` tells it.
+    /// Returns the ideal time with this number of workers, if the program computes by the clock.
+    /// Any other program has the contestant `serial` to compare with.
     ideal: Option<fn(usize) -> f64>,
     /// Minimum number of workers.
     workers: usize,

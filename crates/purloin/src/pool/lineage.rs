@@ -23,6 +23,8 @@
 //!   thread that waits for it.
 //! - If it leaves idleness for a task, its first call is the one from which the task descends, and
 //!   which waits for it.
+//! - An idle worker has no call. It may still run a destructor, of the result of a job for example.
+//!   The tasks that the destructor makes descend from no call.
 //!
 //! On top of that, a worker may run tasks that it waits for, and calls that descend from the call
 //! that it waits for. A task that it waits for may descend from another call, if the worker gets a
@@ -360,5 +362,25 @@ impl<S: Scheduler> WorkerThread<S> {
             Some(call) => call.keep(panic),
             None => discard(panic),
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use crate::Pool;
+
+    #[test]
+    fn an_idle_worker_has_no_call() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        for _ in 0..10 {
+            pool.run(|_| ());
+        }
+        let is_null = |worker: &super::WorkerThread<_>| {
+            let first = worker.own_lineage().first.load(Ordering::Relaxed);
+            first.is_null()
+        };
+        assert!(pool.shared.worker_threads.iter().all(is_null));
     }
 }
