@@ -7,8 +7,8 @@ use std::thread;
 
 use purloin::{Scope, Serial, Worker};
 use purloin_kernels::{Answer, Instance};
+use purloin_peer::{Peer, Token};
 
-use super::peer::{Peer, Token};
 use super::{Description, Kernels, Runner, STACK_SIZE, Start};
 
 pub const CHILI: Description = Description {

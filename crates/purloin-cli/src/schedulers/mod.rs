@@ -5,7 +5,7 @@
 //! 1. this file: the list [`SCHEDULERS`], with a [`Description`] of each scheduler;
 //! 2. `spec.rs` and `options.rs`: how `--scheduler NAME:KEY=VALUE,…` is parsed;
 //! 3. `own.rs` and `token_free.rs`: Purloin's schedulers;
-//! 4. `peer.rs`: the adapter for peers that are Rust libraries, then `rayon.rs` and `chili.rs`;
+//! 4. `rayon.rs` and `chili.rs`: peers that are Rust libraries, by the adapter in `purloin-peer`;
 //! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`,
 //!    `cpp.rs` and `go.rs`.
 //!
@@ -17,7 +17,6 @@ mod forkjoin;
 mod go;
 mod options;
 mod own;
-mod peer;
 mod process;
 mod rayon;
 mod spec;

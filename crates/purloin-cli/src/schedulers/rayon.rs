@@ -2,9 +2,9 @@
 
 use purloin::{IntoIterations, Iterations, Scope};
 use purloin_kernels::{Answer, Instance};
+use purloin_peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
 use rayon::iter::ParallelIterator;
 
-use super::peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
 use super::{Description, Kernels, Runner, STACK_SIZE, Start};
 
 pub const RAYON: Description = Description {

@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 
 use purloin::{Handle, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
 use purloin_kernels::{Answer, Instance};
+use purloin_peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
 
 use super::Runner;
-use super::peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
 
 /// A pool whose kernels call the token-free functions.
 pub struct TokenFree(pub Pool);

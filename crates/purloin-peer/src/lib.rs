@@ -3,13 +3,16 @@
 //! A peer is a library that people would use instead of Purloin. For each peer, a type implements
 //! [`Peer`]: a join, and the context that tasks receive. If tasks can be spawned into scopes of the
 //! peer, the type also implements [`SpawningPeer`]. [`Token`] and [`PeerSpawner`] add the rest.
+//!
+//! This is a crate of its own because not every peer builds with the toolchain of this workspace:
+//! `purloin bench` contains some peers, and `peers/forte` is a program for another one.
 
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 
 use purloin::{Handle, IntoIterations, Scope, Spawner, Worker, implement::in_pieces};
 
-/// A library for joins that runs kernels in this process.
+/// A library for joins, which runs a kernel on the threads of its own pool.
 pub trait Peer: Sized + 'static {
     /// The value that the peer passes to every task: a scope in chili, nothing in rayon.
     type Context<'t>;
@@ -73,8 +76,8 @@ pub trait Peer: Sized + 'static {
     }
 }
 
-/// The number of pieces of a loop under a peer that has no loops of its own.
-const LOOP_PIECES: usize = 256;
+/// The number of pieces into which a loop is cut under a peer that does not split loops on demand.
+pub const LOOP_PIECES: usize = 256;
 
 /// A peer with scopes: tasks spawned into a scope end before the scope does.
 pub trait SpawningPeer: Peer<Spawner = PeerSpawner<Self>> {
