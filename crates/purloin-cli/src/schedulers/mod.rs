@@ -6,6 +6,8 @@
 //! 2. `spec.rs` and `options.rs`: how `--scheduler NAME:KEY=VALUE,…` is parsed;
 //! 3. `own.rs` and `token_free.rs`: Purloin's schedulers;
 //! 4. `rayon.rs` and `chili.rs`: peers that are Rust libraries, by the adapter in `purloin-peer`;
+//!    `loops_only.rs`: the adapter for peers that have only loops, then `orx_parallel.rs` and
+//!    `paralight.rs`;
 //! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`,
 //!    `cpp.rs` and `go.rs`.
 //!
@@ -15,8 +17,11 @@ mod chili;
 mod cpp;
 mod forkjoin;
 mod go;
+mod loops_only;
 mod options;
+mod orx_parallel;
 mod own;
+mod paralight;
 mod process;
 mod rayon;
 mod spec;
@@ -44,6 +49,8 @@ pub const SCHEDULERS: &[Description] = &[
     own::SERIAL,
     rayon::RAYON,
     chili::CHILI,
+    orx_parallel::ORX_PARALLEL,
+    paralight::PARALIGHT,
     forkjoin::FORKJOIN,
     cpp::OPENMP,
     cpp::TBB,
