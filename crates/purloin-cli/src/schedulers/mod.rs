@@ -8,14 +8,15 @@
 //! 4. `rayon.rs` and `chili.rs`: peers that are Rust libraries, by the adapter in `purloin-peer`;
 //!    `loops_only.rs`: the adapter for peers that have only loops, then `orx_parallel.rs` and
 //!    `paralight.rs`;
-//! 5. `process.rs`: the adapter for peers that are programs in other languages, then `forkjoin.rs`,
-//!    `cpp.rs` and `go.rs`.
+//! 5. `process.rs`: the adapter for peers that are programs of their own, then `forte.rs`,
+//!    `forkjoin.rs`, `cpp.rs` and `go.rs`.
 //!
 //! To add a peer, write one file with its [`Description`] and add it to [`SCHEDULERS`].
 
 mod chili;
 mod cpp;
 mod forkjoin;
+mod forte;
 mod go;
 mod loops_only;
 mod options;
@@ -51,6 +52,7 @@ pub const SCHEDULERS: &[Description] = &[
     chili::CHILI,
     orx_parallel::ORX_PARALLEL,
     paralight::PARALIGHT,
+    forte::FORTE,
     forkjoin::FORKJOIN,
     cpp::OPENMP,
     cpp::TBB,
