@@ -56,6 +56,7 @@ const KERNELS: &[&str] = &[
 ];
 
 #[test]
+#[ignore = "compiles the peer: ./x prove peers"]
 fn openmp_gives_the_answers_of_the_rust_kernels() {
     if can_run("g++", &["--version"]) {
         verified_cells("openmp", KERNELS);
@@ -63,6 +64,7 @@ fn openmp_gives_the_answers_of_the_rust_kernels() {
 }
 
 #[test]
+#[ignore = "compiles the peer: ./x prove peers"]
 fn onetbb_gives_the_answers_of_the_rust_kernels() {
     let include = ["-E", "-x", "c++", "-include", "oneapi/tbb.h", "/dev/null"];
     if can_run("g++", &include) {
@@ -71,6 +73,7 @@ fn onetbb_gives_the_answers_of_the_rust_kernels() {
 }
 
 #[test]
+#[ignore = "compiles the peer: ./x prove peers"]
 fn go_gives_the_answers_of_the_rust_kernels() {
     // Go has this package since version 1.21.
     if can_run("go", &["list", "slices"]) {
@@ -79,10 +82,15 @@ fn go_gives_the_answers_of_the_rust_kernels() {
 }
 
 #[test]
+#[ignore = "compiles the peer: ./x prove peers"]
 fn java_gives_the_answers_of_the_rust_kernels() {
     if can_run("javac", &["-version"]) {
         verified_cells("forkjoin", &["jacobi=40,3", "lud=3"]);
     }
+}
+
+#[test]
+fn a_peer_in_another_language_names_its_kernels() {
     assert!(
         refusal(&["bench", "--kernel", "fib", "--scheduler", "forkjoin"])
             .contains("forkjoin has no kernel \"fib\"")
