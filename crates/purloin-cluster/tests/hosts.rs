@@ -6,6 +6,7 @@ mod common;
 use common::{example, hosts, skipped};
 
 #[test]
+#[ignore = "makes network namespaces: ./x prove cluster"]
 fn a_thief_steals_from_a_rank_whose_leaves_only_compute() {
     if let Some(obstacle) = hosts::obstacle() {
         return skipped(obstacle.trim());

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::process::{Program, sources};
-use super::{Description, Kernels, Start};
+use super::process::{KERNELS, Program, sources};
+use super::{Description, Start};
 
 pub const OPENMP: Description = Description {
     name: "openmp",
@@ -40,17 +40,6 @@ pub const TBB: Description = Description {
     profile: None,
     options: &[],
 };
-
-const KERNELS: Kernels = Kernels::Only(&[
-    "fib",
-    "nqueens",
-    "uts",
-    "multisort",
-    "loops",
-    "forks",
-    "fanout",
-    "flood",
-]);
 
 fn compile(source: &str, library: &str) -> Command {
     let mut command = Command::new("g++");

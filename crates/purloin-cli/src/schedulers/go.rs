@@ -2,23 +2,14 @@
 
 use std::process::Command;
 
-use super::process::{Program, sources};
-use super::{Description, Kernels, Start};
+use super::process::{KERNELS, Program, sources};
+use super::{Description, Start};
 
 pub const GO: Description = Description {
     name: "go",
     about: "peer: goroutines and wait groups, with kernels in Go (needs Go)",
     has_workers: true,
-    kernels: Kernels::Only(&[
-        "fib",
-        "nqueens",
-        "uts",
-        "multisort",
-        "loops",
-        "forks",
-        "fanout",
-        "flood",
-    ]),
+    kernels: KERNELS,
     start: Start::Program(&Program {
         sources: sources!(
             "go":

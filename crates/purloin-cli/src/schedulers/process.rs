@@ -19,6 +19,20 @@ use std::time::Duration;
 
 use purloin_kernels::Job;
 
+use super::Kernels;
+
+/// The kernels that the programs in C++ and Go have.
+pub const KERNELS: Kernels = Kernels::Only(&[
+    "fib",
+    "nqueens",
+    "uts",
+    "multisort",
+    "loops",
+    "forks",
+    "fanout",
+    "flood",
+]);
+
 /// The commands that build and start a peer's program.
 pub struct Program {
     /// The names and texts of the source files, from `sources!`. They are part of this executable.

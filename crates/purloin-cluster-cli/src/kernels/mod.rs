@@ -105,7 +105,7 @@ pub fn check(job: &str) -> Result<(), Failure> {
 fn unknown(job: &str) -> Failure {
     let names: Vec<_> = KERNELS.iter().map(|kernel| kernel.name).collect();
     Failure::Usage(format!(
-        "unknown kernel \"{job}\"; use one of {}",
+        "no kernel {job:?}; the kernels are {}",
         names.join(", ")
     ))
 }
