@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::inbox::Inbox;
+use super::placement::Hashes;
 use super::threads::{self, Threads};
 use super::{BuildError, Pool, Quiescence, Shared, WorkerThread};
 use crate::loops::Splitting;
@@ -248,7 +249,14 @@ impl<S: Scheduler> Builder<S> {
     /// there is memory for.
     fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
-        let tasks = |_| Local::new(&self.scheduler, stack_size, workers);
+        // The workers stay at this address, unless memory is short, so the task stacks can be placed
+        // apart from them.
+        let mut worker_threads = Vec::with_capacity(workers + spares);
+        let first: *const WorkerThread<S> = worker_threads.as_ptr();
+        let tasks = |worker| {
+            let own = Hashes::of_value(first.wrapping_add(worker));
+            Local::new(&self.scheduler, stack_size, workers, own)
+        };
         let mut all_tasks = Vec::new();
         for worker in 0..workers {
             all_tasks.push(tasks(worker).map_err(|source| BuildError::TaskStack {
@@ -258,7 +266,7 @@ impl<S: Scheduler> Builder<S> {
             })?);
         }
         // If memory is short, there are fewer spare workers.
-        all_tasks.extend((0..spares).map_while(|spare| tasks(spare).ok()));
+        all_tasks.extend((workers..workers + spares).map_while(|spare| tasks(spare).ok()));
         let mut names: Vec<String> = (0..workers).map(&self.thread_name).collect();
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
             return Err(BuildError::ThreadName { worker });
@@ -278,14 +286,14 @@ impl<S: Scheduler> Builder<S> {
                     None => Ok(()),
                 })
             }),
-            worker_threads: all_tasks
-                .into_iter()
-                .enumerate()
-                .map(|(index, tasks)| {
+            worker_threads: {
+                let all_tasks = all_tasks.into_iter().enumerate();
+                worker_threads.extend(all_tasks.map(|(index, tasks)| {
                     let walk = self.victims.walk(index, workers);
                     WorkerThread::new(index, shared.as_ptr(), tasks, walk, self.timed)
-                })
-                .collect(),
+                }));
+                worker_threads.into_boxed_slice()
+            },
             workers,
             threads: Threads {
                 names: names.into(),

@@ -2,6 +2,7 @@
 //!
 //! - [`builder`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`threads`] and [`worker_thread`]: the threads of the workers.
+//! - [`placement`]: where a worker's memory lies.
 //! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
 //! - [`quiescence`]: waiting for all spawned jobs.
@@ -15,6 +16,7 @@ pub(crate) mod idle;
 mod inbox;
 mod lineage;
 pub(crate) mod outside;
+pub(crate) mod placement;
 mod quiescence;
 mod threads;
 mod worker_thread;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use super::Shared;
+use super::placement::{MAX_SKIP, run_apart};
 use crate::scheduler::Scheduler;
 
 /// The threads of a pool that were started, and the settings to start more.
@@ -24,7 +25,7 @@ impl Threads {
         let threads = &shared.threads;
         let builder = thread::Builder::new()
             .name(threads.names[worker].clone())
-            .stack_size(threads.stack_size);
+            .stack_size(threads.stack_size + MAX_SKIP);
         let pool = Arc::clone(&shared);
         let thread = builder.spawn(move || {
             let processors = &pool.threads.processors;
@@ -35,7 +36,8 @@ impl Threads {
                 _ if pool.worker_threads[worker].is_spare() => bind(processors),
                 len => bind(&processors[worker % len..][..1]),
             }
-            pool.serve(worker);
+            let hashes = pool.worker_threads[worker].hashes();
+            run_apart(hashes, || pool.serve(worker));
         })?;
         threads.lock().push(thread);
         Ok(())

@@ -11,6 +11,7 @@ use crossbeam_utils::CachePadded;
 
 use super::lineage::OwnLineage;
 use super::outside::Host;
+use super::placement::Hashes;
 use super::{NO_POOL, Shared};
 use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -175,6 +176,12 @@ impl<S: Scheduler> WorkerThread<S> {
             }),
             lineage: OwnLineage::new(),
         }
+    }
+
+    /// Returns the hashes of the pages with this worker's words and slots.
+    pub(super) fn hashes(&self) -> Hashes {
+        let slots = self.local.tasks.stack().first();
+        Hashes::of_value(self).union(Hashes::of_task_stack(slots.addr()))
     }
 
     pub(crate) fn pool(&self) -> &Shared<S> {

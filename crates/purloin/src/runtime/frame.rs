@@ -13,6 +13,7 @@ use super::oneshot::Blocks;
 use super::slot::Slot;
 use super::spawn::Finish;
 use super::stack::TaskStack;
+use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering};
 
@@ -83,8 +84,13 @@ impl<S: Scheduler> Copy for Frame<S> {}
 impl<S: Scheduler> Local<S> {
     /// Returns the state of one of `workers` workers, whose thread has a stack of `stack_size`
     /// bytes.
-    pub(crate) fn new(scheduler: &S, stack_size: usize, workers: usize) -> io::Result<Self> {
-        let stack = TaskStack::new(stack_size / STACK_BYTES_PER_SLOT)?;
+    pub(crate) fn new(
+        scheduler: &S,
+        stack_size: usize,
+        workers: usize,
+        own: Hashes,
+    ) -> io::Result<Self> {
+        let stack = TaskStack::new(stack_size / STACK_BYTES_PER_SLOT, own)?;
         Ok(Local {
             tasks: scheduler.task_pool(stack, workers),
             frame: Cell::new(Frame {

@@ -9,6 +9,7 @@ use std::io;
 use crossbeam_utils::CachePadded;
 
 use super::slot::Slot;
+use crate::pool::placement::{Hashes, MAX_SKIP, first_apart};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, Ordering};
 
@@ -39,13 +40,13 @@ pub struct TaskStack<S: Scheduler> {
 }
 
 impl<S: Scheduler> TaskStack<S> {
-    /// Reserves a stack of `capacity` free slots.
+    /// Reserves a stack of `capacity` free slots, apart from pages with the hashes `others`.
     ///
     /// # Errors
     ///
     /// Returns the system's error if there is too little address space or memory.
-    pub(crate) fn new(capacity: usize) -> io::Result<TaskStack<S>> {
-        let slots = Slots::reserve(capacity)?;
+    pub(crate) fn new(capacity: usize, others: Hashes) -> io::Result<TaskStack<S>> {
+        let slots = Slots::reserve(capacity, others)?;
         Ok(TaskStack {
             top: CachePadded::new(AtomicPtr::new(slots.first)),
             bottom: CachePadded::new(AtomicPtr::new(slots.first)),
@@ -164,9 +165,10 @@ impl<S: Scheduler> TaskStack<S> {
 
 /// A fixed array of slots, all initially empty.
 struct Slots<S: Scheduler> {
-    first: *mut Slot<S>,
-    /// The number of slots in memory, including those beyond the end.
+    memory: *mut Slot<S>,
+    /// The number of slots in memory, including those before the first and beyond the end.
     len: usize,
+    first: *mut Slot<S>,
     end: *mut Slot<S>,
 }
 
@@ -178,19 +180,25 @@ unsafe impl<S: Scheduler> Sync for Slots<S> {}
 
 impl<S: Scheduler> Slots<S> {
     /// Reserves at least `capacity` slots, up to the next [`BOUNDARY`], and one more beyond the
-    /// end.
-    fn reserve(capacity: usize) -> io::Result<Slots<S>> {
+    /// end. The first of them is apart from pages with the hashes `others`.
+    fn reserve(capacity: usize, others: Hashes) -> io::Result<Slots<S>> {
         let len = capacity
-            .checked_add(BOUNDARY / SLOT + 1)
+            .checked_add(MAX_SKIP / SLOT + BOUNDARY / SLOT + 1)
             .filter(|&len| len <= isize::MAX as usize / SLOT)
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let first = Self::allocate(len)?;
-        let last = first.wrapping_add(len - 1);
+        let memory = Self::allocate(len)?;
+        let first = memory.wrapping_byte_add(first_apart(memory.addr(), others));
+        let last = memory.wrapping_add(len - 1);
         let end = match cfg!(loom) {
             false => last.map_addr(|last| last - last % BOUNDARY),
             true => last,
         };
-        Ok(Slots { first, len, end })
+        Ok(Slots {
+            memory,
+            len,
+            first,
+            end,
+        })
     }
 }
 
@@ -231,7 +239,7 @@ mod memory {
         fn drop(&mut self) {
             // SAFETY: `allocate` made the mapping with this address and length, and the pool
             // drops its stacks after its threads have ended.
-            unsafe { libc::munmap(self.first.cast(), self.len * size_of::<Slot<S>>()) };
+            unsafe { libc::munmap(self.memory.cast(), self.len * size_of::<Slot<S>>()) };
         }
     }
 }
@@ -265,7 +273,7 @@ mod memory {
             let layout = layout::<S>(self.len).expect("`allocate` has made the same layout");
             // SAFETY: `allocate` made the memory with this layout, and the pool drops its
             // stacks after its threads have ended.
-            unsafe { dealloc(self.first.cast(), layout) };
+            unsafe { dealloc(self.memory.cast(), layout) };
         }
     }
 }
@@ -289,7 +297,7 @@ mod memory {
 
     impl<S: Scheduler> Drop for Slots<S> {
         fn drop(&mut self) {
-            let slots = std::ptr::slice_from_raw_parts_mut(self.first, self.len);
+            let slots = std::ptr::slice_from_raw_parts_mut(self.memory, self.len);
             // SAFETY: `allocate` made the pointer from a box of this length, and the pool drops its
             // stacks after its threads have ended.
             drop(unsafe { Box::from_raw(slots) });

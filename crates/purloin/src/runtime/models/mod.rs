@@ -17,6 +17,7 @@ use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::{Claim, Reclaimed};
 use crate::pool::WorkerThread;
+use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, yield_now};
 
@@ -48,7 +49,7 @@ pub unsafe fn read_number<S: Scheduler>(slot: *const Slot<S>) -> u64 {
 
 /// Returns a stack with room for this many tasks.
 pub fn task_stack<S: Scheduler>(capacity: usize) -> TaskStack<S> {
-    TaskStack::new(capacity).unwrap()
+    TaskStack::new(capacity, Hashes::default()).unwrap()
 }
 
 /// Sets the stack's `spawn_top`, as the runtime does around spawns.
