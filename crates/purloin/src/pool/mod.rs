@@ -486,7 +486,7 @@ impl<S: Scheduler> Shared<S> {
         loop {
             match work {
                 Work::Injected(job) => me.active(|| job(me)),
-                Work::Stolen(stolen) => me.active(|| me.run_stolen(stolen)),
+                Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
                 Work::Stop => break,
             }
             if me.is_spare() {

@@ -15,7 +15,7 @@ use super::placement::Hashes;
 use super::{NO_POOL, Shared};
 use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::SpinTime;
+use crate::sleep::{Rest, SpinTime};
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
 
@@ -36,12 +36,13 @@ pub struct WorkerThread<S: Scheduler> {
 struct Own {
     walk: RefCell<Box<dyn Walk>>,
     spin_time: Cell<SpinTime>,
+    rest: Cell<Rest>,
     counters: Counters,
     timer: Timer,
 }
 
 // SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses
-// `own.walk` and `own.spin_time`, through the methods of those names. All other fields are `Sync`.
+// `own.walk`, `own.spin_time` and `own.rest`. All other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
 // SAFETY: the pool outlives its workers. No field is tied to a thread before the worker starts, and
 // a worker does not move after it has started.
@@ -171,6 +172,7 @@ impl<S: Scheduler> WorkerThread<S> {
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
                 spin_time: Cell::new(SpinTime::DEFAULT),
+                rest: Cell::new(Rest::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
             }),
@@ -199,6 +201,16 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Returns the worker's walk through its victims. Called on the worker's own thread.
     pub(crate) fn walk(&self) -> RefMut<'_, Box<dyn Walk>> {
         self.own.walk.borrow_mut()
+    }
+
+    /// Runs a task that this worker has stolen while it was idle, and then rests if the task was
+    /// not worth the steal.
+    pub(super) fn run_stolen_when_idle(&self, stolen: Stolen<S>) {
+        let start = Instant::now();
+        self.active(|| self.run_stolen(stolen));
+        let rest = self.own.rest.get().after(start.elapsed());
+        self.own.rest.set(rest);
+        rest.take();
     }
 
     /// Runs a task that this worker has stolen.

@@ -63,6 +63,45 @@ impl SpinTime {
     }
 }
 
+/// A stolen task shorter than this was not worth the steal, which costs thief and victim about as
+/// long.
+const WORTH_A_STEAL: Duration = Duration::from_nanos(500);
+
+const MIN_REST: Duration = Duration::from_micros(1);
+const MAX_REST: Duration = Duration::from_micros(64);
+
+/// How long an idle worker rests after a stolen task.
+///
+/// A program may have nothing but tiny tasks to offer: loops of a few additions, one after the
+/// other. A thief that takes one after the other slows the program down tenfold. So after each tiny
+/// task in a row the thief rests for twice as long, before it searches again. A task that was worth
+/// the steal ends the row.
+#[derive(Clone, Copy)]
+pub(crate) struct Rest(Duration);
+
+impl Rest {
+    pub(crate) const NONE: Rest = Rest(Duration::ZERO);
+
+    /// Returns the rest after a task that took this long.
+    pub(crate) fn after(self, task: Duration) -> Rest {
+        match task < WORTH_A_STEAL {
+            true => Rest((self.0 * 2).clamp(MIN_REST, MAX_REST)),
+            false => Rest::NONE,
+        }
+    }
+
+    /// Rests. The worker is neither active nor searching meanwhile.
+    pub(crate) fn take(self) {
+        if self.0.is_zero() {
+            return;
+        }
+        let start = Instant::now();
+        while start.elapsed() < self.0 {
+            spin_loop();
+        }
+    }
+}
+
 /// One worker's backoff while it finds nothing.
 pub struct Backoff {
     /// Start of this spell of spinning.
@@ -198,5 +237,24 @@ impl Backoff {
         let nap = MIN_NAP * 2u32.saturating_pow(self.naps.min(10));
         self.naps += 1;
         Some(nap.min(MAX_NAP))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thief_rests_for_longer_after_each_tiny_task_in_a_row() {
+        let tiny = Duration::from_nanos(60);
+        let rests: Vec<u128> =
+            std::iter::successors(Some(Rest::NONE.after(tiny)), |rest| Some(rest.after(tiny)))
+                .map(|rest| rest.0.as_micros())
+                .take(9)
+                .collect();
+        assert_eq!(rests, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        let rest = Rest(MAX_REST).after(WORTH_A_STEAL);
+        assert_eq!(rest.0, Duration::ZERO);
+        assert_eq!(rest.after(tiny).0, MIN_REST);
     }
 }

@@ -88,6 +88,16 @@
 //! sent task back before the thief starts it. After eight missed tasks in one search the thief naps
 //! at once. During the nap it keeps its request, and counts as asleep.
 
+//!
+//! # Rests
+//!
+//! A steal costs thief and victim some hundred nanoseconds. A program may offer nothing but tasks
+//! that are shorter: loops of a few additions, one after the other. So a thief that was idle
+//! **rests** after such a task, for a microsecond at first, and for twice as long after each
+//! further one in a row. A resting worker counts neither as active nor as searching, as if its task
+//! were still running. For the same reason a blocked worker waits for a microsecond before it
+//! leapfrogs: a request would make the tiny task longer, because the thief would split it again.
+
 mod backoff;
 mod handoff;
 #[cfg(all(loom, test))]
@@ -96,5 +106,5 @@ mod parker;
 mod sleepers;
 
 pub use backoff::Backoff;
-pub(crate) use backoff::{SpinTime, UNTIMED, recheck_interval};
+pub(crate) use backoff::{Rest, SpinTime, UNTIMED, recheck_interval};
 pub use sleepers::{Sleep, Slept};
