@@ -65,7 +65,7 @@ impl SpinTime {
 
 /// A stolen task shorter than this was not worth the steal, which costs thief and victim about as
 /// long.
-const WORTH_A_STEAL: Duration = Duration::from_nanos(500);
+const TINY_TASK: Duration = Duration::from_nanos(500);
 
 const MIN_REST: Duration = Duration::from_micros(1);
 const MAX_REST: Duration = Duration::from_micros(64);
@@ -84,7 +84,7 @@ impl Rest {
 
     /// Returns the rest after a task that took this long.
     pub(crate) fn after(self, task: Duration) -> Rest {
-        match task < WORTH_A_STEAL {
+        match task < TINY_TASK {
             true => Rest((self.0 * 2).clamp(MIN_REST, MAX_REST)),
             false => Rest::NONE,
         }
@@ -253,7 +253,7 @@ mod tests {
                 .take(9)
                 .collect();
         assert_eq!(rests, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
-        let rest = Rest(MAX_REST).after(WORTH_A_STEAL);
+        let rest = Rest(MAX_REST).after(TINY_TASK);
         assert_eq!(rest.0, Duration::ZERO);
         assert_eq!(rest.after(tiny).0, MIN_REST);
     }
