@@ -531,7 +531,9 @@ mod tests {
 
     #[test]
     fn a_join_at_the_end_of_the_stack_panics_and_names_the_way_out() {
-        let pool = Pool::builder().workers(1).build().unwrap();
+        // Without spare workers there are no thieves. The slots below the top hold no tasks.
+        let builder = Pool::builder().workers(1).spare_workers(0);
+        let pool = builder.build().unwrap();
         let (panic, seconds) = pool.run(|w| {
             let mut seconds = Vec::new();
             let stack = w.thread().local.stack();
