@@ -73,6 +73,13 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// workers than the number that [`Self::task_pool`] receives.
     const HANDS_OFF: bool = true;
 
+    /// Whether thieves leave tiny tasks alone: an idle thief rests after one, and a blocked worker
+    /// waits for a moment before it leapfrogs.
+    ///
+    /// A program of tiny tasks gains by it. A thief whose victims answer late, or whose other
+    /// victims have larger tasks, loses up to 64 µs.
+    const LEAVES_TINY_TASKS: bool = false;
+
     /// Returns the task pool of one worker, around its empty stack. `workers` is the number of
     /// regular workers.
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> Self::TaskPool;

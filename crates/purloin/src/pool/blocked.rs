@@ -1,9 +1,11 @@
 //! A blocked worker: it leapfrogs with the thief that holds its task, then it sleeps.
 
+use std::time::Instant;
+
 use super::{Shared, WorkerThread};
 use crate::runtime::Stolen;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Sleep, Slept, SpinTime, recheck_interval};
+use crate::sleep::{Backoff, Sleep, Slept, SpinTime, TinyTasks, recheck_interval};
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
@@ -61,6 +63,10 @@ impl<S: Scheduler> Shared<S> {
         wake_me: impl Fn() -> bool,
     ) {
         let outer = me.timer().switch_to(Activity::SearchingInJoin);
+        let (begin, tiny_tasks) = (Instant::now(), me.tiny_awaited());
+        if S::LEAVES_TINY_TASKS {
+            tiny_tasks.get().delay_leapfrog(&is_done);
+        }
         let mut backoff = Backoff::new(SpinTime::DEFAULT);
         let mut handed_off = None;
         // Whether this worker must pass on a wake-up for the holder's tasks.
@@ -131,6 +137,8 @@ impl<S: Scheduler> Shared<S> {
         if woken_for_tasks {
             S::TaskPool::pass_on(holder);
         }
+        let row = tiny_tasks.get();
+        tiny_tasks.set(row.after(begin.elapsed(), TinyTasks::AWAITED));
         me.timer().switch_to(outer);
     }
 }

@@ -15,7 +15,7 @@ use super::placement::Hashes;
 use super::{NO_POOL, Shared};
 use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Rest, SpinTime};
+use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::victim::Walk;
 
@@ -36,13 +36,16 @@ pub struct WorkerThread<S: Scheduler> {
 struct Own {
     walk: RefCell<Box<dyn Walk>>,
     spin_time: Cell<SpinTime>,
-    rest: Cell<Rest>,
+    /// Tiny tasks that this worker has stolen while it was idle.
+    tiny_stolen: Cell<TinyTasks>,
+    /// Tiny tasks for which this worker has waited in joins.
+    tiny_awaited: Cell<TinyTasks>,
     counters: Counters,
     timer: Timer,
 }
 
-// SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses
-// `own.walk`, `own.spin_time` and `own.rest`. All other fields are `Sync`.
+// SAFETY: the pool outlives its workers, and is `Sync`. Only the worker's own thread uses the cells
+// of `own`. All other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for WorkerThread<S> {}
 // SAFETY: the pool outlives its workers. No field is tied to a thread before the worker starts, and
 // a worker does not move after it has started.
@@ -172,7 +175,8 @@ impl<S: Scheduler> WorkerThread<S> {
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
                 spin_time: Cell::new(SpinTime::DEFAULT),
-                rest: Cell::new(Rest::NONE),
+                tiny_stolen: Cell::new(TinyTasks::NONE),
+                tiny_awaited: Cell::new(TinyTasks::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
             }),
@@ -206,11 +210,21 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Runs a task that this worker has stolen while it was idle, and then rests if the task was
     /// not worth the steal.
     pub(super) fn run_stolen_when_idle(&self, stolen: Stolen<S>) {
+        if !S::LEAVES_TINY_TASKS {
+            return self.active(|| self.run_stolen(stolen));
+        }
         let start = Instant::now();
         self.active(|| self.run_stolen(stolen));
-        let rest = self.own.rest.get().after(start.elapsed());
-        self.own.rest.set(rest);
-        rest.take();
+        let row = self.own.tiny_stolen.get();
+        let row = row.after(start.elapsed(), TinyTasks::STOLEN);
+        self.own.tiny_stolen.set(row);
+        row.take_rest();
+    }
+
+    /// Returns the row of tiny tasks for which this worker has waited in joins. Called on the
+    /// worker's own thread.
+    pub(crate) fn tiny_awaited(&self) -> &Cell<TinyTasks> {
+        &self.own.tiny_awaited
     }
 
     /// Runs a task that this worker has stolen.

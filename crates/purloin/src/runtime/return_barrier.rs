@@ -160,6 +160,8 @@ unsafe impl Scheduler for ReturnBarrier {
     type Header = StateWord;
     type TaskPool = BarrierTasks;
 
+    const LEAVES_TINY_TASKS: bool = true;
+
     fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks {
         BarrierTasks {
             barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),

@@ -165,8 +165,9 @@ impl<S: Scheduler> TaskStack<S> {
 
 /// A fixed array of slots, all initially empty.
 struct Slots<S: Scheduler> {
+    /// The start of the allocation.
     memory: *mut Slot<S>,
-    /// The number of slots in memory, including those before the first and beyond the end.
+    /// The number of slots in the allocation, including those before the first and beyond the end.
     len: usize,
     first: *mut Slot<S>,
     end: *mut Slot<S>,

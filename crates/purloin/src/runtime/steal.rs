@@ -5,15 +5,13 @@
 //! messages has its own. [`crate::sleep`] describes how an idle or blocked worker waits between two
 //! attempts.
 
-use std::time::{Duration, Instant};
-
 use super::slot::{Header, Slot, StateWord};
 use super::spawn;
 use crate::pool::{Search, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, UNTIMED};
 use crate::stats::Count;
-use crate::sync::{Ordering, asymmetric, spin_loop};
+use crate::sync::{Ordering, asymmetric};
 use crate::unwind::abort;
 use crate::victim::Walk;
 
@@ -234,9 +232,6 @@ impl<S: Scheduler> WorkerThread<S> {
             Some(thief) => &self.pool().worker_threads[thief],
             None => return,
         };
-        if Self::wait_for_tiny_task(outcome) {
-            return;
-        }
         self.pool().await_done(
             self,
             holder,
@@ -254,26 +249,7 @@ impl<S: Scheduler> WorkerThread<S> {
         );
         S::TaskPool::stop_leapfrogging(self);
     }
-
-    /// Waits for [`PATIENCE`] until the stolen task with this outcome is done. Returns whether it
-    /// is. A request to its thief would only make a tiny task longer.
-    fn wait_for_tiny_task(outcome: &StateWord) -> bool {
-        if cfg!(loom) {
-            return outcome.is_done();
-        }
-        let start = Instant::now();
-        loop {
-            match outcome.is_done() {
-                true => return true,
-                false if start.elapsed() >= PATIENCE => return false,
-                false => spin_loop(),
-            }
-        }
-    }
 }
-
-/// How long a blocked worker waits before it leapfrogs: about twice as long as a steal takes.
-const PATIENCE: Duration = Duration::from_micros(1);
 
 // A thief that has a task.
 

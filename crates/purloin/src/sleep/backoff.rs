@@ -63,40 +63,80 @@ impl SpinTime {
     }
 }
 
-/// A stolen task shorter than this was not worth the steal, which costs thief and victim about as
-/// long.
-const TINY_TASK: Duration = Duration::from_nanos(500);
+/// Number of tiny tasks in a row after which a thief leaves the next one alone. Irregular programs
+/// offer some tiny tasks among the large ones.
+const MANY_TINY_TASKS: u32 = 16;
 
 const MIN_REST: Duration = Duration::from_micros(1);
 const MAX_REST: Duration = Duration::from_micros(64);
 
-/// How long an idle worker rests after a stolen task.
+/// How long a blocked worker that leaves tiny tasks alone waits before it leapfrogs: about as long
+/// as a steal takes.
+const LEAPFROG_DELAY: Duration = Duration::from_nanos(400);
+
+/// A row of tiny tasks that a worker has met, one after the other.
 ///
 /// A program may have nothing but tiny tasks to offer: loops of a few additions, one after the
-/// other. A thief that takes one after the other slows the program down tenfold. So after each tiny
-/// task in a row the thief rests for twice as long, before it searches again. A task that was worth
-/// the steal ends the row.
+/// other. A thief that takes one after the other slows the program down tenfold. So after a long
+/// row of tiny tasks the thief leaves the next one alone for a while.
 #[derive(Clone, Copy)]
-pub(crate) struct Rest(Duration);
+pub(crate) struct TinyTasks(u32);
 
-impl Rest {
-    pub(crate) const NONE: Rest = Rest(Duration::ZERO);
+impl TinyTasks {
+    /// No tiny task.
+    pub(crate) const NONE: TinyTasks = TinyTasks(0);
 
-    /// Returns the rest after a task that took this long.
-    pub(crate) fn after(self, task: Duration) -> Rest {
-        match task < TINY_TASK {
-            true => Rest((self.0 * 2).clamp(MIN_REST, MAX_REST)),
-            false => Rest::NONE,
+    /// A stolen task shorter than this was not worth the steal, which costs thief and victim about
+    /// as long.
+    pub(crate) const STOLEN: Duration = Duration::from_nanos(500);
+
+    /// If an owner waits for less than this, its task was not worth the steal. A thief may have
+    /// split the task in the meantime, which makes it longer.
+    pub(crate) const AWAITED: Duration = Duration::from_micros(4);
+
+    /// Returns the row after one more task. A task that takes at least `limit` ends the row.
+    pub(crate) fn after(self, task: Duration, limit: Duration) -> TinyTasks {
+        match task < limit {
+            true => TinyTasks(self.0.saturating_add(1)),
+            false => TinyTasks::NONE,
         }
     }
 
-    /// Rests. The worker is neither active nor searching meanwhile.
-    pub(crate) fn take(self) {
-        if self.0.is_zero() {
+    /// Returns how long an idle thief rests: twice as long after each further tiny task.
+    fn rest(self) -> Duration {
+        match self.0.checked_sub(MANY_TINY_TASKS) {
+            Some(rests) => MAX_REST.min(MIN_REST * 2_u32.saturating_pow(rests)),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Rests, on an idle thief. It is neither active nor searching meanwhile.
+    pub(crate) fn take_rest(self) {
+        let rest = self.rest();
+        if rest.is_zero() {
             return;
         }
         let start = Instant::now();
-        while start.elapsed() < self.0 {
+        loop {
+            let elapsed = start.elapsed();
+            if elapsed >= rest {
+                break;
+            }
+            // There may be more threads than processors.
+            match elapsed < MIN_REST {
+                true => spin_loop(),
+                false => yield_now(),
+            }
+        }
+    }
+
+    /// Delays a blocked worker before it leapfrogs, at most until `is_done`.
+    pub(crate) fn delay_leapfrog(self, is_done: impl Fn() -> bool) {
+        if self.0 < MANY_TINY_TASKS {
+            return;
+        }
+        let start = Instant::now();
+        while !is_done() && start.elapsed() < LEAPFROG_DELAY {
             spin_loop();
         }
     }
@@ -247,14 +287,16 @@ mod tests {
     #[test]
     fn a_thief_rests_for_longer_after_each_tiny_task_in_a_row() {
         let tiny = Duration::from_nanos(60);
-        let rests: Vec<u128> =
-            std::iter::successors(Some(Rest::NONE.after(tiny)), |rest| Some(rest.after(tiny)))
-                .map(|rest| rest.0.as_micros())
-                .take(9)
-                .collect();
-        assert_eq!(rests, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
-        let rest = Rest(MAX_REST).after(TINY_TASK);
-        assert_eq!(rest.0, Duration::ZERO);
-        assert_eq!(rest.after(tiny).0, MIN_REST);
+        let mut row = TinyTasks::NONE;
+        for _ in 1..MANY_TINY_TASKS {
+            row = row.after(tiny, TinyTasks::STOLEN);
+            assert_eq!(row.rest(), Duration::ZERO);
+        }
+        for micros in [1, 2, 4, 8, 16, 32, 64, 64, 64] {
+            row = row.after(tiny, TinyTasks::STOLEN);
+            assert_eq!(row.rest(), Duration::from_micros(micros));
+        }
+        let row = row.after(TinyTasks::STOLEN, TinyTasks::STOLEN);
+        assert_eq!(row.after(tiny, TinyTasks::STOLEN).rest(), Duration::ZERO);
     }
 }

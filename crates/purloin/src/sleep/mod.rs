@@ -87,16 +87,17 @@
 //! Under a scheduler that sends tasks, a thief can miss a task in another way: the owner takes the
 //! sent task back before the thief starts it. After eight missed tasks in one search the thief naps
 //! at once. During the nap it keeps its request, and counts as asleep.
-
 //!
 //! # Rests
 //!
 //! A steal costs thief and victim some hundred nanoseconds. A program may offer nothing but tasks
-//! that are shorter: loops of a few additions, one after the other. So a thief that was idle
-//! **rests** after such a task, for a microsecond at first, and for twice as long after each
-//! further one in a row. A resting worker counts neither as active nor as searching, as if its task
-//! were still running. For the same reason a blocked worker waits for a microsecond before it
-//! leapfrogs: a request would make the tiny task longer, because the thief would split it again.
+//! that are shorter: loops of a few additions, one after the other. So under the default scheduler
+//! a thief that was idle **rests** after sixteen such tasks in a row, for a microsecond at first,
+//! and for twice as long after each further one. A resting worker counts neither as active nor as
+//! searching, as if its task were still running.
+//!
+//! A worker that has waited for sixteen such tasks in a row waits for 400 ns before it leapfrogs. A
+//! request would make the next tiny task longer, because the thief would split it again.
 
 mod backoff;
 mod handoff;
@@ -106,5 +107,5 @@ mod parker;
 mod sleepers;
 
 pub use backoff::Backoff;
-pub(crate) use backoff::{Rest, SpinTime, UNTIMED, recheck_interval};
+pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};
 pub use sleepers::{Sleep, Slept};
