@@ -1,5 +1,7 @@
 //! Joins, finishes, futures and loops for code that has no token.
 
+use std::panic::resume_unwind;
+
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations};
 use crate::pool::{WorkerThread, current_of_default, global_or_default};
@@ -207,7 +209,9 @@ where
     match current_of_default() {
         // Runs in a frame of its own: the body may spawn into a finish around the loop, and the
         // loop uses its token after that.
-        Some(thread) => runtime::call(thread, on_a_worker),
+        Some(thread) => {
+            runtime::call(thread, on_a_worker).unwrap_or_else(|panic| resume_unwind(panic))
+        }
         None => global_or_default().run(on_a_worker),
     }
 }

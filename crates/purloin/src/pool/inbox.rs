@@ -200,10 +200,10 @@ where
         unsafe { &raw const (*call).call },
         // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
         // flags.
-        || unsafe { (*call).begun.load(Ordering::Relaxed) },
+        &|| unsafe { (*call).begun.load(Ordering::Relaxed) },
         // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
         // flags. Acquire: pairs with the worker's release.
-        || unsafe { (*call).done.load(Ordering::Acquire) },
+        &|| unsafe { (*call).done.load(Ordering::Acquire) },
     );
     // SAFETY: the call is done, and its worker has left the frame to this thread.
     unsafe {

@@ -38,7 +38,6 @@
 //! has to, but never ends early.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -94,16 +93,15 @@ impl Call {
 
     /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
     fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
-        match self.take_orphan() {
-            Some(panic) if result.is_ok() => {
-                discard(result);
-                Err(panic)
-            }
-            orphan => {
-                discard(orphan);
-                result
-            }
+        let Some(orphan) = self.take_orphan() else {
+            return result;
+        };
+        if result.is_err() {
+            discard(orphan);
+            return result;
         }
+        discard(result);
+        Err(orphan)
     }
 }
 
@@ -232,44 +230,111 @@ impl OwnLineage {
         self.generation.load(Ordering::Relaxed)
     }
 
-    /// Calls `f` with the older of this generation and the worker's.
-    fn with_generation<R>(&self, generation: u64, f: impl FnOnce() -> R) -> R {
+    /// Records the older of this generation and the worker's until the guard is dropped.
+    fn enter_generation(&self, generation: u64) -> InGeneration<'_> {
         let outer = self.generation();
-        self.generation
-            .store(outer.min(generation), Ordering::Relaxed);
-        let result = f();
-        self.generation.store(outer, Ordering::Relaxed);
-        result
+        let older = outer.min(generation);
+        self.generation.store(older, Ordering::Relaxed);
+        InGeneration { own: self, outer }
     }
 
-    /// Calls `f` within `call`: the first call, or one within the innermost that begins where the
-    /// task stack ends, at `base`. `f` must not panic.
+    /// Enters `call` until the guard is dropped: the first call, or one within the innermost that
+    /// begins where the task stack ends, at `base`. Guards are dropped in the reverse order.
     ///
     /// # Safety
     ///
-    /// `call` lives until `f` has returned. If it is not the first call, no other worker enters it.
-    unsafe fn enter<R>(&self, call: *const Call, base: usize, f: impl FnOnce() -> R) -> R {
-        let outer = self.call.replace(call);
-        if outer.is_null() {
-            self.first.store(call.cast_mut(), Ordering::Relaxed);
-            let result = f();
-            // A destructor may run on an idle worker, and push tasks that descend from no call.
-            self.first.store(null_mut(), Ordering::Relaxed);
-            self.call.set(outer);
-            return result;
-        }
+    /// `call` lives until the guard is dropped. If it is not the first call, no other worker enters
+    /// it.
+    unsafe fn enter(&self, call: *const Call, base: usize) -> InCall<'_> {
         let newest = self.newest.get();
-        // SAFETY: the pointer is null, or it is in the innermost call, which lives until its own
-        // `enter` has restored `newest`.
-        let outer_inner = unsafe { newest.as_ref() }.unwrap_or(&self.inner);
-        outer_inner.set(call, base);
-        // SAFETY: the caller guarantees that the call lives.
-        self.newest.set(unsafe { &raw const (*call).inner });
-        let result = f();
-        self.newest.set(newest);
-        outer_inner.clear();
-        self.call.set(outer);
-        result
+        let outer = self.call.replace(call);
+        match outer.is_null() {
+            true => self.first.store(call.cast_mut(), Ordering::Relaxed),
+            false => {
+                self.inner_at(newest).set(call, base);
+                // SAFETY: the caller guarantees that the call lives.
+                self.newest.set(unsafe { &raw const (*call).inner });
+            }
+        }
+        InCall {
+            own: self,
+            outer,
+            newest,
+        }
+    }
+
+    /// Returns where a call within the innermost one is recorded, if `newest` says so.
+    fn inner_at(&self, newest: *const Inner) -> &Inner {
+        // SAFETY: the pointer is null, or it is in a call that this worker has entered, which lives
+        // until the guard of its own `enter` is dropped. The caller uses the reference before that.
+        unsafe { newest.as_ref() }.unwrap_or(&self.inner)
+    }
+}
+
+/// A guard for the time while a worker runs something of a certain generation.
+#[must_use]
+struct InGeneration<'w> {
+    own: &'w OwnLineage,
+    outer: u64,
+}
+
+impl Drop for InGeneration<'_> {
+    fn drop(&mut self) {
+        self.own.generation.store(self.outer, Ordering::Relaxed);
+    }
+}
+
+/// A guard for the time while a worker is in a call.
+#[must_use]
+struct InCall<'w> {
+    own: &'w OwnLineage,
+    /// The call around this one, or null if this is the first.
+    outer: *const Call,
+    /// [`OwnLineage::newest`] outside the call.
+    newest: *const Inner,
+}
+
+impl Drop for InCall<'_> {
+    fn drop(&mut self) {
+        let own = self.own;
+        match self.outer.is_null() {
+            // A destructor may run on an idle worker, and push tasks that descend from no call.
+            true => own.first.store(null_mut(), Ordering::Relaxed),
+            false => {
+                own.newest.set(self.newest);
+                own.inner_at(self.newest).clear();
+            }
+        }
+        own.call.set(self.outer);
+    }
+}
+
+/// A guard for the time while a worker runs a task with a certain lineage, or a call.
+#[must_use]
+pub(crate) struct InLineage<'w> {
+    // Fields are dropped in this order.
+    _generation: InGeneration<'w>,
+    _call: Option<InCall<'w>>,
+    _detour: Option<Detour>,
+}
+
+/// A task that the worker waits for, as a call within the worker's innermost one.
+struct Detour(*mut Call);
+
+impl Detour {
+    fn new(caller: *const Call, origin: *const Call) -> Detour {
+        Detour(Box::into_raw(Box::new(Call::detour(caller, origin))))
+    }
+}
+
+impl Drop for Detour {
+    fn drop(&mut self) {
+        // SAFETY: `Detour::new` made the pointer from a box, and the worker has left the call.
+        let call = unsafe { Box::from_raw(self.0) };
+        if let Some(orphan) = call.take_orphan() {
+            // SAFETY: the call waits for the task, which has not been marked done yet.
+            unsafe { &*call.origin }.keep(orphan);
+        }
     }
 }
 
@@ -306,42 +371,55 @@ impl<S: Scheduler> WorkerThread<S> {
         self.own_lineage().call.get()
     }
 
-    /// Runs a task with this lineage: a task that the worker waits for, or the first item after
-    /// idleness. `task` must not panic.
-    pub(crate) fn with_lineage<R>(&self, lineage: Lineage, task: impl FnOnce() -> R) -> R {
+    /// Enters the lineage of a task, until the guard is dropped: a task that the worker waits for,
+    /// or the first item after idleness. The guard is dropped before the task is marked done.
+    #[inline(never)]
+    pub(crate) fn enter_lineage(&self, lineage: Lineage) -> InLineage<'_> {
         let own = self.own_lineage();
-        let task = || own.with_generation(lineage.generation, task);
-        let call = self.call();
-        if lineage.is_none() || std::ptr::eq(lineage.call, call) {
-            return task();
-        }
-        if call.is_null() {
+        let outer = self.call();
+        let mut detour = None;
+        let call = if lineage.is_none() || std::ptr::eq(lineage.call, outer) {
+            None
+        } else if outer.is_null() {
             // SAFETY: the call waits for the task.
-            return unsafe { own.enter(lineage.call, 0, task) };
+            Some(unsafe { own.enter(lineage.call, 0) })
+        } else {
+            let call = detour.insert(Detour::new(outer, lineage.call)).0;
+            // SAFETY: `InLineage` leaves the call before it drops the detour, and only this worker
+            // enters the call.
+            Some(unsafe { own.enter(call, self.stack_top()) })
+        };
+        InLineage {
+            _generation: own.enter_generation(lineage.generation),
+            _call: call,
+            _detour: detour,
         }
-        let detour = Call::detour(call, lineage.call);
-        // SAFETY: the detour lives in this frame, and only this worker enters it.
-        let result = unsafe { own.enter(&detour, self.stack_top(), task) };
-        if let Some(orphan) = detour.take_orphan() {
-            // SAFETY: the call waits for the task, which has not been marked done yet.
-            unsafe { &*lineage.call }.keep(orphan);
-        }
-        result
     }
 
     /// Runs a call, and returns its result, its panic, or the panic of an orphan. No worker has
-    /// entered `call` before.
+    /// entered `call` before. `f` catches its panics.
     pub(super) fn with_call<R>(
         &self,
         call: &Call,
         generation: u64,
-        f: impl FnOnce() -> R,
+        f: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
+        let in_call = self.enter_call(call, generation);
+        let result = f();
+        drop(in_call);
+        call.end(result)
+    }
+
+    #[inline(never)]
+    fn enter_call<'w>(&'w self, call: &'w Call, generation: u64) -> InLineage<'w> {
         let own = self.own_lineage();
-        let caught = || catch_unwind(AssertUnwindSafe(f));
-        let caught = || own.with_generation(generation, caught);
-        // SAFETY: the reference outlives this function, and only this worker enters the call.
-        call.end(unsafe { own.enter(call, self.stack_top(), caught) })
+        InLineage {
+            _generation: own.enter_generation(generation),
+            // SAFETY: the reference outlives the guard. By the contract of `with_call`, no other
+            // worker enters the call.
+            _call: Some(unsafe { own.enter(call, self.stack_top()) }),
+            _detour: None,
+        }
     }
 
     fn stack_top(&self) -> usize {
@@ -349,7 +427,11 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Runs a task that does not descend from any call as a call of its own.
-    pub(crate) fn run_as_call<R>(&self, task: impl FnOnce() -> R) -> thread::Result<R> {
+    /// `task` catches its panics.
+    pub(crate) fn run_as_call<R>(
+        &self,
+        task: impl FnOnce() -> thread::Result<R>,
+    ) -> thread::Result<R> {
         self.with_call(&Call::new(null()), NO_GENERATION, task)
     }
 

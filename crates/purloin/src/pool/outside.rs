@@ -122,20 +122,20 @@ impl<S: Scheduler> Shared<S> {
     pub(super) fn wait_for_call(
         &self,
         awaited: *const Call,
-        is_begun: impl Fn() -> bool,
-        is_done: impl Fn() -> bool,
+        is_begun: &dyn Fn() -> bool,
+        is_done: &dyn Fn() -> bool,
     ) {
         let mut rescue = Rescue::new(self);
         let pause = &mut || match S::HANDS_OFF && !is_begun() {
             true => Some(rescue.pause()),
             false => None,
         };
-        block(awaited, &is_done, pause);
+        block(awaited, is_done, pause);
     }
 
     /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, when the thread does not wait for a
     /// call.
-    pub(crate) fn wait_outside(&self, is_begun: impl Fn() -> bool, is_done: impl Fn() -> bool) {
+    pub(crate) fn wait_outside(&self, is_begun: &dyn Fn() -> bool, is_done: &dyn Fn() -> bool) {
         self.wait_for_call(null(), is_begun, is_done);
     }
 

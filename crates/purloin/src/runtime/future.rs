@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::join::Token;
-use super::oneshot::{self, Oneshot};
+use super::oneshot::{self, Oneshot, Waiters};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
 use crate::handle::{Functions, Handle, Place, Promise};
@@ -88,8 +88,7 @@ where
     thread.pop_claimed_tickets(token_top);
     if !has_room(thread) {
         thread.serve();
-        let run = || run_all(thread, finish, closure);
-        let run = || catch_unwind(AssertUnwindSafe(run));
+        let run = || run_all_caught(thread, finish, closure);
         return Handle::ready(local.run_inline(run));
     }
     let slot = local.stack().top();
@@ -194,13 +193,13 @@ where
             if this.channel.claim(thread.index()) {
                 let claimed = Claimed::new(job.0, thread);
                 std::mem::forget(job);
-                let run = || run_all(thread, this.finish, this.take_closure());
+                let closure = this.take_closure();
                 let result = match this.lineage.is_none() {
                     // The task belongs to no call, so it is a call of its own.
-                    true => thread.run_as_call(run),
+                    true => thread.run_as_call(|| run_all_caught(thread, this.finish, closure)),
                     false => {
-                        let caught = || catch_unwind(AssertUnwindSafe(run));
-                        thread.with_lineage(this.lineage, caught)
+                        let _in_lineage = thread.enter_lineage(this.lineage);
+                        run_all_caught(thread, this.finish, closure)
                     }
                 };
                 this.channel.send(result);
@@ -227,6 +226,22 @@ where
     let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
     end_above(thread, base, spawn_top);
     result.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// As [`run_all`], but returns a panic. Not inlined, so that the paths that need it compile the
+/// closure only once.
+#[cold]
+#[inline(never)]
+fn run_all_caught<S, F, T>(
+    thread: &WorkerThread<S>,
+    finish: *const Finish<S>,
+    closure: F,
+) -> thread::Result<T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T,
+{
+    catch_unwind(AssertUnwindSafe(|| run_all(thread, finish, closure)))
 }
 
 /// Runs the closure, and leaves its spawns on the stack.
@@ -361,7 +376,7 @@ where
     fn wait(&self, thread: &WorkerThread<S>) {
         let channel = &self.channel;
         channel.set_waiter(thread.index());
-        thread.await_stolen(channel.outcome(), || channel.may_leapfrog());
+        thread.await_stolen(channel.outcome(), &|| channel.may_leapfrog());
     }
 
     /// Releases the channel for one holder. The panic of a task whose result is never fetched goes
@@ -371,9 +386,8 @@ where
     ///
     /// The caller is a holder, and does not use the channel again.
     unsafe fn let_go(sender: NonNull<Self>) {
-        // SAFETY: the caller is a holder, and does not use the channel again. The scope may have
-        // ended, and is not touched.
-        unsafe { Self::leave(sender, |_, panic| keep_orphan(panic)) }
+        // SAFETY: the caller is a holder, and does not use the channel again.
+        unsafe { Self::leave(sender, keep_orphan) }
     }
 
     /// Releases the channel for a holder that the scope waits for. The panic of a task whose result
@@ -384,15 +398,15 @@ where
     /// The caller is a holder, and does not use the channel again. The scope does not end before
     /// this returns.
     unsafe fn let_go_in_scope(sender: NonNull<Self>, thread: &WorkerThread<S>) {
-        let keep = |this: &Self, panic| {
-            // SAFETY: the pointer is null, or the caller guarantees that the scope has not ended.
-            match unsafe { this.finish.as_ref() } {
+        // SAFETY: the caller is a holder, and does not use the channel again. The pointer is null,
+        // or the caller guarantees that the scope has not ended.
+        unsafe {
+            let finish = sender.as_ref().finish;
+            Self::leave(sender, |panic| match finish.as_ref() {
                 Some(finish) => finish.keep_panic(panic),
                 None => thread.keep_orphan(panic),
-            }
-        };
-        // SAFETY: the caller is a holder, and does not use the channel again.
-        unsafe { Self::leave(sender, keep) }
+            });
+        }
     }
 
     /// Releases the channel for one holder, and frees it if that was the last. `keep` receives the
@@ -401,22 +415,41 @@ where
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
-    unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(&Self, Panic)) {
+    unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(Panic)) {
         // SAFETY: the caller is a holder, and does not use the channel again.
+        if unsafe { !sender.as_ref().channel.let_go() } {
+            return;
+        }
+        // SAFETY: the caller was the last holder.
+        if let Some(panic) = unsafe { Self::free(sender) } {
+            keep(panic);
+        }
+    }
+
+    /// Frees the channel. Returns the task's panic if its result was never fetched.
+    ///
+    /// # Safety
+    ///
+    /// The caller was the last holder, and does not use the channel again.
+    #[inline(never)]
+    unsafe fn free(sender: NonNull<Self>) -> Option<Panic> {
+        // SAFETY: the caller was the last holder, so no other thread uses the channel. Everything
+        // in it has been moved out, or needs no drop.
         unsafe {
             let this = sender.as_ref();
-            if !this.channel.let_go() {
-                return;
-            }
-            match this.channel.take() {
-                Some(Err(panic)) => keep(this, panic),
+            let panic = match this.channel.take() {
+                Some(Err(panic)) => Some(panic),
                 // It may panic when it is dropped.
-                left => discard(left),
-            }
+                left => {
+                    discard(left);
+                    None
+                }
+            };
             match Shared::worker_of(this.pool, this.pool_id) {
                 Some(thread) => thread.local.blocks.give(sender),
                 None => oneshot::free(sender),
             }
+            panic
         }
     }
 
@@ -509,9 +542,9 @@ where
                 // The ticket stays behind. The worker that reaches it waits until this closure has
                 // ended.
                 let _claimed = Claimed::new(sender, thread);
-                let run = || run_all(thread, this.finish, this.take_closure());
-                let caught = || catch_unwind(AssertUnwindSafe(run));
-                let result = thread.with_lineage(this.lineage, caught);
+                let in_lineage = thread.enter_lineage(this.lineage);
+                let result = run_all_caught(thread, this.finish, this.take_closure());
+                drop(in_lineage);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             this.wait(thread);
@@ -541,7 +574,7 @@ where
         }
         // SAFETY: the handle is consumed by `get`, so it waits only once.
         if unsafe { this.channel.wait_outside(thread::current()) } {
-            pool.wait_outside(|| this.channel.is_begun(), || this.is_done());
+            pool.wait_outside(&|| this.channel.is_begun(), &|| this.is_done());
         }
         // Relaxed: the search is in vain if a worker has just taken the job.
         if injected && !this.job_taken.load(Ordering::Relaxed) {
@@ -589,18 +622,23 @@ where
         // again.
         unsafe {
             let waiters = self.sender.as_ref().channel.end();
-            if let Some(worker) = waiters.worker {
-                self.thread.pool().sleep.unpark(worker);
-            }
-            if let Some(outside) = waiters.outside {
-                outside.unpark();
-            }
+            self.thread.wake(waiters);
             Sender::let_go_in_scope(self.sender, self.thread);
         }
     }
 }
 
 impl<S: Scheduler> WorkerThread<S> {
+    /// Claimant: wakes the threads that wait for the closure it has run.
+    fn wake(&self, waiters: Waiters) {
+        if let Some(worker) = waiters.worker {
+            self.pool().sleep.unpark(worker);
+        }
+        if let Some(outside) = waiters.outside {
+            outside.unpark();
+        }
+    }
+
     /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has the ticket back.
     /// If not, a thief had it, and it is done.
     fn pop_ticket(&self, slot: *mut Slot<S>) -> bool {

@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::thread;
 
 use super::future;
 use super::return_barrier::ReturnBarrier;
@@ -414,21 +415,18 @@ where
 }
 
 /// Calls `f` with a token, on the worker's own thread, and ends the futures that it leaves
-/// behind.
+/// behind. Returns its result or its panic.
 pub(crate) fn call<S: Scheduler, R>(
     thread: &WorkerThread<S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
-) -> R {
+) -> thread::Result<R> {
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.local.enter(None);
     let result = catch_unwind(AssertUnwindSafe(|| f(Token::at_top(thread))));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);
-    match result {
-        Ok(result) => result,
-        Err(panic) => resume_unwind(panic),
-    }
+    result
 }
 
 impl<'w, S: Scheduler> Worker for Token<'w, S> {
@@ -517,7 +515,7 @@ impl<S: Scheduler> Spawner for S {
     {
         let join = move |mut w: Token<'_, S>| w.join(a, b);
         match finish.pool().current() {
-            Some(thread) => call(thread, join),
+            Some(thread) => call(thread, join).unwrap_or_else(|panic| resume_unwind(panic)),
             None => finish.pool().run(join),
         }
     }

@@ -494,7 +494,9 @@ impl<S: Scheduler> Queue<S> {
     fn run(&self, task: Injected<S>, owner: usize, thread: &WorkerThread<S>) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
-        thread.with_lineage(self.lineage, || task(thread));
+        let in_lineage = thread.enter_lineage(self.lineage);
+        task(thread);
+        drop(in_lineage);
         thread.timer().switch_to(outer);
         // Release: everything that the task did happens before the finish ends.
         if self.pending.fetch_sub(1, Ordering::Release) == 1 {

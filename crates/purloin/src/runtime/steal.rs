@@ -227,7 +227,7 @@ pub(crate) fn leapfrog<S: Scheduler>(
 impl<S: Scheduler> WorkerThread<S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
     /// the thief offers only descendants of that task (`may_leapfrog`).
-    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: impl Fn() -> bool) {
+    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
         let holder = match outcome.get(Ordering::Acquire).thief() {
             Some(thief) => &self.pool().worker_threads[thief],
             None => return,
@@ -274,10 +274,10 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its owner keeps the slot until the task is done.
     let is_owner_asleep = unsafe {
-        thief.with_lineage(victim.lineage_of(stolen.slot), || {
-            (*stolen.slot).run(thief);
-            local.suspend(|| spawn::end_above(thief, base, spawn_top));
-        });
+        let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
+        (*stolen.slot).run(thief);
+        local.suspend(|| spawn::end_above(thief, base, spawn_top));
+        drop(in_lineage);
         let outcome = (*stolen.slot).header().outcome();
         S::TaskPool::end_stolen(thief, outcome);
         outcome.finish_stolen()
@@ -359,7 +359,7 @@ impl<S: Scheduler> WorkerThread<S> {
             }
             Reclaimed::Stolen => {
                 // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
-                self.await_stolen(unsafe { &*slot }.header().outcome(), || true);
+                self.await_stolen(unsafe { &*slot }.header().outcome(), &|| true);
                 false
             }
         }
