@@ -15,7 +15,7 @@ const MIRI_ROUNDS: usize = 2;
 
 /// Whether a test may use Chase-Lev deques. Tests under Miri may not: crossbeam-epoch turns
 /// integers into pointers and violates Stacked Borrows, and Miri reports the memory that
-/// crossbeam-epoch keeps as leaked. `./x miri` tests these deques in a separate run with other
+/// crossbeam-epoch keeps as leaked. `./x prove miri` tests these deques in a separate run with other
 /// flags.
 pub const MAY_USE_CHASE_LEV: bool = !cfg!(miri);
 
@@ -180,7 +180,7 @@ pub fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }
 
-/// Runs the test called `name`, from the same file as the caller, in a child process with
+/// Runs the test with this path, from the same program as the caller, in a child process with
 /// additional environment variables. Returns the exit status and the output.
 pub fn run_in_child(name: &str, variables: &[(&str, &str)]) -> Output {
     Command::new(std::env::current_exe().unwrap())

@@ -1,10 +1,9 @@
 //! Tests of the environment variable `PURLOIN_WORKERS`, each case in a process of its own.
 
-mod common;
-
+use crate::common;
 use purloin::Pool;
 
-const NAME: &str = "the_environment_sets_the_number_of_workers";
+const NAME: &str = "environment::the_environment_sets_the_number_of_workers";
 
 /// Runs the test in a child process with `PURLOIN_WORKERS`, and returns what it printed.
 fn child(workers: &str) -> String {

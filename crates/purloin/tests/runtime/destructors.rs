@@ -1,14 +1,12 @@
 //! Destructors that spawn, join and panic, at every place where the library runs them.
-#![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use crate::common;
 use purloin::{Pool, ReturnBarrier, Scope, Worker};
-
-mod common;
 
 type DefaultScope<'s, 'e> = Scope<'s, 'e, ReturnBarrier>;
 

@@ -1,8 +1,6 @@
 //! Tests of every kind of victim selection, with few workers and with many.
 
-mod common;
-
-use common::{busy, fib};
+use crate::common::{busy, fib};
 use purloin::{Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, VictimSelection, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 use std::time::Duration;

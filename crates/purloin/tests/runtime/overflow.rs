@@ -1,11 +1,11 @@
 //! A recursion that is too deep ends the process with a message that names the worker.
 #![cfg(unix)]
 
-mod common;
-
+use crate::common;
 use purloin::{Pool, Worker};
 
-const NAME: &str = "too_many_nested_joins_overflow_the_stack_of_the_thread_and_nothing_else";
+const NAME: &str =
+    "overflow::too_many_nested_joins_overflow_the_stack_of_the_thread_and_nothing_else";
 
 /// Nests `n` joins.
 fn deep<W: Worker>(mut w: W, n: u64) -> u64 {

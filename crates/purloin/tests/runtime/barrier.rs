@@ -1,14 +1,12 @@
 //! Tests of `Pool::spawn`, which hands a task to a pool, and of `Pool::wait`.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{busy, message, pool_with};
+use crate::common::{self, busy, message, pool_with};
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{ChaseLev, DirectStack, OneField};
 

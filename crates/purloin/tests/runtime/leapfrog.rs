@@ -1,13 +1,11 @@
 //! Leapfrogging: the tasks that a blocked worker runs, and the moment when it goes on.
 
-mod common;
-
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use common::{busy, eventually, pool_with};
+use crate::common::{busy, eventually, pool_with};
 use purloin::{ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 

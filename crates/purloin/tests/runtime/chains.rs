@@ -1,11 +1,9 @@
 //! Tests that a chain of tasks, where each task spawns the next, does not nest on a worker's stack.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use common::{add, busy, pool};
+use crate::common::{add, busy, pool};
 use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, TwoFields};
 

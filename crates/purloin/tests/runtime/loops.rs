@@ -1,7 +1,5 @@
 //! Tests of the documentation's promises about loops.
 
-mod common;
-
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -9,7 +7,7 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use common::{add, busy, pool, rounds};
+use crate::common::{self, add, busy, pool, rounds};
 use purloin::{Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut};
 use purloin_analysis::Counted;
 

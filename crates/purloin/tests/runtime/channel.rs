@@ -1,12 +1,10 @@
 //! Promises that only the channel scheduler makes.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, busy, eventually, pool_with};
+use crate::common::{add, busy, eventually, pool_with};
 use purloin::{Pool, Worker};
 use purloin_schedulers::{Channel, Stealing};
 

@@ -1,14 +1,12 @@
 //! Threads outside a pool that wait for it.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::{busy, eventually, fib, must_end, pool_with};
+use crate::common::{self, busy, eventually, fib, must_end, pool_with};
 use purloin::{Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
 

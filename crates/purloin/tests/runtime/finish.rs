@@ -1,14 +1,12 @@
 //! Tests of the documentation's promises about finishes.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, fib, message, pool, rounds, workers};
+use crate::common::{self, add, fib, message, pool, rounds, workers};
 use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Serial, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 

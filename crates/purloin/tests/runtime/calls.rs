@@ -1,5 +1,4 @@
 //! Calls within calls: tasks that move between calls, and pools that call each other.
-#![allow(missing_docs)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -9,9 +8,7 @@ use std::time::Duration;
 
 use purloin::{Handle, Pool, Worker};
 
-mod common;
-
-use common::{must_end, wait_for};
+use crate::common::{self, must_end, wait_for};
 
 /// The stages of two calls. The first call gets a future of the second.
 #[derive(Default)]

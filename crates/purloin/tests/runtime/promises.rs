@@ -1,14 +1,12 @@
 //! Tests of the documentation's promises about joins and pools.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{busy, eventually, eventually_stolen, fib, message, pool, rounds, workers};
+use crate::common::{busy, eventually, eventually_stolen, fib, message, pool, rounds, workers};
 use purloin::{Pool, ReturnBarrier, Serial, Worker};
 
 /// Indices of the Fibonacci numbers that tests compute.

@@ -1,7 +1,5 @@
 //! Futures and spawns in difficult places on the task stack, and workers that wait for them.
 
-mod common;
-
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -9,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{add, busy, eventually, pool, pool_with, wait_for};
+use crate::common::{self, add, busy, eventually, pool, pool_with, wait_for};
 use purloin::{Handle, Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::ChaseLev;
 

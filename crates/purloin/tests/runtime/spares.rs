@@ -3,14 +3,12 @@
 //! Without spare workers most of these programs would hang: the task for which the blocked worker
 //! waits itself waits for a task that no other worker is free to run.
 
-mod common;
-
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{eventually, wait_for};
+use crate::common::{eventually, wait_for};
 use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 use purloin_schedulers::{ChaseLev, DirectStack};
 

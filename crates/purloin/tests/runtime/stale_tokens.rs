@@ -5,10 +5,9 @@
 //! must cope: it never overwrites a closure, a result or a task above the top of a stale token, and
 //! each scope waits for the tasks that were spawned into it.
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::common;
 use purloin::{Pool, Scheduler, Worker};
 use send_wrapper::SendWrapper;
 

@@ -4,16 +4,15 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
-mod common;
-
 use std::thread;
 use std::time::Duration;
 
+use crate::common;
 use purloin::{ReturnBarrier, Scheduler};
 
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
-const NAME: &str = "pools_work_without_membarrier_and_leave_affinities_alone";
+const NAME: &str = "sandbox::pools_work_without_membarrier_and_leave_affinities_alone";
 
 /// Makes the system refuse `membarrier` to this process from now on, and kill the process if it
 /// calls `sched_setaffinity`.

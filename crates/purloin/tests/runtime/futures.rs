@@ -1,14 +1,12 @@
 //! Tests of the documentation's promises about futures.
 
-mod common;
-
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use common::{add, busy, eventually, eventually_stolen, pool, rounds};
+use crate::common::{self, add, busy, eventually, eventually_stolen, pool, rounds};
 use purloin::{Handle, Pool, Scheduler, Serial, Worker};
 use purloin_analysis::Counted;
 

@@ -1,0 +1,27 @@
+//! Tests of what the documentation promises, each file about one subject.
+//!
+//! They are one program, because a program for each file takes three times as long to build. A test
+//! that needs a process of its own runs itself in a child process, or is a program of its own
+//! beside this folder.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod awaiting;
+mod barrier;
+mod calls;
+mod chains;
+mod channel;
+mod destructors;
+mod environment;
+mod finish;
+mod futures;
+mod leapfrog;
+mod loops;
+mod outside;
+mod overflow;
+mod promises;
+mod sandbox;
+mod spares;
+mod stale_tokens;
+mod victims;
