@@ -175,11 +175,7 @@ fn compiler_of(test: &str, script: &str) -> [PathBuf; 3] {
 
 #[cfg(unix)]
 fn write_compiler(test: &str, script: &str) -> [PathBuf; 3] {
-    use std::os::unix::fs::PermissionsExt;
-    let directory = temporary(test);
-    let compiler = directory.join("g++");
-    std::fs::write(&compiler, format!("#!/bin/sh\n{script}\n")).unwrap();
-    std::fs::set_permissions(&compiler, PermissionsExt::from_mode(0o755)).unwrap();
+    let directory = write_program(test, "g++", script);
     [directory, "/bin".into(), "/usr/bin".into()]
 }
 
@@ -194,6 +190,22 @@ fn a_peer_that_cannot_be_built_is_named_once() {
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert!(
         errors[0].contains("openmp is left out: g++: b.hpp: error: no b; it needs g++"),
+        "{errors:?}"
+    );
+    assert_eq!(cells_of(&output, "rayon").len(), 4);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_compiler_that_hangs_is_killed_at_the_time_limit() {
+    let path = write_compiler("compiler-hangs", "exec sleep 60");
+    let path = path.each_ref().map(PathBuf::as_path);
+    let output = bench_all(&path, &["--time-limit", "1"]);
+    assert!(output.status.success());
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("openmp is left out: g++ has not ended within 1 s"),
         "{errors:?}"
     );
     assert_eq!(cells_of(&output, "rayon").len(), 4);
@@ -254,4 +266,98 @@ fn only_a_wrong_answer_of_a_peer_makes_the_exit_status_1() {
         assert_eq!(cells.len(), 4);
         assert!(cells.iter().all(|cell| cell["verified"] == is_right));
     }
+}
+
+/// Writes a shell script with this name; returns its folder.
+#[cfg(unix)]
+fn write_program(test: &str, name: &str, script: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = temporary(test);
+    let program = directory.join(name);
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    directory
+}
+
+#[test]
+#[cfg(unix)]
+fn a_program_of_the_user_is_a_peer() {
+    let script = "[ $1 = fib ] || { echo \"no kernel $1\" >&2; exit 2; }
+        echo ready; while read line; do echo 2000 1000 right 55; done";
+    let program = write_program("program-of-the-user", "peer", script).join("peer");
+    let peer = format!("mine={}", program.display());
+    let kernels = ["--kernel", "fib=10", "--kernel", "nqueens=4"];
+    let output = Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args(["bench", "--scheduler", "rayon", "--peer", &peer])
+        .args(kernels)
+        .args(["--workers", "2", "--runs", "1", "--json", "-"])
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let cells = cells_of(&output, "mine");
+    assert_eq!(cells.len(), 1);
+    assert_eq!(cells[0]["verified"], true);
+    assert_eq!(cells[0]["vs_serial"], 0.5);
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].ends_with("is left out: no kernel nqueens"),
+        "{errors:?}"
+    );
+    assert_eq!(cells_of(&output, "rayon").len(), 2);
+}
+
+#[test]
+fn a_peer_of_the_user_has_a_name_of_its_own_and_a_program() {
+    for peer in ["mine", "=program", "mine="] {
+        assert!(refusal(&["bench", "--peer", peer]).contains("is not NAME=PROGRAM"));
+    }
+    assert!(refusal(&["bench", "--peer", "rayon=program"]).contains("another name"));
+}
+
+#[test]
+fn a_peer_is_left_out_of_the_kernels_that_it_does_not_have() {
+    let output = bench_all(
+        &[Path::new("/nowhere")],
+        &["--scheduler", "paralight", "--kernel", "spc-loop=10"],
+    );
+    assert!(output.status.success());
+    assert_eq!(cells_of(&output, "paralight").len(), 2);
+    assert_eq!(cells_of(&output, "rayon").len(), 6);
+    let errors = errors(&output);
+    let is_named = |line: &String| line.contains("paralight is left out of multisort, which");
+    assert!(errors.iter().any(is_named), "{errors:?}");
+}
+
+#[test]
+fn a_peer_that_cannot_start_its_threads_is_left_out() {
+    let args = [
+        "--scheduler",
+        "orx-parallel",
+        "--kernel",
+        "spc-loop=10",
+        "--workers",
+        "100",
+    ];
+    let output = Command::new(env!("CARGO_BIN_EXE_purloin"))
+        .args([
+            "bench",
+            "--scheduler",
+            "rayon",
+            "--runs",
+            "1",
+            "--json",
+            "-",
+        ])
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let errors = errors(&output);
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(
+        errors[0].contains("orx-parallel with 100 workers is left out"),
+        "{errors:?}"
+    );
+    assert_eq!(cells_of(&output, "rayon").len(), 1);
 }

@@ -21,17 +21,18 @@ pub struct Configuration {
     is_shown: bool,
 }
 
-/// Returns every scheduler with every number of workers, after the serial elision.
-pub fn configurations(schedulers: &[Spec], workers: &[usize]) -> Vec<Configuration> {
+/// Returns every scheduler that can run this kernel, with every number of workers, after the serial
+/// elision.
+pub fn configurations(job: &Job, schedulers: &[Spec], workers: &[usize]) -> Vec<Configuration> {
+    let schedulers = schedulers
+        .iter()
+        .filter(|scheduler| scheduler.check(job).is_ok());
     let mut configurations = vec![Configuration {
         scheduler: Spec::serial(),
         workers: 1,
-        is_shown: schedulers.iter().any(|scheduler| !scheduler.has_workers()),
+        is_shown: schedulers.clone().any(|scheduler| !scheduler.has_workers()),
     }];
-    for scheduler in schedulers
-        .iter()
-        .filter(|scheduler| scheduler.has_workers())
-    {
+    for scheduler in schedulers.filter(|scheduler| scheduler.has_workers()) {
         for &workers in workers {
             configurations.push(Configuration {
                 scheduler: scheduler.clone(),
@@ -49,8 +50,8 @@ pub fn steps(configurations: &[Configuration], runs: u32) -> u64 {
 }
 
 /// Runs one kernel in all configurations, round by round, so that a change in the machine's speed
-/// affects all of them equally. Returns the cells that are shown. A peer in another language that
-/// fails, or takes longer than `limit` for a run, has no cell.
+/// affects all of them equally. Returns the cells that are shown. A peer that fails, or that is a
+/// program and takes longer than `limit` for a run, has no cell.
 pub fn measure(
     job: &Job,
     configurations: &[Configuration],
@@ -98,15 +99,15 @@ pub fn measure(
         .collect())
 }
 
-/// Returns a contestant's result. If a peer in another language has failed, writes one line that
-/// says why, and returns `None`: the other contestants go on.
+/// Returns a contestant's result. If a peer has failed, writes one line that says why, and returns
+/// `None`: the other contestants go on.
 fn unless_left_out<T>(
     configuration: &Configuration,
     result: Result<T, Failure>,
     progress: &ProgressBar,
 ) -> Result<Option<T>, Failure> {
     match result {
-        Err(failure) if configuration.scheduler.is_program() => {
+        Err(failure) if configuration.scheduler.is_peer() => {
             progress.suspend(|| failure.tell("purloin"));
             Ok(None)
         }

@@ -35,8 +35,8 @@ JSON: each cell has kernel, input, scheduler, workers, seconds (of each run), me
 vs_serial (below 1 is faster than the serial elision), spread, answer, verified and stats.
 
 Exit status: 0 if every answer was right, 1 if an answer was wrong or a run failed, 2 for a mistake
-in the arguments. A peer in another language that is not installed, fails or hangs is left out with
-one line on standard error, and the exit status stays 0.")]
+in the arguments. A peer that is not installed, lacks a kernel, fails or hangs is left out with one
+line on standard error, and the exit status stays 0.")]
 pub struct Args {
     /// A kernel of `purloin list`; without an input, its default input. Repeat the option for
     /// several kernels [default: a selection]
@@ -48,6 +48,11 @@ pub struct Args {
     #[arg(long = "scheduler", value_name = "NAME[:KEY=VALUE,…]")]
     schedulers: Vec<String>,
 
+    /// A peer of your own: a program that contains kernels and speaks the protocol of
+    /// peers/README.md. It appears in the table as NAME. Repeat the option for several programs
+    #[arg(long = "peer", value_name = "NAME=PROGRAM")]
+    peers: Vec<String>,
+
     /// Numbers of workers; serial always has one worker [default: 1 and the number of cores]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_workers)]
     workers: Vec<usize>,
@@ -56,8 +61,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = parse_runs)]
     runs: u32,
 
-    /// Time limit for each run of a peer in another language, and for its warm-up; a peer that
-    /// takes longer is killed and left out
+    /// Time limit for each run of a peer that is a program of its own, for its warm-up, and for
+    /// building it; a peer that takes longer is killed and left out
     #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = parse_limit)]
     time_limit: u64,
 
@@ -118,6 +123,26 @@ fn or_default(given: &[String], default: &[&str]) -> Vec<String> {
     }
 }
 
+/// Writes a line about each scheduler that lacks some of the kernels. Returns an error if it lacks
+/// all of them.
+fn check_kernels(schedulers: &[Spec], jobs: &[Job]) -> Result<(), Failure> {
+    for scheduler in schedulers {
+        let is_missing = |job: &&Job| scheduler.check(job).is_err();
+        let missing: Vec<_> = jobs.iter().filter(is_missing).collect();
+        if missing.len() == jobs.len() {
+            let checks = jobs.iter().map(|job| scheduler.check(job));
+            checks.collect::<Result<(), _>>().map_err(Failure::Usage)?;
+        } else if !missing.is_empty() {
+            let mut kernels: Vec<_> = missing.iter().map(|job| job.kernel()).collect();
+            kernels.dedup();
+            let kernels = kernels.join(", ");
+            let line = format!("{scheduler} is left out of {kernels}, which it does not have");
+            Failure::Run(line).tell("purloin");
+        }
+    }
+    Ok(())
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut jobs = or_default(&args.kernels, DEFAULT_KERNELS)
@@ -132,10 +157,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             Detail::Full => spec.map(Spec::timed),
         })
         .collect::<Result<Vec<_>, _>>()?;
-    for scheduler in &schedulers {
-        let checks = jobs.iter().map(|job| scheduler.check(job));
-        checks.collect::<Result<(), _>>().map_err(Failure::Usage)?;
+    for peer in &args.peers {
+        schedulers.push(Spec::peer(peer).map_err(Failure::usage)?);
     }
+    check_kernels(&schedulers, &jobs)?;
     let mut workers = args.workers.clone();
     if workers.is_empty() {
         workers = vec![1, cores()];
@@ -146,7 +171,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
 
     // Builds the peers before the first run, so that a peer that cannot be built is named once.
-    schedulers.retain(|scheduler| match scheduler.build() {
+    let limit = Duration::from_secs(args.time_limit);
+    schedulers.retain(|scheduler| match scheduler.build(limit) {
         Ok(()) => true,
         Err(reason) => {
             Failure::Run(reason).tell("purloin");
@@ -157,12 +183,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         jobs.clear();
     }
 
-    let configurations = configurations(&schedulers, &workers);
-    let limit = Duration::from_secs(args.time_limit);
-    let steps = jobs.len() as u64 * steps(&configurations, args.runs);
+    let configurations = |job| configurations(job, &schedulers, &workers);
+    let steps = jobs
+        .iter()
+        .map(|job| steps(&configurations(job), args.runs))
+        .sum();
     let progress = progress(steps, "runs");
     let mut cells = Vec::new();
     for job in &jobs {
+        let configurations = configurations(job);
         cells.extend(measure(job, &configurations, args.runs, limit, &progress)?);
     }
     progress.finish_and_clear();

@@ -14,6 +14,7 @@ use super::{Description, Kernels, Runner, STACK_SIZE, Start};
 pub const CHILI: Description = Description {
     name: "chili",
     about: "peer: the same source over chili::Scope::join",
+    is_peer: true,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, _| {

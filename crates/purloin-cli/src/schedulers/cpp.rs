@@ -9,6 +9,7 @@ use super::{Description, Start};
 pub const OPENMP: Description = Description {
     name: "openmp",
     about: "peer: OpenMP's tasks and loops, with kernels in C++ (needs g++)",
+    is_peer: true,
     has_workers: true,
     kernels: KERNELS,
     start: Start::Program(&Program {
@@ -29,6 +30,7 @@ pub const OPENMP: Description = Description {
 pub const TBB: Description = Description {
     name: "tbb",
     about: "peer: oneTBB, with kernels in C++ (needs g++ and oneTBB)",
+    is_peer: true,
     has_workers: true,
     kernels: KERNELS,
     start: Start::Program(&Program {

@@ -8,6 +8,7 @@ use super::{Description, Kernels, Start};
 pub const FORKJOIN: Description = Description {
     name: "forkjoin",
     about: "peer: Java's ForkJoinPool, with kernels in Java (needs a JDK)",
+    is_peer: true,
     has_workers: true,
     kernels: Kernels::Only(&["jacobi", "fft", "lud", "barnes-hut", "uts", "multisort"]),
     start: Start::Program(&Program {

@@ -15,6 +15,7 @@ use super::{Description, Kernels, Start};
 pub const FORTE: Description = Description {
     name: "forte",
     about: "peer: the same source over forte::Worker::join (needs the nightly toolchain of Rust)",
+    is_peer: true,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Program(&Program {

@@ -8,6 +8,7 @@ use super::{Description, Start};
 pub const GO: Description = Description {
     name: "go",
     about: "peer: goroutines and wait groups, with kernels in Go (needs Go)",
+    is_peer: true,
     has_workers: true,
     kernels: KERNELS,
     start: Start::Program(&Program {

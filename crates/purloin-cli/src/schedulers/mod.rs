@@ -67,6 +67,8 @@ pub struct Description {
     pub name: &'static str,
     /// One line for `purloin list`.
     pub about: &'static str,
+    /// Whether this is another project's scheduler. A peer that fails is left out.
+    is_peer: bool,
     /// Whether the user can choose the number of workers.
     pub has_workers: bool,
     pub kernels: Kernels,
@@ -89,6 +91,8 @@ enum Start {
     Threads(StartThreads),
     /// As a program of its own, which contains the kernels.
     Program(&'static Program),
+    /// As the program that the user names with `--peer`.
+    NamedProgram,
 }
 
 type StartThreads = fn(usize, &Options) -> Result<Box<dyn Runner>, String>;

@@ -9,6 +9,7 @@ use super::{Description, Runner, Start};
 pub const ORX_PARALLEL: Description = Description {
     name: "orx-parallel",
     about: "peer: the same source over the parallel iterators of orx-parallel",
+    is_peer: true,
     has_workers: true,
     kernels: loops_only::KERNELS,
     start: Start::Threads(|workers, _| {

@@ -17,6 +17,7 @@ use crate::checked_kernel::CheckedKernel;
 pub const RETURN_BARRIER: Description = Description {
     name: "return-barrier",
     about: "Purloin's default: private tasks, made public when a thief asks, stolen for free",
+    is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
@@ -45,6 +46,7 @@ pub const RETURN_BARRIER: Description = Description {
 pub const DIRECT_STACK: Description = Description {
     name: "direct-stack",
     about: "Wool's scheduler: all tasks public, taken by one atomic operation",
+    is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
@@ -74,6 +76,7 @@ pub const CHANNEL: Description = Description {
     name: "channel",
     about: "Prell's scheduler: private tasks; steal requests travel as messages from worker to \
             worker",
+    is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
@@ -90,6 +93,7 @@ pub const CHANNEL: Description = Description {
 pub const CHASE_LEV: Description = Description {
     name: "chase-lev",
     about: "the classic: a concurrent deque for each worker, from crossbeam-deque",
+    is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
@@ -108,6 +112,7 @@ pub const CHASE_LEV: Description = Description {
 pub const SERIAL: Description = Description {
     name: "serial",
     about: "the serial elision: the same source without any parallelism",
+    is_peer: false,
     has_workers: false,
     kernels: Kernels::All,
     start: Start::Threads(|_, options| {

@@ -11,6 +11,7 @@ use super::{Description, Runner, Start};
 pub const PARALIGHT: Description = Description {
     name: "paralight",
     about: "peer: the same source over the parallel iterators of paralight",
+    is_peer: true,
     has_workers: true,
     kernels: loops_only::KERNELS,
     start: Start::Threads(|workers, _| {

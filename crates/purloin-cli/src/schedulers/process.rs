@@ -11,15 +11,15 @@ use std::fmt::Display;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use purloin_kernels::Job;
 
-use super::Kernels;
+use super::{Description, Kernels, Start};
 
 /// The kernels that the programs in C++ and Go have.
 pub const KERNELS: Kernels = Kernels::Only(&[
@@ -32,6 +32,18 @@ pub const KERNELS: Kernels = Kernels::Only(&[
     "fanout",
     "flood",
 ]);
+
+/// A peer whose program the user names with `--peer`. The program says which kernels it has.
+pub const NAMED: Description = Description {
+    name: "peer",
+    about: "a program that the user has built",
+    is_peer: true,
+    has_workers: true,
+    kernels: Kernels::All,
+    start: Start::NamedProgram,
+    profile: None,
+    options: &[],
+};
 
 /// The commands that build and start a peer's program.
 pub struct Program {
@@ -81,16 +93,14 @@ pub struct ProcessRun {
 }
 
 impl Process {
-    /// Builds the program if needed, starts it, and waits until it is warm.
+    /// Starts the program with a kernel, and waits until it is warm.
     pub fn start(
-        scheduler: &'static str,
-        program: &Program,
+        scheduler: &str,
+        mut command: Command,
         job: &Job,
         workers: usize,
         limit: Duration,
     ) -> Result<Process, String> {
-        let directory = build(scheduler, program)?;
-        let mut command = (program.start)(&directory);
         let mut child = command
             .args([job.kernel(), &job.input(), &workers.to_string()])
             .stdin(Stdio::piped())
@@ -98,8 +108,7 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                let reason = cannot_run(&command, &error);
-                left_out(scheduler, reason, program)
+                format!("{scheduler} is left out: {}", cannot_run(&command, &error))
             })?;
         let requests = child.stdin.take().expect("standard input is a pipe");
         let answers = child.stdout.take().expect("standard output is a pipe");
@@ -158,7 +167,7 @@ impl Process {
 
 /// Returns a channel with the lines that a program writes. The channel ends with the program's
 /// output.
-fn lines(output: ChildStdout) -> Receiver<String> {
+fn lines(output: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -196,17 +205,21 @@ impl ProcessRun {
 /// The directories of the programs built so far, by scheduler, or the reason why a build failed.
 static BUILDS: Mutex<Option<HashMap<&'static str, Result<PathBuf, String>>>> = Mutex::new(None);
 
-/// Builds the program of a scheduler at the first call; returns its directory.
-pub fn build(scheduler: &'static str, program: &Program) -> Result<PathBuf, String> {
+/// Builds the program of a scheduler at the first call, within `limit`; returns its directory.
+pub fn build(
+    scheduler: &'static str,
+    program: &Program,
+    limit: Duration,
+) -> Result<PathBuf, String> {
     let mut builds = BUILDS.lock().expect("no build panics");
     let builds = builds.get_or_insert_default();
     let directory = builds
         .entry(scheduler)
-        .or_insert_with(|| compile(scheduler, program));
+        .or_insert_with(|| compile(scheduler, program, limit));
     directory.clone()
 }
 
-fn compile(scheduler: &str, program: &Program) -> Result<PathBuf, String> {
+fn compile(scheduler: &str, program: &Program, limit: Duration) -> Result<PathBuf, String> {
     let directory = build_directory().join(scheduler);
     let write = || {
         fs::create_dir_all(&directory)?;
@@ -218,19 +231,49 @@ fn compile(scheduler: &str, program: &Program) -> Result<PathBuf, String> {
         format!("{scheduler} is left out: cannot write the sources to {directory}: {error}")
     })?;
     let mut command = (program.compile)();
-    let compiled = command
-        .current_dir(&directory)
-        .output()
-        .map_err(|error| left_out(scheduler, cannot_run(&command, &error), program))?;
-    match compiled.status.success() {
-        true => Ok(directory),
-        false => {
-            let errors = String::from_utf8_lossy(&compiled.stderr);
-            let reason = first_error(&errors).unwrap_or("it failed without an error message");
-            let compiler = command.get_program().display();
-            let reason = format!("{compiler}: {reason}");
-            Err(left_out(scheduler, reason, program))
+    command.current_dir(&directory);
+    run_compiler(&mut command, limit)
+        .map_err(|reason| {
+            format!(
+                "{scheduler} is left out: {reason}; it needs {}",
+                program.needs
+            )
+        })
+        .map(|()| directory)
+}
+
+/// Runs a compiler. Returns its first error, if there is one.
+fn run_compiler(command: &mut Command, limit: Duration) -> Result<(), String> {
+    let compiler = command.get_program().display().to_string();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cannot_run(command, &error))?;
+    // The end of the messages is the end of the compiler.
+    let messages = lines(child.stderr.take().expect("standard error is a pipe"));
+    let end = Instant::now() + limit;
+    let mut errors = String::new();
+    loop {
+        match messages.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            Ok(line) => errors = errors + &line + "\n",
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                let seconds = limit.as_secs();
+                return Err(format!("{compiler} has not ended within {seconds} s"));
+            }
         }
+    }
+    match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => {
+            let reason = first_error(&errors).unwrap_or("it failed without an error message");
+            Err(format!("{compiler}: {reason}"))
+        }
+        Err(error) => Err(format!("{compiler}: {error}")),
     }
 }
 
@@ -245,13 +288,6 @@ pub fn clean_up() {
         // If this fails, the files stay in the system's temporary directory.
         let _ = fs::remove_dir_all(build_directory());
     }
-}
-
-fn left_out(scheduler: &str, reason: String, program: &Program) -> String {
-    format!(
-        "{scheduler} is left out: {reason}; it needs {}",
-        program.needs
-    )
 }
 
 fn cannot_run(command: &Command, error: &io::Error) -> String {

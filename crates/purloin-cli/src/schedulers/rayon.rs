@@ -10,6 +10,7 @@ use super::{Description, Kernels, Runner, STACK_SIZE, Start};
 pub const RAYON: Description = Description {
     name: "rayon",
     about: "peer: the same source over rayon::join",
+    is_peer: true,
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, _| {

@@ -1,6 +1,8 @@
 //! A scheduler with its options, as `--scheduler` names it: [`Spec`].
 
 use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ pub struct Spec {
     text: String,
     description: &'static Description,
     options: Options,
+    /// The program of [`Start::NamedProgram`].
+    program: PathBuf,
 }
 
 impl fmt::Display for Spec {
@@ -47,6 +51,7 @@ impl FromStr for Spec {
             text: text.to_string(),
             description,
             options: Options::parse(name, description.options, options)?,
+            program: PathBuf::new(),
         })
     }
 }
@@ -55,6 +60,25 @@ impl Spec {
     /// Returns the serial elision, with which all times are compared.
     pub fn serial() -> Spec {
         own::SERIAL.name.parse().expect("one of the schedulers")
+    }
+
+    /// Parses `NAME=PROGRAM`: a peer whose program the user has built.
+    pub fn peer(text: &str) -> Result<Spec, String> {
+        let (name, program) = match text.split_once('=') {
+            Some((name, program)) if !name.is_empty() && !program.is_empty() => (name, program),
+            _ => return Err(format!("{text:?} is not NAME=PROGRAM")),
+        };
+        if SCHEDULERS.iter().any(|known| known.name == name) {
+            return Err(format!(
+                "{name} is a scheduler of `purloin list`; give the peer another name"
+            ));
+        }
+        Ok(Spec {
+            text: name.to_string(),
+            description: &process::NAMED,
+            options: Options::parse(name, &[], "")?,
+            program: program.into(),
+        })
     }
 
     /// Makes the workers measure where their time goes.
@@ -85,16 +109,18 @@ impl Spec {
         }
     }
 
-    /// Returns whether the scheduler is a peer with a program of its own.
-    pub fn is_program(&self) -> bool {
-        matches!(self.description.start, Start::Program(_))
+    /// Returns whether this is another project's scheduler.
+    pub fn is_peer(&self) -> bool {
+        self.description.is_peer
     }
 
-    /// Builds the scheduler's program, if it has one of its own.
-    pub fn build(&self) -> Result<(), String> {
+    /// Builds the scheduler's program within `limit`, if it has one that is not built.
+    pub fn build(&self, limit: Duration) -> Result<(), String> {
         match self.description.start {
-            Start::Program(program) => process::build(self.description.name, program).map(|_| ()),
-            Start::Threads(_) => Ok(()),
+            Start::Program(program) => {
+                process::build(self.description.name, program, limit).map(|_| ())
+            }
+            Start::Threads(_) | Start::NamedProgram => Ok(()),
         }
     }
 
@@ -107,20 +133,36 @@ impl Spec {
         limit: Duration,
     ) -> Option<Result<Process, String>> {
         match self.description.start {
+            Start::Threads(_) => None,
             Start::Program(program) => {
                 let name = self.description.name;
-                Some(Process::start(name, program, job, workers, limit))
+                let directory = process::build(name, program, limit);
+                Some(directory.and_then(|directory| {
+                    let command = (program.start)(&directory);
+                    Process::start(name, command, job, workers, limit)
+                }))
             }
-            Start::Threads(_) => None,
+            Start::NamedProgram => {
+                let command = Command::new(&self.program);
+                Some(Process::start(&self.text, command, job, workers, limit))
+            }
         }
     }
 
     /// Starts the scheduler's threads.
     pub fn start_threads(&self, workers: usize) -> Result<Box<dyn Runner>, String> {
         match self.description.start {
-            Start::Threads(start) => start(workers, &self.options)
-                .map_err(|error| format!("{self} with {workers} workers: {error}")),
-            Start::Program(_) => Err(format!("{self} does not run in threads of this process")),
+            Start::Threads(start) => {
+                let left_out = match self.is_peer() {
+                    true => " is left out",
+                    false => "",
+                };
+                start(workers, &self.options)
+                    .map_err(|error| format!("{self} with {workers} workers{left_out}: {error}"))
+            }
+            Start::Program(_) | Start::NamedProgram => {
+                Err(format!("{self} does not run in threads of this process"))
+            }
         }
     }
 
