@@ -63,9 +63,9 @@ impl<S: Scheduler> Shared<S> {
         wake_me: impl Fn() -> bool,
     ) {
         let outer = me.timer().switch_to(Activity::SearchingInJoin);
-        let (begin, tiny_tasks) = (Instant::now(), me.tiny_awaited());
-        if S::LEAVES_TINY_TASKS {
-            tiny_tasks.get().delay_leapfrog(&is_done);
+        let tiny_tasks = S::LEAVES_TINY_TASKS.then(|| (Instant::now(), me.tiny_awaited()));
+        if let Some((_, row)) = tiny_tasks {
+            row.get().delay_leapfrog(&is_done);
         }
         let mut backoff = Backoff::new(SpinTime::DEFAULT);
         let mut handed_off = None;
@@ -137,8 +137,9 @@ impl<S: Scheduler> Shared<S> {
         if woken_for_tasks {
             S::TaskPool::pass_on(holder);
         }
-        let row = tiny_tasks.get();
-        tiny_tasks.set(row.after(begin.elapsed(), TinyTasks::AWAITED));
+        if let Some((begin, row)) = tiny_tasks {
+            row.set(row.get().after(begin.elapsed(), TinyTasks::AWAITED));
+        }
         me.timer().switch_to(outer);
     }
 }

@@ -426,8 +426,8 @@ impl<S: Scheduler> WorkerThread<S> {
         self.task_pool().stack().top().addr()
     }
 
-    /// Runs a task that does not descend from any call as a call of its own.
-    /// `task` catches its panics.
+    /// Runs a task that does not descend from any call as a call of its own. `task` catches its
+    /// panics.
     pub(crate) fn run_as_call<R>(
         &self,
         task: impl FnOnce() -> thread::Result<R>,

@@ -88,7 +88,7 @@ where
     thread.pop_claimed_tickets(token_top);
     if !has_room(thread) {
         thread.serve();
-        let run = || run_all_caught(thread, finish, closure);
+        let run = || run_all_apart(thread, finish, closure);
         return Handle::ready(local.run_inline(run));
     }
     let slot = local.stack().top();
@@ -196,10 +196,10 @@ where
                 let closure = this.take_closure();
                 let result = match this.lineage.is_none() {
                     // The task belongs to no call, so it is a call of its own.
-                    true => thread.run_as_call(|| run_all_caught(thread, this.finish, closure)),
+                    true => thread.run_as_call(|| run_all_apart(thread, this.finish, closure)),
                     false => {
                         let _in_lineage = thread.enter_lineage(this.lineage);
-                        run_all_caught(thread, this.finish, closure)
+                        run_all_apart(thread, this.finish, closure)
                     }
                 };
                 this.channel.send(result);
@@ -216,23 +216,8 @@ where
 
 /// Runs the closure, and then the tasks that it leaves on the stack, even if it panics. The panic
 /// is caught first, so that these tasks do not find their thread panicking.
-fn run_all<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T,
-{
-    let stack = thread.local.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
-    end_above(thread, base, spawn_top);
-    result.unwrap_or_else(|panic| resume_unwind(panic))
-}
-
-/// As [`run_all`], but returns a panic. Not inlined, so that the paths that need it compile the
-/// closure only once.
-#[cold]
-#[inline(never)]
-fn run_all_caught<S, F, T>(
+#[inline]
+fn run_all<S, F, T>(
     thread: &WorkerThread<S>,
     finish: *const Finish<S>,
     closure: F,
@@ -241,7 +226,27 @@ where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    catch_unwind(AssertUnwindSafe(|| run_all(thread, finish, closure)))
+    let stack = thread.local.stack();
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
+    end_above(thread, base, spawn_top);
+    result
+}
+
+/// As [`run_all`], on the cold paths. It is never inlined, so that they compile the closure only
+/// once.
+#[cold]
+#[inline(never)]
+fn run_all_apart<S, F, T>(
+    thread: &WorkerThread<S>,
+    finish: *const Finish<S>,
+    closure: F,
+) -> thread::Result<T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T,
+{
+    run_all(thread, finish, closure)
 }
 
 /// Runs the closure, and leaves its spawns on the stack.
@@ -516,7 +521,8 @@ where
                 let closure = sender.as_ref().take_closure();
                 let finish = sender.as_ref().finish;
                 thread.local.blocks.give(sender);
-                return run_all(thread, finish, closure);
+                let result = run_all(thread, finish, closure);
+                return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             thread.local.tasks.release(slot);
             // The ticket is done, so the result is available.
@@ -543,7 +549,7 @@ where
                 // ended.
                 let _claimed = Claimed::new(sender, thread);
                 let in_lineage = thread.enter_lineage(this.lineage);
-                let result = run_all_caught(thread, this.finish, this.take_closure());
+                let result = run_all_apart(thread, this.finish, this.take_closure());
                 drop(in_lineage);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
