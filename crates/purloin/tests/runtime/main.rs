@@ -1,6 +1,6 @@
 //! Tests of what the documentation promises, each file about one subject.
 //!
-//! They are one program, because a program for each file takes three times as long to build. A test
+//! They are one program, because a program for each file takes twice as long to build. A test
 //! that needs a process of its own runs itself in a child process, or is a program of its own
 //! beside this folder.
 
