@@ -155,6 +155,7 @@ fn any_worker_that_runs_a_call_from_outside_gets_thieves() {
 
 /// A thief gets half of the tasks, and the first of them keeps it busy for a long time.
 #[test]
+#[cfg_attr(purloin_untimed, ignore = "thieves need timers")]
 fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
     const LEAF: Duration = Duration::from_millis(500);
     const SHORT_TASKS: usize = 200;
