@@ -11,39 +11,51 @@ final class Multisort implements Kernel {
     /** Below this many elements, sorting and merging are sequential. */
     static final int SEQUENTIAL = 2048;
 
+    private final int[] unsorted;
     private final int[] numbers;
     private final int[] scratch;
+    private final int repetitions;
 
     /** The fingerprint of the unsorted numbers. */
     private final long fingerprint;
 
     Multisort(Input input) {
         int length = input.number("integers", 1, 200_000_000);
-        input.number("repetitions", 1, 1, 1);
+        repetitions = input.number("repetitions", 1, 1_000_000, 1);
         input.end();
+        unsorted = new int[length];
         numbers = new int[length];
         scratch = new int[length];
+        Random random = new Random(0);
+        for (int i = 0; i < length; i++) {
+            unsorted[i] = random.number() ^ Integer.MIN_VALUE;
+        }
         prepare();
         fingerprint = fingerprint();
     }
 
     @Override
     public void prepare() {
-        Random random = new Random(0);
-        for (int i = 0; i < numbers.length; i++) {
-            numbers[i] = random.number() ^ Integer.MIN_VALUE;
-        }
-        System.arraycopy(numbers, 0, scratch, 0, numbers.length);
+        System.arraycopy(unsorted, 0, numbers, 0, numbers.length);
+        System.arraycopy(unsorted, 0, scratch, 0, numbers.length);
     }
 
     @Override
     public void runSequentially() {
-        sort(numbers, scratch, 0, numbers.length);
+        repeat(() -> sort(numbers, scratch, 0, numbers.length));
     }
 
     @Override
     public void runInParallel() {
-        new Sort(numbers, scratch, 0, numbers.length, false).compute();
+        repeat(() -> new Sort(numbers, scratch, 0, numbers.length, false).compute());
+    }
+
+    private void repeat(Runnable sort) {
+        sort.run();
+        for (int i = 1; i < repetitions; i++) {
+            System.arraycopy(unsorted, 0, numbers, 0, numbers.length);
+            sort.run();
+        }
     }
 
     /**

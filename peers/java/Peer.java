@@ -15,7 +15,8 @@ final class Peer {
     /** The maximum number of workers of a pool. */
     private static final int MAX_WORKERS = 32767;
 
-    private static final String KERNELS = "barnes-hut, fft, jacobi, lud, multisort and uts";
+    private static final String KERNELS = "barnes-hut, fanout, fft, fib, flood, forks, jacobi, loops, "
+            + "lud, multisort, nqueens and uts";
 
     private static final int MIN_WARM_UPS = 3;
     private static final int MAX_WARM_UPS = 5;
@@ -63,14 +64,26 @@ final class Peer {
         switch (name) {
             case "barnes-hut":
                 return new BarnesHut(input);
+            case "fanout":
+                return new Fanout(input);
             case "fft":
                 return new Fft(input);
+            case "fib":
+                return new Fib(input);
+            case "flood":
+                return new Flood(input);
+            case "forks":
+                return new Forks(input);
             case "jacobi":
                 return new Jacobi(input);
+            case "loops":
+                return new Loops(input);
             case "lud":
                 return new Lud(input);
             case "multisort":
                 return new Multisort(input);
+            case "nqueens":
+                return new Nqueens(input);
             case "uts":
                 return new Uts(input);
             default:

@@ -23,4 +23,13 @@ final class Random {
     double real() {
         return Integer.toUnsignedLong(number()) * 0x1p-32;
     }
+
+    /**
+     * Hashes a number with a single multiplication. It is cheap enough for a loop body of about a
+     * nanosecond, and too weak for anything else.
+     */
+    static long cheapHash(long number) {
+        long mixed = (number ^ number >>> 15) * 0x9e37_79b9_7f4a_7c15L;
+        return mixed ^ mixed >>> 32;
+    }
 }
