@@ -19,6 +19,11 @@
 //! publishes at once. It does so only if the task was worth a steal, by the time since the owner
 //! last published. Otherwise the two would pass tiny tasks to and fro.
 //!
+//! For the same reason the **first spawn of a stolen task** becomes public at once. It is the
+//! worker's oldest task, so the next thief finds it without a request. In a chain of producers it
+//! is the next producer, and the thief would wait for half a consumer. The second closure of a join
+//! is smaller than the stolen task, and often too small for a steal, so it stays private.
+//!
 //! # Words, and the threads that write them
 //!
 //! | word | written by | read by |
@@ -28,6 +33,7 @@
 //! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
 //! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
 //! | `published_at`: the time at which the owner last made tasks public | owner | owner |
+//! | `offers_spawn`: whether the next spawn is the first of a stolen task | owner | owner |
 //! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
 //! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
@@ -100,6 +106,7 @@ use crossbeam_utils::CachePadded;
 use super::slot::{Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::{Claim, Reclaimed};
+use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering, asymmetric, fence, spin_loop};
 
@@ -167,6 +174,7 @@ unsafe impl Scheduler for ReturnBarrier {
             barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
             published: CachePadded::new(Cell::new(stack.first())),
             published_at: Cell::new(Instant::now()),
+            offers_spawn: Cell::new(false),
             stack,
             forced_steals: self.forced_steals && asymmetric::available(),
             barrier_stays: self.barrier,
@@ -202,14 +210,18 @@ pub struct BarrierTasks {
     published: CachePadded<Cell<*mut BarrierSlot>>,
     /// The time at which the owner last made tasks public. Only the owner touches it.
     published_at: Cell<Instant>,
+    /// Whether the next spawn is the first of a stolen task, which becomes public at once. Only the
+    /// owner uses this field.
+    offers_spawn: Cell<bool>,
     /// Whether thieves may take tasks by force.
     forced_steals: bool,
     /// Whether tasks stay public after an answer. See [`ReturnBarrier::barrier`].
     barrier_stays: bool,
 }
 
-// SAFETY: only the owning worker's thread uses `published` and `published_at`: the runtime calls
-// the methods that use them on that thread only. All other fields are atomic or immutable.
+// SAFETY: only the owning worker's thread uses `published`, `published_at` and `offers_spawn`: the
+// runtime calls the methods that use them on that thread only. All other fields are atomic or
+// immutable.
 unsafe impl Sync for BarrierTasks {}
 // SAFETY: no field is tied to a thread before the owner starts.
 unsafe impl Send for BarrierTasks {}
@@ -337,6 +349,9 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
 
     /// Raises the barrier to close the slots: a slot below the barrier is closed.
     fn publish_spawn(&self) -> usize {
+        if self.offers_spawn.take() {
+            self.request();
+        }
         let spawn_top = self.stack.spawn_top().addr();
         loop {
             let barrier = self.barrier.load(Ordering::Relaxed);
@@ -386,6 +401,10 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
                 .barrier
                 .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
+    }
+
+    fn begin_stolen(me: &WorkerThread<ReturnBarrier>) {
+        me.local.tasks.offers_spawn.set(true);
     }
 
     fn claim(
