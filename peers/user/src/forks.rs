@@ -13,6 +13,9 @@ use crate::contestants::{Pools, compute};
 /// Number of joins in a run.
 const JOINS: u32 = 400;
 
+/// Number of joins before them, which wake the workers. Waking is a row of its own.
+const WARM_UP: u32 = 20;
+
 macro_rules! contestants {
     ($run:ident, $($argument:expr),*) => {
         &[
@@ -124,12 +127,15 @@ fn rayon(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Pa
 /// pool.
 fn back_to_back(pools: &Pools, micros: u64, joins: Joins) -> Option<f64> {
     let part = || compute(Duration::from_micros(micros));
-    let mut left = JOINS;
-    let mut again = move || {
-        left = left.wrapping_sub(1);
-        left < JOINS
+    let mut done = 0;
+    let mut begin = Instant::now();
+    let mut again = || {
+        if done == WARM_UP {
+            begin = Instant::now();
+        }
+        done += 1;
+        done <= WARM_UP + JOINS
     };
-    let begin = Instant::now();
     joins(pools, &mut again, &part, &part);
     Some(begin.elapsed().as_secs_f64() / f64::from(JOINS))
 }

@@ -326,10 +326,17 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         // is gone: this slot is the bottom now. A thread that takes a task pushed from now on
         // acquires its publication or a top, and with it this value.
         self.stack.set_bottom(slot);
-        self.lower(slot);
-        // On the thief's behalf. The loom models do so after every stolen task.
-        if cfg!(loom) || self.published_at.get().elapsed() >= WORTH_A_STEAL {
+        let was_worth_a_steal = match cfg!(loom) {
+            // The models have both cases, and must not depend on the time.
+            true => self.stack.position(slot).is_multiple_of(2),
+            false => self.published_at.get().elapsed() >= WORTH_A_STEAL,
+        };
+        if was_worth_a_steal {
+            // On the thief's behalf. The next answer lowers the barrier.
+            self.published.set(self.published.get().min(slot));
             self.request();
+        } else {
+            self.lower(slot);
         }
     }
 
