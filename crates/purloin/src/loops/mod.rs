@@ -1,19 +1,26 @@
 //! Loops as splittable tasks, without a grain size to choose.
 //!
-//! A loop is a body and the iterations that are left. A worker runs them in **blocks**, and checks
-//! between two blocks whether a thief asks for work. If so, it **splits** the loop by a join: it
+//! A loop is a body and the iterations that are left. A worker runs them in **strips**, and checks
+//! between two strips whether a thief asks for work. If so, it **splits** the loop by a join: it
 //! keeps the front, and the back becomes a task, whose thief runs it in the same way. Without
-//! thieves, a loop is a plain loop that reads one word now and then. With thieves, it is split as
+//! thieves, a loop is a plain loop that reads two words now and then. With thieves, it is split as
 //! often as they ask.
 //!
 //! Older tasks go first: a worker that has other tasks to offer offers those, and does not split
 //! ([`Worker::split_hint`]).
 //!
-//! # Blocks
+//! # Strips and blocks
 //!
-//! Within a block the compiler sees only the body, and may unroll and vectorise it. [`Pace`]
-//! chooses blocks of some microseconds. On average a thief waits for half a block, and the overhead
-//! of some twenty nanoseconds per block does not matter.
+//! Within a strip the compiler sees only the body, and may unroll and vectorise it. [`Pace`] chooses
+//! strips of about a hundred nanoseconds, or of 128 iterations if that is longer. The overhead of a
+//! strip is two or three nanoseconds. Several strips are a **block** of some microseconds. At the
+//! end of each block the worker reads the clock, which takes longer, and adapts both lengths to the
+//! speed of the loop.
+//!
+//! The lengths come from past iterations, and the next ones may take a million times as long:
+//! masked, sorted and triangular data look like that. So the number of iterations in a strip is
+//! bounded, however fast the loop was, and a block ends as soon as a thief asks and it turns out to
+//! be slow. The part that a thief gets begins with strips of one iteration.
 //!
 //! # Order
 //!
@@ -113,7 +120,7 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    run::<W, I, M, C, T>(w, iterations, &Loop::new(map, combine), Pace::new())
+    run::<W, I, M, C, T>(w, iterations, &Loop::new(map, combine), Pace::start())
 }
 
 fn run<W, I, M, C, T>(
@@ -131,41 +138,48 @@ where
 {
     let part = shared.begin_part();
     let mut sum = None;
-    pace.start();
     loop {
         let len = rest.remaining();
         if len == 0 || shared.is_over() {
             break;
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
-        if given > 0 {
+        if given > 0 && pace.may_split(len) {
             let (mine, theirs) = rest.split_at(len - given.min(len - 1));
             let (left, right) = w.join(
                 move |w| run::<W, I, M, C, T>(w, mine, shared, pace),
-                move |w| run::<W, I, M, C, T>(w, theirs, shared, pace),
+                // The speed of iterations far away may be another one.
+                move |w| run::<W, I, M, C, T>(w, theirs, shared, Pace::start()),
             );
             if !shared.is_over() {
                 sum = shared.combine(shared.combine(sum, left), right);
             }
             break;
         }
-        let count = pace.block_len(len);
-        let (block, after) = rest.split_at(count);
-        rest = after;
-        let result = w.lend(|w| run_in_order::<W, I, M, C, T>(w, block, shared));
-        sum = shared.combine(sum, result);
-        pace.next_block(count);
+        let (block, strip) = pace.next(len);
+        let done;
+        (sum, rest, done) =
+            w.lend(|w| run_block::<W, I, M, C, T>(w, sum, rest, block, strip, shared));
+        pace.ran(done);
     }
     part.end();
     sum
 }
 
-/// Runs iterations one after the other, without a look at thieves.
+/// Runs up to `block` iterations, strip by strip, until a thief asks or another part has panicked.
+/// Adds the results to `sum`, and returns the sum, the rest, and the number of iterations.
 ///
 /// Not inlined, so that the body has all registers for itself: inlined, the loop around it took
 /// some, and the kernel `lud` lost 15 % to a pointer that it had to keep in memory.
 #[inline(never)]
-fn run_in_order<W, I, M, C, T>(mut w: W::Token<'_>, iterations: I, shared: &Loop<M, C>) -> Option<T>
+fn run_block<W, I, M, C, T>(
+    mut w: W::Token<'_>,
+    mut sum: Option<T>,
+    mut rest: I,
+    block: usize,
+    strip: usize,
+    shared: &Loop<M, C>,
+) -> (Option<T>, I, usize)
 where
     W: Worker,
     I: Iterations,
@@ -173,10 +187,20 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    let results = iterations
-        .in_order()
-        .map(|item| w.lend(|w| (shared.map)(w, item)));
-    results.reduce(&shared.combine)
+    let mut left = block;
+    loop {
+        let count = strip.min(left);
+        let (strip, after) = rest.split_at(count);
+        rest = after;
+        left -= count;
+        let results = strip
+            .in_order()
+            .map(|item| w.lend(|w| (shared.map)(w, item)));
+        sum = shared.combine(sum, results.reduce(&shared.combine));
+        if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
+            return (sum, rest, block - left);
+        }
+    }
 }
 
 /// Implements [`Worker::map_reduce_with`] for workers that do not know when a thief asks: halves
@@ -226,7 +250,7 @@ where
     let part = shared.begin_part();
     let len = rest.remaining();
     let sum = if len <= piece {
-        run_in_order::<W, I, M, C, T>(w, rest, shared)
+        run_block::<W, I, M, C, T>(w, None, rest, len, len, shared).0
     } else {
         let (front, back) = rest.split_at(len / 2);
         let (front, back) = w.join(

@@ -1,4 +1,5 @@
-//! Pace: how many iterations a worker runs before it checks for thieves again.
+//! Pace: how many iterations a worker runs before it looks for thieves, and before it reads the
+//! clock.
 
 use crate::stats::clock::ticks;
 
@@ -6,51 +7,95 @@ use crate::stats::clock::ticks;
 /// nanoseconds where the clock is a time-stamp counter.
 const BLOCK_TICKS: u64 = 30_000;
 
+/// Target duration of a strip of fast iterations.
+const STRIP_TICKS: u64 = 250;
+
+/// The length of a strip of slower iterations, unless it is longer than a block. If all iterations
+/// of a strip turn out to be slow, no other worker can help with them.
+const STRIP: u64 = 128;
+
 /// Maximum growth from one block to the next. It limits the damage if the first iterations are
 /// cheaper than the rest.
 const MAX_GROWTH: u64 = 8;
 
-/// The number of iterations in a block, adapted to the speed of the loop.
+/// The numbers of iterations in a block and in a strip, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
+    /// Length of the blocks.
     block: u64,
+    /// Length of the strips.
+    strip: u64,
+    /// Number of iterations of this block that have run.
+    done: u64,
+    /// When this block began.
     start: u64,
 }
 
 impl Pace {
-    /// Returns the pace of a loop of unknown speed: one iteration.
-    pub(super) fn new() -> Pace {
-        Pace { block: 1, start: 0 }
+    /// Starts the first block of a loop or part of unknown speed: one iteration.
+    pub(super) fn start() -> Pace {
+        Pace {
+            block: 1,
+            strip: 1,
+            done: 0,
+            start: ticks(),
+        }
     }
 
-    /// Starts the first block of a part of the loop.
+    /// Returns the length of the next block or its rest, and of its strips, with `left` iterations
+    /// left.
     #[inline(always)]
-    pub(super) fn start(&mut self) {
-        self.start = ticks();
+    pub(super) fn next(&self, left: usize) -> (usize, usize) {
+        (
+            left.min((self.block - self.done) as usize),
+            self.strip as usize,
+        )
     }
 
-    /// Returns the length of the next block, with `left` iterations left.
+    /// Ends `count` iterations. If this also ends the block, starts the next block. Both take one
+    /// reading of the clock.
     #[inline(always)]
-    pub(super) fn block_len(&self, left: usize) -> usize {
-        left.min(self.block as usize)
+    pub(super) fn ran(&mut self, count: usize) {
+        self.done += count as u64;
+        if self.done >= self.block {
+            self.next_block(ticks());
+        }
     }
 
-    /// Ends a block of `count` iterations, and starts the next. Both take one reading of the clock.
-    #[inline(always)]
-    pub(super) fn next_block(&mut self, count: usize) {
+    /// Returns whether to split off a part for a thief, with `left` iterations left: at the
+    /// beginning of a block; if the rest is worth a steal; or if this block has become slow, which
+    /// then ends.
+    #[cold]
+    pub(super) fn may_split(&mut self, left: usize) -> bool {
+        if self.done == 0 {
+            return true;
+        }
         let now = ticks();
-        self.adapt(count as u64, now.wrapping_sub(self.start));
+        if now.wrapping_sub(self.start) >= BLOCK_TICKS {
+            self.next_block(now);
+            return true;
+        }
+        left as u64 >= self.block / 4
+    }
+
+    fn next_block(&mut self, now: u64) {
+        self.adapt(self.done, now.wrapping_sub(self.start));
         self.start = now;
+        self.done = 0;
     }
 
     fn adapt(&mut self, count: u64, ticks: u64) {
-        let next = match ticks.saturating_mul(MAX_GROWTH) <= BLOCK_TICKS {
-            true => count.saturating_mul(MAX_GROWTH),
-            false => {
-                (count.saturating_mul(BLOCK_TICKS) / ticks).min(count.saturating_mul(MAX_GROWTH))
-            }
+        // Most blocks change nothing, and do not wait for a division.
+        if (BLOCK_TICKS / 2..2 * BLOCK_TICKS).contains(&ticks) && count == self.block {
+            return;
+        }
+        let most = count.saturating_mul(MAX_GROWTH);
+        let lasting = |target: u64| match ticks.saturating_mul(MAX_GROWTH) <= target {
+            true => most,
+            false => (count.saturating_mul(target) / ticks).min(most),
         };
-        self.block = next.max(1);
+        self.block = lasting(BLOCK_TICKS).max(1);
+        self.strip = lasting(STRIP_TICKS).max(STRIP).min(self.block);
     }
 }
 
@@ -58,26 +103,53 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Returns the length of a block after 20 blocks of iterations that take this long.
-    fn block_after_20(ticks_each: u64) -> u64 {
-        let mut pace = Pace::new();
+    /// Returns the lengths of a block and a strip after 20 blocks in which this many iterations
+    /// take this long.
+    fn lengths_after_20(iterations: u64, ticks: u64) -> (u64, u64) {
+        let mut pace = Pace::start();
         for _ in 0..20 {
-            pace.adapt(pace.block, pace.block * ticks_each);
+            pace.adapt(pace.block, pace.block * ticks / iterations);
         }
-        pace.block
+        (pace.block, pace.strip)
     }
 
     #[test]
-    fn blocks_take_thirty_thousand_ticks() {
-        assert_eq!(block_after_20(1), BLOCK_TICKS);
-        assert_eq!(block_after_20(10), BLOCK_TICKS / 10);
-        assert_eq!(block_after_20(BLOCK_TICKS), 1);
-        assert_eq!(block_after_20(1000 * BLOCK_TICKS), 1);
+    fn blocks_take_about_thirty_thousand_ticks() {
+        for ticks_each in [1, 10, 100, 1000, 10_000] {
+            let (block, _) = lengths_after_20(1, ticks_each);
+            let blocks = BLOCK_TICKS / 2..2 * BLOCK_TICKS;
+            assert!(blocks.contains(&(block * ticks_each)), "{block}");
+        }
+        assert_eq!(lengths_after_20(1, 2 * BLOCK_TICKS), (1, 1));
+        assert_eq!(lengths_after_20(1, 1000 * BLOCK_TICKS), (1, 1));
+    }
+
+    #[test]
+    fn strips_are_short_unless_the_iterations_are_fast() {
+        assert_eq!(lengths_after_20(1, 2).1, STRIP);
+        assert_eq!(lengths_after_20(1, 100).1, STRIP);
+        let (block, strip) = lengths_after_20(1, 1000);
+        assert_eq!(strip, block);
+        let (_, strip) = lengths_after_20(8, 1);
+        assert!(
+            (4 * STRIP_TICKS..16 * STRIP_TICKS).contains(&strip),
+            "{strip}"
+        );
+    }
+
+    #[test]
+    fn a_block_that_has_become_slow_ends_when_a_thief_asks() {
+        let mut pace = Pace::start();
+        (pace.block, pace.strip) = (1 << 20, STRIP);
+        pace.ran(STRIP as usize);
+        pace.start = pace.start.wrapping_sub(2 * BLOCK_TICKS);
+        assert!(pace.may_split(1));
+        assert!(pace.block <= STRIP / 2 && pace.done == 0);
     }
 
     #[test]
     fn blocks_of_empty_iterations_grow_without_overflow() {
-        let mut pace = Pace::new();
+        let mut pace = Pace::start();
         for _ in 0..100 {
             pace.adapt(pace.block, 0);
         }
@@ -86,7 +158,7 @@ mod tests {
 
     #[test]
     fn blocks_shrink_at_once_when_iterations_become_slow() {
-        let mut pace = Pace::new();
+        let mut pace = Pace::start();
         pace.block = 1 << 20;
         pace.adapt(pace.block, (1 << 20) * BLOCK_TICKS);
         assert_eq!(pace.block, 1);

@@ -1,6 +1,6 @@
 //! Tests of the documentation's promises about loops.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, OnceLock};
@@ -256,6 +256,36 @@ fn an_idle_worker_gets_a_part_of_a_loop() {
             "the idle worker stole no part of a loop that takes ten seconds"
         );
     }
+}
+
+/// The iterations at the end take a hundred thousand times as long as those before, so the number
+/// that runs at a time must not depend on the speed so far alone.
+#[test]
+#[cfg_attr(miri, ignore = "it takes millions of iterations")]
+fn a_loop_that_turns_expensive_is_shared() {
+    const CHEAP: usize = 10_000_000;
+    const EXPENSIVE: usize = 2_000;
+    let mut is_expensive = vec![false; CHEAP];
+    is_expensive.resize(CHEAP + EXPENSIVE, true);
+    let runners = Mutex::new(HashMap::new());
+    pool(2).run(|mut w| {
+        w.for_each(&is_expensive, |&is_expensive| {
+            if is_expensive {
+                *runners
+                    .lock()
+                    .unwrap()
+                    .entry(thread::current().id())
+                    .or_insert(0) += 1;
+                thread::sleep(Duration::from_micros(50));
+            }
+        });
+    });
+    let runners = runners.into_inner().unwrap();
+    assert_eq!(runners.values().sum::<usize>(), EXPENSIVE);
+    assert!(
+        runners.values().all(|&count| count < EXPENSIVE * 2 / 3),
+        "{runners:?}"
+    );
 }
 
 #[test]
