@@ -9,6 +9,7 @@
 
 use std::cell::OnceCell;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use purloin::{Handle, IntoIterations, Scope, Spawner, Worker, implement::in_pieces};
 
@@ -41,26 +42,30 @@ pub trait Peer: Sized + 'static {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Self::Spawner>) -> R;
 
-    /// Runs a parallel loop. The default splits it into [`LOOP_PIECES`] pieces and joins them.
-    fn map_reduce<I, M, C, T>(
+    /// Runs a parallel loop: [`Worker::run_loop`]. The default splits it into [`LOOP_PIECES`] pieces
+    /// and joins them.
+    fn run_loop<I, A, N, F, C>(
         context: &mut Self::Context<'_>,
         iterations: I,
-        map: M,
+        init: N,
+        step: F,
         combine: C,
-    ) -> Option<T>
+    ) -> A
     where
         I: IntoIterations,
-        M: for<'t> Fn(Self::Context<'t>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Self::Context<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
-        let map = |token: Token<'_, Self>, item| map(token.context, item);
+        let step = |token: Token<'_, Self>, sum, item| step(token.context, sum, item);
         Self::lend(context, |context| {
             in_pieces(
                 &mut Token::new(context),
                 iterations,
                 LOOP_PIECES,
-                map,
+                init,
+                step,
                 combine,
             )
         })
@@ -173,15 +178,16 @@ impl<P: Peer> Worker for Token<'_, P> {
         P::lend(&mut self.context, |context| f(Token::new(context)))
     }
 
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
     where
         I: IntoIterations,
-        M: for<'t> Fn(Token<'t, P>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Token<'t, P>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
-        let map = |context: P::Context<'_>, item| map(Token::new(context), item);
-        P::map_reduce(&mut self.context, iterations, map, combine)
+        let step = |context: P::Context<'_>, sum, item| step(Token::new(context), sum, item);
+        P::run_loop(&mut self.context, iterations, init, step, combine)
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>

@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 
 use crate::handle::Handle;
-use crate::loops::{self, IntoIterations};
+use crate::loops::{Converted, IntoIterations, Try};
 use crate::pool::{WorkerThread, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, Worker};
@@ -175,7 +175,8 @@ where
     I: IntoIterations,
     F: Fn(I::Item) + Sync,
 {
-    map_reduce(iterations, body, |(), ()| ());
+    let body = &body;
+    on_a_worker(iterations, move |mut w, items| w.for_each(items, body));
 }
 
 /// Maps each of the iterations, possibly in parallel, and combines the results in their order.
@@ -201,17 +202,309 @@ where
     C: Fn(T, T) -> T + Sync,
     T: Send,
 {
-    let iterations = iterations.into_iterations();
     let (map, combine) = (&map, &combine);
-    let on_a_worker = move |w: Token<'_>| {
-        loops::map_reduce::<Token, _, _, _, _>(w, iterations, move |_, item| map(item), combine)
-    };
+    on_a_worker(iterations, move |mut w, items| {
+        w.map_reduce(items, map, combine)
+    })
+}
+
+/// Folds the iterations, possibly in parallel, and combines the results. For code that has no
+/// token; see [`Worker::fold`].
+///
+/// On a worker of a pool with the default scheduler, the loop uses that pool. On any other thread
+/// it uses the [global pool](crate::global).
+///
+/// ```
+/// let vowels = purloin::fold(
+///     &["steal", "pilfer", "purloin"],
+///     String::new,
+///     |found, word| found + &word.replace(|c| !"aeiou".contains(c), ""),
+///     |left, right| left + &right,
+/// );
+/// assert_eq!(vowels, "eaieuoi");
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn fold<I, A, N, F, C>(iterations: I, init: N, step: F, combine: C) -> A
+where
+    I: IntoIterations,
+    N: Fn() -> A + Sync,
+    F: Fn(A, I::Item) -> A + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
+{
+    let (init, step, combine) = (&init, &step, &combine);
+    on_a_worker(iterations, move |mut w, items| {
+        w.fold(items, init, step, combine)
+    })
+}
+
+/// Runs `body` for each of the iterations, possibly in parallel, until one fails. For code that has no token;
+/// see [`Worker::try_for_each`].
+///
+/// ```
+/// let lines = ["7", "11", "twelve"];
+/// assert!(purloin::try_for_each(&lines, |line| line.parse::<u64>().map(|_| ())).is_err());
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn try_for_each<I, F, R>(iterations: I, body: F) -> R
+where
+    I: IntoIterations,
+    F: Fn(I::Item) -> R + Sync,
+    R: Try<Output = ()> + Send,
+{
+    let body = &body;
+    on_a_worker(iterations, move |mut w, items| w.try_for_each(items, body))
+}
+
+/// Folds the iterations, possibly in parallel, until a step fails. For code that has no token;
+/// see [`Worker::try_fold`].
+///
+/// ```
+/// let add = |sum: u8, &size: &u8| sum.checked_add(size);
+/// let sum = purloin::try_fold(&[200, 50, 10], || 0, add, u8::checked_add);
+/// assert_eq!(sum, None);
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn try_fold<I, A, N, F, C, R>(iterations: I, init: N, step: F, combine: C) -> R
+where
+    I: IntoIterations,
+    N: Fn() -> A + Sync,
+    F: Fn(A, I::Item) -> R + Sync,
+    C: Fn(A, A) -> R + Sync,
+    A: Send,
+    R: Try<Output = A> + Send,
+{
+    let (init, step, combine) = (&init, &step, &combine);
+    on_a_worker(iterations, move |mut w, items| {
+        w.try_fold(items, init, step, combine)
+    })
+}
+
+/// Maps each of the iterations, possibly in parallel, and combines the results, until a closure fails. For code that has no token;
+/// see [`Worker::try_map_reduce`].
+///
+/// ```
+/// let factorial = |n: u64| purloin::try_map_reduce(1..=n, Some, u64::checked_mul);
+/// assert_eq!(factorial(5), Some(Some(120)));
+/// assert_eq!(factorial(50), Some(None));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn try_map_reduce<I, T, M, C, R>(iterations: I, map: M, combine: C) -> Option<R>
+where
+    I: IntoIterations,
+    M: Fn(I::Item) -> R + Sync,
+    C: Fn(T, T) -> R + Sync,
+    T: Send,
+    R: Try<Output = T> + Send,
+{
+    let (map, combine) = (&map, &combine);
+    on_a_worker(iterations, move |mut w, items| {
+        w.try_map_reduce(items, map, combine)
+    })
+}
+
+/// Returns whether `holds` is true for any of the iterations. For code that has no token;
+/// see [`Worker::any`].
+///
+/// ```
+/// assert!(purloin::any(0..1000, |n| n * n == 49));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn any<I, F>(iterations: I, holds: F) -> bool
+where
+    I: IntoIterations,
+    F: Fn(I::Item) -> bool + Sync,
+{
+    let holds = &holds;
+    on_a_worker(iterations, move |mut w, items| w.any(items, holds))
+}
+
+/// Returns whether `holds` is true for all of the iterations. For code that has no token;
+/// see [`Worker::all`].
+///
+/// ```
+/// assert!(purloin::all(0..1000, |n| n * n != 50));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn all<I, F>(iterations: I, holds: F) -> bool
+where
+    I: IntoIterations,
+    F: Fn(I::Item) -> bool + Sync,
+{
+    let holds = &holds;
+    on_a_worker(iterations, move |mut w, items| w.all(items, holds))
+}
+
+/// Returns an item for which `holds` is true, or `None` if there is none. For code that has no token;
+/// see [`Worker::find_any`].
+///
+/// ```
+/// let even = purloin::find_any(&[3, 4, 5, 6], |n| *n % 2 == 0);
+/// assert!(even == Some(&4) || even == Some(&6));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn find_any<I, F>(iterations: I, holds: F) -> Option<I::Item>
+where
+    I: IntoIterations,
+    I::Item: Send,
+    F: Fn(&I::Item) -> bool + Sync,
+{
+    let holds = &holds;
+    on_a_worker(iterations, move |mut w, items| w.find_any(items, holds))
+}
+
+/// Returns the first item for which `holds` is true, or `None` if there is none. For code that has no token;
+/// see [`Worker::find_first`].
+///
+/// ```
+/// assert_eq!(purloin::find_first(&[3, 4, 5, 6], |n| *n % 2 == 0), Some(&4));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn find_first<I, F>(iterations: I, holds: F) -> Option<I::Item>
+where
+    I: IntoIterations,
+    I::Item: Send,
+    F: Fn(&I::Item) -> bool + Sync,
+{
+    let holds = &holds;
+    on_a_worker(iterations, move |mut w, items| w.find_first(items, holds))
+}
+
+/// Returns the position of the first item for which `holds` is true, or `None` if there is none. For code that has no token;
+/// see [`Worker::position`].
+///
+/// ```
+/// assert_eq!(purloin::position(&[3, 4, 5, 6], |n| n % 2 == 0), Some(1));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn position<I, F>(iterations: I, holds: F) -> Option<usize>
+where
+    I: IntoIterations,
+    F: Fn(I::Item) -> bool + Sync,
+{
+    let holds = &holds;
+    on_a_worker(iterations, move |mut w, items| w.position(items, holds))
+}
+
+/// Maps each of the iterations, possibly in parallel, and collects the results in order.
+/// For code that has no token; see [`Worker::map_into_vec`].
+///
+/// ```
+/// assert_eq!(purloin::map_into_vec(1..=4, |n| n * n), [1, 4, 9, 16]);
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn map_into_vec<I, M, T>(iterations: I, map: M) -> Vec<T>
+where
+    I: IntoIterations,
+    M: Fn(I::Item) -> T + Sync,
+    T: Send,
+{
+    let map = &map;
+    on_a_worker(iterations, move |mut w, items| w.map_into_vec(items, map))
+}
+
+/// Maps each of the iterations to a pair, possibly in parallel, and collects both halves in order.
+/// For code that has no token; see [`Worker::map_into_vecs`].
+///
+/// ```
+/// let (quotients, remainders) = purloin::map_into_vecs(4..7, |n| (n / 2, n % 2));
+/// assert_eq!((quotients, remainders), (vec![2, 2, 3], vec![0, 1, 0]));
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn map_into_vecs<I, M, T, U>(iterations: I, map: M) -> (Vec<T>, Vec<U>)
+where
+    I: IntoIterations,
+    M: Fn(I::Item) -> (T, U) + Sync,
+    T: Send,
+    U: Send,
+{
+    let map = &map;
+    on_a_worker(iterations, move |mut w, items| w.map_into_vecs(items, map))
+}
+
+/// Maps each of the iterations, possibly in parallel, and collects what is `Some`, in order.
+/// For code that has no token; see [`Worker::filter_map_into_vec`].
+///
+/// ```
+/// let numbers = purloin::filter_map_into_vec(&["4", "x", "7"], |text| text.parse::<u32>().ok());
+/// assert_eq!(numbers, [4, 7]);
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+pub fn filter_map_into_vec<I, M, T>(iterations: I, map: M) -> Vec<T>
+where
+    I: IntoIterations,
+    M: Fn(I::Item) -> Option<T> + Sync,
+    T: Send,
+{
+    let map = &map;
+    on_a_worker(iterations, move |mut w, items| {
+        w.filter_map_into_vec(items, map)
+    })
+}
+
+/// Runs a loop on this worker, or on a worker of the global pool.
+fn on_a_worker<I, R>(
+    iterations: I,
+    run: impl FnOnce(Token<'_>, Converted<I::Iterations>) -> R + Send,
+) -> R
+where
+    I: IntoIterations,
+    R: Send,
+{
+    let iterations = Converted(iterations.into_iterations());
+    let run = move |w: Token<'_>| run(w, iterations);
     match current_of_default() {
         // Runs in a frame of its own: the body may spawn into a finish around the loop, and the
         // loop uses its token after that.
-        Some(thread) => {
-            runtime::call(thread, on_a_worker).unwrap_or_else(|panic| resume_unwind(panic))
-        }
-        None => global_or_default().run(on_a_worker),
+        Some(thread) => runtime::call(thread, run).unwrap_or_else(|panic| resume_unwind(panic)),
+        None => global_or_default().run(run),
     }
 }

@@ -49,6 +49,9 @@
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
 //! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
 //! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
+//! | count into a map, or the like | [`Worker::fold`] | [`fold`] |
+//! | collect results into a vector | [`Worker::map_into_vec`] | [`map_into_vec`] |
+//! | search, or stop at the first error | [`Worker::find_first`], [`Worker::try_for_each`] | [`find_first`], [`try_for_each`] |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
 //!
 //! # What is promised
@@ -123,9 +126,14 @@ mod unwind;
 mod victim;
 mod worker;
 
-pub use free::{finish, for_each, future, join, map_reduce};
+pub use free::{
+    all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
+    map_into_vec, map_into_vecs, map_reduce, position, try_fold, try_for_each, try_map_reduce,
+};
 pub use handle::Handle;
-pub use loops::{Chunks, ChunksMut, IntoIterations, Iterations, Splitting, chunks, chunks_mut};
+pub use loops::{
+    Chunks, ChunksMut, IntoIterations, Iterations, Splitting, Try, chunks, chunks_mut,
+};
 pub use pool::{BuildError, Builder, Pool, global};
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]

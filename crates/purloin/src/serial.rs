@@ -1,6 +1,7 @@
 //! The serial elision: a worker that creates no parallelism.
 
 use std::any::Any;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
@@ -69,15 +70,18 @@ impl Worker for Serial {
 
     // A plain loop.
     #[inline(always)]
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, _: C) -> A
     where
         I: IntoIterations,
-        M: for<'t> Fn(Serial, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Serial, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
-        let iterations = iterations.into_iterations().in_order();
-        iterations.map(|item| map(Serial, item)).reduce(combine)
+        let mut items = iterations.into_iterations().in_order();
+        match items.try_fold(init(), |sum, item| step(Serial, sum, item)) {
+            ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
+        }
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>

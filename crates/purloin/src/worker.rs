@@ -1,9 +1,11 @@
 //! The programming model: [`Worker`] and [`Scope`].
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
-use crate::loops::{self, IntoIterations};
+use crate::loops::{self, IntoIterations, Try, keep};
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///
@@ -243,7 +245,7 @@ pub trait Worker: Sized {
         I: IntoIterations,
         F: Fn(I::Item) + Sync,
     {
-        self.map_reduce_with(iterations, move |_, item| body(item), |(), ()| ());
+        self.for_each_with(iterations, move |_, item| body(item));
     }
 
     /// Runs `body` for each of the iterations, possibly in parallel, and gives it a token, so that
@@ -267,7 +269,7 @@ pub trait Worker: Sized {
         I: IntoIterations,
         F: for<'t> Fn(Self::Token<'t>, I::Item) + Sync,
     {
-        self.map_reduce_with(iterations, body, |(), ()| ());
+        self.fold_with(iterations, || (), |w, (), item| body(w, item), |(), ()| ());
     }
 
     /// Maps each of the iterations, possibly in parallel, and combines the results. Returns `None`
@@ -303,8 +305,6 @@ pub trait Worker: Sized {
 
     /// Maps each of the iterations, possibly in parallel, and combines the results; gives `map` a
     /// token. See [`Self::map_reduce`].
-    ///
-    /// All loops are built on this method. Implementors of `Worker` may override it.
     #[inline]
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
@@ -313,8 +313,514 @@ pub trait Worker: Sized {
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
+        self.fold_with(
+            iterations,
+            || None,
+            |w, sum, item| {
+                let item = map(w, item);
+                Some(match sum {
+                    Some(sum) => combine(sum, item),
+                    None => item,
+                })
+            },
+            |left, right| match (left, right) {
+                (Some(left), Some(right)) => Some(combine(left, right)),
+                (left, None) => left,
+                (None, right) => right,
+            },
+        )
+    }
+
+    /// Folds the iterations, possibly in parallel, and combines the results.
+    ///
+    /// A **run** is a series of consecutive iterations that one worker runs, from the first
+    /// iteration or a split on. Each run begins with a value of `init`, and `step` adds the
+    /// iterations to it in their order. Then `combine` puts the values of the runs together, also
+    /// in order. A loop is split only when another worker has nothing to do, so there are few runs,
+    /// and few values: on one worker, a single one.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    ///
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let words = ["to", "be", "or", "not", "to", "be"];
+    /// let counts = pool.run(|mut w| {
+    ///     w.fold(
+    ///         &words,
+    ///         HashMap::new,
+    ///         |mut counts, word| {
+    ///             *counts.entry(word).or_insert(0) += 1;
+    ///             counts
+    ///         },
+    ///         |mut left, right| {
+    ///             for (word, count) in right {
+    ///                 *left.entry(word).or_insert(0) += count;
+    ///             }
+    ///             left
+    ///         },
+    ///     )
+    /// });
+    /// assert_eq!(counts[&"be"], 2);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// The result of a loop without iterations is a value of `init`. `combine` must be associative,
+    /// and a value of `init` must not change what it is combined with: the number of runs differs
+    /// from time to time.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a closure panics, after all iterations that were started have ended. The values of
+    /// all runs are dropped.
+    #[inline]
+    fn fold<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: Fn(A, I::Item) -> A + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        self.fold_with(
+            iterations,
+            init,
+            move |_, sum, item| step(sum, item),
+            combine,
+        )
+    }
+
+    /// Folds the iterations, possibly in parallel, and combines the results; gives `step` a token.
+    /// See [`Self::fold`].
+    #[inline]
+    fn fold_with<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> A + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        let step = move |w: Self::Token<'_>, sum, item| ControlFlow::Continue(step(w, sum, item));
+        self.run_loop(iterations, init, step, combine)
+    }
+
+    /// Runs `body` for each of the iterations, possibly in parallel, until one fails.
+    ///
+    /// `body` returns a `Result`, an `Option` or a `ControlFlow`. `Err`, `None` and `Break` end the
+    /// loop: no worker begins another iteration once it knows. If several iterations fail, the loop
+    /// returns the result of one of them.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let lines = ["7", "11", "twelve"];
+    /// let all_numbers = pool.run(|mut w| {
+    ///     w.try_for_each(&lines, |line| line.parse::<u64>().map(|_| ()))
+    /// });
+    /// assert!(all_numbers.is_err());
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if an iteration panics, after all iterations that were started have ended.
+    #[inline]
+    fn try_for_each<I, F, R>(&mut self, iterations: I, body: F) -> R
+    where
+        I: IntoIterations,
+        F: Fn(I::Item) -> R + Sync,
+        R: Try<Output = ()> + Send,
+    {
+        self.try_for_each_with(iterations, move |_, item| body(item))
+    }
+
+    /// Runs `body` for each of the iterations, possibly in parallel, until one fails; gives `body` a
+    /// token. See [`Self::try_for_each`].
+    #[inline]
+    fn try_for_each_with<I, F, R>(&mut self, iterations: I, body: F) -> R
+    where
+        I: IntoIterations,
+        F: for<'t> Fn(Self::Token<'t>, I::Item) -> R + Sync,
+        R: Try<Output = ()> + Send,
+    {
+        self.try_fold_with(
+            iterations,
+            || (),
+            move |w, (), item| body(w, item),
+            |(), ()| R::from_output(()),
+        )
+    }
+
+    /// Folds the iterations, possibly in parallel, until a step fails. See [`Self::fold`], and
+    /// [`Self::try_for_each`] for what ends the loop.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let sizes = [200_u8, 50, 10];
+    /// let sum = pool.run(|mut w| {
+    ///     w.try_fold(&sizes, || 0_u8, |sum, &size| sum.checked_add(size), |a, b| a + b)
+    /// });
+    /// assert_eq!(sum, None);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if a closure panics, after all iterations that were started have ended.
+    #[inline]
+    fn try_fold<I, A, N, F, C, R>(&mut self, iterations: I, init: N, step: F, combine: C) -> R
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: Fn(A, I::Item) -> R + Sync,
+        C: Fn(A, A) -> R + Sync,
+        A: Send,
+        R: Try<Output = A> + Send,
+    {
+        self.try_fold_with(
+            iterations,
+            init,
+            move |_, sum, item| step(sum, item),
+            combine,
+        )
+    }
+
+    /// Folds the iterations, possibly in parallel, until a step fails; gives `step` a token. See
+    /// [`Self::try_fold`].
+    #[inline]
+    fn try_fold_with<I, A, N, F, C, R>(&mut self, iterations: I, init: N, step: F, combine: C) -> R
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> R + Sync,
+        C: Fn(A, A) -> R + Sync,
+        A: Send,
+        R: Try<Output = A> + Send,
+    {
+        // Relaxed: each worker finds out sooner or later, and the joins order the results.
+        let is_over = AtomicBool::new(false);
+        let end = |failure| {
+            is_over.store(true, Ordering::Relaxed);
+            ControlFlow::Break(failure)
+        };
+        let result = self.run_loop(
+            iterations,
+            || ControlFlow::Continue(init()),
+            |w, sum, item| match sum {
+                ControlFlow::Continue(so_far) if !is_over.load(Ordering::Relaxed) => {
+                    match step(w, so_far, item).branch() {
+                        ControlFlow::Continue(sum) => {
+                            ControlFlow::Continue(ControlFlow::Continue(sum))
+                        }
+                        ControlFlow::Break(failure) => ControlFlow::Break(end(failure)),
+                    }
+                }
+                sum => ControlFlow::Break(sum),
+            },
+            |left, right| match (left, right) {
+                (ControlFlow::Continue(left), ControlFlow::Continue(right)) => {
+                    match combine(left, right).branch() {
+                        ControlFlow::Continue(sum) => ControlFlow::Continue(sum),
+                        ControlFlow::Break(failure) => end(failure),
+                    }
+                }
+                (ControlFlow::Break(failure), _) | (_, ControlFlow::Break(failure)) => {
+                    ControlFlow::Break(failure)
+                }
+            },
+        );
+        match result {
+            ControlFlow::Continue(sum) => R::from_output(sum),
+            ControlFlow::Break(failure) => failure,
+        }
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and combines the results, until `map` or
+    /// `combine` fails. Returns `None` if there are no iterations. See [`Self::map_reduce`], and
+    /// [`Self::try_for_each`] for what ends the loop.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let lines = ["7", "11", "twelve"];
+    /// let sum = pool.run(|mut w| {
+    ///     w.try_map_reduce(&lines, |line| line.parse::<u64>(), |a, b| Ok(a + b))
+    /// });
+    /// assert!(sum.is_some_and(|sum| sum.is_err()));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if a closure panics, after all iterations that were started have ended.
+    #[inline]
+    fn try_map_reduce<I, T, M, C, R>(&mut self, iterations: I, map: M, combine: C) -> Option<R>
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> R + Sync,
+        C: Fn(T, T) -> R + Sync,
+        T: Send,
+        R: Try<Output = T> + Send,
+    {
+        let result = self.try_fold(
+            iterations,
+            || None,
+            |sum, item| match map(item).branch() {
+                ControlFlow::Continue(item) => match sum {
+                    Some(sum) => keep(combine(sum, item)),
+                    None => ControlFlow::Continue(Some(item)),
+                },
+                ControlFlow::Break(failure) => ControlFlow::Break(failure),
+            },
+            |left, right| match (left, right) {
+                (Some(left), Some(right)) => keep(combine(left, right)),
+                (left, right) => ControlFlow::Continue(left.or(right)),
+            },
+        );
+        match result {
+            ControlFlow::Continue(sum) => sum.map(R::from_output),
+            ControlFlow::Break(failure) => Some(failure),
+        }
+    }
+
+    /// Returns whether `holds` is true for any of the iterations. Once it knows, no worker begins
+    /// another iteration.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// assert!(pool.run(|mut w| w.any(0..1000, |n| n * n == 49)));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `holds` panics, after all iterations that were started have ended.
+    #[inline]
+    fn any<I, F>(&mut self, iterations: I, holds: F) -> bool
+    where
+        I: IntoIterations,
+        F: Fn(I::Item) -> bool + Sync,
+    {
+        self.try_for_each(iterations, |item| match holds(item) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
+        .is_break()
+    }
+
+    /// Returns whether `holds` is true for all of the iterations. Once it knows that it is not, no
+    /// worker begins another iteration.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// assert!(pool.run(|mut w| w.all(0..1000, |n| n * n != 50)));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `holds` panics, after all iterations that were started have ended.
+    #[inline]
+    fn all<I, F>(&mut self, iterations: I, holds: F) -> bool
+    where
+        I: IntoIterations,
+        F: Fn(I::Item) -> bool + Sync,
+    {
+        !self.any(iterations, |item| !holds(item))
+    }
+
+    /// Returns an item for which `holds` is true, or `None` if there is none. If there are several,
+    /// it is the first that some worker finds; see [`Self::find_first`].
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let even = pool.run(|mut w| w.find_any(&[3, 4, 5, 6], |n| *n % 2 == 0));
+    /// assert!(even == Some(&4) || even == Some(&6));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `holds` panics, after all iterations that were started have ended.
+    #[inline]
+    fn find_any<I, F>(&mut self, iterations: I, holds: F) -> Option<I::Item>
+    where
+        I: IntoIterations,
+        I::Item: Send,
+        F: Fn(&I::Item) -> bool + Sync,
+    {
+        let found = self.try_for_each(iterations, |item| match holds(&item) {
+            true => ControlFlow::Break(item),
+            false => ControlFlow::Continue(()),
+        });
+        match found {
+            ControlFlow::Break(item) => Some(item),
+            ControlFlow::Continue(()) => None,
+        }
+    }
+
+    /// Returns the first item, in the order of the iterations, for which `holds` is true. Once a
+    /// worker has found one, no worker begins a later iteration.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let even = pool.run(|mut w| w.find_first(&[3, 4, 5, 6], |n| *n % 2 == 0));
+    /// assert_eq!(even, Some(&4));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `holds` panics, after all iterations that were started have ended.
+    #[inline]
+    fn find_first<I, F>(&mut self, iterations: I, holds: F) -> Option<I::Item>
+    where
+        I: IntoIterations,
+        I::Item: Send,
+        F: Fn(&I::Item) -> bool + Sync,
+    {
+        let pick = |item| holds(&item).then_some(item);
+        loops::first(self, iterations, pick).map(|(_, item)| item)
+    }
+
+    /// Returns the position of the first item, in the order of the iterations, for which `holds` is
+    /// true. Once a worker has found one, no worker begins a later iteration.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let position = pool.run(|mut w| w.position(&[3, 4, 5, 6], |n| n % 2 == 0));
+    /// assert_eq!(position, Some(1));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `holds` panics, after all iterations that were started have ended.
+    #[inline]
+    fn position<I, F>(&mut self, iterations: I, holds: F) -> Option<usize>
+    where
+        I: IntoIterations,
+        F: Fn(I::Item) -> bool + Sync,
+    {
+        let pick = |item| holds(item).then_some(());
+        loops::first(self, iterations, pick).map(|(position, ())| position)
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and collects the results into a vector, in
+    /// the order of the iterations.
+    ///
+    /// The results are written in place: no worker has a vector of its own.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let words = ["steal", "pilfer", "purloin"];
+    /// let lengths = pool.run(|mut w| w.map_into_vec(&words, |word| word.len()));
+    /// assert_eq!(lengths, [5, 6, 7]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the closure panics, after all iterations that were started have ended. The results
+    /// of these iterations are dropped.
+    #[inline]
+    fn map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> T + Sync,
+        T: Send,
+    {
+        self.map_into_vec_with(iterations, move |_, item| map(item))
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and collects the results into a vector;
+    /// gives `map` a token. See [`Self::map_into_vec`].
+    #[inline]
+    fn map_into_vec_with<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
+    where
+        I: IntoIterations,
+        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + Sync,
+        T: Send,
+    {
+        loops::map_into_vec(self, iterations, map)
+    }
+
+    /// Maps each of the iterations to a pair, possibly in parallel, and collects the two halves of
+    /// the pairs into two vectors, in the order of the iterations.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let halves = |n| (n / 2, n % 2);
+    /// let (quotients, remainders) = pool.run(|mut w| w.map_into_vecs(4..7, halves));
+    /// assert_eq!((quotients, remainders), (vec![2, 2, 3], vec![0, 1, 0]));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the closure panics, after all iterations that were started have ended. The results
+    /// of these iterations are dropped.
+    #[inline]
+    fn map_into_vecs<I, M, T, U>(&mut self, iterations: I, map: M) -> (Vec<T>, Vec<U>)
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> (T, U) + Sync,
+        T: Send,
+        U: Send,
+    {
+        loops::map_into_vecs(self, iterations, map)
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and collects the results that are `Some`
+    /// into a vector, in the order of the iterations.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let texts = ["4", "x", "7"];
+    /// let numbers = pool.run(|mut w| w.filter_map_into_vec(&texts, |text| text.parse::<u32>().ok()));
+    /// assert_eq!(numbers, [4, 7]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the closure panics, after all iterations that were started have ended. The results
+    /// of these iterations are dropped.
+    #[inline]
+    fn filter_map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> Option<T> + Sync,
+        T: Send,
+    {
+        loops::filter_map_into_vec(self, iterations, map)
+    }
+
+    /// Folds the iterations like [`Self::fold_with`]. If `step` returns [`ControlFlow::Break`], its
+    /// run ends with that value. All other runs go on.
+    ///
+    /// All loops are built on this method. Implementors of `Worker` may override it.
+    #[inline]
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
         let iterations = iterations.into_iterations();
-        self.lend(|w| loops::map_reduce::<Self, _, _, _, _>(w, iterations, map, combine))
+        self.lend(|w| loops::run_loop::<Self, _, _, _, _, _>(w, iterations, init, step, combine))
     }
 
     /// Returns a hint for loops: how many of the `rest` iterations to split off now. The hint is 0

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
@@ -220,14 +221,15 @@ impl<'r> Worker for Recorded<'r> {
 
     /// Divides a loop into halves again and again, down to about a thousandth. So the loop has work
     /// for up to about a thousand workers.
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
     where
         I: IntoIterations,
-        M: for<'t> Fn(Recorded<'r>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Recorded<'r>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
-        in_pieces(self, iterations, LOOP_PIECES, map, combine)
+        in_pieces(self, iterations, LOOP_PIECES, init, step, combine)
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>

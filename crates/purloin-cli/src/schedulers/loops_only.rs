@@ -2,6 +2,7 @@
 //! finishes and futures run serially, and so does a loop inside a loop.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use purloin::{IntoIterations, Iterations, Scope, Serial, Worker};
 use purloin_kernels::{Answer, Instance};
@@ -64,22 +65,28 @@ impl<L: LoopPeer> Peer for LoopsOnly<L> {
 
     /// Gives the pieces of the loop to the peer. A peer takes an item by its index or from a shared
     /// iterator, but [`Iterations`] can only be split, so the items are pieces.
-    fn map_reduce<I, M, C, T>(
+    fn run_loop<I, A, N, F, C>(
         context: &mut Option<&L>,
         iterations: I,
-        map: M,
+        init: N,
+        step: F,
         combine: C,
-    ) -> Option<T>
+    ) -> A
     where
         I: IntoIterations,
-        M: for<'t> Fn(Option<&'t L>, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Option<&'t L>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
         let iterations = iterations.into_iterations();
         let run_piece = |piece: I::Iterations| {
-            let results = piece.in_order().map(|item| map(None, item));
-            results.reduce(&combine)
+            let stepped = piece
+                .in_order()
+                .try_fold(init(), |sum, item| step(None, sum, item));
+            match stepped {
+                ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
+            }
         };
         let Some(peer) = context else {
             return run_piece(iterations);
@@ -88,7 +95,8 @@ impl<L: LoopPeer> Peer for LoopsOnly<L> {
             (Some(left), Some(right)) => Some(combine(left, right)),
             (left, right) => left.or(right),
         };
-        peer.map_reduce(cut(iterations), run_piece, combine)
+        peer.map_reduce(cut(iterations), |piece| Some(run_piece(piece)), combine)
+            .unwrap_or_else(&init)
     }
 }
 

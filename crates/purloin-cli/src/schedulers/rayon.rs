@@ -1,5 +1,7 @@
 //! The peer rayon: joins and scopes by rayon-core, loops by rayon's parallel iterators.
 
+use std::ops::ControlFlow;
+
 use purloin::{IntoIterations, Iterations, Scope};
 use purloin_kernels::{Answer, Instance};
 use purloin_peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
@@ -63,12 +65,13 @@ impl Peer for Rayon {
     }
 
     /// Splits the loop as rayon's own parallel iterators do.
-    fn map_reduce<I, M, C, T>(_: &mut (), iterations: I, map: M, combine: C) -> Option<T>
+    fn run_loop<I, A, N, F, C>(_: &mut (), iterations: I, init: N, step: F, combine: C) -> A
     where
         I: IntoIterations,
-        M: Fn((), I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: Fn((), A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
         let halve = |all: I::Iterations| match all.remaining() {
             0 | 1 => (all, None),
@@ -78,11 +81,16 @@ impl Peer for Rayon {
             }
         };
         rayon::iter::split(iterations.into_iterations(), halve)
-            .filter_map(|piece| {
-                let results = piece.in_order().map(|item| map((), item));
-                results.reduce(&combine)
+            .map(|piece| {
+                let stepped = piece
+                    .in_order()
+                    .try_fold(init(), |sum, item| step((), sum, item));
+                match stepped {
+                    ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
+                }
             })
             .reduce_with(&combine)
+            .unwrap_or_else(&init)
     }
 }
 

@@ -2,6 +2,7 @@
 //! them under `return-barrier:api=free`.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 
 use purloin::{Handle, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
 use purloin_kernels::{Answer, Instance};
@@ -67,14 +68,25 @@ impl Peer for Free {
         finish_in_scope::<Free, _, _>(body)
     }
 
-    fn map_reduce<I, M, C, T>(_: &mut OnWorker, iterations: I, map: M, combine: C) -> Option<T>
+    /// After a step that breaks, the rest of its run does nothing.
+    fn run_loop<I, A, N, F, C>(_: &mut OnWorker, iterations: I, init: N, step: F, combine: C) -> A
     where
         I: IntoIterations,
-        M: Fn(OnWorker, I::Item) -> T + Sync,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
+        N: Fn() -> A + Sync,
+        F: Fn(OnWorker, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
     {
-        purloin::map_reduce(iterations, |item| map(OnWorker::here(), item), combine)
+        let sum = purloin::fold(
+            iterations,
+            || ControlFlow::Continue(init()),
+            |sum, item| match sum {
+                ControlFlow::Continue(sum) => step(OnWorker::here(), sum, item),
+                ControlFlow::Break(_) => sum,
+            },
+            |left, right| ControlFlow::Continue(combine(value(left), value(right))),
+        );
+        value(sum)
     }
 
     fn future<F, T>(_: &mut OnWorker, f: F) -> Handle<T>
@@ -83,6 +95,13 @@ impl Peer for Free {
         T: Send + 'static,
     {
         purloin::future(|| f(OnWorker::here()))
+    }
+}
+
+/// Returns the value in either case.
+fn value<A>(sum: ControlFlow<A, A>) -> A {
+    match sum {
+        ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
     }
 }
 

@@ -47,6 +47,19 @@ pub trait IntoIterations {
     fn into_iterations(self) -> Self::Iterations;
 }
 
+/// Iterations that were converted already, as an argument of a loop.
+pub(crate) struct Converted<I>(pub(crate) I);
+
+impl<I: Iterations> IntoIterations for Converted<I> {
+    type Iterations = I;
+    type Item = I::Item;
+
+    #[inline]
+    fn into_iterations(self) -> I {
+        self.0
+    }
+}
+
 macro_rules! ranges {
     ($($Int:ident),*) => {
         $(

@@ -37,25 +37,33 @@
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
 //! splits for the thieves that have asked it).
 
+mod attempt;
 mod chunks;
+mod collect;
 mod iterations;
 mod pace;
 mod splitting;
 
+pub use attempt::Try;
+pub(crate) use attempt::{first, keep};
 pub use chunks::{Chunks, ChunksMut, chunks, chunks_mut};
+pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
+pub(crate) use iterations::Converted;
 pub use iterations::{IntoIterations, Iterations};
 pub use splitting::Splitting;
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::pace::Pace;
 use crate::worker::Worker;
 
-/// The body of a loop, which all of its parts share.
-struct Loop<M, C> {
-    map: M,
+/// What all parts of a loop share.
+struct Loop<N, F, C> {
+    init: N,
+    step: F,
     combine: C,
-    /// Whether an iteration or a combination has panicked.
+    /// Whether a part has panicked.
     has_panicked: AtomicBool,
 }
 
@@ -76,10 +84,11 @@ impl Drop for Part<'_> {
     }
 }
 
-impl<M, C> Loop<M, C> {
-    fn new(map: M, combine: C) -> Self {
+impl<N, F, C> Loop<N, F, C> {
+    fn new(init: N, step: F, combine: C) -> Self {
         Loop {
-            map,
+            init,
+            step,
             combine,
             has_panicked: AtomicBool::new(false),
         }
@@ -89,55 +98,71 @@ impl<M, C> Loop<M, C> {
         Part(&self.has_panicked)
     }
 
+    /// Returns the value with which a part begins.
+    fn init<A>(&self) -> A
+    where
+        N: Fn() -> A,
+    {
+        let part = self.begin_part();
+        let value = (self.init)();
+        part.end();
+        value
+    }
+
     /// Returns whether a part has panicked, so that the loop's result will be dropped.
     fn is_over(&self) -> bool {
         self.has_panicked.load(Ordering::Relaxed)
     }
 
-    fn combine<T>(&self, left: Option<T>, right: Option<T>) -> Option<T>
+    /// Combines the results of two parts, unless the loop's result will be dropped.
+    fn combine<A>(&self, left: A, right: A) -> A
     where
-        C: Fn(T, T) -> T,
+        C: Fn(A, A) -> A,
     {
-        match (left, right) {
-            (Some(left), Some(right)) => Some((self.combine)(left, right)),
-            (left, None) => left,
-            (None, right) => right,
+        match self.is_over() {
+            true => left,
+            false => (self.combine)(left, right),
         }
     }
 }
 
-/// Implements [`Worker::map_reduce_with`].
-pub(crate) fn map_reduce<W, I, M, C, T>(
+/// Implements [`Worker::run_loop`].
+pub(crate) fn run_loop<W, I, A, N, F, C>(
     w: W::Token<'_>,
     iterations: I,
-    map: M,
+    init: N,
+    step: F,
     combine: C,
-) -> Option<T>
+) -> A
 where
     W: Worker,
     I: Iterations,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-    T: Send,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(W::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
 {
-    run::<W, I, M, C, T>(w, iterations, &Loop::new(map, combine), Pace::start())
+    let shared = Loop::new(init, step, combine);
+    run::<W, I, A, N, F, C>(w, shared.init(), iterations, &shared, Pace::start())
 }
 
-fn run<W, I, M, C, T>(
+/// Runs a part of a loop: adds the iterations `rest` to `sum`. A step that breaks ends the part.
+fn run<W, I, A, N, F, C>(
     mut w: W::Token<'_>,
+    mut sum: A,
     mut rest: I,
-    shared: &Loop<M, C>,
+    shared: &Loop<N, F, C>,
     mut pace: Pace,
-) -> Option<T>
+) -> A
 where
     W: Worker,
     I: Iterations,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-    T: Send,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(W::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
 {
     let part = shared.begin_part();
-    let mut sum = None;
     loop {
         let len = rest.remaining();
         if len == 0 || shared.is_over() {
@@ -147,19 +172,23 @@ where
         if given > 0 && pace.may_split(len) {
             let (mine, theirs) = rest.split_at(len - given.min(len - 1));
             let (left, right) = w.join(
-                move |w| run::<W, I, M, C, T>(w, mine, shared, pace),
+                move |w| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace),
                 // The speed of iterations far away may be another one.
-                move |w| run::<W, I, M, C, T>(w, theirs, shared, Pace::start()),
+                move |w| run::<W, I, A, N, F, C>(w, shared.init(), theirs, shared, Pace::start()),
             );
-            if !shared.is_over() {
-                sum = shared.combine(shared.combine(sum, left), right);
-            }
+            sum = shared.combine(left, right);
             break;
         }
         let (block, strip) = pace.next(len);
+        let ran = w.lend(|w| run_block::<W, I, A, N, F, C>(w, sum, rest, block, strip, shared));
         let done;
-        (sum, rest, done) =
-            w.lend(|w| run_block::<W, I, M, C, T>(w, sum, rest, block, strip, shared));
+        match ran {
+            ControlFlow::Continue(next) => (sum, rest, done) = next,
+            ControlFlow::Break(result) => {
+                sum = result;
+                break;
+            }
+        }
         pace.ran(done);
     }
     part.end();
@@ -167,25 +196,27 @@ where
 }
 
 /// Runs up to `block` iterations, strip by strip, until a thief asks or another part has panicked.
-/// Adds the results to `sum`, and returns the sum, the rest, and the number of iterations.
+/// Adds them to `sum`, and returns the sum, the rest, and the number of iterations; or the sum
+/// alone, if a step breaks.
 ///
 /// Not inlined, so that the body has all registers for itself: inlined, the loop around it took
 /// some, and the kernel `lud` lost 15 % to a pointer that it had to keep in memory.
 #[inline(never)]
-fn run_block<W, I, M, C, T>(
+fn run_block<W, I, A, N, F, C>(
     mut w: W::Token<'_>,
-    mut sum: Option<T>,
+    mut sum: A,
     mut rest: I,
     block: usize,
     strip: usize,
-    shared: &Loop<M, C>,
-) -> (Option<T>, I, usize)
+    shared: &Loop<N, F, C>,
+) -> ControlFlow<A, (A, I, usize)>
 where
     W: Worker,
     I: Iterations,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-    T: Send,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(W::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
 {
     let mut left = block;
     loop {
@@ -193,69 +224,71 @@ where
         let (strip, after) = rest.split_at(count);
         rest = after;
         left -= count;
-        let results = strip
-            .in_order()
-            .map(|item| w.lend(|w| (shared.map)(w, item)));
-        sum = shared.combine(sum, results.reduce(&shared.combine));
+        let mut items = strip.in_order();
+        sum = items.try_fold(sum, |sum, item| w.lend(|w| (shared.step)(w, sum, item)))?;
         if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
-            return (sum, rest, block - left);
+            return ControlFlow::Continue((sum, rest, block - left));
         }
     }
 }
 
-/// Implements [`Worker::map_reduce_with`] for workers that do not know when a thief asks: halves
-/// the iterations beforehand, until there are about `pieces` pieces.
+/// Implements [`Worker::run_loop`] for workers that do not know when a thief asks: halves the
+/// iterations beforehand, until there are about `pieces` pieces.
 ///
 /// ```
+/// use std::ops::ControlFlow;
+///
 /// use purloin::{Serial, implement::in_pieces};
 ///
-/// let sum = in_pieces(&mut Serial, 1..=100, 8, |_, n| n, |a, b| a + b);
-/// assert_eq!(sum, Some(5050));
+/// let add = |_, sum, n| ControlFlow::Continue(sum + n);
+/// let sum = in_pieces(&mut Serial, 1..=100, 8, || 0, add, |a, b| a + b);
+/// assert_eq!(sum, 5050);
 /// ```
-pub fn in_pieces<W, I, M, C, T>(
+pub fn in_pieces<W, I, A, N, F, C>(
     w: &mut W,
     iterations: I,
     pieces: usize,
-    map: M,
+    init: N,
+    step: F,
     combine: C,
-) -> Option<T>
+) -> A
 where
     W: Worker,
     I: IntoIterations,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-    T: Send,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(W::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
 {
     let iterations = iterations.into_iterations();
     let piece = iterations.remaining().div_ceil(pieces.max(1)).max(1);
-    w.lend(|w| halve::<W, _, _, _, _>(w, iterations, piece, &Loop::new(map, combine)))
+    let shared = Loop::new(init, step, combine);
+    w.lend(|w| halve::<W, _, _, _, _, _>(w, iterations, piece, &shared))
 }
 
-fn halve<W, I, M, C, T>(
-    mut w: W::Token<'_>,
-    rest: I,
-    piece: usize,
-    shared: &Loop<M, C>,
-) -> Option<T>
+fn halve<W, I, A, N, F, C>(mut w: W::Token<'_>, rest: I, piece: usize, shared: &Loop<N, F, C>) -> A
 where
     W: Worker,
     I: Iterations,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
-    C: Fn(T, T) -> T + Sync,
-    T: Send,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(W::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
 {
-    if shared.is_over() {
-        return None;
-    }
     let part = shared.begin_part();
     let len = rest.remaining();
-    let sum = if len <= piece {
-        run_block::<W, I, M, C, T>(w, None, rest, len, len, shared).0
+    let sum = if len == 0 || shared.is_over() {
+        shared.init()
+    } else if len <= piece {
+        let sum = shared.init();
+        match run_block::<W, I, A, N, F, C>(w, sum, rest, len, len, shared) {
+            ControlFlow::Continue((sum, ..)) | ControlFlow::Break(sum) => sum,
+        }
     } else {
         let (front, back) = rest.split_at(len / 2);
         let (front, back) = w.join(
-            move |w| halve::<W, _, _, _, _>(w, front, piece, shared),
-            move |w| halve::<W, _, _, _, _>(w, back, piece, shared),
+            move |w| halve::<W, _, _, _, _, _>(w, front, piece, shared),
+            move |w| halve::<W, _, _, _, _, _>(w, back, piece, shared),
         );
         shared.combine(front, back)
     };

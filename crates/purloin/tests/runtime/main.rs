@@ -15,6 +15,7 @@ mod channel;
 mod destructors;
 mod environment;
 mod finish;
+mod folds;
 mod futures;
 mod leapfrog;
 mod loops;

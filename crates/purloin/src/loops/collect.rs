@@ -1,0 +1,191 @@
+//! Collecting the results of a loop into vectors, in the order of the iterations.
+
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::ops::ControlFlow;
+
+use super::{IntoIterations, Iterations};
+use crate::worker::Worker;
+
+/// The places for the results of a loop: the spare capacity of a vector.
+struct Places<T>(*mut MaybeUninit<T>);
+
+// SAFETY: each place is written by one iteration, and then moved with the run that has written it.
+// So sharing the places sends values of `T` between threads, and nothing else.
+unsafe impl<T: Send> Sync for Places<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Places<T> {}
+
+impl<T> Places<T> {
+    /// Returns the places of a vector, which needs room for all iterations. The vector must outlive
+    /// every use of them.
+    fn of(vec: &mut Vec<T>) -> Places<T> {
+        Places(vec.spare_capacity_mut().as_mut_ptr())
+    }
+}
+
+/// The results of consecutive iterations, which lie in their places. Dropping the run drops them.
+struct Run<'p, T> {
+    places: &'p Places<T>,
+    first: usize,
+    len: usize,
+}
+
+impl<'p, T> Run<'p, T> {
+    fn empty(places: &'p Places<T>) -> Self {
+        Run {
+            places,
+            first: 0,
+            len: 0,
+        }
+    }
+
+    /// Adds the result of an iteration at the end.
+    ///
+    /// # Safety
+    ///
+    /// There is a place at `index`, and no other call has this index.
+    #[inline(always)]
+    unsafe fn push(&mut self, index: usize, value: T) {
+        match self.len {
+            0 => self.first = index,
+            len => check_len(self.first + len == index),
+        }
+        // SAFETY: the caller guarantees that the place exists, and that nothing else writes it.
+        unsafe { (*self.places.0.add(index)).write(value) };
+        self.len += 1;
+    }
+
+    /// Adds the results of the iterations that follow.
+    fn append(mut self, right: Run<'p, T>) -> Run<'p, T> {
+        if self.len == 0 {
+            return right;
+        }
+        if right.len > 0 {
+            check_len(self.first + self.len == right.first);
+            self.len += ManuallyDrop::new(right).len;
+        }
+        self
+    }
+
+    /// Returns the number of results, which now belong to the vector of the places. They begin at
+    /// the first place.
+    fn into_len(self) -> usize {
+        check_len(self.len == 0 || self.first == 0);
+        ManuallyDrop::new(self).len
+    }
+}
+
+impl<T> Drop for Run<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: `push` has written these places, and they belong to this run.
+        unsafe {
+            let first = self.places.0.add(self.first).cast::<T>();
+            std::ptr::slice_from_raw_parts_mut(first, self.len).drop_in_place();
+        }
+    }
+}
+
+/// Panics if iterations are fewer than their length says.
+#[inline(always)]
+fn check_len(is_right: bool) {
+    assert!(is_right, "the length of these iterations is wrong");
+}
+
+/// Implements [`Worker::map_into_vec_with`].
+pub(crate) fn map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
+where
+    W: Worker,
+    I: IntoIterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    T: Send,
+{
+    let iterations = iterations.into_iterations();
+    let len = iterations.remaining();
+    let mut vec = Vec::with_capacity(len);
+    let places = Places::of(&mut vec);
+    let run = w.run_loop(
+        (0..len, super::Converted(iterations)),
+        || Run::empty(&places),
+        |w, mut run, (index, item)| {
+            let value = map(w, item);
+            // SAFETY: the range ends at the length, for which the vector has room, and each of its
+            // indices belongs to one iteration.
+            unsafe { run.push(index, value) };
+            ControlFlow::Continue(run)
+        },
+        Run::append,
+    );
+    let len = run.into_len();
+    // SAFETY: the first `len` places have values, and no run owns them any more.
+    unsafe { vec.set_len(len) };
+    vec
+}
+
+/// Implements [`Worker::map_into_vecs`].
+pub(crate) fn map_into_vecs<W, I, M, T, U>(w: &mut W, iterations: I, map: M) -> (Vec<T>, Vec<U>)
+where
+    W: Worker,
+    I: IntoIterations,
+    M: Fn(I::Item) -> (T, U) + Sync,
+    T: Send,
+    U: Send,
+{
+    let iterations = iterations.into_iterations();
+    let len = iterations.remaining();
+    let (mut left, mut right) = (Vec::with_capacity(len), Vec::with_capacity(len));
+    let (places, others) = (Places::of(&mut left), Places::of(&mut right));
+    let (run, other) = w.run_loop(
+        (0..len, super::Converted(iterations)),
+        || (Run::empty(&places), Run::empty(&others)),
+        |_, (mut run, mut other), (index, item)| {
+            let (value, second) = map(item);
+            // SAFETY: the range ends at the length, for which the vectors have room, and each of its
+            // indices belongs to one iteration.
+            unsafe {
+                run.push(index, value);
+                other.push(index, second);
+            }
+            ControlFlow::Continue((run, other))
+        },
+        |a, b| (a.0.append(b.0), a.1.append(b.1)),
+    );
+    let (len, other_len) = (run.into_len(), other.into_len());
+    // SAFETY: the first places of each vector have values, and no run owns them any more.
+    unsafe {
+        left.set_len(len);
+        right.set_len(other_len);
+    }
+    (left, right)
+}
+
+/// Implements [`Worker::filter_map_into_vec`]. Each run collects into a vector of its own, and the
+/// runs are put together once, at the end.
+pub(crate) fn filter_map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
+where
+    W: Worker,
+    I: IntoIterations,
+    M: Fn(I::Item) -> Option<T> + Sync,
+    T: Send,
+{
+    let mut runs = w.run_loop(
+        iterations,
+        || vec![Vec::new()],
+        |_, mut runs, item| {
+            if let Some(value) = map(item) {
+                // The step of a run sees the vector of `init` only.
+                runs[0].push(value);
+            }
+            ControlFlow::Continue(runs)
+        },
+        |mut left, mut right| {
+            left.append(&mut right);
+            left
+        },
+    );
+    if runs.len() == 1 {
+        return runs.remove(0);
+    }
+    let mut all = Vec::with_capacity(runs.iter().map(Vec::len).sum());
+    runs.iter_mut().for_each(|run| all.append(run));
+    all
+}
