@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use crate::loops::in_pieces;
+pub use crate::loops::{in_order, in_pieces};
 pub use crate::stats::clock;
 
 use crate::handle::Handle;

@@ -132,7 +132,9 @@ pub use free::{
 };
 pub use handle::Handle;
 pub use loops::{
-    Chunks, ChunksMut, IntoIterations, Iterations, Splitting, Try, chunks, chunks_mut,
+    Chunks, ChunksMut, Flat, IntoIterations, Iterations, Owned, Pair, Reversed,
+    ReversibleIterations, Splitting, Stepped, Taken, Try, Tuple, Windows, chunks, chunks_exact,
+    chunks_exact_mut, chunks_mut, rev, step_by, windows,
 };
 pub use pool::{BuildError, Builder, Pool, global};
 pub use runtime::{ReturnBarrier, Token};

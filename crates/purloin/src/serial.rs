@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use crate::handle::Handle;
 use crate::implement;
-use crate::loops::{IntoIterations, Iterations};
+use crate::loops::{self, IntoIterations};
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The first panic of a spawned task. It continues when the finish ends.
@@ -78,10 +78,9 @@ impl Worker for Serial {
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
-        let mut items = iterations.into_iterations().in_order();
-        match items.try_fold(init(), |sum, item| step(Serial, sum, item)) {
-            ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
-        }
+        loops::in_order(iterations.into_iterations(), init(), |sum, item| {
+            step(Serial, sum, item)
+        })
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
+use purloin::implement::in_order;
 use purloin::{IntoIterations, Iterations, Scope, Serial, Worker};
 use purloin_kernels::{Answer, Instance};
 use purloin_peer::{LOOP_PIECES, Peer, Token};
@@ -80,14 +81,8 @@ impl<L: LoopPeer> Peer for LoopsOnly<L> {
         A: Send,
     {
         let iterations = iterations.into_iterations();
-        let run_piece = |piece: I::Iterations| {
-            let stepped = piece
-                .in_order()
-                .try_fold(init(), |sum, item| step(None, sum, item));
-            match stepped {
-                ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
-            }
-        };
+        let run_piece =
+            |piece: I::Iterations| in_order(piece, init(), |sum, item| step(None, sum, item));
         let Some(peer) = context else {
             return run_piece(iterations);
         };

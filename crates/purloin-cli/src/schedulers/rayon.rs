@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use purloin::implement::in_order;
 use purloin::{IntoIterations, Iterations, Scope};
 use purloin_kernels::{Answer, Instance};
 use purloin_peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
@@ -81,14 +82,7 @@ impl Peer for Rayon {
             }
         };
         rayon::iter::split(iterations.into_iterations(), halve)
-            .map(|piece| {
-                let stepped = piece
-                    .in_order()
-                    .try_fold(init(), |sum, item| step((), sum, item));
-                match stepped {
-                    ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
-                }
-            })
+            .map(|piece| in_order(piece, init(), |sum, item| step((), sum, item)))
             .reduce_with(&combine)
             .unwrap_or_else(&init)
     }

@@ -1,13 +1,14 @@
 //! The iterations of a loop: ranges, slices, chunks and pairs.
 
-use std::iter::Zip;
+use std::iter::{Map, Zip};
+use std::marker::PhantomData;
+use std::mem;
 use std::ops::{Range, RangeFrom, RangeInclusive};
 use std::slice;
 
 /// The iterations of a loop: a sequence with a length, which can be split.
 ///
-/// A loop can run over ranges of integers, slices, mutable slices, the [chunks](crate::chunks) of
-/// either, and pairs of these. A pair runs over both in step, and is as long as the shorter one:
+/// A tuple runs over all of its fields in step, and is as long as the shortest one:
 ///
 /// ```
 /// use purloin::{Serial, Worker};
@@ -20,8 +21,10 @@ pub trait Iterations: Sized + Send {
     /// The argument of each iteration.
     type Item;
 
-    /// An iterator over these iterations.
-    type Iter: Iterator<Item = Self::Item>;
+    /// An iterator over some of these iterations.
+    type Strip<'s>: Iterator<Item = Self::Item>
+    where
+        Self: 's;
 
     /// Returns the number of iterations, or [`usize::MAX`] if there are more.
     fn remaining(&self) -> usize;
@@ -30,12 +33,36 @@ pub trait Iterations: Sized + Send {
     /// [`remaining`](Self::remaining).
     fn split_at(self, index: usize) -> (Self, Self);
 
-    /// Returns an iterator over all iterations, in their order.
-    fn in_order(self) -> Self::Iter;
+    /// Removes the first `len` iterations, and returns an iterator over them, in their order. `len`
+    /// is at most [`remaining`](Self::remaining).
+    fn strip(&mut self, len: usize) -> Self::Strip<'_>;
 }
 
-/// Conversion into [`Iterations`]: implemented by all iterations, and by references to vectors and
-/// arrays.
+/// What a loop can run over: everything that converts into [`Iterations`].
+///
+/// | value | item |
+/// |---|---|
+/// | `a..b`, `a..=b`, of any integer type | the integer |
+/// | slices, `&vec`, `&array` | `&T` |
+/// | mutable slices, `&mut vec`, `&mut array` | `&mut T` |
+/// | `vec`, `array`, `boxed_slice`, by value | `T` |
+/// | [`chunks`](crate::chunks), [`chunks_exact`](crate::chunks_exact), [`windows`](crate::windows) of a slice | `&[T]` |
+/// | [`chunks_mut`](crate::chunks_mut), [`chunks_exact_mut`](crate::chunks_exact_mut) | `&mut [T]` |
+/// | the standard collections, by value or by reference | what their iterators return |
+/// | a tuple of two to four of these | a tuple; the loop ends with the shortest |
+/// | `(0.., a)` | the index, as a `usize`, and the item |
+/// | [`rev`](crate::rev)`(a)`, [`step_by`](crate::step_by)`(a, n)` | the same items |
+///
+/// A collection that cannot be split in place is copied into a vector first: a map by value, item
+/// by item; a map by reference, one reference for each item.
+#[diagnostic::on_unimplemented(
+    message = "a parallel loop cannot run over `{Self}`",
+    label = "not ranges, slices, collections, chunks or tuples of these",
+    note = "a loop can run over ranges of integers, slices, collections by value or by reference, \
+            `chunks`, `windows`, `rev`, `step_by`, and tuples of these",
+    note = "instead of `.iter()`, pass `&collection`; instead of `.enumerate()`, `(0.., &collection)`; \
+            instead of `a.iter().zip(&b)`, `(&a, &b)`; from any other iterator, collect a `Vec` first"
+)]
 pub trait IntoIterations {
     /// The iterations that this is converted into.
     type Iterations: Iterations<Item = Self::Item>;
@@ -65,7 +92,7 @@ macro_rules! ranges {
         $(
             impl Iterations for Range<$Int> {
                 type Item = $Int;
-                type Iter = Range<$Int>;
+                type Strip<'s> = Range<$Int>;
 
                 #[inline]
                 fn remaining(&self) -> usize {
@@ -85,14 +112,16 @@ macro_rules! ranges {
                 }
 
                 #[inline]
-                fn in_order(self) -> Self::Iter {
-                    self
+                fn strip(&mut self, len: usize) -> Range<$Int> {
+                    let start = self.start;
+                    self.start = start.wrapping_add(len as $Int);
+                    start..self.start
                 }
             }
 
             impl Iterations for RangeInclusive<$Int> {
                 type Item = $Int;
-                type Iter = RangeInclusive<$Int>;
+                type Strip<'s> = RangeInclusive<$Int>;
 
                 #[inline]
                 fn remaining(&self) -> usize {
@@ -119,8 +148,10 @@ macro_rules! ranges {
                 }
 
                 #[inline]
-                fn in_order(self) -> Self::Iter {
-                    self
+                fn strip(&mut self, len: usize) -> RangeInclusive<$Int> {
+                    let (strip, rest) = self.clone().split_at(len);
+                    *self = rest;
+                    strip
                 }
             }
         )*
@@ -151,7 +182,10 @@ ranges!(
 
 impl<'s, T: Sync> Iterations for &'s [T] {
     type Item = &'s T;
-    type Iter = slice::Iter<'s, T>;
+    type Strip<'p>
+        = slice::Iter<'s, T>
+    where
+        Self: 'p;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -164,14 +198,19 @@ impl<'s, T: Sync> Iterations for &'s [T] {
     }
 
     #[inline]
-    fn in_order(self) -> Self::Iter {
-        self.iter()
+    fn strip(&mut self, len: usize) -> slice::Iter<'s, T> {
+        let (strip, rest) = <[T]>::split_at(self, len);
+        *self = rest;
+        strip.iter()
     }
 }
 
 impl<'s, T: Send> Iterations for &'s mut [T] {
     type Item = &'s mut T;
-    type Iter = slice::IterMut<'s, T>;
+    type Strip<'p>
+        = slice::IterMut<'s, T>
+    where
+        Self: 'p;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -184,15 +223,20 @@ impl<'s, T: Send> Iterations for &'s mut [T] {
     }
 
     #[inline]
-    fn in_order(self) -> Self::Iter {
-        self.iter_mut()
+    fn strip(&mut self, len: usize) -> slice::IterMut<'s, T> {
+        let (strip, rest) = mem::take(self).split_at_mut(len);
+        *self = rest;
+        strip.iter_mut()
     }
 }
 
 /// Iterates over both in step.
 impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     type Item = (A::Item, B::Item);
-    type Iter = Zip<A::Iter, B::Iter>;
+    type Strip<'s>
+        = Zip<A::Strip<'s>, B::Strip<'s>>
+    where
+        Self: 's;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -206,8 +250,8 @@ impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     }
 
     #[inline]
-    fn in_order(self) -> Self::Iter {
-        self.0.in_order().zip(self.1.in_order())
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.0.strip(len).zip(self.1.strip(len))
     }
 }
 
@@ -225,11 +269,108 @@ impl<A: IntoIterations, B: IntoIterations> IntoIterations for (A, B) {
     }
 }
 
+/// The iterations of a tuple of three or four fields, as pairs of pairs. `T` is the tuple of their
+/// items.
+#[derive(Debug)]
+pub struct Tuple<P, T>(P, PhantomData<fn() -> T>);
+
+/// A pair of pairs whose items are a tuple `T`.
+pub trait Flat<T> {
+    /// Returns the same items in one tuple.
+    fn flat(self) -> T;
+}
+
+impl<A, B, C> Flat<(A, B, C)> for ((A, B), C) {
+    #[inline]
+    fn flat(self) -> (A, B, C) {
+        let ((a, b), c) = self;
+        (a, b, c)
+    }
+}
+
+impl<A, B, C, D> Flat<(A, B, C, D)> for ((A, B), (C, D)) {
+    #[inline]
+    fn flat(self) -> (A, B, C, D) {
+        let ((a, b), (c, d)) = self;
+        (a, b, c, d)
+    }
+}
+
+impl<P, T> Iterations for Tuple<P, T>
+where
+    P: Iterations,
+    P::Item: Flat<T>,
+{
+    type Item = T;
+    type Strip<'s>
+        = Map<P::Strip<'s>, fn(P::Item) -> T>
+    where
+        Self: 's;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.0.remaining()
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let (front, back) = self.0.split_at(index);
+        (Tuple(front, PhantomData), Tuple(back, PhantomData))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.0.strip(len).map(Flat::flat)
+    }
+}
+
+impl<A, B, C> IntoIterations for (A, B, C)
+where
+    A: IntoIterations,
+    B: IntoIterations,
+    C: IntoIterations,
+{
+    type Iterations =
+        Tuple<Pair<Pair<A::Iterations, B::Iterations>, C::Iterations>, (A::Item, B::Item, C::Item)>;
+    type Item = (A::Item, B::Item, C::Item);
+
+    #[inline]
+    fn into_iterations(self) -> Self::Iterations {
+        let (a, b, c) = self;
+        let pair = (a, b).into_iterations();
+        Tuple(Pair(pair, c.into_iterations()), PhantomData)
+    }
+}
+
+impl<A, B, C, D> IntoIterations for (A, B, C, D)
+where
+    A: IntoIterations,
+    B: IntoIterations,
+    C: IntoIterations,
+    D: IntoIterations,
+{
+    type Iterations = Tuple<
+        Pair<Pair<A::Iterations, B::Iterations>, Pair<C::Iterations, D::Iterations>>,
+        (A::Item, B::Item, C::Item, D::Item),
+    >;
+    type Item = (A::Item, B::Item, C::Item, D::Item);
+
+    #[inline]
+    fn into_iterations(self) -> Self::Iterations {
+        let (a, b, c, d) = self;
+        let pairs = Pair((a, b).into_iterations(), (c, d).into_iterations());
+        Tuple(pairs, PhantomData)
+    }
+}
+
 into_iterations! {
     ['s, T: Sync] &'s [T],
     ['s, T: Send] &'s mut [T],
     ['s, T: Sync] super::Chunks<'s, T>,
     ['s, T: Send] super::ChunksMut<'s, T>,
+    ['s, T: Sync] super::Windows<'s, T>,
+    [I: super::ReversibleIterations] super::Reversed<I>,
+    [I: Iterations] super::Stepped<I>,
 }
 
 /// An endless range, which numbers the iterations of a loop over a pair.
@@ -269,10 +410,13 @@ into_slice! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ReversibleIterations;
     use super::*;
+    use crate::Worker;
 
-    fn all<I: Iterations>(iterations: I) -> Vec<I::Item> {
-        iterations.in_order().collect()
+    fn all<I: Iterations>(mut iterations: I) -> Vec<I::Item> {
+        let len = iterations.remaining();
+        iterations.strip(len).collect()
     }
 
     /// Splits at each place, and compares the parts with the whole.
@@ -304,6 +448,158 @@ mod tests {
         check(i128::MAX - 3..=i128::MAX);
         #[allow(clippy::reversed_empty_ranges)]
         check(5..3);
+    }
+
+    /// Checks what [`check`] checks, of iterations that cannot be cloned, and strips as well.
+    fn check_all<I: Iterations>(make: impl Fn() -> I, expected: &[I::Item])
+    where
+        I::Item: PartialEq + std::fmt::Debug,
+    {
+        assert_eq!(all(make()), expected);
+        for index in 0..=expected.len() {
+            let (front, back) = make().split_at(index);
+            assert_eq!(front.remaining() + back.remaining(), expected.len());
+            assert_eq!((&all(front)[..], &all(back)[..]), expected.split_at(index));
+            let mut rest = make();
+            let strip: Vec<_> = rest.strip(index).collect();
+            assert_eq!(rest.remaining(), expected.len() - index);
+            assert_eq!((&strip[..], &all(rest)[..]), expected.split_at(index));
+        }
+    }
+
+    #[test]
+    fn iterations_may_run_backwards() {
+        use crate::{chunks, chunks_mut, rev};
+
+        let numbers = [1, 2, 3, 4, 5];
+        check_all(|| rev(-2..3), &[2, 1, 0, -1, -2]);
+        check_all(
+            || rev(i8::MIN..i8::MAX),
+            &(i8::MIN..i8::MAX).rev().collect::<Vec<_>>(),
+        );
+        check_all(|| rev(&numbers), &numbers.iter().rev().collect::<Vec<_>>());
+        check_all(|| rev(vec![1, 2, 3]), &[3, 2, 1]);
+        check_all(|| rev(chunks(&numbers, 2)), &[&[5][..], &[3, 4], &[1, 2]]);
+        check_all(|| rev(1..=3), &[3, 2, 1]);
+        check_all(|| rev(253..=u8::MAX), &[255, 254, 253]);
+        let mut numbers = numbers;
+        crate::Serial.for_each((0.., rev(&mut numbers)), |(i, n)| *n += 10 * i);
+        assert_eq!(numbers, [41, 32, 23, 14, 5]);
+        crate::Serial.for_each((0.., rev(chunks_mut(&mut numbers, 3))), |(i, part)| {
+            part[0] = i
+        });
+        assert_eq!(numbers, [1, 32, 23, 0, 5]);
+    }
+
+    #[test]
+    fn iterations_may_leave_others_out() {
+        use crate::{chunks_exact, chunks_exact_mut, step_by, windows};
+
+        let numbers = [1, 2, 3, 4, 5];
+        check_all(|| step_by(0..10, 3), &[0, 3, 6, 9]);
+        check_all(|| step_by(0..9, 3), &[0, 3, 6]);
+        check_all(|| step_by(0..0, 3), &[]);
+        check_all(|| step_by(&numbers, usize::MAX), &[&1]);
+        check_all(
+            || windows(&numbers, 3),
+            &[&[1, 2, 3][..], &[2, 3, 4], &[3, 4, 5]],
+        );
+        check_all(|| windows(&numbers, 6), &[]);
+        check_all(|| chunks_exact(&numbers, 2), &[&[1, 2][..], &[3, 4]]);
+        check_all(|| chunks_exact(&numbers, 9), &[]);
+        let mut numbers = numbers;
+        assert_eq!(chunks_exact_mut(&mut numbers, 2).remaining(), 2);
+    }
+
+    #[test]
+    fn tuples_run_in_step() {
+        let (a, b) = ([1, 2, 3], ["x", "y", "z"]);
+        check_all(
+            || (0..9, &b).into_iterations(),
+            &[(0, &"x"), (1, &"y"), (2, &"z")],
+        );
+        check_all(
+            || (0.., &a, &b[..2]).into_iterations(),
+            &[(0, &1, &"x"), (1, &2, &"y")],
+        );
+        check_all(
+            || (&a, 5.., a, vec![7, 8]).into_iterations(),
+            &[(&1, 5, 1, 7), (&2, 6, 2, 8)],
+        );
+    }
+
+    #[test]
+    fn collections_are_iterations() {
+        use std::collections::*;
+
+        let numbers = [1, 2, 3];
+        let references = [&1, &2, &3];
+        check_all(|| numbers.into_iterations(), &numbers);
+        check_all(|| numbers.to_vec().into_iterations(), &numbers);
+        check_all(|| Box::<[i32]>::from(numbers).into_iterations(), &numbers);
+        check_all(|| vec![(); 3].into_iterations(), &[(); 3]);
+        check_all(
+            || numbers.map(|n| n.to_string()).into_iterations(),
+            &["1", "2", "3"].map(String::from),
+        );
+
+        let mut deque = VecDeque::from(numbers);
+        deque.rotate_left(1);
+        check_all(|| deque.clone().into_iterations(), &[2, 3, 1]);
+        check_all(|| (&deque).into_iterations(), &[&2, &3, &1]);
+        let list = LinkedList::from(numbers);
+        check_all(|| list.clone().into_iterations(), &numbers);
+        check_all(|| (&list).into_iterations(), &references);
+        let set = BTreeSet::from(numbers);
+        check_all(|| set.clone().into_iterations(), &numbers);
+        check_all(|| (&set).into_iterations(), &references);
+        let map = BTreeMap::from(numbers.map(|n| (n, -n)));
+        check_all(
+            || map.clone().into_iterations(),
+            &[(1, -1), (2, -2), (3, -3)],
+        );
+        check_all(
+            || (&map).into_iterations(),
+            &[(&1, &-1), (&2, &-2), (&3, &-3)],
+        );
+
+        let (mut deque, mut map, mut list) = (deque, map, list);
+        crate::Serial.for_each((&mut deque, &mut map, &mut list), |(a, (_, b), c)| {
+            (*a, *b, *c) = (1, 1, 1);
+        });
+        assert_eq!(deque, [1, 1, 1]);
+        assert!(map.values().chain(&list).all(|&n| n == 1));
+
+        let set = HashSet::from(numbers);
+        let sum = |set| crate::Serial.fold(set, || 0, |sum, n: i32| sum + n, |a, b| a + b);
+        assert_eq!(sum(set.clone()), 6);
+        assert_eq!((&set).into_iterations().remaining(), 3);
+        let mut map = HashMap::from(numbers.map(|n| (n, -n)));
+        crate::Serial.for_each(&mut map, |(key, value)| *value += key);
+        assert!(crate::Serial.all(&map, |(_, value)| *value == 0));
+        assert_eq!(map.into_iterations().remaining(), 3);
+        let heap = BinaryHeap::from(numbers);
+        assert_eq!((&heap).into_iterations().remaining(), 3);
+        assert_eq!(crate::Serial.map_reduce(heap, |n| n, i32::max), Some(3));
+    }
+
+    #[test]
+    fn values_that_no_iteration_takes_are_dropped() {
+        use std::sync::Arc;
+
+        let counted = Arc::new(());
+        let many = || vec![Arc::clone(&counted); 10];
+        drop(many().into_iterations());
+        let (front, mut back) = many().into_iterations().split_at(3);
+        assert_eq!(back.strip(4).take(2).count(), 2);
+        assert_eq!(Arc::strong_count(&counted), 1 + 3 + 3);
+        drop(front);
+        assert_eq!(Arc::strong_count(&counted), 1 + 3);
+        drop(back.strip_back(2).next());
+        drop(back);
+        assert_eq!(Arc::strong_count(&counted), 1);
+        assert!(crate::Serial.any((0.., many()), |(i, _)| i == 4));
+        assert_eq!(Arc::strong_count(&counted), 1);
     }
 
     #[test]

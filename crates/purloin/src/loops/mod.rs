@@ -37,19 +37,24 @@
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
 //! splits for the thieves that have asked it).
 
+mod adaptors;
 mod attempt;
 mod chunks;
 mod collect;
 mod iterations;
+mod owned;
 mod pace;
 mod splitting;
 
+pub use adaptors::{Reversed, ReversibleIterations, Stepped, Windows, rev, step_by, windows};
 pub use attempt::Try;
+pub use owned::{Owned, Taken};
+
 pub(crate) use attempt::{first, keep};
-pub use chunks::{Chunks, ChunksMut, chunks, chunks_mut};
+pub use chunks::{Chunks, ChunksMut, chunks, chunks_exact, chunks_exact_mut, chunks_mut};
 pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
 pub(crate) use iterations::Converted;
-pub use iterations::{IntoIterations, Iterations};
+pub use iterations::{Flat, IntoIterations, Iterations, Pair, Tuple};
 pub use splitting::Splitting;
 
 use std::ops::ControlFlow;
@@ -221,13 +226,44 @@ where
     let mut left = block;
     loop {
         let count = strip.min(left);
-        let (strip, after) = rest.split_at(count);
-        rest = after;
         left -= count;
-        let mut items = strip.in_order();
+        let mut items = rest.strip(count);
         sum = items.try_fold(sum, |sum, item| w.lend(|w| (shared.step)(w, sum, item)))?;
+        drop(items);
         if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
             return ControlFlow::Continue((sum, rest, block - left));
+        }
+    }
+}
+
+/// Folds iterations as a plain loop, until a step breaks.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use purloin::implement::in_order;
+///
+/// let sum = in_order(1..=4, 0, |sum, n| ControlFlow::Continue(sum + n));
+/// assert_eq!(sum, 10);
+/// ```
+#[inline]
+pub fn in_order<I, A>(
+    mut iterations: I,
+    mut sum: A,
+    mut step: impl FnMut(A, I::Item) -> ControlFlow<A, A>,
+) -> A
+where
+    I: Iterations,
+{
+    // There may be more iterations than fit in a number.
+    loop {
+        let len = iterations.remaining();
+        if len == 0 {
+            return sum;
+        }
+        match iterations.strip(len).try_fold(sum, &mut step) {
+            ControlFlow::Continue(so_far) => sum = so_far,
+            ControlFlow::Break(result) => return result,
         }
     }
 }

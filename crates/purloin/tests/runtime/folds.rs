@@ -229,7 +229,7 @@ struct Liar {
 
 impl Iterations for Liar {
     type Item = String;
-    type Iter = std::iter::Map<Range<usize>, fn(usize) -> String>;
+    type Strip<'s> = std::iter::Map<Range<usize>, fn(usize) -> String>;
 
     fn remaining(&self) -> usize {
         self.says
@@ -243,7 +243,8 @@ impl Iterations for Liar {
         (part(index), part(self.says - index))
     }
 
-    fn in_order(self) -> Self::Iter {
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.says -= len;
         (0..self.has).map(|i| i.to_string())
     }
 }

@@ -1,0 +1,270 @@
+//! Other orders and other items: backwards, every n-th iteration, windows.
+
+use std::iter::{Rev, StepBy};
+use std::ops::{Range, RangeInclusive};
+use std::slice;
+
+use super::{IntoIterations, Iterations};
+
+/// Iterations that can also run backwards.
+pub trait ReversibleIterations: Iterations {
+    /// An iterator over some of these iterations.
+    type Back<'s>: Iterator<Item = Self::Item>
+    where
+        Self: 's;
+
+    /// Removes the last `len` iterations, and returns an iterator over them, the last one first.
+    /// `len` is at most [`remaining`](Iterations::remaining).
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_>;
+}
+
+/// Returns iterations in the reverse order: ranges, slices, chunks and vectors.
+///
+/// ```
+/// use purloin::{Serial, Worker, rev};
+///
+/// let text = Serial.map_reduce(rev(&["a", "b", "c"]), |s| s.to_string(), |a, b| a + &b);
+/// assert_eq!(text.as_deref(), Some("cba"));
+/// ```
+pub fn rev<I>(iterations: I) -> Reversed<I::Iterations>
+where
+    I: IntoIterations,
+    I::Iterations: ReversibleIterations,
+{
+    Reversed(iterations.into_iterations())
+}
+
+/// Iterations in the reverse order, from [`rev`].
+#[derive(Debug)]
+pub struct Reversed<I>(I);
+
+impl<I: ReversibleIterations> Iterations for Reversed<I> {
+    type Item = I::Item;
+    type Strip<'s>
+        = I::Back<'s>
+    where
+        Self: 's;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.0.remaining()
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let middle = self.0.remaining() - index;
+        let (front, back) = self.0.split_at(middle);
+        (Reversed(back), Reversed(front))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.0.strip_back(len)
+    }
+}
+
+/// Returns every `step`-th of these iterations, beginning with the first.
+///
+/// ```
+/// use purloin::{Serial, Worker, step_by};
+///
+/// let sum = Serial.fold(step_by(0..10, 3), || 0, |sum, n| sum + n, |a, b| a + b);
+/// assert_eq!(sum, 0 + 3 + 6 + 9);
+/// ```
+///
+/// # Panics
+///
+/// Panics if `step` is 0.
+pub fn step_by<I: IntoIterations>(iterations: I, step: usize) -> Stepped<I::Iterations> {
+    assert!(step > 0, "the step must be at least 1");
+    Stepped {
+        all: iterations.into_iterations(),
+        step,
+    }
+}
+
+/// Every n-th of some iterations, from [`step_by`].
+#[derive(Debug)]
+pub struct Stepped<I> {
+    all: I,
+    step: usize,
+}
+
+impl<I: Iterations> Stepped<I> {
+    /// Returns how many of all iterations the first `len` of these take.
+    fn width(&self, len: usize) -> usize {
+        len.saturating_mul(self.step).min(self.all.remaining())
+    }
+}
+
+impl<I: Iterations> Iterations for Stepped<I> {
+    type Item = I::Item;
+    type Strip<'s>
+        = StepBy<I::Strip<'s>>
+    where
+        Self: 's;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.all.remaining().div_ceil(self.step)
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let (step, width) = (self.step, self.width(index));
+        let (front, back) = self.all.split_at(width);
+        (Stepped { all: front, step }, Stepped { all: back, step })
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        let width = self.width(len);
+        self.all.strip(width).step_by(self.step)
+    }
+}
+
+/// Returns all series of `size` consecutive elements of a slice as the iterations of a loop. They
+/// overlap.
+///
+/// ```
+/// use purloin::{Serial, Worker, windows};
+///
+/// let rises = Serial.all(windows(&[1, 2, 5, 7], 2), |pair| pair[0] < pair[1]);
+/// assert!(rises);
+/// ```
+///
+/// # Panics
+///
+/// Panics if `size` is 0.
+pub fn windows<T>(slice: &[T], size: usize) -> Windows<'_, T> {
+    assert!(size > 0, "the size of windows must be at least 1");
+    Windows { slice, size }
+}
+
+/// Series of consecutive elements, from [`windows`].
+#[derive(Debug)]
+pub struct Windows<'s, T> {
+    slice: &'s [T],
+    size: usize,
+}
+
+impl<'s, T> Windows<'s, T> {
+    /// Returns the elements of the first `len` windows.
+    fn front(&self, len: usize) -> &'s [T] {
+        match len {
+            0 => &[],
+            _ => &self.slice[..len + (self.size - 1)],
+        }
+    }
+}
+
+impl<'s, T: Sync> Iterations for Windows<'s, T> {
+    type Item = &'s [T];
+    type Strip<'p>
+        = slice::Windows<'s, T>
+    where
+        Self: 'p;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.slice.len().saturating_sub(self.size - 1)
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let front = windows(self.front(index), self.size);
+        (front, windows(&self.slice[index..], self.size))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> slice::Windows<'s, T> {
+        let front = self.front(len);
+        self.slice = &self.slice[len..];
+        front.windows(self.size)
+    }
+}
+
+macro_rules! reversible_ranges {
+    ($($Int:ident),*) => {
+        $(
+            impl ReversibleIterations for Range<$Int> {
+                type Back<'s> = Rev<Range<$Int>>;
+
+                #[inline]
+                fn strip_back(&mut self, len: usize) -> Rev<Range<$Int>> {
+                    let end = self.end;
+                    // Wrapping: `len` may be too large for a signed type, but the difference is in
+                    // range. An empty range stays as it is.
+                    self.end = end.wrapping_sub(len as $Int);
+                    (self.end..end).rev()
+                }
+            }
+
+            impl ReversibleIterations for RangeInclusive<$Int> {
+                type Back<'s> = Rev<RangeInclusive<$Int>>;
+
+                #[inline]
+                fn strip_back(&mut self, len: usize) -> Rev<RangeInclusive<$Int>> {
+                    let middle = self.remaining() - len;
+                    let (rest, strip) = self.clone().split_at(middle);
+                    *self = rest;
+                    strip.rev()
+                }
+            }
+        )*
+    };
+}
+
+// The length of a range of 128 bits may not fit in a `usize`.
+reversible_ranges!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+impl<'s, T: Sync> ReversibleIterations for &'s [T] {
+    type Back<'p>
+        = Rev<slice::Iter<'s, T>>
+    where
+        Self: 'p;
+
+    #[inline]
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        let (rest, strip) = <[T]>::split_at(self, self.len() - len);
+        *self = rest;
+        strip.iter().rev()
+    }
+}
+
+impl<'s, T: Send> ReversibleIterations for &'s mut [T] {
+    type Back<'p>
+        = Rev<slice::IterMut<'s, T>>
+    where
+        Self: 'p;
+
+    #[inline]
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        let middle = self.len() - len;
+        let (rest, strip) = std::mem::take(self).split_at_mut(middle);
+        *self = rest;
+        strip.iter_mut().rev()
+    }
+}
+
+impl<'s, T: Sync> ReversibleIterations for super::Chunks<'s, T> {
+    type Back<'p>
+        = Rev<slice::Chunks<'s, T>>
+    where
+        Self: 'p;
+
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        self.take_back(len).rev()
+    }
+}
+
+impl<'s, T: Send> ReversibleIterations for super::ChunksMut<'s, T> {
+    type Back<'p>
+        = Rev<slice::ChunksMut<'s, T>>
+    where
+        Self: 'p;
+
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        self.take_back(len).rev()
+    }
+}
