@@ -460,7 +460,7 @@ pub trait Worker: Sized {
     /// # let pool = Pool::new()?;
     /// let sizes = [200_u8, 50, 10];
     /// let sum = pool.run(|mut w| {
-    ///     w.try_fold(&sizes, || 0_u8, |sum, &size| sum.checked_add(size), |a, b| a + b)
+    ///     w.try_fold(&sizes, || 0_u8, |sum, &size| sum.checked_add(size), u8::checked_add)
     /// });
     /// assert_eq!(sum, None);
     /// # Ok::<(), purloin::BuildError>(())

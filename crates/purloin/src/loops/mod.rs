@@ -175,7 +175,7 @@ where
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
-            let (mine, theirs) = rest.split_at(len - given.min(len - 1));
+            let (mine, theirs) = rest.split_at(pace.keep(len, given));
             let (left, right) = w.join(
                 move |w| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace),
                 // The speed of iterations far away may be another one.
