@@ -91,6 +91,10 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
     fn split_hint(&mut self, rest: usize) -> usize {
         self.worker.split_hint(rest)
     }
+
+    fn sort_pieces(&self) -> usize {
+        self.worker.sort_pieces()
+    }
 }
 
 /// The [`Spawner`] of [`Counted`].

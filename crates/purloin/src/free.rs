@@ -1,5 +1,6 @@
 //! Joins, finishes, futures and loops for code that has no token.
 
+use std::cmp::Ordering;
 use std::panic::resume_unwind;
 
 use crate::handle::Handle;
@@ -176,7 +177,7 @@ where
     F: Fn(I::Item) + Sync,
 {
     let body = &body;
-    on_a_worker(iterations, move |mut w, items| w.for_each(items, body));
+    loop_on_a_worker(iterations, move |mut w, items| w.for_each(items, body));
 }
 
 /// Maps each of the iterations, possibly in parallel, and combines the results in their order.
@@ -203,7 +204,7 @@ where
     T: Send,
 {
     let (map, combine) = (&map, &combine);
-    on_a_worker(iterations, move |mut w, items| {
+    loop_on_a_worker(iterations, move |mut w, items| {
         w.map_reduce(items, map, combine)
     })
 }
@@ -237,7 +238,7 @@ where
     A: Send,
 {
     let (init, step, combine) = (&init, &step, &combine);
-    on_a_worker(iterations, move |mut w, items| {
+    loop_on_a_worker(iterations, move |mut w, items| {
         w.fold(items, init, step, combine)
     })
 }
@@ -261,7 +262,7 @@ where
     R: Try<Output = ()> + Send,
 {
     let body = &body;
-    on_a_worker(iterations, move |mut w, items| w.try_for_each(items, body))
+    loop_on_a_worker(iterations, move |mut w, items| w.try_for_each(items, body))
 }
 
 /// Folds the iterations, possibly in parallel, until a step fails. For code that has no token;
@@ -287,7 +288,7 @@ where
     R: Try<Output = A> + Send,
 {
     let (init, step, combine) = (&init, &step, &combine);
-    on_a_worker(iterations, move |mut w, items| {
+    loop_on_a_worker(iterations, move |mut w, items| {
         w.try_fold(items, init, step, combine)
     })
 }
@@ -314,7 +315,7 @@ where
     R: Try<Output = T> + Send,
 {
     let (map, combine) = (&map, &combine);
-    on_a_worker(iterations, move |mut w, items| {
+    loop_on_a_worker(iterations, move |mut w, items| {
         w.try_map_reduce(items, map, combine)
     })
 }
@@ -336,7 +337,7 @@ where
     F: Fn(I::Item) -> bool + Sync,
 {
     let holds = &holds;
-    on_a_worker(iterations, move |mut w, items| w.any(items, holds))
+    loop_on_a_worker(iterations, move |mut w, items| w.any(items, holds))
 }
 
 /// Returns whether `holds` is true for all of the iterations. For code that has no token;
@@ -356,7 +357,7 @@ where
     F: Fn(I::Item) -> bool + Sync,
 {
     let holds = &holds;
-    on_a_worker(iterations, move |mut w, items| w.all(items, holds))
+    loop_on_a_worker(iterations, move |mut w, items| w.all(items, holds))
 }
 
 /// Returns an item for which `holds` is true, or `None` if there is none. For code that has no token;
@@ -378,7 +379,7 @@ where
     F: Fn(&I::Item) -> bool + Sync,
 {
     let holds = &holds;
-    on_a_worker(iterations, move |mut w, items| w.find_any(items, holds))
+    loop_on_a_worker(iterations, move |mut w, items| w.find_any(items, holds))
 }
 
 /// Returns the first item for which `holds` is true, or `None` if there is none. For code that has no token;
@@ -399,7 +400,7 @@ where
     F: Fn(&I::Item) -> bool + Sync,
 {
     let holds = &holds;
-    on_a_worker(iterations, move |mut w, items| w.find_first(items, holds))
+    loop_on_a_worker(iterations, move |mut w, items| w.find_first(items, holds))
 }
 
 /// Returns the position of the first item for which `holds` is true, or `None` if there is none. For code that has no token;
@@ -419,7 +420,7 @@ where
     F: Fn(I::Item) -> bool + Sync,
 {
     let holds = &holds;
-    on_a_worker(iterations, move |mut w, items| w.position(items, holds))
+    loop_on_a_worker(iterations, move |mut w, items| w.position(items, holds))
 }
 
 /// Maps each of the iterations, possibly in parallel, and collects the results in order.
@@ -440,7 +441,7 @@ where
     T: Send,
 {
     let map = &map;
-    on_a_worker(iterations, move |mut w, items| w.map_into_vec(items, map))
+    loop_on_a_worker(iterations, move |mut w, items| w.map_into_vec(items, map))
 }
 
 /// Maps each of the iterations to a pair, possibly in parallel, and collects both halves in order.
@@ -463,7 +464,7 @@ where
     U: Send,
 {
     let map = &map;
-    on_a_worker(iterations, move |mut w, items| w.map_into_vecs(items, map))
+    loop_on_a_worker(iterations, move |mut w, items| w.map_into_vecs(items, map))
 }
 
 /// Maps each of the iterations, possibly in parallel, and collects what is `Some`, in order.
@@ -485,13 +486,153 @@ where
     T: Send,
 {
     let map = &map;
-    on_a_worker(iterations, move |mut w, items| {
+    loop_on_a_worker(iterations, move |mut w, items| {
         w.filter_map_into_vec(items, map)
     })
 }
 
+/// Sorts a slice. Equal elements keep their order. For code that has no token; see [`Worker::sort`].
+///
+/// ```
+/// let mut words = ["steal", "pilfer", "purloin"];
+/// purloin::sort(&mut words);
+/// assert_eq!(words, ["pilfer", "purloin", "steal"]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort`] does, or if no thread can be started for the global pool.
+pub fn sort<T>(slice: &mut [T])
+where
+    T: Ord + Send,
+{
+    on_a_worker(move |mut w| w.sort(slice));
+}
+
+/// Sorts a slice in the order that `compare` defines. Equal elements keep their order. For code that has no token; see [`Worker::sort_by`].
+///
+/// ```
+/// let mut numbers = [2.5, -1.0, 7.25];
+/// purloin::sort_by(&mut numbers, |a, b| f64::total_cmp(b, a));
+/// assert_eq!(numbers, [7.25, 2.5, -1.0]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_by`] does, or if no thread can be started for the global pool.
+pub fn sort_by<T, C>(slice: &mut [T], compare: C)
+where
+    T: Send,
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
+    let compare = &compare;
+    on_a_worker(move |mut w| w.sort_by(slice, compare));
+}
+
+/// Sorts a slice by a key of each element. Elements with equal keys keep their order. For code that has no token; see [`Worker::sort_by_key`].
+///
+/// ```
+/// let mut words = ["purloin", "steal", "pilfer"];
+/// purloin::sort_by_key(&mut words, |word| word.len());
+/// assert_eq!(words, ["steal", "pilfer", "purloin"]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_by_key`] does, or if no thread can be started for the global pool.
+pub fn sort_by_key<T, K, F>(slice: &mut [T], key: F)
+where
+    T: Send,
+    K: Ord,
+    F: Fn(&T) -> K + Sync,
+{
+    let key = &key;
+    on_a_worker(move |mut w| w.sort_by_key(slice, key));
+}
+
+/// Sorts a slice by a key of each element, and computes each key once. Elements with equal keys keep
+/// their order. For code that has no token; see [`Worker::sort_by_cached_key`].
+///
+/// ```
+/// let mut words = ["Steal", "pilfer", "Purloin"];
+/// purloin::sort_by_cached_key(&mut words, |word| word.to_lowercase());
+/// assert_eq!(words, ["pilfer", "Purloin", "Steal"]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_by_cached_key`] does, or if no thread can be started for the global pool.
+pub fn sort_by_cached_key<T, K, F>(slice: &mut [T], key: F)
+where
+    T: Send,
+    K: Ord + Send,
+    F: Fn(&T) -> K + Sync,
+{
+    let key = &key;
+    on_a_worker(move |mut w| w.sort_by_cached_key(slice, key));
+}
+
+/// Sorts a slice in place. Equal elements may change their order. For code that has no token; see [`Worker::sort_unstable`].
+///
+/// ```
+/// let mut numbers = [3, 1, 4, 1, 5];
+/// purloin::sort_unstable(&mut numbers);
+/// assert_eq!(numbers, [1, 1, 3, 4, 5]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_unstable`] does, or if no thread can be started for the global pool.
+pub fn sort_unstable<T>(slice: &mut [T])
+where
+    T: Ord + Send,
+{
+    on_a_worker(move |mut w| w.sort_unstable(slice));
+}
+
+/// Sorts a slice in place, in the order that `compare` defines. Equal elements may change their order. For code that has no token; see [`Worker::sort_unstable_by`].
+///
+/// ```
+/// let mut numbers = [2.5, -1.0, 7.25];
+/// purloin::sort_unstable_by(&mut numbers, f64::total_cmp);
+/// assert_eq!(numbers, [-1.0, 2.5, 7.25]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_unstable_by`] does, or if no thread can be started for the global pool.
+pub fn sort_unstable_by<T, C>(slice: &mut [T], compare: C)
+where
+    T: Send,
+    C: Fn(&T, &T) -> Ordering + Sync,
+{
+    let compare = &compare;
+    on_a_worker(move |mut w| w.sort_unstable_by(slice, compare));
+}
+
+/// Sorts a slice in place, by a key of each element. Elements with equal keys may change their order. For code that has no token; see [`Worker::sort_unstable_by_key`].
+///
+/// ```
+/// let mut numbers = [-3, 1, 2];
+/// purloin::sort_unstable_by_key(&mut numbers, |number: &i32| number.abs());
+/// assert_eq!(numbers, [1, 2, -3]);
+/// ```
+///
+/// # Panics
+///
+/// Panics as [`Worker::sort_unstable_by_key`] does, or if no thread can be started for the global pool.
+pub fn sort_unstable_by_key<T, K, F>(slice: &mut [T], key: F)
+where
+    T: Send,
+    K: Ord,
+    F: Fn(&T) -> K + Sync,
+{
+    let key = &key;
+    on_a_worker(move |mut w| w.sort_unstable_by_key(slice, key));
+}
+
 /// Runs a loop on this worker, or on a worker of the global pool.
-fn on_a_worker<I, R>(
+fn loop_on_a_worker<I, R>(
     iterations: I,
     run: impl FnOnce(Token<'_>, Converted<I::Iterations>) -> R + Send,
 ) -> R
@@ -500,10 +641,14 @@ where
     R: Send,
 {
     let iterations = Converted(iterations.into_iterations());
-    let run = move |w: Token<'_>| run(w, iterations);
+    on_a_worker(move |w| run(w, iterations))
+}
+
+/// Runs `run` on this worker, or on a worker of the global pool.
+fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
     match current_of_default() {
-        // Runs in a frame of its own: the body may spawn into a finish around the loop, and the
-        // loop uses its token after that.
+        // Runs in a frame of its own: `run` may spawn into a finish around this call, and uses its
+        // token after that.
         Some(thread) => runtime::call(thread, run).unwrap_or_else(|panic| resume_unwind(panic)),
         None => global_or_default().run(run),
     }

@@ -51,6 +51,7 @@
 //! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
 //! | count into a map, or the like | [`Worker::fold`] | [`fold`] |
 //! | collect results into a vector | [`Worker::map_into_vec`] | [`map_into_vec`] |
+//! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`sort`](sort()), [`sort_unstable`] |
 //! | search, or stop at the first error | [`Worker::find_first`], [`Worker::try_for_each`] | [`find_first`], [`try_for_each`] |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
 //!
@@ -120,6 +121,7 @@ mod runtime;
 pub mod scheduler;
 mod serial;
 mod sleep;
+mod sort;
 mod stats;
 mod sync;
 mod unwind;
@@ -128,7 +130,9 @@ mod worker;
 
 pub use free::{
     all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
-    map_into_vec, map_into_vecs, map_reduce, position, try_fold, try_for_each, try_map_reduce,
+    map_into_vec, map_into_vecs, map_reduce, position, sort, sort_by, sort_by_cached_key,
+    sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key, try_fold, try_for_each,
+    try_map_reduce,
 };
 pub use handle::Handle;
 pub use loops::{

@@ -94,6 +94,10 @@ impl Worker for Serial {
     fn split_hint(&mut self, _: usize) -> usize {
         0
     }
+
+    fn sort_pieces(&self) -> usize {
+        1
+    }
 }
 
 impl Spawner for Serial {

@@ -1,11 +1,13 @@
 //! The programming model: [`Worker`] and [`Scope`].
 
+use std::cmp;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations, Try, keep};
+use crate::sort;
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///
@@ -806,6 +808,153 @@ pub trait Worker: Sized {
         loops::filter_map_into_vec(self, iterations, map)
     }
 
+    /// Sorts a slice. Equal elements keep their order.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut words = ["steal", "pilfer", "purloin"];
+    /// pool.run(|mut w| w.sort(&mut words));
+    /// assert_eq!(words, ["pilfer", "purloin", "steal"]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// The sort allocates a buffer for as many elements as the slice has, unless it runs on a single
+    /// worker. If the order of equal elements does not matter, [`Self::sort_unstable`] is faster.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a comparison panics, and may panic if comparisons contradict each other. In any
+    /// case the slice then still has all its elements, in some order.
+    #[inline]
+    fn sort<T: Ord + Send>(&mut self, slice: &mut [T]) {
+        sort::sort_by(self, slice, &T::cmp);
+    }
+
+    /// Sorts a slice in the order that `compare` defines. Equal elements keep their order. See
+    /// [`Self::sort`].
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut numbers = [2.5, -1.0, 7.25];
+    /// pool.run(|mut w| w.sort_by(&mut numbers, |a, b| f64::total_cmp(b, a)));
+    /// assert_eq!(numbers, [7.25, 2.5, -1.0]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    #[inline]
+    fn sort_by<T, C>(&mut self, slice: &mut [T], compare: C)
+    where
+        T: Send,
+        C: Fn(&T, &T) -> cmp::Ordering + Sync,
+    {
+        sort::sort_by(self, slice, &compare);
+    }
+
+    /// Sorts a slice by a key of each element. Elements with equal keys keep their order. See
+    /// [`Self::sort`].
+    ///
+    /// The sort computes two keys for each comparison. If that takes long,
+    /// [`Self::sort_by_cached_key`] is faster.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut words = ["purloin", "steal", "pilfer"];
+    /// pool.run(|mut w| w.sort_by_key(&mut words, |word| word.len()));
+    /// assert_eq!(words, ["steal", "pilfer", "purloin"]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    #[inline]
+    fn sort_by_key<T, K, F>(&mut self, slice: &mut [T], key: F)
+    where
+        T: Send,
+        K: Ord,
+        F: Fn(&T) -> K + Sync,
+    {
+        sort::sort_by(self, slice, &|a: &T, b: &T| key(a).cmp(&key(b)));
+    }
+
+    /// Sorts a slice by a key of each element, and computes each key once. Elements with equal keys
+    /// keep their order. See [`Self::sort`].
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut words = ["Steal", "pilfer", "Purloin"];
+    /// pool.run(|mut w| w.sort_by_cached_key(&mut words, |word| word.to_lowercase()));
+    /// assert_eq!(words, ["pilfer", "Purloin", "Steal"]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    fn sort_by_cached_key<T, K, F>(&mut self, slice: &mut [T], key: F)
+    where
+        T: Send,
+        K: Ord + Send,
+        F: Fn(&T) -> K + Sync,
+    {
+        sort::sort_by_cached_key(self, slice, key);
+    }
+
+    /// Sorts a slice in place. Equal elements may change their order.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut numbers = [3, 1, 4, 1, 5];
+    /// pool.run(|mut w| w.sort_unstable(&mut numbers));
+    /// assert_eq!(numbers, [1, 1, 3, 4, 5]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`Self::sort`] does.
+    #[inline]
+    fn sort_unstable<T: Ord + Send>(&mut self, slice: &mut [T]) {
+        sort::sort_unstable_by(self, slice, &T::cmp);
+    }
+
+    /// Sorts a slice in place, in the order that `compare` defines. Equal elements may change their
+    /// order. See [`Self::sort_unstable`].
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut numbers = [2.5, -1.0, 7.25];
+    /// pool.run(|mut w| w.sort_unstable_by(&mut numbers, f64::total_cmp));
+    /// assert_eq!(numbers, [-1.0, 2.5, 7.25]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    #[inline]
+    fn sort_unstable_by<T, C>(&mut self, slice: &mut [T], compare: C)
+    where
+        T: Send,
+        C: Fn(&T, &T) -> cmp::Ordering + Sync,
+    {
+        sort::sort_unstable_by(self, slice, &compare);
+    }
+
+    /// Sorts a slice in place, by a key of each element. Elements with equal keys may change their
+    /// order. See [`Self::sort_unstable`].
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let mut numbers = [-3, 1, 2];
+    /// pool.run(|mut w| w.sort_unstable_by_key(&mut numbers, |number: &i32| number.abs()));
+    /// assert_eq!(numbers, [1, 2, -3]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    #[inline]
+    fn sort_unstable_by_key<T, K, F>(&mut self, slice: &mut [T], key: F)
+    where
+        T: Send,
+        K: Ord,
+        F: Fn(&T) -> K + Sync,
+    {
+        sort::sort_unstable_by(self, slice, &|a: &T, b: &T| key(a).cmp(&key(b)));
+    }
+
     /// Folds the iterations like [`Self::fold_with`]. If `step` returns [`ControlFlow::Break`], its
     /// run ends with that value. All other runs go on.
     ///
@@ -826,6 +975,12 @@ pub trait Worker: Sized {
     /// Returns a hint for loops: how many of the `rest` iterations to split off now. The hint is 0
     /// unless a thief asks for work and this worker has no other task to offer.
     fn split_hint(&mut self, rest: usize) -> usize;
+
+    /// Returns a hint for sorts: into how many pieces to divide a slice, at least. The default
+    /// suits a few workers.
+    fn sort_pieces(&self) -> usize {
+        32
+    }
 }
 
 /// The type behind a [`Scope`], which determines how the scope spawns.

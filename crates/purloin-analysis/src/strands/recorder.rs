@@ -181,8 +181,8 @@ impl Drop for PendingMarks<'_> {
     }
 }
 
-/// Maximum number of pieces into which a loop is divided, roughly.
-const LOOP_PIECES: usize = 1024;
+/// Maximum number of pieces into which a loop or a sort is divided, roughly.
+const PIECES: usize = 1024;
 
 impl<'r> Worker for Recorded<'r> {
     type Token<'t> = Recorded<'r>;
@@ -229,7 +229,7 @@ impl<'r> Worker for Recorded<'r> {
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
-        in_pieces(self, iterations, LOOP_PIECES, init, step, combine)
+        in_pieces(self, iterations, PIECES, init, step, combine)
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>
@@ -242,6 +242,10 @@ impl<'r> Worker for Recorded<'r> {
 
     fn split_hint(&mut self, _: usize) -> usize {
         0
+    }
+
+    fn sort_pieces(&self) -> usize {
+        PIECES
     }
 }
 

@@ -485,6 +485,14 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
             false => self.thread.split_hint(rest),
         }
     }
+
+    fn sort_pieces(&self) -> usize {
+        match self.thread.pool().workers() {
+            1 => 1,
+            // A thief that comes late, or whose processor is slower, gets fewer of them.
+            workers => 8 * workers,
+        }
+    }
 }
 
 impl<S: Scheduler> Spawner for S {

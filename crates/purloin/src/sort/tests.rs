@@ -1,0 +1,187 @@
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{self, AtomicUsize};
+
+use crate::{Pool, Worker};
+
+const LEN: usize = if cfg!(miri) { 1200 } else { 50_000 };
+
+/// Returns pseudo-random numbers below `limit`.
+fn random(len: usize, limit: u64) -> Vec<u64> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % limit
+    };
+    (0..len).map(next).collect()
+}
+
+/// Slices that sorts treat differently.
+fn slices() -> Vec<(&'static str, Vec<u64>)> {
+    let len = LEN as u64;
+    let mut nearly_sorted: Vec<u64> = (0..len).collect();
+    nearly_sorted[LEN / 2] = 0;
+    let mut slices = vec![
+        ("random", random(LEN, u64::MAX)),
+        ("few distinct", random(LEN, 4)),
+        ("all equal", vec![7; LEN]),
+        ("sorted", (0..len).collect()),
+        ("descending", (0..len).rev().collect()),
+        ("nearly sorted", nearly_sorted),
+        (
+            "two sorted halves",
+            (0..len / 2).chain(0..len / 2).collect(),
+        ),
+        (
+            "second half before the first",
+            (len / 2..len).chain(0..len / 2).collect(),
+        ),
+        ("saw tooth", (0..len).map(|n| n % 100).collect()),
+        (
+            "organ pipe",
+            (0..len / 2).chain((0..len / 2).rev()).collect(),
+        ),
+    ];
+    for len in [0, 1, 2, 511, 512, 513, 1025, 2049] {
+        slices.push(("short", random(len, 1000)));
+    }
+    slices
+}
+
+fn pool() -> Pool {
+    Pool::builder().workers(3).build().unwrap()
+}
+
+#[test]
+fn sorted_slices_are_those_of_the_standard_library() {
+    pool().run(|mut w| {
+        for (name, slice) in slices() {
+            let mut expected = slice.clone();
+            expected.sort();
+            let mut sorted = slice.clone();
+            w.sort(&mut sorted);
+            assert!(sorted == expected, "stable, {name} of {}", slice.len());
+            let mut sorted = slice.clone();
+            w.sort_unstable(&mut sorted);
+            assert!(sorted == expected, "unstable, {name} of {}", slice.len());
+            expected.reverse();
+            let mut sorted = slice.clone();
+            w.sort_unstable_by(&mut sorted, |a, b| b.cmp(a));
+            assert!(sorted == expected, "backwards, {name} of {}", slice.len());
+        }
+    });
+}
+
+#[test]
+fn equal_elements_keep_their_order() {
+    pool().run(|mut w| {
+        for (name, slice) in slices() {
+            let mut pairs: Vec<(u64, usize)> = slice.iter().map(|n| n % 50).zip(0..).collect();
+            let unsorted = pairs.clone();
+            let mut expected = pairs.clone();
+            expected.sort();
+            w.sort_by_key(&mut pairs, |pair| pair.0);
+            assert!(pairs == expected, "{name} of {}", slice.len());
+            pairs.clone_from(&unsorted);
+            w.sort_by_cached_key(&mut pairs, |pair| pair.0.to_string().len());
+            expected = unsorted;
+            expected.sort_by_key(|pair| pair.0.to_string().len());
+            assert!(pairs == expected, "{name} of {}, cached", slice.len());
+        }
+    });
+}
+
+/// An element that is not `Sync`, and whose drop counts.
+struct Counted<'c>(Box<u64>, Cell<u32>, &'c AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.2.fetch_add(1, atomic::Ordering::Relaxed);
+    }
+}
+
+/// Sorts elements by a comparison, each way, and checks that all elements are there afterwards.
+fn sort_and_count(compare: impl Fn(&Counted<'_>, &Counted<'_>) -> Ordering + Sync) {
+    let drops = AtomicUsize::new(0);
+    pool().run(|mut w| {
+        for (name, slice) in slices() {
+            for is_stable in [true, false] {
+                let make = |n: &u64| Counted(Box::new(*n), Cell::new(0), &drops);
+                let mut elements: Vec<_> = slice.iter().map(make).collect();
+                let sort = || match is_stable {
+                    true => w.sort_by(&mut elements, &compare),
+                    false => w.sort_unstable_by(&mut elements, &compare),
+                };
+                let _ = catch_unwind(AssertUnwindSafe(sort));
+                let mut left: Vec<u64> = elements.iter().map(|element| *element.0).collect();
+                left.sort();
+                let mut expected = slice.clone();
+                expected.sort();
+                assert!(left == expected, "{name} of {}", slice.len());
+                let before = drops.swap(0, atomic::Ordering::Relaxed);
+                drop(elements);
+                let after = drops.swap(0, atomic::Ordering::Relaxed);
+                assert_eq!((before, after), (0, slice.len()), "{name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_comparison_may_write_into_elements_that_are_not_sync() {
+    sort_and_count(|a, b| {
+        a.1.set(a.1.get() + 1);
+        b.1.set(b.1.get() + 1);
+        a.0.cmp(&b.0)
+    });
+}
+
+#[test]
+fn no_element_is_lost_when_a_comparison_panics() {
+    let rounds = if cfg!(miri) { 2 } else { 12 };
+    for round in 0..rounds {
+        let limit = LEN << round >> 2;
+        let comparisons = AtomicUsize::new(0);
+        sort_and_count(|a, b| {
+            let count = comparisons.fetch_add(1, atomic::Ordering::Relaxed);
+            assert!(count % limit != limit - 1, "this comparison panics");
+            a.0.cmp(&b.0)
+        });
+    }
+}
+
+#[test]
+fn no_element_is_lost_when_comparisons_contradict_each_other() {
+    sort_and_count(|_, _| Ordering::Less);
+    sort_and_count(|_, _| Ordering::Greater);
+    let calls = AtomicUsize::new(0);
+    sort_and_count(
+        |_, _| match calls.fetch_add(1, atomic::Ordering::Relaxed) * 7 % 11 {
+            0..5 => Ordering::Less,
+            5..7 => Ordering::Equal,
+            _ => Ordering::Greater,
+        },
+    );
+}
+
+#[test]
+fn elements_without_a_size_can_be_sorted() {
+    pool().run(|mut w| {
+        let mut units = vec![(); LEN];
+        w.sort(&mut units);
+        w.sort_unstable(&mut units);
+        w.sort_by_cached_key(&mut units, |()| 1);
+    });
+}
+
+#[test]
+fn nested_sorts_and_sorts_without_a_token_work() {
+    let mut rows: Vec<Vec<u64>> = (0..8).map(|n| random(LEN / 8 + n, 1000)).collect();
+    crate::for_each(&mut rows, |row| crate::sort_unstable(row));
+    crate::sort_by_key(&mut rows, |row| std::cmp::Reverse(row.len()));
+    assert!(rows.iter().all(|row| row.is_sorted()));
+    assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.len())));
+}
