@@ -43,9 +43,9 @@ use crate::pool::keep_orphan;
 ///
 /// Source: Channel (channel-based futures: a future is a channel for one message).
 #[must_use = "dropping a handle detaches its task"]
-pub struct Handle<T>(Inner<T>);
+pub struct Handle<T>(pub(crate) Inner<T>);
 
-enum Inner<T> {
+pub(crate) enum Inner<T> {
     Ready(Outcome<T>),
     /// Ready, with a function to call when a thread gets it.
     Watched(Outcome<T>, Box<dyn FnOnce() + Send>),
@@ -53,7 +53,7 @@ enum Inner<T> {
 }
 
 /// An available result. If it is a panic that is never fetched, the call around the drop gets it.
-struct Outcome<T>(Option<thread::Result<T>>);
+pub(crate) struct Outcome<T>(pub(crate) Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {
     fn get(mut self) -> T {
@@ -115,6 +115,26 @@ impl<T> Handle<T> {
         }
     }
 
+    /// Calls the function that a watched handle calls when a thread gets the result.
+    pub(crate) fn watched_now(self) -> Self {
+        match self.0 {
+            Inner::Watched(outcome, got) => {
+                got();
+                Handle(Inner::Ready(outcome))
+            }
+            _ => self,
+        }
+    }
+
+    /// Takes the result of a task that has ended.
+    pub(crate) fn take_result(&mut self) -> Option<thread::Result<T>> {
+        match &mut self.0 {
+            Inner::Ready(outcome) | Inner::Watched(outcome, _) => outcome.0.take(),
+            // SAFETY: the task has ended, and `&mut` excludes other uses of the result.
+            Inner::Promised(promise) => unsafe { promise.take_result() },
+        }
+    }
+
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         match &self.0 {
@@ -157,20 +177,27 @@ pub(crate) struct Functions<T> {
     /// Gives up the result. Consumes the end.
     pub(crate) drop: unsafe fn(NonNull<()>),
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
+    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    pub(crate) run: unsafe fn(NonNull<()>),
+    /// Waits for the result. One thread at a time may wait.
+    pub(crate) wait: unsafe fn(NonNull<()>),
+    /// Returns the place of the result, which is available.
+    pub(crate) result: unsafe fn(NonNull<()>) -> *mut Option<thread::Result<T>>,
 }
 
 // SAFETY: this is the consumer's end of a channel. It hands a `T` to the thread that owns it, and
 // `T` is `Send`.
 unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: a shared reference only gives access to `is_done`, which `new`'s caller allows on any
-// thread.
+// SAFETY: `new`'s caller allows `is_done` and `run` on any thread. `wait` and `result` are unsafe,
+// and their callers may use them only if `T` is `Sync`.
 unsafe impl<T: Send> Sync for Promise<T> {}
 
 impl<T> Promise<T> {
     /// # Safety
     ///
     /// `functions` stays valid for ever, and its functions may be called with this channel on any
-    /// thread: `get` or `drop` once, as the last call, and `is_done` any number of times before.
+    /// thread: `get` or `drop` once, as the last call, and the others any number of times before, as
+    /// [`Functions`] says.
     pub(crate) unsafe fn new(channel: NonNull<()>, functions: *const Functions<T>) -> Self {
         Promise { channel, functions }
     }
@@ -183,9 +210,49 @@ impl<T> Promise<T> {
         unsafe { ((*functions).get)(channel, place) }
     }
 
-    fn is_done(&self) -> bool {
+    pub(crate) fn is_done(&self) -> bool {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
         unsafe { ((*self.functions).is_done)(self.channel) }
+    }
+
+    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    pub(crate) fn run(&self) {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        unsafe { ((*self.functions).run)(self.channel) }
+    }
+
+    /// Waits for the result: on a worker of the pool that has begun the task, as [`Handle::get`]
+    /// does.
+    ///
+    /// # Safety
+    ///
+    /// No other thread waits.
+    pub(crate) unsafe fn wait(&self) {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // caller guarantees that one thread waits.
+        unsafe { ((*self.functions).wait)(self.channel) }
+    }
+
+    /// Takes the result.
+    ///
+    /// # Safety
+    ///
+    /// The task is done.
+    pub(crate) unsafe fn take_result(&mut self) -> Option<thread::Result<T>> {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. The
+        // message is not written after the end of the task, and only the handle reads it.
+        unsafe { (*((*self.functions).result)(self.channel)).take() }
+    }
+
+    /// Returns the result.
+    ///
+    /// # Safety
+    ///
+    /// The task is done. If several threads call this, `T` is `Sync`.
+    pub(crate) unsafe fn result(&self) -> &Option<thread::Result<T>> {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. The
+        // message is not written after the end of the task.
+        unsafe { &*((*self.functions).result)(self.channel) }
     }
 }
 

@@ -38,7 +38,7 @@ pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
 use lineage::{Call, NO_GENERATION};
-pub(crate) use outside::keep_orphan;
+pub(crate) use outside::{block_until, keep_orphan};
 pub use quiescence::Quiescence;
 pub use worker_thread::WorkerThread;
 pub(crate) use worker_thread::current_of_default;

@@ -187,6 +187,12 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
     }
 }
 
+/// Sleeps until `is_done`. This thread is [unparked](thread::Thread::unpark) at the end. A worker
+/// hands off its processor meanwhile.
+pub(crate) fn block_until(is_done: impl Fn() -> bool) {
+    block(null(), &is_done, &mut || None);
+}
+
 /// Processors that a waiting thread hands to a stalled pool.
 struct Rescue<'p, S: Scheduler> {
     pool: &'p Shared<S>,

@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::join::Token;
-use super::oneshot::{self, Oneshot, Waiters};
+use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
 use crate::handle::{Functions, Handle, Place, Promise};
@@ -191,19 +191,8 @@ where
             let this = job.0.as_ref();
             this.job_taken.store(true, Ordering::Relaxed);
             if this.channel.claim(thread.index()) {
-                let claimed = Claimed::new(job.0, thread);
+                Sender::run_claimed(job.0, thread);
                 std::mem::forget(job);
-                let closure = this.take_closure();
-                let result = match this.lineage.is_none() {
-                    // The task belongs to no call, so it is a call of its own.
-                    true => thread.run_as_call(|| run_all_apart(thread, this.finish, closure)),
-                    false => {
-                        let _in_lineage = thread.enter_lineage(this.lineage);
-                        run_all_apart(thread, this.finish, closure)
-                    }
-                };
-                this.channel.send(result);
-                drop(claimed);
             }
         }
     });
@@ -292,6 +281,15 @@ where
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
         // which lives as long as the promise is a holder.
         is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder.
+        run: |channel| unsafe { Self::run_for_all(channel.cast()) },
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder, and waits in one thread at a time.
+        wait: |channel| unsafe { Self::wait_for_all(channel.cast()) },
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
+        // which lives as long as the promise is a holder. The task is done.
+        result: |channel| unsafe { channel.cast::<Self>().as_ref().channel.message() },
     };
 
     fn is_done(&self) -> bool {
@@ -377,10 +375,36 @@ where
         }
     }
 
+    /// Runs the closure, sends its result, and releases the channel.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the closure. It is a holder besides the handle and the ticket, and
+    /// does not use the channel again. `thread` runs on this thread.
+    unsafe fn run_claimed(sender: NonNull<Self>, thread: &WorkerThread<S>) {
+        // SAFETY: the claimant is a holder, so the channel lives. Only the claimant moves the
+        // closure out and writes the result.
+        unsafe {
+            let this = sender.as_ref();
+            let claimed = Claimed::new(sender, thread);
+            let closure = this.take_closure();
+            let result = match this.lineage.is_none() {
+                // The task belongs to no call, so it is a call of its own.
+                true => thread.run_as_call(|| run_all_apart(thread, this.finish, closure)),
+                false => {
+                    let _in_lineage = thread.enter_lineage(this.lineage);
+                    run_all_apart(thread, this.finish, closure)
+                }
+            };
+            this.channel.send(result);
+            drop(claimed);
+        }
+    }
+
     /// Waits until another worker has run the closure.
     fn wait(&self, thread: &WorkerThread<S>) {
         let channel = &self.channel;
-        channel.set_waiter(thread.index());
+        channel.add_waiter(thread.index());
         thread.await_stolen(channel.outcome(), &|| channel.may_leapfrog());
     }
 
@@ -558,6 +582,54 @@ where
         }
     }
 
+    /// Implements [`Promise::run`](crate::handle::Promise::run).
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle.
+    unsafe fn run_for_all(sender: NonNull<Self>) {
+        // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
+        // only if this thread is a worker of that pool. The claimant is added as a holder.
+        unsafe {
+            let this = sender.as_ref();
+            if let Some(thread) = Shared::worker_of(this.pool, this.pool_id)
+                && !this.channel.is_begun()
+                && this.channel.claim(thread.index())
+            {
+                if this.owner == thread.index() {
+                    thread.local.tickets.set_claimed(this.slot);
+                }
+                this.channel.add_holder();
+                Self::run_claimed(sender, thread);
+            }
+        }
+    }
+
+    /// Implements [`Promise::wait`](crate::handle::Promise::wait).
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle, and waits in one thread at a time.
+    unsafe fn wait_for_all(sender: NonNull<Self>) {
+        // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
+        // only if this thread is a worker of that pool.
+        unsafe {
+            let this = sender.as_ref();
+            match Shared::worker_of(this.pool, this.pool_id) {
+                Some(thread) => {
+                    let claimant = this.channel.outcome().get(Ordering::Relaxed).thief();
+                    // A worker that runs a task runs only the task's descendants on top of it.
+                    assert!(
+                        claimant != Some(thread.index()),
+                        "this task waits for its own result, through a shared handle"
+                    );
+                    this.wait(thread);
+                }
+                None => Self::await_outside(sender),
+            }
+        }
+    }
+
     /// Sleeps until the result is available, on a thread outside the pool. If no worker has begun
     /// the task, calls an idle worker for it.
     ///
@@ -578,7 +650,7 @@ where
             this.channel.add_holder();
             inject(&pool, sender);
         }
-        // SAFETY: the handle is consumed by `get`, so it waits only once.
+        // SAFETY: the caller is the handle, which waits in one thread at a time.
         if unsafe { this.channel.wait_outside(thread::current()) } {
             pool.wait_outside(&|| this.channel.is_begun(), &|| this.is_done());
         }
@@ -637,8 +709,14 @@ where
 impl<S: Scheduler> WorkerThread<S> {
     /// Claimant: wakes the threads that wait for the closure it has run.
     fn wake(&self, waiters: Waiters) {
-        if let Some(worker) = waiters.worker {
-            self.pool().sleep.unpark(worker);
+        match waiters.worker {
+            WaitingWorker::None => (),
+            WaitingWorker::One(worker) => self.pool().sleep.unpark(worker),
+            WaitingWorker::Several => {
+                for worker in self.pool().started() {
+                    self.pool().sleep.unpark(worker.index());
+                }
+            }
         }
         if let Some(outside) = waiters.outside {
             outside.unpark();

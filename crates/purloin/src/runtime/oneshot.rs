@@ -4,7 +4,7 @@
 //! | word | written by | read by |
 //! |---|---|---|
 //! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, a thread outside the pool WAITED_FOR_OUTSIDE | all |
-//! | `waiter` | a worker that waits, before it sets its bit | the claimant, after DONE, if the bit was set |
+//! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
 //! | `outside` | the future, on a thread outside the pool, before it sets its bit | the claimant, likewise; it takes the thread out |
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
 //! | `holders` | each holder, once | the last one frees the channel |
@@ -13,6 +13,11 @@
 //! The holders are the future's handle and its ticket. If a thread outside the pool gets the
 //! result, there may be a third holder: a job with which an idle worker runs the closure. The job
 //! claims the closure or releases the channel; it never waits.
+//!
+//! A [shared handle](crate::SharedHandle) is one holder for many threads. One of them at a time
+//! waits on the channel. A thread that runs the closure is a holder of its own, because the handle
+//! and the ticket may both wait for it: two workers. Then `waiter` no longer tells which, and the
+//! claimant wakes all workers.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -24,9 +29,23 @@ use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 /// The threads that sleep until the message is available.
 #[derive(Default)]
 pub(super) struct Waiters {
-    pub(super) worker: Option<usize>,
+    pub(super) worker: WaitingWorker,
     pub(super) outside: Option<Thread>,
 }
+
+/// The workers among the [`Waiters`].
+#[derive(Default)]
+pub(super) enum WaitingWorker {
+    #[default]
+    None,
+    One(usize),
+    /// More than one, it is not known which.
+    Several,
+}
+
+/// Values of `waiter` that are not the index of a worker.
+const NO_WORKER: usize = usize::MAX;
+const SEVERAL_WORKERS: usize = usize::MAX - 1;
 
 /// A channel for one message.
 pub(super) struct Oneshot<T> {
@@ -46,7 +65,7 @@ impl<T> Oneshot<T> {
         Oneshot {
             state: StateWord::new(State::TASK),
             holders: AtomicU32::new(2),
-            waiter: AtomicUsize::new(usize::MAX),
+            waiter: AtomicUsize::new(NO_WORKER),
             outside: UnsafeCell::new(None),
             message: UnsafeCell::new(None),
             may_leapfrog: AtomicU32::new(0),
@@ -110,7 +129,10 @@ impl<T> Oneshot<T> {
         let last = self.state.finish();
         let mut waiters = Waiters::default();
         if last.is_waited_for() {
-            waiters.worker = Some(self.waiter.load(Ordering::Relaxed));
+            waiters.worker = match self.waiter.load(Ordering::Relaxed) {
+                SEVERAL_WORKERS => WaitingWorker::Several,
+                worker => WaitingWorker::One(worker),
+            };
         }
         if last.is_waited_for_outside() {
             // SAFETY: the bit was set, so the handle has stored its thread here, and does not touch
@@ -120,10 +142,21 @@ impl<T> Oneshot<T> {
         waiters
     }
 
-    /// The holder that has not claimed: sets the worker that may wait.
-    pub(super) fn set_waiter(&self, worker: usize) {
+    /// A holder that has not claimed: adds a worker that may wait.
+    pub(super) fn add_waiter(&self, worker: usize) {
         // Relaxed: setting the bit WAITED_FOR later releases this store.
-        self.waiter.store(worker, Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        match self
+            .waiter
+            .compare_exchange(NO_WORKER, worker, order, order)
+        {
+            Err(other) if other != worker => {
+                self.waiter.store(SEVERAL_WORKERS, order);
+                // The bit may be set already, so this sets it again, to release the store.
+                while !self.is_done() && !self.state.wait_for_anew() {}
+            }
+            _ => (),
+        }
     }
 
     /// The handle: asks the claimant to wake `thread` at the end. Returns false if the task is
@@ -161,6 +194,12 @@ impl<T> Oneshot<T> {
 
     pub(super) fn is_done(&self) -> bool {
         self.state.is_done()
+    }
+
+    /// Returns the place of the message, which belongs to the handle from the end on, until it
+    /// releases the channel.
+    pub(super) fn message(&self) -> *mut Option<thread::Result<T>> {
+        self.message.with_mut(|place| place)
     }
 
     /// Takes the message, if the claimant has sent one and no holder has taken it.

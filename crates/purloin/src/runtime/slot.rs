@@ -325,9 +325,17 @@ impl StateWord {
         if state == State::DONE {
             return false;
         }
-        if state.has(bit) {
-            return true;
-        }
+        state.has(bit) || self.set_bit(state, bit)
+    }
+
+    /// A worker: asks for a wake-up, as [`wait_for`](Self::wait_for) does, and publishes what it has
+    /// written even if another worker has asked already.
+    pub(super) fn wait_for_anew(&self) -> bool {
+        let state = self.get(Ordering::Acquire);
+        state != State::DONE && self.set_bit(state, State::WAITED_FOR)
+    }
+
+    fn set_bit(&self, state: State, bit: u32) -> bool {
         // Release: the bit publishes the identity of the waiting thread, where the thief does not
         // know it otherwise.
         self.exchange(state, state.with(bit), Ordering::Release)

@@ -23,6 +23,7 @@ mod outside;
 mod overflow;
 mod promises;
 mod sandbox;
+mod shared;
 mod spares;
 mod stale_tokens;
 mod victims;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::runtime::oneshot::Oneshot;
+use crate::runtime::oneshot::{Oneshot, WaitingWorker};
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
 
@@ -21,17 +21,23 @@ struct Model {
 
 const FUTURE: usize = 0;
 const TICKET: usize = 1;
+/// A worker that is neither of the two.
+const THIRD: usize = 2;
 
 impl Model {
+    fn new() -> Model {
+        Model {
+            channel: Oneshot::new(),
+            sleep: Sleep::for_model(2, 0),
+            runs: Count::new(0),
+            frees: Count::new(0),
+            told: Count::new(0),
+        }
+    }
+
     fn check(future: fn(&Model)) {
         loom::model(move || {
-            let model = Arc::new(Model {
-                channel: Oneshot::new(),
-                sleep: Sleep::for_model(2, 0),
-                runs: Count::new(0),
-                frees: Count::new(0),
-                told: Count::new(0),
-            });
+            let model = Arc::new(Model::new());
             let ticket = {
                 let model = model.clone();
                 thread::spawn(move || model.use_ticket())
@@ -49,8 +55,10 @@ impl Model {
 
     fn end(&self) {
         let waiters = self.channel.end();
-        if let Some(waiter) = waiters.worker {
-            self.sleep.unpark(waiter);
+        match waiters.worker {
+            WaitingWorker::None => (),
+            WaitingWorker::One(worker) => self.sleep.unpark(worker),
+            WaitingWorker::Several => unreachable!("one worker waits"),
         }
         if waiters.outside.is_some() {
             self.told.fetch_add(1, Relaxed);
@@ -116,7 +124,7 @@ fn a_future_that_waits_is_woken() {
             model.run();
             model.end();
         } else {
-            model.channel.set_waiter(FUTURE);
+            model.channel.add_waiter(FUTURE);
             let channel = &model.channel;
             model
                 .sleep
@@ -127,6 +135,38 @@ fn a_future_that_waits_is_woken() {
             model.take();
         }
         model.let_go();
+    });
+}
+
+/// Two workers wait while a third runs the closure: one for all threads that share the handle, and
+/// one that has reached the ticket.
+#[test]
+fn the_end_wakes_both_workers_that_wait() {
+    loom::model(|| {
+        let channel = Arc::new(Oneshot::<u32>::new());
+        assert!(channel.claim(THIRD));
+        let waiters = [FUTURE, TICKET].map(|worker| {
+            let channel = channel.clone();
+            // Returns whether the worker sleeps until it is woken.
+            thread::spawn(move || {
+                channel.add_waiter(worker);
+                while !channel.is_done() {
+                    if channel.outcome().wait_for() {
+                        return true;
+                    }
+                }
+                false
+            })
+        });
+        let woken = channel.end().worker;
+        for (worker, waiter) in waiters.into_iter().enumerate() {
+            let is_woken = match woken {
+                WaitingWorker::None => false,
+                WaitingWorker::One(one) => one == worker,
+                WaitingWorker::Several => true,
+            };
+            assert!(is_woken || !waiter.join().unwrap());
+        }
     });
 }
 

@@ -1,0 +1,178 @@
+//! Tests of the documentation's promises about shared handles.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{self, busy, rounds};
+use purloin::{Pool, Scheduler, Serial, SharedHandle, Worker, when_all};
+
+/// Width and height of a grid of tasks.
+const GRID: usize = if cfg!(miri) { 4 } else { 24 };
+/// Number of threads that get one result.
+const GETTERS: usize = if cfg!(miri) { 3 } else { 12 };
+
+common::under_each_scheduler! {
+    for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
+    each_node_of_a_graph_runs_once_and_after_those_on_which_it_depends,
+    all_workers_may_wait_for_one_result,
+    threads_outside_may_wait_for_one_result,
+    each_get_of_a_task_that_panics_panics,
+    tasks_of_a_finish_may_share_what_they_borrow,
+    a_result_that_is_shared_is_dropped_once,
+}
+
+/// A grid in which each task waits for its neighbours above and to the left. Its result is the
+/// number of paths to it.
+fn paths<W: Worker>(mut w: W, runs: &Arc<AtomicUsize>) -> u64 {
+    let mut row: Vec<SharedHandle<u64>> = Vec::new();
+    for i in 0..GRID {
+        for j in 0..GRID {
+            let above = row.get(j).cloned();
+            let left = j.checked_sub(1).map(|left| row[left].clone());
+            let runs = Arc::clone(runs);
+            let node = w.future(move |_| {
+                runs.fetch_add(1, Relaxed);
+                let paths = |node: &SharedHandle<u64>| *node.get();
+                let sum = above.as_ref().map_or(0, paths) + left.as_ref().map_or(0, paths);
+                if i + j == 0 { 1 } else { sum % 1_000_007 }
+            });
+            match i {
+                0 => row.push(node.share()),
+                _ => row[j] = node.share(),
+            }
+        }
+    }
+    *row[GRID - 1].get()
+}
+
+fn each_node_of_a_graph_runs_once_and_after_those_on_which_it_depends(pool: Pool<impl Scheduler>) {
+    let serial = paths(Serial, &Arc::default());
+    for _ in 0..rounds(100) {
+        let runs = Arc::default();
+        assert_eq!(pool.run(|w| paths(w, &runs)), serial);
+        assert_eq!(runs.load(Relaxed), GRID * GRID);
+    }
+}
+
+fn all_workers_may_wait_for_one_result(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(50) {
+        let runs = AtomicUsize::new(0);
+        let sum = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let slow = scope.future(|_| {
+                    busy(Duration::from_micros(200));
+                    runs.fetch_add(1, Relaxed);
+                    7
+                });
+                let slow = slow.share();
+                for _ in 0..GETTERS {
+                    let slow = slow.clone();
+                    let sum = &sum;
+                    scope.spawn(move |_| {
+                        sum.fetch_add(*slow.get(), Relaxed);
+                    });
+                }
+            });
+        });
+        assert_eq!((runs.into_inner(), sum.into_inner()), (1, 7 * GETTERS));
+    }
+}
+
+fn threads_outside_may_wait_for_one_result(pool: Pool<impl Scheduler>) {
+    pool.run(|mut w| {
+        let slow = w.future(|_| {
+            busy(Duration::from_micros(500));
+            7
+        });
+        let slow = slow.share();
+        thread::scope(|threads| {
+            for _ in 0..GETTERS {
+                threads.spawn(|| assert_eq!(*slow.get(), 7));
+            }
+            assert_eq!(*slow.get(), 7);
+        });
+        assert!(slow.is_done());
+    });
+}
+
+fn each_get_of_a_task_that_panics_panics(pool: Pool<impl Scheduler>) {
+    pool.run(|mut w| {
+        let future = w.future(|_| -> u32 { panic!("the task's own panic") });
+        let shared = future.share();
+        let message = |get: &dyn Fn() -> u32| {
+            let panic = catch_unwind(AssertUnwindSafe(get)).unwrap_err();
+            *panic.downcast_ref::<&str>().unwrap()
+        };
+        assert_eq!(message(&|| *shared.get()), "the task's own panic");
+        let other = shared.clone();
+        let later = message(&|| *other.get());
+        assert!(later.contains("has panicked"), "{later}");
+    });
+}
+
+fn tasks_of_a_finish_may_share_what_they_borrow(pool: Pool<impl Scheduler>) {
+    let words = ["steal", "pilfer", "purloin"];
+    let lengths = AtomicUsize::new(0);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let longest = scope.future(|_| words.iter().max_by_key(|word| word.len()).unwrap());
+            let longest = longest.share();
+            for _ in 0..3 {
+                let (longest, lengths) = (longest.clone(), &lengths);
+                scope.spawn(move |_| {
+                    lengths.fetch_add(longest.get().len(), Relaxed);
+                });
+            }
+        });
+    });
+    assert_eq!(lengths.into_inner(), 21);
+}
+
+fn a_result_that_is_shared_is_dropped_once(pool: Pool<impl Scheduler>) {
+    let counter = Arc::new(());
+    for gets in 0..3 {
+        pool.run(|mut w| {
+            let value = Arc::clone(&counter);
+            let shared = w.future(move |_| value).share();
+            let clones = vec![shared; 3];
+            for shared in clones.iter().take(gets) {
+                assert!(Arc::ptr_eq(shared.get(), &counter));
+            }
+        });
+        assert_eq!(Arc::strong_count(&counter), 1);
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_itself_panics() {
+    let pool = Pool::builder().workers(1).build().unwrap();
+    let itself: Arc<OnceLock<SharedHandle<u32>>> = Arc::default();
+    let get = || {
+        pool.run(|mut w| {
+            let found = Arc::clone(&itself);
+            let shared = w.future(move |_| *found.get().unwrap().get()).share();
+            itself.set(shared.clone()).unwrap();
+            *shared.get()
+        })
+    };
+    let panic = catch_unwind(AssertUnwindSafe(get)).unwrap_err();
+    let message = panic.downcast_ref::<&str>().unwrap();
+    assert!(message.contains("waits for its own result"), "{message}");
+}
+
+#[test]
+fn all_results_come_in_the_order_of_their_handles() {
+    let futures = (0..100).map(|n| purloin::future(move || n)).collect();
+    assert!(when_all(futures).get().into_iter().eq(0..100));
+    let none: Vec<u32> = when_all(Vec::new()).get();
+    assert!(none.is_empty());
+    let futures = vec![
+        purloin::future(|| 1),
+        purloin::future(|| panic!("one panics")),
+    ];
+    assert!(catch_unwind(AssertUnwindSafe(|| when_all(futures).get())).is_err());
+}
