@@ -5,7 +5,7 @@ use std::fmt;
 /// The reason why a job or a run cannot begin.
 ///
 /// Later failures, such as a task that panics, end the job on all ranks instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// MPI is already initialized in this process.
@@ -61,6 +61,13 @@ impl fmt::Display for Error {
                 write!(f, "{name} must be {range}, not {value}")
             }
         }
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

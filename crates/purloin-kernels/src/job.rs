@@ -144,7 +144,7 @@ pub struct Instance(Prepared);
 
 /// The error of [`Job::parse`]. `Display` writes one line that names the part at fault and lists
 /// the valid choices.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// No kernel has this name.
@@ -168,6 +168,13 @@ impl fmt::Display for Error {
                 write!(f, "{name}: input must be {inputs}, not {input:?}")
             }
         }
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -74,12 +74,19 @@ impl Sum for Time {
 }
 
 /// The error of parsing a [`Time`]. `Display` writes one line.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct TimeError(String);
 
 impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for TimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -12,7 +12,6 @@ const MAGIC: &[u8; 8] = b"PURLOIN\0";
 const VERSION: u32 = 2;
 
 /// The error of a recording that cannot be read.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordingError {
     /// The file cannot be read.
@@ -46,6 +45,13 @@ impl fmt::Display for RecordingError {
                 f.write_str("the recording is damaged; record the program again")
             }
         }
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for RecordingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

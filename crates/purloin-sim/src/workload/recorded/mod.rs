@@ -62,7 +62,7 @@ enum Kind {
 const LONGEST: Time = Time::from_nanoseconds(345_600_000_000_000);
 
 /// The error of a recording that is too long to be simulated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct RecordingTooLong;
 
 impl fmt::Display for RecordingTooLong {
@@ -70,6 +70,13 @@ impl fmt::Display for RecordingTooLong {
         f.write_str(
             "the recording is too long; the maximum is four billion strands and four days of work",
         )
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for RecordingTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 
