@@ -7,7 +7,7 @@ use crate::handle::Handle;
 use crate::loops::{Converted, IntoIterations, Try};
 use crate::pool::{WorkerThread, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
-use crate::worker::{Scope, Worker};
+use crate::worker::{Scope, SendTask, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a
 /// token; with one, [`Worker::join`] is faster.
@@ -33,8 +33,8 @@ use crate::worker::{Scope, Worker};
 #[inline(always)]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
-    A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
+    A: FnOnce() -> RA + SendTask,
+    B: FnOnce() -> RB + SendTask,
     RA: Send,
     RB: Send,
 {
@@ -146,7 +146,7 @@ where
 /// [`Handle::get`].
 pub fn future<F, T>(f: F) -> Handle<T>
 where
-    F: FnOnce() -> T + Send + 'static,
+    F: FnOnce() -> T + SendTask + 'static,
     T: Send + 'static,
 {
     match current_of_default() {

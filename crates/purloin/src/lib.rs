@@ -142,7 +142,7 @@ pub use loops::{
     ReversibleIterations, Splitting, Stepped, Taken, Try, Tuple, Windows, chunks, chunks_exact,
     chunks_exact_mut, chunks_mut, rev, step_by, windows,
 };
-pub use pool::{BuildError, Builder, Pool, global};
+pub use pool::{BuildError, Builder, Pool, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;
@@ -150,7 +150,7 @@ pub use serial::Serial;
 pub use shared_handle::{SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
-pub use worker::{Scope, Spawner, Worker};
+pub use worker::{Scope, SendTask, Spawner, SyncBody, Worker};
 
 /// Runs the examples of the README and of the guides as tests.
 #[cfg(doctest)]
@@ -159,6 +159,8 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/tokens.md")]
+    struct Tokens;
     #[doc = include_str!("../../../docs/schedulers.md")]
     struct Schedulers;
     #[doc = include_str!("../../../docs/from-rayon.md")]

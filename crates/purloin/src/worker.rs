@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations, Try, keep};
+use crate::runtime::ReturnBarrier;
 use crate::sort;
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
@@ -127,8 +128,8 @@ pub trait Worker: Sized {
     /// Source: Wool, section 3 (spawn, call, join).
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(Self::Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(Self::Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(Self::Token<'t>) -> RA + SendTask,
+        B: for<'t> FnOnce(Self::Token<'t>) -> RB + SendTask,
         RA: Send,
         RB: Send;
 
@@ -201,7 +202,7 @@ pub trait Worker: Sized {
     /// Source: Channel (channel-based futures).
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
-        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'static,
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + SendTask + 'static,
         T: Send + 'static;
 
     /// Waits for the result of a future. See [`Handle::get`].
@@ -245,7 +246,7 @@ pub trait Worker: Sized {
     fn for_each<I, F>(&mut self, iterations: I, body: F)
     where
         I: IntoIterations,
-        F: Fn(I::Item) + Sync,
+        F: Fn(I::Item) + SyncBody,
     {
         self.for_each_with(iterations, move |_, item| body(item));
     }
@@ -269,7 +270,7 @@ pub trait Worker: Sized {
     fn for_each_with<I, F>(&mut self, iterations: I, body: F)
     where
         I: IntoIterations,
-        F: for<'t> Fn(Self::Token<'t>, I::Item) + Sync,
+        F: for<'t> Fn(Self::Token<'t>, I::Item) + SyncBody,
     {
         self.fold_with(iterations, || (), |w, (), item| body(w, item), |(), ()| ());
     }
@@ -298,7 +299,7 @@ pub trait Worker: Sized {
     fn map_reduce<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
-        M: Fn(I::Item) -> T + Sync,
+        M: Fn(I::Item) -> T + SyncBody,
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
@@ -311,7 +312,7 @@ pub trait Worker: Sized {
     fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
-        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + Sync,
+        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
@@ -380,7 +381,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         N: Fn() -> A + Sync,
-        F: Fn(A, I::Item) -> A + Sync,
+        F: Fn(A, I::Item) -> A + SyncBody,
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
@@ -399,7 +400,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         N: Fn() -> A + Sync,
-        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> A + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> A + SyncBody,
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
@@ -431,7 +432,7 @@ pub trait Worker: Sized {
     fn try_for_each<I, F, R>(&mut self, iterations: I, body: F) -> R
     where
         I: IntoIterations,
-        F: Fn(I::Item) -> R + Sync,
+        F: Fn(I::Item) -> R + SyncBody,
         R: Try<Output = ()> + Send,
     {
         self.try_for_each_with(iterations, move |_, item| body(item))
@@ -443,7 +444,7 @@ pub trait Worker: Sized {
     fn try_for_each_with<I, F, R>(&mut self, iterations: I, body: F) -> R
     where
         I: IntoIterations,
-        F: for<'t> Fn(Self::Token<'t>, I::Item) -> R + Sync,
+        F: for<'t> Fn(Self::Token<'t>, I::Item) -> R + SyncBody,
         R: Try<Output = ()> + Send,
     {
         self.try_fold_with(
@@ -476,7 +477,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         N: Fn() -> A + Sync,
-        F: Fn(A, I::Item) -> R + Sync,
+        F: Fn(A, I::Item) -> R + SyncBody,
         C: Fn(A, A) -> R + Sync,
         A: Send,
         R: Try<Output = A> + Send,
@@ -496,7 +497,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         N: Fn() -> A + Sync,
-        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> R + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> R + SyncBody,
         C: Fn(A, A) -> R + Sync,
         A: Send,
         R: Try<Output = A> + Send,
@@ -561,7 +562,7 @@ pub trait Worker: Sized {
     fn try_map_reduce<I, T, M, C, R>(&mut self, iterations: I, map: M, combine: C) -> Option<R>
     where
         I: IntoIterations,
-        M: Fn(I::Item) -> R + Sync,
+        M: Fn(I::Item) -> R + SyncBody,
         C: Fn(T, T) -> R + Sync,
         T: Send,
         R: Try<Output = T> + Send,
@@ -604,7 +605,7 @@ pub trait Worker: Sized {
     fn any<I, F>(&mut self, iterations: I, holds: F) -> bool
     where
         I: IntoIterations,
-        F: Fn(I::Item) -> bool + Sync,
+        F: Fn(I::Item) -> bool + SyncBody,
     {
         self.try_for_each(iterations, |item| match holds(item) {
             true => ControlFlow::Break(()),
@@ -630,7 +631,7 @@ pub trait Worker: Sized {
     fn all<I, F>(&mut self, iterations: I, holds: F) -> bool
     where
         I: IntoIterations,
-        F: Fn(I::Item) -> bool + Sync,
+        F: Fn(I::Item) -> bool + SyncBody,
     {
         !self.any(iterations, |item| !holds(item))
     }
@@ -654,7 +655,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         I::Item: Send,
-        F: Fn(&I::Item) -> bool + Sync,
+        F: Fn(&I::Item) -> bool + SyncBody,
     {
         let found = self.try_for_each(iterations, |item| match holds(&item) {
             true => ControlFlow::Break(item),
@@ -685,7 +686,7 @@ pub trait Worker: Sized {
     where
         I: IntoIterations,
         I::Item: Send,
-        F: Fn(&I::Item) -> bool + Sync,
+        F: Fn(&I::Item) -> bool + SyncBody,
     {
         let pick = |item| holds(&item).then_some(item);
         loops::first(self, iterations, pick).map(|(_, item)| item)
@@ -709,7 +710,7 @@ pub trait Worker: Sized {
     fn position<I, F>(&mut self, iterations: I, holds: F) -> Option<usize>
     where
         I: IntoIterations,
-        F: Fn(I::Item) -> bool + Sync,
+        F: Fn(I::Item) -> bool + SyncBody,
     {
         let pick = |item| holds(item).then_some(());
         loops::first(self, iterations, pick).map(|(position, ())| position)
@@ -737,7 +738,7 @@ pub trait Worker: Sized {
     fn map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
         I: IntoIterations,
-        M: Fn(I::Item) -> T + Sync,
+        M: Fn(I::Item) -> T + SyncBody,
         T: Send,
     {
         self.map_into_vec_with(iterations, move |_, item| map(item))
@@ -749,7 +750,7 @@ pub trait Worker: Sized {
     fn map_into_vec_with<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
         I: IntoIterations,
-        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + Sync,
+        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
         T: Send,
     {
         loops::map_into_vec(self, iterations, map)
@@ -775,7 +776,7 @@ pub trait Worker: Sized {
     fn map_into_vecs<I, M, T, U>(&mut self, iterations: I, map: M) -> (Vec<T>, Vec<U>)
     where
         I: IntoIterations,
-        M: Fn(I::Item) -> (T, U) + Sync,
+        M: Fn(I::Item) -> (T, U) + SyncBody,
         T: Send,
         U: Send,
     {
@@ -802,7 +803,7 @@ pub trait Worker: Sized {
     fn filter_map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
         I: IntoIterations,
-        M: Fn(I::Item) -> Option<T> + Sync,
+        M: Fn(I::Item) -> Option<T> + SyncBody,
         T: Send,
     {
         loops::filter_map_into_vec(self, iterations, map)
@@ -983,6 +984,36 @@ pub trait Worker: Sized {
     }
 }
 
+/// A closure that may run on another worker: any closure that is [`Send`].
+///
+/// The compiler reports a closure that is not `Send` under this name, because it can then say what
+/// is usually wrong: the closure captures a token.
+#[diagnostic::on_unimplemented(
+    message = "this closure may run on another worker, but captures a token or another value that is not `Send`",
+    label = "captures a value that must stay on its thread",
+    note = "use the token that the closure receives: `|w| f(w)` instead of `|_| f(w)`",
+    note = "\"Tokens in practice\", a page of Purloin's documentation, has more about tokens"
+)]
+pub trait SendTask: Send {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send> SendTask for T {}
+
+/// The body of a loop, which may run on several workers at once: any closure that is [`Sync`].
+///
+/// The compiler reports a closure that is not `Sync` under this name, because it can then say what
+/// is usually wrong: the closure captures a token.
+#[diagnostic::on_unimplemented(
+    message = "this loop's body may run on several workers at once, but captures a token or another value that is not `Sync`",
+    label = "captures a value that must stay on its thread",
+    note = "a body that is itself parallel needs a token of its own: `for_each_with(items, |w, item| ..)`, `map_reduce_with`, `fold_with` and so on",
+    note = "\"Tokens in practice\", a page of Purloin's documentation, has more about tokens"
+)]
+pub trait SyncBody: Sync {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Sync> SyncBody for T {}
+
 /// The type behind a [`Scope`], which determines how the scope spawns.
 ///
 /// Programs use it only as a bound, as in [`Scope::spawn`]'s example. Its methods are for
@@ -1036,7 +1067,7 @@ pub trait Spawner: Sized + 'static {
 ///
 /// A program may share it freely: with spawned tasks, which may spawn further tasks, with the
 /// closures of a join, and even with threads outside the pool.
-pub struct Scope<'scope, 'env: 'scope, S: Spawner> {
+pub struct Scope<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     finish: S::Finish,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
@@ -1090,7 +1121,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// does not run the task, but waits until the workers have run some of the tasks.
     pub fn spawn<F>(&'scope self, task: F)
     where
-        F: for<'t> FnOnce(S::Token<'t>) + Send + 'scope,
+        F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
     {
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
         // invariant, so the caller cannot shorten it.
@@ -1115,7 +1146,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// ```
     pub fn future<F, T>(&'scope self, f: F) -> Handle<T>
     where
-        F: for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
+        F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
@@ -1130,8 +1161,8 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// idle within 20 milliseconds, a [spare worker](crate::Builder::spare_workers) runs it.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
-        A: for<'t> FnOnce(S::Token<'t>) -> RA + Send,
-        B: for<'t> FnOnce(S::Token<'t>) -> RB + Send,
+        A: for<'t> FnOnce(S::Token<'t>) -> RA + SendTask,
+        B: for<'t> FnOnce(S::Token<'t>) -> RB + SendTask,
         RA: Send,
         RB: Send,
     {

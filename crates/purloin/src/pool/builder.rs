@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -308,6 +308,7 @@ impl<S: Scheduler> Builder<S> {
             quiescence: Quiescence::new(),
             steal_delay: self.steal_delay,
             splitting: self.splitting,
+            borrowed: OnceLock::new(),
         });
         shared.register();
         // If a thread does not start, dropping the pool ends the threads that were started.

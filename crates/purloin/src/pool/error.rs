@@ -6,7 +6,6 @@ use std::io;
 use super::Builder;
 
 /// The reason why a pool could not be built. Its text names the option at fault and what to change.
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The number of workers is 0 or above [`Builder::MAX_WORKERS`].
@@ -38,6 +37,8 @@ pub enum BuildError {
         /// The error that the system reported.
         source: io::Error,
     },
+    /// The global pool was to be configured, but it exists already.
+    GlobalPoolExists,
     /// A worker's thread could not be started.
     Start {
         /// The number of the worker.
@@ -75,6 +76,10 @@ impl fmt::Display for BuildError {
             BuildError::Victims { option, value } => {
                 write!(f, "victims: {option} must be from 1 to {max}, not {value}")
             }
+            BuildError::GlobalPoolExists => f.write_str(
+                "the global pool exists already: call configure_global once, before any \
+                 function without a token",
+            ),
             BuildError::TaskStack {
                 worker,
                 stack_size,
@@ -94,6 +99,13 @@ impl fmt::Display for BuildError {
                  bytes: {source}; set a smaller stack_size or fewer workers"
             ),
         }
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

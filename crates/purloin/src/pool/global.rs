@@ -5,20 +5,47 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::builder::available_cores;
-use super::{BuildError, Pool};
+use super::{BuildError, Builder, Pool};
+
+static GLOBAL: PoolCell = PoolCell::new();
+
+/// The pool of a program whose global pool cannot be built as the environment asks.
+static DEFAULT: PoolCell = PoolCell::new();
 
 /// Returns the global pool of the process. [`crate::join`] and the other free functions use it on
-/// threads that are not workers. The first call builds it, as [`Pool::new`] does. A forked process
-/// builds its own.
+/// threads that are not workers. The first call builds it, as [`Pool::new`] does, unless
+/// [`configure_global`] has. A forked process builds its own.
 ///
 /// # Errors
 ///
 /// Returns an error if the pool cannot be built. A later call tries again.
 pub fn global() -> Result<&'static Pool, BuildError> {
-    static GLOBAL: PoolCell = PoolCell::new();
     match GLOBAL.get() {
         Some(pool) => Ok(pool),
-        None => Ok(GLOBAL.get_or_set(Pool::new()?)),
+        None => Ok(GLOBAL.get_or_set(Pool::new()?).0),
+    }
+}
+
+/// Builds the [global pool](global) with these options. Call it before the first use of the pool,
+/// at the beginning of `main` for example.
+///
+/// ```
+/// let pool = purloin::configure_global(purloin::Pool::builder().workers(2))?;
+/// assert_eq!(pool.workers(), 2);
+/// assert!(purloin::configure_global(purloin::Pool::builder()).is_err());
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+///
+/// # Errors
+///
+/// Returns an error if the global pool exists already, or if the pool cannot be built.
+pub fn configure_global(builder: Builder) -> Result<&'static Pool, BuildError> {
+    if GLOBAL.get().is_some() || DEFAULT.get().is_some() {
+        return Err(BuildError::GlobalPoolExists);
+    }
+    match GLOBAL.get_or_set(builder.build()?) {
+        (pool, true) => Ok(pool),
+        (_, false) => Err(BuildError::GlobalPoolExists),
     }
 }
 
@@ -30,7 +57,6 @@ pub fn global() -> Result<&'static Pool, BuildError> {
 ///
 /// Panics if not even one worker can be started.
 pub(crate) fn global_or_default() -> &'static Pool {
-    static DEFAULT: PoolCell = PoolCell::new();
     if let Some(pool) = DEFAULT.get() {
         return pool;
     }
@@ -47,7 +73,7 @@ pub(crate) fn global_or_default() -> &'static Pool {
                     stderr(),
                     "purloin: {error}; going on with {workers} workers"
                 );
-                return DEFAULT.get_or_set(pool);
+                return DEFAULT.get_or_set(pool).0;
             }
             Err(_) if workers > 1 => workers /= 2,
             Err(last) => panic!("{last}"),
@@ -71,9 +97,9 @@ impl PoolCell {
         pool.shared.is_in_own_process().then_some(pool)
     }
 
-    /// Keeps and returns `pool`, unless another thread has set a pool since [`Self::get`]. In that
-    /// case it drops `pool`, and returns the pool that was set.
-    fn get_or_set(&self, pool: Pool) -> &'static Pool {
+    /// Keeps and returns `pool`, and true, unless another thread has set a pool since [`Self::get`].
+    /// In that case it drops `pool`, and returns the pool that was set, and false.
+    fn get_or_set(&self, pool: Pool) -> (&'static Pool, bool) {
         let new = Box::into_raw(Box::new(pool));
         let mut seen = self.0.load(Ordering::Acquire);
         loop {
@@ -81,14 +107,14 @@ impl PoolCell {
                 // SAFETY: `new` comes from `Box::into_raw` above, and this function has not shared
                 // it.
                 drop(unsafe { Box::from_raw(new) });
-                return kept;
+                return (kept, false);
             }
             // AcqRel: publishes this pool, or acquires another thread's pool.
             let (release, acquire) = (Ordering::AcqRel, Ordering::Acquire);
             match self.0.compare_exchange(seen, new, release, acquire) {
                 // SAFETY: `new` comes from `Box::into_raw` above, and is never freed once it is
                 // set.
-                Ok(_) => return unsafe { &*new },
+                Ok(_) => return (unsafe { &*new }, true),
                 Err(now) => seen = now,
             }
         }

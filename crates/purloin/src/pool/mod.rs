@@ -23,17 +23,18 @@ mod worker_thread;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::ptr::null;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 pub use builder::Builder;
 pub use error::BuildError;
-pub use global::global;
 pub(crate) use global::global_or_default;
+pub use global::{configure_global, global};
 pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
@@ -291,6 +292,8 @@ pub struct Shared<S: Scheduler> {
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,
+    /// The pool as tokens show it. It does not own what it points to.
+    borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
 }
 
 impl<S: Scheduler> Drop for Shared<S> {
@@ -387,6 +390,22 @@ impl<S: Scheduler> Shared<S> {
 
     pub(crate) fn workers(&self) -> usize {
         self.workers
+    }
+
+    /// Returns the pool.
+    ///
+    /// # Safety
+    ///
+    /// `this` comes from the `Arc` in which the state lies, which lives for `'p`.
+    unsafe fn as_pool<'p>(this: *const Self) -> &'p Pool<S> {
+        // SAFETY: the caller guarantees that the state lives.
+        let borrowed = unsafe { &(*this).borrowed };
+        borrowed.get_or_init(|| {
+            // SAFETY: the caller says that the pointer is that of an `Arc`. This value is never
+            // dropped, so it needs no share of the count, and only references to it leave the state.
+            let shared = unsafe { Arc::from_raw(this) };
+            ManuallyDrop::new(Pool { shared })
+        })
     }
 
     /// Returns the workers whose threads have been started. The others have never run anything.

@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 use super::lineage::OwnLineage;
 use super::outside::Host;
 use super::placement::Hashes;
-use super::{NO_POOL, Shared};
+use super::{NO_POOL, Pool, Shared};
 use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{SpinTime, TinyTasks};
@@ -194,6 +194,13 @@ impl<S: Scheduler> WorkerThread<S> {
         // SAFETY: the worker lies in the `Shared` that `pool` points to. A reference to the worker
         // exists only while the worker's thread or a caller from outside keeps it alive.
         unsafe { &*self.pool }
+    }
+
+    /// Returns the pool as the program sees it.
+    pub(crate) fn as_pool(&self) -> &Pool<S> {
+        // SAFETY: `Builder::start` took the pointer from the `Arc`. A reference to the worker exists
+        // only while the worker's thread or a caller from outside keeps it alive.
+        unsafe { Shared::as_pool(self.pool) }
     }
 
     /// Returns the active workers other than this worker, from which a thief may steal.

@@ -52,6 +52,33 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread
     }
 
+    /// Returns the index of the worker. A pool's regular workers have the indices below
+    /// [`Self::workers`]. [Spare workers](crate::Builder::spare_workers) have the indices after them.
+    ///
+    /// Code may move to another worker only where it begins to run: a closure of a join, for
+    /// example, stays on its worker to the end.
+    pub fn index(&self) -> usize {
+        self.thread.index()
+    }
+
+    /// Returns the number of workers of the pool, without spare workers.
+    pub fn workers(&self) -> usize {
+        self.thread.pool().workers()
+    }
+
+    /// Returns the pool of the worker.
+    ///
+    /// ```
+    /// use purloin::Pool;
+    ///
+    /// let pool = Pool::builder().workers(2).build()?;
+    /// let steals = pool.run(|w| w.pool().stats().steals);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn pool(&self) -> &'t crate::Pool<S> {
+        self.thread.as_pool()
+    }
+
     /// Joins in the caller's frame. `OLD` is false for a token that [`Self::at_top`] has just made:
     /// its top needs no check.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Tests of the environment variable `PURLOIN_WORKERS`, each case in a process of its own.
 
 use crate::common;
-use purloin::Pool;
+use purloin::{Pool, Worker};
 
 const NAME: &str = "environment::the_environment_sets_the_number_of_workers";
 
@@ -44,4 +44,27 @@ fn the_environment_sets_the_number_of_workers() {
         );
         assert!(text.contains("join: (1, 2)"), "{text}");
     }
+}
+
+#[test]
+fn a_token_knows_its_worker_and_its_pool() {
+    let pool = Pool::builder().workers(3).build().unwrap();
+    pool.run(|mut w| {
+        assert_eq!(w.workers(), 3);
+        assert!(std::ptr::eq(w.pool(), w.pool()));
+        assert_eq!(w.pool().workers(), 3);
+        assert_eq!(w.pool().run(|w| w.index()), w.index());
+        w.pool().spawn(|w| assert!(w.index() < w.workers() + 32));
+        let indices = w.map_into_vec_with(0..1000, |w, _| w.index());
+        assert!(indices.iter().all(|index| *index < 3 + 32));
+    });
+    pool.wait();
+    drop(pool);
+}
+
+#[test]
+fn errors_print_their_text_from_main_and_unwrap() {
+    let error = Pool::builder().workers(0).build().unwrap_err();
+    assert_eq!(format!("{error:?}"), error.to_string());
+    assert_eq!(format!("{error:?}"), "workers must be at least 1");
 }
