@@ -1,70 +1,79 @@
-//! Builds a program from targets that depend on each other, like `make -j`. It shows
-//! `Scope::future`: each target is a future that first gets the results of the targets that it
-//! needs. If a target fails, all targets that need it fail, too; the others are built.
+//! Builds targets that depend on each other, like `make -j`. It shows shared futures: a target is a
+//! task that begins when those that it needs are built. If one fails, no other begins.
 //!
-//! Run it: `cargo run --release --example dependency_build [BROKEN]`, for example with `parser.o`
+//! Run it: `cargo run --release --example dependency_build [parser.o | circle]`
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::{Arc, LazyLock};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use purloin::{Handle, Pool, Worker};
+use purloin::{Pool, SharedHandle, Worker};
 
-/// Targets, each with the targets that it needs. A target comes after the targets that it needs.
-const RULES: [(&str, &[&str]); 7] = [
-    ("tokens.h", &[]),
+/// A target, and the targets that it needs.
+type Rule = (&'static str, &'static [&'static str]);
+const RULES: [Rule; 7] = [
+    ("app", &["syntax.a", "printer.o", "network.o"]),
+    ("syntax.a", &["lexer.o", "parser.o"]),
     ("lexer.o", &["tokens.h"]),
     ("parser.o", &["tokens.h"]),
     ("printer.o", &["tokens.h"]),
-    ("syntax.a", &["lexer.o", "parser.o"]),
     ("network.o", &[]),
-    ("app", &["syntax.a", "printer.o", "network.o"]),
+    ("tokens.h", &[]),
 ];
 
 /// The contents of a target, or the reason why it could not be built.
 type Outcome = Result<String, String>;
 
-/// The outcome of a future, shared by several tasks. The first task that needs it waits for the
-/// future, and the other tasks wait for the first. This cannot deadlock: a worker may hold a lock
-/// while it waits for a future, because it runs no unrelated task during that time.
-type Shared = Arc<LazyLock<Outcome, Box<dyn FnOnce() -> Outcome + Send>>>;
-
-fn share(future: Handle<Outcome>) -> Shared {
-    Arc::new(LazyLock::new(Box::new(|| future.get())))
+/// Sorts the rules so that each target comes after those that it needs.
+fn sort(mut rules: Vec<Rule>) -> Result<Vec<Rule>, String> {
+    let mut sorted = Vec::<Rule>::new();
+    while !rules.is_empty() {
+        let is_sorted = |need: &&str| sorted.iter().any(|(target, _)| target == need);
+        let is_ready = |rule: &mut Rule| rule.1.iter().all(is_sorted);
+        let ready: Vec<Rule> = rules.extract_if(.., is_ready).collect();
+        if ready.is_empty() {
+            return Err(format!("these targets need each other: {rules:?}"));
+        }
+        sorted.extend(ready);
+    }
+    Ok(sorted)
 }
 
 /// Pretends to build a target.
-fn build(target: &str, needed: Vec<String>, broken: &str) -> Outcome {
+fn build(target: &str, needed: &[String], broken: &str) -> Outcome {
     println!("building {target}");
-    sleep(Duration::from_millis(50));
-    match target == broken {
-        true => Err(format!("{target} is broken")),
-        false => Ok(format!("{target}({})", needed.join(" "))),
-    }
-}
-
-fn build_app<W: Worker>(mut w: W, broken: &str) -> Outcome {
-    w.finish(|scope| {
-        let mut futures = HashMap::new();
-        for (target, needs) in RULES {
-            let outcome_of = |need| Arc::clone(&futures[need]);
-            let needs: Vec<Shared> = needs.iter().map(outcome_of).collect();
-            let future = scope.future(move |_| {
-                let needed: Result<_, _> = needs.iter().map(|need| Outcome::clone(need)).collect();
-                build(target, needed?, broken)
-            });
-            futures.insert(target, share(future));
-        }
-        Outcome::clone(&futures["app"])
-    })
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let built = format!("{target}({})", needed.join(" "));
+    (target != broken)
+        .then_some(built)
+        .ok_or(format!("{target} is broken"))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let broken = std::env::args().nth(1).unwrap_or_default();
-    let start = Instant::now();
-    let app = Pool::new()?.run(|w| build_app(w, &broken))?;
-    println!("built {app} in {:.0?}", start.elapsed());
+    let broken = &std::env::args().nth(1).unwrap_or_default();
+    let mut rules = RULES.to_vec();
+    if broken == "circle" {
+        rules[6] = ("tokens.h", &["app"]);
+    }
+    let (rules, has_failed) = (sort(rules)?, &AtomicBool::new(false));
+    let app = Pool::new()?.run(|mut w| {
+        w.finish(|scope| {
+            let mut targets: HashMap<&str, SharedHandle<Outcome>> = HashMap::new();
+            for (target, needs) in rules {
+                let needs: Vec<_> = needs.iter().map(|need| targets[need].clone()).collect();
+                let outcome = scope.after(&needs).shared_future(move |_| {
+                    let needed = needs.iter().map(|need| need.get().clone());
+                    let needed = needed.collect::<Result<Vec<_>, _>>()?;
+                    if has_failed.load(Relaxed) {
+                        return Err(format!("{target} was not begun"));
+                    }
+                    build(target, &needed, broken).inspect_err(|_| has_failed.store(true, Relaxed))
+                });
+                targets.insert(target, outcome);
+            }
+            targets["app"].get().clone()
+        })
+    });
+    println!("built {}", app?);
     Ok(())
 }

@@ -179,8 +179,9 @@ pub(crate) struct Functions<T> {
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) run: unsafe fn(NonNull<()>),
-    /// Waits for the result. One thread at a time may wait.
-    pub(crate) wait: unsafe fn(NonNull<()>),
+    /// Waits for the result. One thread at a time may wait. The flag says whether this thread
+    /// already waits, further down its stack.
+    pub(crate) wait: unsafe fn(NonNull<()>, bool),
     /// Returns the place of the result, which is available.
     pub(crate) result: unsafe fn(NonNull<()>) -> *mut Option<thread::Result<T>>,
 }
@@ -226,11 +227,12 @@ impl<T> Promise<T> {
     ///
     /// # Safety
     ///
-    /// No other thread waits.
-    pub(crate) unsafe fn wait(&self) {
+    /// No other thread waits. `is_nested` says whether this thread already does, further down its
+    /// stack.
+    pub(crate) unsafe fn wait(&self, is_nested: bool) {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
         // caller guarantees that one thread waits.
-        unsafe { ((*self.functions).wait)(self.channel) }
+        unsafe { ((*self.functions).wait)(self.channel, is_nested) }
     }
 
     /// Takes the result.

@@ -47,7 +47,8 @@
 //! | spawn tasks, and wait for all of them | [`Worker::finish`], [`Scope::spawn`] | [`finish`] |
 //! | start a task with a result | [`Worker::future`] | [`future`] |
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
-//! | give a result to several tasks | [`Handle::share`] | [`Handle::share`] |
+//! | give a result to several tasks | [`Scope::shared_future`] | [`Handle::share`] |
+//! | run tasks that depend on each other | [`Scope::after`] | [`Scope::after`] |
 //! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
 //! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
 //! | count into a map, or the like | [`Worker::fold`] | [`fold`] |
@@ -147,7 +148,7 @@ pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;
 pub use serial::Serial;
-pub use shared_handle::{SharedHandle, when_all};
+pub use shared_handle::{After, SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Scope, SendTask, Spawner, SyncBody, Worker};

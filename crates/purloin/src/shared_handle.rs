@@ -7,11 +7,14 @@
 
 use std::any::Any;
 use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread, ThreadId};
 
 use crate::handle::{Handle, Inner};
 use crate::pool::block_until;
+use crate::runtime::ReturnBarrier;
+use crate::worker::{Scope, SendTask, Spawner};
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -33,14 +36,16 @@ use crate::pool::block_until;
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
-/// A task can only get handles that exist when it is made, so tasks do not wait for each other in a
-/// circle, unless they find their handles in a variable that is filled later.
+/// In a scope, a task can begin [after](Scope::after) those whose results it needs. Then no worker
+/// waits for them.
 ///
 /// Source: Channel (channel-based futures), with one receiver that keeps the message for all.
 pub struct SharedHandle<T>(Arc<State<T>>);
 
 struct State<T> {
     handle: Handle<T>,
+    /// The end of the task, if other tasks can be told of it.
+    end: Option<TaskEnd>,
     waiting: Mutex<Waiting>,
 }
 
@@ -62,14 +67,19 @@ impl<T> Handle<T> {
     /// Turns this handle into one that can be cloned, and that gives access to the result by
     /// reference.
     pub fn share(self) -> SharedHandle<T> {
-        SharedHandle(Arc::new(State {
-            handle: self.watched_now(),
-            waiting: Mutex::default(),
-        }))
+        SharedHandle::new(self.watched_now(), None)
     }
 }
 
 impl<T> SharedHandle<T> {
+    fn new(handle: Handle<T>, end: Option<TaskEnd>) -> Self {
+        SharedHandle(Arc::new(State {
+            handle,
+            end,
+            waiting: Mutex::default(),
+        }))
+    }
+
     /// Waits for the result.
     ///
     /// If no worker has begun the task, it runs here, as with [`Handle::get`]. Otherwise the first
@@ -80,8 +90,8 @@ impl<T> SharedHandle<T> {
     /// # Panics
     ///
     /// Panics if the task has panicked: one call with the panic of the task, and the others with a
-    /// message that says so. Panics if the calling task is the awaited one, or a part of it that
-    /// runs on the same thread.
+    /// message that says so. Panics if the calling code belongs to the awaited task and runs on the
+    /// thread that has begun it: the task would wait for its own end.
     pub fn get(&self) -> &T {
         let state = &*self.0;
         if !state.handle.is_done() {
@@ -100,10 +110,6 @@ impl<T> SharedHandle<T> {
 }
 
 impl<T> State<T> {
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until the task has ended.
     #[cold]
     fn wait(&self) {
@@ -113,25 +119,26 @@ impl<T> State<T> {
         promise.run();
         while !promise.is_done() {
             let me = thread::current();
-            let mut waiting = self.lock();
+            let mut waiting = lock(&self.waiting);
             match waiting.first {
                 None => {
                     waiting.first = Some(me.id());
                     drop(waiting);
                     let first = First(self);
                     // SAFETY: no other thread waits, as `first` says.
-                    unsafe { promise.wait() };
+                    unsafe { promise.wait(false) };
                     drop(first);
                 }
-                // While a worker waits, it runs only descendants of the task.
+                // Meanwhile this thread runs a task that the awaited one has spawned.
                 Some(first) if first == me.id() => {
                     drop(waiting);
-                    panic!("this task waits for its own result, through a shared handle");
+                    // SAFETY: only this thread waits.
+                    unsafe { promise.wait(true) };
                 }
                 Some(_) => {
                     waiting.others.push(me);
                     drop(waiting);
-                    block_until(|| promise.is_done() || self.lock().first.is_none());
+                    block_until(|| promise.is_done() || lock(&self.waiting).first.is_none());
                 }
             }
         }
@@ -151,7 +158,7 @@ impl<T> State<T> {
     /// Continues the task's panic, or says that there was one.
     #[cold]
     fn panic(&self, panic: &Box<dyn Any + Send>) -> ! {
-        let is_taken = std::mem::replace(&mut self.lock().is_panic_taken, true);
+        let is_taken = std::mem::replace(&mut lock(&self.waiting).is_panic_taken, true);
         match is_taken {
             // SAFETY: this is done once, and `drop` does not drop the panic then.
             false => resume_unwind(unsafe { std::ptr::read(panic) }),
@@ -165,7 +172,7 @@ struct First<'s, T>(&'s State<T>);
 
 impl<T> Drop for First<'_, T> {
     fn drop(&mut self) {
-        let mut waiting = self.0.lock();
+        let mut waiting = lock(&self.0.waiting);
         waiting.first = None;
         waiting.others.drain(..).for_each(|other| other.unpark());
     }
@@ -173,10 +180,186 @@ impl<T> Drop for First<'_, T> {
 
 impl<T> Drop for State<T> {
     fn drop(&mut self) {
-        if self.lock().is_panic_taken {
+        if lock(&self.waiting).is_panic_taken {
             std::mem::forget(self.handle.take_result());
         }
     }
+}
+
+/// The tasks after which another one begins, from [`Scope::after`].
+#[must_use = "this only describes a task: call shared_future or spawn"]
+pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
+    scope: &'scope Scope<'scope, 'env, S>,
+    ends: Vec<TaskEnd>,
+}
+
+impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
+    pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
+        After {
+            scope,
+            ends: Vec::new(),
+        }
+    }
+
+    /// Adds further tasks, whose results may be of another type.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// # let text = pool.run(|mut w| w.finish(|scope| {
+    /// let number = scope.shared_future(|_| 7);
+    /// let word = scope.shared_future(|_| "steals");
+    /// let text = scope
+    ///     .after([&number])
+    ///     .and([&word])
+    ///     .shared_future(move |_| format!("{} {}", number.get(), word.get()));
+    /// # text.get().clone()
+    /// # }));
+    /// # assert_eq!(text, "7 steals");
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn and<'d, T: 'd>(mut self, tasks: impl IntoIterator<Item = &'d SharedHandle<T>>) -> Self {
+        let scope = self.scope_address();
+        let ends = tasks.into_iter().filter_map(|task| task.0.end.as_ref());
+        // A scope that has to wait for a task of another scope may have to do so on the worker that
+        // should run the task.
+        self.ends
+            .extend(ends.filter(|end| end.0.scope == scope).cloned());
+        self
+    }
+
+    /// Makes the task, and returns a shared handle to its result.
+    ///
+    /// When the task begins, it gets the results of its dependencies without waiting. It begins
+    /// earlier if a thread gets its result. Then it waits where it gets the results of its
+    /// dependencies. The same holds for dependencies of another scope, and for handles from
+    /// [`Handle::share`]: they do not delay the task.
+    ///
+    /// If a dependency panics, the task begins all the same, and getting the result of the
+    /// dependency panics.
+    pub fn shared_future<F, T>(self, f: F) -> SharedHandle<T>
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
+        T: Send + 'scope,
+    {
+        let scope = self.scope;
+        let end = TaskEnd::of_scope(self.scope_address());
+        let signal = Signal(end.clone());
+        let f = move |w: S::Token<'_>| {
+            // Dropped at the end of the task, still within its frame.
+            let _signal = signal;
+            f(w)
+        };
+        if !S::DEFERS {
+            return SharedHandle::new(scope.future(f), Some(end));
+        }
+        // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
+        // invariant, so the caller cannot shorten it. `begin` spawns the ticket, and runs once.
+        let (handle, ticket) = unsafe { S::deferred_future(scope.finish(), f) };
+        if self.ends.is_empty() {
+            scope.spawn(ticket);
+        } else {
+            S::hold(scope.finish());
+            let begin = move || {
+                scope.spawn(ticket);
+                // SAFETY: the finish was held above, and this runs once.
+                unsafe { S::release(scope.finish()) };
+            };
+            // SAFETY: `begin` runs before the finish ends, because it was held.
+            unsafe { begin_after(self.ends, begin) };
+        }
+        SharedHandle::new(handle, Some(end))
+    }
+
+    /// Makes the task, if its result does not matter.
+    pub fn spawn<F>(self, task: F)
+    where
+        F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
+    {
+        drop(self.shared_future(task));
+    }
+
+    fn scope_address(&self) -> usize {
+        std::ptr::from_ref(self.scope).addr()
+    }
+}
+
+/// The end of a task, for tasks that begin after it.
+#[derive(Clone)]
+pub(crate) struct TaskEnd(Arc<End>);
+
+struct End {
+    /// The address of the scope.
+    scope: usize,
+    /// The tasks that begin after this end; none once it has come.
+    successors: Mutex<Option<Vec<Arc<Successor>>>>,
+}
+
+/// A task that begins after several ends.
+struct Successor {
+    /// Number of ends that have not come; one more while they are being counted.
+    missing: AtomicUsize,
+    begin: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+}
+
+impl Successor {
+    /// Records an end. Begins the task if it was the last.
+    fn came(&self) {
+        // AcqRel: what the tasks before have done happens before this one begins.
+        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let begin = lock(&self.begin).take();
+            begin.expect("the last end comes once")();
+        }
+    }
+}
+
+/// Signals the end of a task when it is dropped, even by a panic.
+struct Signal(TaskEnd);
+
+impl Drop for Signal {
+    fn drop(&mut self) {
+        let successors = lock(&self.0.0.successors).take();
+        for successor in successors.into_iter().flatten() {
+            successor.came();
+        }
+    }
+}
+
+impl TaskEnd {
+    /// Returns the end of a task of the scope with this address.
+    fn of_scope(scope: usize) -> TaskEnd {
+        TaskEnd(Arc::new(End {
+            scope,
+            successors: Mutex::new(Some(Vec::new())),
+        }))
+    }
+}
+
+/// Calls `begin` after these ends, or at once if all of them have come.
+///
+/// # Safety
+///
+/// The captures of `begin` stay valid until it has run.
+unsafe fn begin_after<'b>(ends: Vec<TaskEnd>, begin: impl FnOnce() + Send + 'b) {
+    let begin: Box<dyn FnOnce() + Send + 'b> = Box::new(begin);
+    // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
+    let begin: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(begin) };
+    let successor = Arc::new(Successor {
+        missing: AtomicUsize::new(1),
+        begin: Mutex::new(Some(begin)),
+    });
+    for end in ends {
+        if let Some(successors) = &mut *lock(&end.0.successors) {
+            // Relaxed: the lock orders it before the end.
+            successor.missing.fetch_add(1, Ordering::Relaxed);
+            successors.push(Arc::clone(&successor));
+        }
+    }
+    successor.came();
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a handle to the results of several futures, in the order of their handles.
@@ -199,6 +382,14 @@ pub fn when_all<T: Send + 'static>(handles: Vec<Handle<T>>) -> Handle<Vec<T>> {
 impl<T> Clone for SharedHandle<T> {
     fn clone(&self) -> Self {
         SharedHandle(Arc::clone(&self.0))
+    }
+}
+
+impl<S: Spawner> std::fmt::Debug for After<'_, '_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("After")
+            .field("tasks", &self.ends.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::handle::Handle;
 use crate::loops::{self, IntoIterations, Try, keep};
 use crate::runtime::ReturnBarrier;
+use crate::shared_handle::{After, SharedHandle};
 use crate::sort;
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
@@ -1053,6 +1054,50 @@ pub trait Spawner: Sized + 'static {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
 
+    /// Whether futures of a scope can begin later. If not, the next three methods are not called.
+    #[doc(hidden)]
+    const DEFERS: bool = false;
+
+    /// Makes a future that no worker runs by itself. The caller spawns its ticket, the second
+    /// value.
+    ///
+    /// # Safety
+    ///
+    /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`, as for
+    /// [`Self::spawn`]. The ticket is spawned into the scope, and runs once.
+    #[doc(hidden)]
+    unsafe fn deferred_future<'scope, F, T>(
+        finish: &'scope Self::Finish,
+        f: F,
+    ) -> (
+        Handle<T>,
+        impl for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
+    )
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        // SAFETY: the caller guarantees the same.
+        let handle = unsafe { Self::future(finish, f) };
+        (handle, |_: Self::Token<'_>| ())
+    }
+
+    /// Keeps the finish from ending until [`Self::release`].
+    #[doc(hidden)]
+    fn hold(finish: &Self::Finish) {
+        let _ = finish;
+    }
+
+    /// Takes a [`Self::hold`] back. The finish may be gone afterwards.
+    ///
+    /// # Safety
+    ///
+    /// The caller has held the finish, and takes each hold back once.
+    #[doc(hidden)]
+    unsafe fn release(finish: *const Self::Finish) {
+        let _ = finish;
+    }
+
     /// Implements [`Scope::join`].
     #[doc(hidden)]
     fn join<A, B, RA, RB>(finish: &Self::Finish, a: A, b: B) -> (RA, RB)
@@ -1152,6 +1197,46 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
         // invariant, so the caller cannot shorten it.
         unsafe { S::future(&self.finish, f) }
+    }
+
+    /// Spawns a task whose result several others need, and returns a shared handle to it.
+    ///
+    /// Unlike with [`future`](Self::future) and [`Handle::share`], other tasks can begin
+    /// [after](Self::after) this one.
+    pub fn shared_future<F, T>(&'scope self, f: F) -> SharedHandle<T>
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
+        T: Send + 'scope,
+    {
+        After::nothing(self).shared_future(f)
+    }
+
+    /// Begins the description of a task that depends on others: the node of a dependency graph. It
+    /// begins when all of these tasks have ended, and no worker waits meanwhile.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let total = pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         let parts = [1, 2, 3].map(|n| scope.shared_future(move |_| n * n));
+    ///         let sum = scope.after(&parts).shared_future(move |_| {
+    ///             parts.iter().map(|part| part.get()).sum::<u32>()
+    ///         });
+    ///         *sum.get()
+    ///     })
+    /// });
+    /// assert_eq!(total, 14);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// A task can only depend on handles that exist when it is made, so tasks do not wait for each
+    /// other in a circle.
+    pub fn after<'d, T: 'd>(
+        &'scope self,
+        tasks: impl IntoIterator<Item = &'d SharedHandle<T>>,
+    ) -> After<'scope, 'env, S> {
+        After::nothing(self).and(tasks)
     }
 
     /// Runs two closures, possibly in parallel. For the body of the finish, where the token is

@@ -37,7 +37,7 @@
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -46,7 +46,7 @@ use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
 use crate::handle::{Functions, Handle, Place, Promise};
-use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, keep_orphan};
+use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::unwind::{Panic, discard};
 
@@ -112,17 +112,32 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    let (handle, ticket) = deferred_future(finish, closure);
+    finish.enqueue(ticket);
+    handle
+}
+
+/// Makes a future of `closure`, and returns its ticket, too. The caller spawns the ticket into the
+/// finish.
+pub(super) fn deferred_future<'scope, S, F, T>(
+    finish: &'scope Finish<S>,
+    closure: F,
+) -> (Handle<T>, impl for<'t> FnOnce(Token<'t, S>) + Send + 'scope)
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+    T: Send + 'scope,
+{
     let memory = oneshot::allocate();
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(memory, nowhere, finish, finish.lineage(), closure);
     let ticket = QueuedTicket(sender);
-    finish.enqueue(move |w: Token<'_, S>| {
+    let ticket = move |w: Token<'_, S>| {
         let QueuedTicket(sender) = { ticket };
-        // SAFETY: `ticket` is the future's only ticket. The queue runs this closure once, on the
-        // thread of `w`.
+        // SAFETY: `ticket` is the future's only ticket, and `w` is a token of this thread's worker.
         unsafe { Sender::use_ticket(sender, w.thread()) };
-    });
-    Sender::promise(sender)
+    };
+    (Sender::promise(sender), ticket)
 }
 
 /// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it.
@@ -286,7 +301,7 @@ where
         run: |channel| unsafe { Self::run_for_all(channel.cast()) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder, and waits in one thread at a time.
-        wait: |channel| unsafe { Self::wait_for_all(channel.cast()) },
+        wait: |channel, is_nested| unsafe { Self::wait_for_all(channel.cast(), is_nested) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
         // which lives as long as the promise is a holder. The task is done.
         result: |channel| unsafe { channel.cast::<Self>().as_ref().channel.message() },
@@ -377,6 +392,9 @@ where
 
     /// Runs the closure, sends its result, and releases the channel.
     ///
+    /// The closure runs as if it were in no finish, so its spawns go to the queue of theirs. On the
+    /// stack they would have to end before the result is available, and they may wait for it.
+    ///
     /// # Safety
     ///
     /// The caller has claimed the closure. It is a holder besides the handle and the ticket, and
@@ -390,10 +408,10 @@ where
             let closure = this.take_closure();
             let result = match this.lineage.is_none() {
                 // The task belongs to no call, so it is a call of its own.
-                true => thread.run_as_call(|| run_all_apart(thread, this.finish, closure)),
+                true => thread.run_as_call(|| run_all_apart(thread, null(), closure)),
                 false => {
                     let _in_lineage = thread.enter_lineage(this.lineage);
-                    run_all_apart(thread, this.finish, closure)
+                    run_all_apart(thread, null(), closure)
                 }
             };
             this.channel.send(result);
@@ -609,8 +627,9 @@ where
     ///
     /// # Safety
     ///
-    /// The caller is the handle, and waits in one thread at a time.
-    unsafe fn wait_for_all(sender: NonNull<Self>) {
+    /// The caller is the handle, and waits in one thread at a time. `is_nested` says whether this
+    /// thread already waits.
+    unsafe fn wait_for_all(sender: NonNull<Self>, is_nested: bool) {
         // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
         // only if this thread is a worker of that pool.
         unsafe {
@@ -625,6 +644,8 @@ where
                     );
                     this.wait(thread);
                 }
+                // The end unparks this thread for the outer wait.
+                None if is_nested => block_until(|| this.is_done()),
                 None => Self::await_outside(sender),
             }
         }

@@ -534,6 +534,28 @@ impl<S: Scheduler> Spawner for S {
         finish.future(f)
     }
 
+    const DEFERS: bool = true;
+
+    unsafe fn deferred_future<'scope, F, T>(
+        finish: &'scope Finish<S>,
+        f: F,
+    ) -> (Handle<T>, impl for<'t> FnOnce(Token<'t, S>) + Send + 'scope)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        future::deferred_future(finish, f)
+    }
+
+    fn hold(finish: &Finish<S>) {
+        finish.hold();
+    }
+
+    unsafe fn release(finish: *const Finish<S>) {
+        // SAFETY: the caller has held the finish, so it lives until its owner sees the release.
+        unsafe { &*finish }.release();
+    }
+
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,

@@ -278,6 +278,28 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
+    /// Keeps the finish from ending until [`Self::release`]. Called while the finish cannot end.
+    pub(super) fn hold(&self) {
+        // Relaxed: the finish, or one of its tasks, waits for the code that calls this. So the owner
+        // sees this increment before it checks the count.
+        self.queue().pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes one [`Self::hold`] back.
+    pub(super) fn release(&self) {
+        let (pool, owner) = (self.pool(), self.owner);
+        // Release: everything that this thread did happens before the finish ends. The finish may be
+        // gone after this.
+        if self.queue().pending.fetch_sub(1, Ordering::Release) == 1 {
+            pool.sleep.unpark(owner);
+        }
+    }
+
+    fn queue(&self) -> &Arc<Queue<S>> {
+        self.queue
+            .get_or_init(|| Arc::new(Queue::new(self.lineage)))
+    }
+
     /// Adds a task to the finish's queue. If the queue is long, a worker runs the task inline,
     /// and any other thread waits.
     #[cold]
@@ -286,9 +308,7 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         let pool = self.pool();
-        let queue = self
-            .queue
-            .get_or_init(|| Arc::new(Queue::new(self.lineage)));
+        let queue = self.queue();
         match pool.current() {
             None => queue.wait_for_room(pool),
             Some(thread) if queue.is_long() && thread.local.may_run_inline() => {

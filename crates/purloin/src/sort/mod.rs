@@ -30,8 +30,8 @@ use crate::loops::{chunks_mut, rev};
 use crate::worker::Worker;
 
 /// Minimum number of elements in a piece. The standard library sorts as many integers in some 10 µs,
-/// which is worth a steal.
-const MIN_PIECE: usize = 512;
+/// which is worth a steal. Fewer under Miri, which is slow.
+const MIN_PIECE: usize = if cfg!(miri) { 16 } else { 512 };
 
 /// Sorts a slice of more than a piece if it is sorted already, or in the opposite order: a single
 /// run. Returns whether it is.

@@ -24,7 +24,7 @@ use super::{MIN_PIECE, is_run};
 use crate::worker::Worker;
 
 /// Maximum number of elements that are merged serially: some microseconds.
-const MERGE_PIECE: usize = 4096;
+const MERGE_PIECE: usize = 8 * MIN_PIECE;
 
 /// Minimum number of elements that are merged from both ends.
 const MIN_BOTH_ENDS: usize = 16;

@@ -5,7 +5,7 @@ use std::sync::atomic::{self, AtomicUsize};
 
 use crate::{Pool, Worker};
 
-const LEN: usize = if cfg!(miri) { 700 } else { 50_000 };
+const LEN: usize = if cfg!(miri) { 150 } else { 50_000 };
 
 /// Returns pseudo-random numbers below `limit`.
 fn random(len: usize, limit: u64) -> Vec<u64> {
@@ -46,7 +46,6 @@ fn slices() -> Vec<(&'static str, Vec<u64>)> {
         ),
     ];
     if cfg!(miri) {
-        // Miri is slow.
         slices.retain(|(name, _)| ["random", "few distinct", "descending"].contains(name));
         return slices;
     }
@@ -57,7 +56,15 @@ fn slices() -> Vec<(&'static str, Vec<u64>)> {
 }
 
 fn pool() -> Pool {
-    Pool::builder().workers(3).build().unwrap()
+    let builder = match cfg!(miri) {
+        // Each stack costs Miri some tenths of a second.
+        true => Pool::builder()
+            .workers(2)
+            .spare_workers(1)
+            .stack_size(1 << 16),
+        false => Pool::builder().workers(3),
+    };
+    builder.build().unwrap()
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn move_median_to_front<T>(slice: &mut [T], compare: &impl Fn(&T, &T) -> Orderin
 }
 
 /// Number of elements in a block of [`partition`]. An offset fits in a byte.
-const BLOCK: usize = 128;
+const BLOCK: usize = MIN_PIECE / 4;
 
 /// Moves the elements that `is_left` to the front, and returns their number.
 ///

@@ -1,7 +1,7 @@
 //! Tests of the documentation's promises about shared handles.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +22,10 @@ common::under_each_scheduler! {
     each_get_of_a_task_that_panics_panics,
     tasks_of_a_finish_may_share_what_they_borrow,
     a_result_that_is_shared_is_dropped_once,
+    no_task_begins_before_its_dependencies_have_ended,
+    a_task_begins_after_a_dependency_that_panics,
+    dependencies_of_another_scope_and_plain_handles_do_not_hang,
+    a_scope_waits_for_tasks_that_begin_late,
 }
 
 /// A grid in which each task waits for its neighbours above and to the left. Its result is the
@@ -145,6 +149,113 @@ fn a_result_that_is_shared_is_dropped_once(pool: Pool<impl Scheduler>) {
         });
         assert_eq!(Arc::strong_count(&counter), 1);
     }
+}
+
+fn no_task_begins_before_its_dependencies_have_ended(pool: Pool<impl Scheduler>) {
+    for round in 0..rounds(50) {
+        let ended: Vec<AtomicBool> = (0..GRID * GRID).map(|_| AtomicBool::new(false)).collect();
+        let ended = &ended;
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let mut nodes: Vec<SharedHandle<usize>> = Vec::new();
+                for i in 0..GRID * GRID {
+                    let mut before: Vec<usize> = (1..4).map(|k| i * k * 7 / (8 + round)).collect();
+                    before.retain(|&other| other < i);
+                    let dependencies: Vec<_> = before.iter().map(|&j| nodes[j].clone()).collect();
+                    nodes.push(scope.after(&dependencies).shared_future(move |mut w| {
+                        assert!(before.iter().all(|&other| ended[other].load(SeqCst)));
+                        let sum: usize = dependencies.iter().map(|node| node.get()).sum();
+                        w.join(|_| (), |_| ended[i].store(true, SeqCst));
+                        (1 + sum) % 1009
+                    }));
+                }
+                // The others end before the finish does.
+                drop(nodes.split_off(GRID));
+            });
+        });
+        assert!(ended.iter().all(|ended| ended.load(SeqCst)));
+    }
+}
+
+fn a_task_begins_after_a_dependency_that_panics(pool: Pool<impl Scheduler>) {
+    let begun = AtomicUsize::new(0);
+    let run = || {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let fails = scope.shared_future(|_| -> u32 { panic!("a dependency panics") });
+                let begun = &begun;
+                scope.after([&fails]).spawn(move |_| {
+                    begun.fetch_add(1, Relaxed);
+                });
+            });
+        });
+    };
+    assert!(
+        catch_unwind(AssertUnwindSafe(run)).is_err(),
+        "nobody gets the result"
+    );
+    assert_eq!(begun.load(Relaxed), 1);
+}
+
+fn dependencies_of_another_scope_and_plain_handles_do_not_hang(pool: Pool<impl Scheduler>) {
+    let sum = pool.run(|mut w| {
+        let plain = w.future(|_| 1).share();
+        w.finish(|outer| {
+            let first = outer.shared_future(|_| 2);
+            let after = outer.join(
+                |mut w| {
+                    w.finish(|inner| {
+                        let both = [plain.clone(), first.clone()];
+                        let sum = inner.after(&both).shared_future(move |_| {
+                            both.iter().map(|handle| handle.get()).sum::<i32>()
+                        });
+                        *sum.get()
+                    })
+                },
+                |_| *first.get(),
+            );
+            after.0 + after.1
+        })
+    });
+    assert_eq!(sum, 5);
+}
+
+fn a_scope_waits_for_tasks_that_begin_late(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        let ran = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            let ran = &ran;
+            w.finish(|scope| {
+                let mut last = scope.shared_future(|_| busy(Duration::from_micros(50)));
+                for _ in 0..10 {
+                    last = scope.after([&last]).shared_future(|mut w| {
+                        w.finish(|inner| inner.spawn(|_| ()));
+                        ran.fetch_add(1, Relaxed);
+                    });
+                }
+            });
+            assert_eq!(ran.load(Relaxed), 10);
+        });
+    }
+}
+
+#[test]
+fn graphs_run_on_one_worker_without_spares() {
+    let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+    dependencies_of_another_scope_and_plain_handles_do_not_hang(pool);
+}
+
+#[test]
+fn graphs_run_serially() {
+    let total = Serial.finish(|scope| {
+        let first = scope.shared_future(|_| 3);
+        let second = scope.after([&first]).shared_future({
+            let first = first.clone();
+            move |_| first.get() * 2
+        });
+        first.get() + second.get()
+    });
+    assert_eq!(total, 9);
 }
 
 #[test]
