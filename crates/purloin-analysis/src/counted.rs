@@ -1,7 +1,7 @@
 //! Counting the tasks of a program.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use purloin::{Handle, Scope, Spawner, Worker, implement};
 
@@ -115,6 +115,10 @@ fn count_in<'t, F>(finish: &Finish<F>) -> &'t AtomicU64 {
 impl<S: Spawner> Spawner for CountedSpawner<S> {
     type Token<'t> = Counted<'t, S::Token<'t>>;
     type Finish = Finish<S::Finish>;
+
+    fn cancelled(finish: &Self::Finish) -> &AtomicBool {
+        S::cancelled(finish.inner())
+    }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Self::Finish, task: F)
     where

@@ -10,6 +10,7 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use purloin::{Handle, IntoIterations, Scope, Spawner, Worker, implement::in_pieces};
 
@@ -131,7 +132,9 @@ where
     // waited for them.
     let scope = OnceCell::new();
     P::scope(|inner| {
-        body(scope.get_or_init(|| purloin::implement::scope(Finish(std::ptr::from_ref(inner)))))
+        body(scope.get_or_init(|| {
+            purloin::implement::scope(Finish(std::ptr::from_ref(inner), AtomicBool::new(false)))
+        }))
     })
 }
 
@@ -206,8 +209,8 @@ impl<P: Peer> Worker for Token<'_, P> {
 /// Spawns into scopes of the peer `P`.
 pub struct PeerSpawner<P>(PhantomData<P>);
 
-/// A pointer to a scope of a peer.
-pub struct Finish<P: SpawningPeer>(*const P::Scope);
+/// A pointer to a scope of a peer, and whether the scope is cancelled.
+pub struct Finish<P: SpawningPeer>(*const P::Scope, AtomicBool);
 
 // SAFETY: a finish gives access to a `&P::Scope` only, and `P::Scope` is `Sync`.
 unsafe impl<P: SpawningPeer> Sync for Finish<P> {}
@@ -224,13 +227,22 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
     type Token<'t> = Token<'t, P>;
     type Finish = Finish<P>;
 
+    fn cancelled(finish: &Finish<P>) -> &AtomicBool {
+        &finish.1
+    }
+
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<P>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, P>) + Send + 'scope,
     {
+        let task = move |context: P::Context<'_>| {
+            if !finish.1.load(Ordering::Relaxed) {
+                task(Token::new(context));
+            }
+        };
         // SAFETY: the caller guarantees that everything that the task borrows outlives the finish,
         // and `finish_in_scope` ends the finish only after the peer's scope.
-        unsafe { P::spawn(finish.get(), |context| task(Token::new(context))) };
+        unsafe { P::spawn(finish.get(), task) };
     }
 
     unsafe fn future<'scope, F, T>(finish: &'scope Finish<P>, f: F) -> Handle<T>

@@ -1,10 +1,11 @@
 //! Handles: results that may still be on their way.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
 
 use crate::pool::keep_orphan;
+use crate::worker::Cancelled;
 
 /// The result of a task, available now or later, from [`Worker::future`](crate::Worker::future) or
 /// [`Scope::future`](crate::Scope::future).
@@ -64,7 +65,9 @@ impl<T> Outcome<T> {
 
 impl<T> Drop for Outcome<T> {
     fn drop(&mut self) {
-        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err()) {
+        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err())
+            && !panic.is::<Cancelled>()
+        {
             keep_orphan(panic);
         }
     }
@@ -97,9 +100,29 @@ impl<T> Handle<T> {
     ///
     /// # Panics
     ///
-    /// Panics if the task has panicked.
+    /// Panics if the task has panicked, or if its scope was
+    /// [cancelled](crate::Scope::cancel) before it began; see [`Self::try_get`].
     pub fn get(self) -> T {
         self.get_at(None)
+    }
+
+    /// Waits for the result, as [`Self::get`] does. Returns an error if the scope of the task was
+    /// [cancelled](crate::Scope::cancel) before the task began.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the task was dropped, or if it ended because it got the result of a
+    /// task that was dropped.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the task has panicked.
+    pub fn try_get(self) -> Result<T, Cancelled> {
+        match catch_unwind(AssertUnwindSafe(|| self.get())) {
+            Ok(result) => Ok(result),
+            Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
+            Err(panic) => resume_unwind(panic),
+        }
     }
 
     /// Waits for the result. `place` says which worker this thread is, if it is one.

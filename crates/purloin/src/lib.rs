@@ -45,6 +45,7 @@
 //! |---|---|---|
 //! | run two closures in parallel | [`Worker::join`] | [`join`] |
 //! | spawn tasks, and wait for all of them | [`Worker::finish`], [`Scope::spawn`] | [`finish`] |
+//! | drop tasks that are not needed any more | [`Scope::cancel`] | [`Scope::cancel`] |
 //! | start a task with a result | [`Worker::future`] | [`future`] |
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
 //! | give a result to several tasks | [`Scope::shared_future`] | [`Handle::share`] |
@@ -151,7 +152,7 @@ pub use serial::Serial;
 pub use shared_handle::{After, SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
-pub use worker::{Scope, SendTask, Spawner, SyncBody, Worker};
+pub use worker::{Cancelled, Scope, SendTask, Spawner, SyncBody, Worker};
 
 /// Runs the examples of the README and of the guides as tests.
 #[cfg(doctest)]

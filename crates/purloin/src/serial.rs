@@ -4,14 +4,20 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, IntoIterations};
-use crate::worker::{Scope, Spawner, Worker};
+use crate::worker::{Cancelled, Scope, Spawner, Worker};
 
-/// The first panic of a spawned task. It continues when the finish ends.
-type FirstPanic = Mutex<Option<Box<dyn Any + Send>>>;
+/// The state of a finish.
+#[derive(Default)]
+pub struct Finish {
+    /// The first panic of a spawned task. It continues when the finish ends.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    is_cancelled: AtomicBool,
+}
 
 /// The serial elision of a program, as a [`Worker`].
 ///
@@ -50,10 +56,11 @@ impl Worker for Serial {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
     {
-        let scope = Scope::new(FirstPanic::default());
+        let scope = Scope::new(Finish::default());
         let result = body(&scope);
         let panic = scope
             .finish()
+            .panic
             .lock()
             .ok()
             .and_then(|mut first| first.take());
@@ -102,21 +109,29 @@ impl Worker for Serial {
 
 impl Spawner for Serial {
     type Token<'t> = Serial;
-    type Finish = FirstPanic;
+    type Finish = Finish;
+
+    fn cancelled(finish: &Finish) -> &AtomicBool {
+        &finish.is_cancelled
+    }
 
     #[inline(always)]
-    unsafe fn spawn<'scope, F>(finish: &'scope FirstPanic, task: F)
+    unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Serial) + Send + 'scope,
     {
+        if finish.is_cancelled.load(Ordering::Relaxed) {
+            return;
+        }
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(Serial)))
-            && let Ok(mut first) = finish.lock()
+            && !panic.is::<Cancelled>()
+            && let Ok(mut first) = finish.panic.lock()
         {
             first.get_or_insert(panic);
         }
     }
 
-    unsafe fn future<'scope, F, T>(_: &'scope FirstPanic, f: F) -> Handle<T>
+    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Serial) -> T + Send + 'scope,
         T: Send + 'scope,
@@ -125,7 +140,7 @@ impl Spawner for Serial {
     }
 
     #[inline(always)]
-    fn join<A, B, RA, RB>(_: &FirstPanic, a: A, b: B) -> (RA, RB)
+    fn join<A, B, RA, RB>(_: &Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Serial) -> RA + Send,
         B: for<'t> FnOnce(Serial) -> RB + Send,

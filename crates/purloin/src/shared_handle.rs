@@ -6,7 +6,7 @@
 //! that runs the task, because it knows only one that waits for it.
 
 use std::any::Any;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread, ThreadId};
@@ -14,7 +14,7 @@ use std::thread::{self, Thread, ThreadId};
 use crate::handle::{Handle, Inner};
 use crate::pool::block_until;
 use crate::runtime::ReturnBarrier;
-use crate::worker::{Scope, SendTask, Spawner};
+use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -103,6 +103,25 @@ impl<T> SharedHandle<T> {
         }
     }
 
+    /// Waits for the result, as [`Self::get`] does. Returns an error if the scope of the task was
+    /// [cancelled](Scope::cancel) before the task began.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the task was dropped, or if it ended because it got the result of a
+    /// task that was dropped.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`Self::get`] does.
+    pub fn try_get(&self) -> Result<&T, Cancelled> {
+        match catch_unwind(AssertUnwindSafe(|| self.get())) {
+            Ok(result) => Ok(result),
+            Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         self.0.handle.is_done()
@@ -158,6 +177,9 @@ impl<T> State<T> {
     /// Continues the task's panic, or says that there was one.
     #[cold]
     fn panic(&self, panic: &Box<dyn Any + Send>) -> ! {
+        if panic.is::<Cancelled>() {
+            resume_unwind(Box::new(Cancelled));
+        }
         let is_taken = std::mem::replace(&mut lock(&self.waiting).is_panic_taken, true);
         match is_taken {
             // SAFETY: this is done once, and `drop` does not drop the panic then.
@@ -257,13 +279,16 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         // invariant, so the caller cannot shorten it. `begin` spawns the ticket, and runs once.
         let (handle, ticket) = unsafe { S::deferred_future(scope.finish(), f) };
         if self.ends.is_empty() {
-            scope.spawn(ticket);
+            // SAFETY: as above.
+            unsafe { S::spawn_ticket(scope.finish(), ticket) };
         } else {
             S::hold(scope.finish());
             let begin = move || {
-                scope.spawn(ticket);
-                // SAFETY: the finish was held above, and this runs once.
-                unsafe { S::release(scope.finish()) };
+                // SAFETY: as above. The finish was held, and this runs once.
+                unsafe {
+                    S::spawn_ticket(scope.finish(), ticket);
+                    S::release(scope.finish());
+                }
             };
             // SAFETY: `begin` runs before the finish ends, because it was held.
             unsafe { begin_after(self.ends, begin) };

@@ -1,12 +1,13 @@
 //! The programming model: [`Worker`] and [`Scope`].
 
 use std::cmp;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
-use crate::loops::{self, IntoIterations, Try, keep};
+use crate::loops::{self, CancelFlag, Internal, IntoIterations, Try, UntilCancelled, keep};
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::{After, SharedHandle};
 use crate::sort;
@@ -273,6 +274,8 @@ pub trait Worker: Sized {
         I: IntoIterations,
         F: for<'t> Fn(Self::Token<'t>, I::Item) + SyncBody,
     {
+        let flag = self.cancel_flag(Internal(()));
+        let iterations = UntilCancelled::new(iterations.into_iterations(), flag);
         self.fold_with(iterations, || (), |w, (), item| body(w, item), |(), ()| ());
     }
 
@@ -978,6 +981,13 @@ pub trait Worker: Sized {
     /// unless a thief asks for work and this worker has no other task to offer.
     fn split_hint(&mut self, rest: usize) -> usize;
 
+    /// Returns the flag of the scope in whose body or task this code runs, if it is known. It stays
+    /// valid while this code runs.
+    #[doc(hidden)]
+    fn cancel_flag(&self, _: Internal) -> CancelFlag {
+        CancelFlag::default()
+    }
+
     /// Returns a hint for sorts: into how many pieces to divide a slice, at least. The default
     /// suits a few workers.
     fn sort_pieces(&self) -> usize {
@@ -1058,6 +1068,25 @@ pub trait Spawner: Sized + 'static {
     #[doc(hidden)]
     const DEFERS: bool = false;
 
+    /// Returns the flag that says whether tasks that have not begun are dropped.
+    #[doc(hidden)]
+    fn cancelled(finish: &Self::Finish) -> &AtomicBool;
+
+    /// Spawns the ticket of a [deferred future](Self::deferred_future), which runs even if the scope
+    /// is cancelled.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::spawn`].
+    #[doc(hidden)]
+    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Self::Finish, ticket: F)
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
+    {
+        // SAFETY: the caller guarantees the same.
+        unsafe { Self::spawn(finish, ticket) };
+    }
+
     /// Makes a future that no worker runs by itself. The caller spawns its ticket, the second
     /// value.
     ///
@@ -1107,6 +1136,25 @@ pub trait Spawner: Sized + 'static {
         RA: Send,
         RB: Send;
 }
+
+/// The error of a task that was dropped because its scope was [cancelled](Scope::cancel).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the scope of this task was cancelled before the task began")
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Cancelled {}
 
 /// The scope of a [finish](Worker::finish): tasks spawned into it end before the finish does.
 ///
@@ -1197,6 +1245,76 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds `finish`. It is
         // invariant, so the caller cannot shorten it.
         unsafe { S::future(&self.finish, f) }
+    }
+
+    /// Cancels the tasks of this scope that have not begun: they are dropped. Tasks that run go on.
+    ///
+    /// - A loop [`for_each`](Worker::for_each) that runs in the scope's body or in one of its tasks
+    ///   stops before the next block of iterations, some microseconds long. Other loops go on,
+    ///   because their results would be wrong; use [`Self::check`] with `try_for_each` and
+    ///   `try_fold`.
+    /// - The result of a dropped task cannot be got: [`Handle::try_get`] returns [`Cancelled`], and
+    ///   [`Handle::get`] panics with it. A task of the scope that panics with it has just ended.
+    /// - Scopes within tasks that run are not cancelled. A second call does nothing.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// # let pool = Pool::new()?;
+    /// let tries = AtomicUsize::new(0);
+    /// pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         for guess in 0..1_000_000_u64 {
+    ///             if scope.is_cancelled() {
+    ///                 break;
+    ///             }
+    ///             let tries = &tries;
+    ///             scope.spawn(move |_| {
+    ///                 tries.fetch_add(1, Relaxed);
+    ///                 if guess * guess == 144 {
+    ///                     scope.cancel();
+    ///                 }
+    ///             });
+    ///         }
+    ///     })
+    /// });
+    /// assert!(tries.into_inner() > 0);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn cancel(&self) {
+        // Release: a task that sees the flag sees what was done before.
+        S::cancelled(&self.finish).store(true, Ordering::Release);
+    }
+
+    /// Returns whether [`Self::cancel`] was called.
+    pub fn is_cancelled(&self) -> bool {
+        S::cancelled(&self.finish).load(Ordering::Acquire)
+    }
+
+    /// Returns an error if the scope is cancelled, for loops that end at the first error.
+    ///
+    /// ```
+    /// # use purloin::{Cancelled, Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let sum: Result<u32, Cancelled> = pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         scope.cancel();
+    ///         let add = |sum: u32, n: u32| scope.check().map(|()| sum + n);
+    ///         purloin::try_fold(0..100_u32, || 0, add, |a, b| Ok(a + b))
+    ///     })
+    /// });
+    /// assert_eq!(sum, Err(Cancelled));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if [`Self::cancel`] was called.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        match self.is_cancelled() {
+            false => Ok(()),
+            true => Err(Cancelled),
+        }
     }
 
     /// Spawns a task whose result several others need, and returns a shared handle to it.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::mark::Mark;
@@ -278,6 +278,10 @@ type Finish = Wrapped<<Serial as Spawner>::Finish, OfThread>;
 impl Spawner for RecordedSpawner {
     type Token<'t> = Recorded<'t>;
     type Finish = Finish;
+
+    fn cancelled(finish: &Finish) -> &AtomicBool {
+        Serial::cancelled(finish.inner())
+    }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where

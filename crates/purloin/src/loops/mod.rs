@@ -39,6 +39,7 @@
 
 mod adaptors;
 mod attempt;
+mod cancel;
 mod chunks;
 mod collect;
 mod iterations;
@@ -51,6 +52,8 @@ pub use attempt::Try;
 pub use owned::{Owned, Taken};
 
 pub(crate) use attempt::{first, keep};
+pub(crate) use cancel::UntilCancelled;
+pub use cancel::{CancelFlag, Internal};
 pub use chunks::{Chunks, ChunksMut, chunks, chunks_exact, chunks_exact_mut, chunks_mut};
 pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
 pub(crate) use iterations::Converted;

@@ -192,6 +192,13 @@ impl<S: Scheduler> Local<S> {
         std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
     }
 
+    /// Returns the finish to which the innermost frame belongs, if it belongs to one.
+    pub(super) fn finish(&self) -> Option<&Finish<S>> {
+        // SAFETY: the pointer is null, or the finish lives: it waits for the code that runs in its
+        // frame. The caller is that code.
+        unsafe { self.frame.get().finish.as_ref() }
+    }
+
     /// Extends the innermost frame by a spawn that was just pushed.
     pub(super) fn extend_frame(&self) {
         let mut frame = self.frame.get();

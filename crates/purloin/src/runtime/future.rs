@@ -49,6 +49,7 @@ use crate::handle::{Functions, Handle, Place, Promise};
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::unwind::{Panic, discard};
+use crate::worker::Cancelled;
 
 /// A channel with the closure that sends.
 struct Sender<S: Scheduler, F, T> {
@@ -113,7 +114,7 @@ where
     T: Send + 'scope,
 {
     let (handle, ticket) = deferred_future(finish, closure);
-    finish.enqueue(ticket);
+    finish.enqueue::<true, _>(ticket);
     handle
 }
 
@@ -379,8 +380,15 @@ where
             if this.channel.claim(thread.index()) {
                 let claimed = Claimed::new(sender, thread);
                 let closure = this.take_closure();
-                let run = || run(thread, this.finish, closure);
-                let result = catch_unwind(AssertUnwindSafe(run));
+                // The pointer is null, or the finish lives, because it waits for its futures.
+                let result = match this.finish.as_ref().is_some_and(Finish::is_cancelled) {
+                    false => {
+                        let run = || run(thread, this.finish, closure);
+                        catch_unwind(AssertUnwindSafe(run))
+                    }
+                    true => catch_unwind(AssertUnwindSafe(|| drop(closure)))
+                        .and_then(|()| Err(Box::new(Cancelled) as Panic)),
+                };
                 this.channel.send(result);
                 drop(claimed);
             } else {
@@ -485,7 +493,7 @@ where
         unsafe {
             let this = sender.as_ref();
             let panic = match this.channel.take() {
-                Some(Err(panic)) => Some(panic),
+                Some(Err(panic)) if !panic.is::<Cancelled>() => Some(panic),
                 // It may panic when it is dropped.
                 left => {
                     discard(left);

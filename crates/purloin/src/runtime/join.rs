@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use super::future;
@@ -15,6 +16,7 @@ use super::return_barrier::ReturnBarrier;
 use super::slot::{Slot, fits};
 use super::spawn::{self, Finish};
 use crate::handle::{Handle, Place};
+use crate::loops::{CancelFlag, Internal};
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
@@ -505,6 +507,13 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         }))
     }
 
+    fn cancel_flag(&self, _: Internal) -> CancelFlag {
+        match self.thread.local.finish() {
+            Some(finish) => CancelFlag::of(finish.cancelled()),
+            None => CancelFlag::default(),
+        }
+    }
+
     #[inline(always)]
     fn split_hint(&mut self, rest: usize) -> usize {
         match self.thread.local.tasks.is_open(self.top) {
@@ -560,7 +569,18 @@ impl<S: Scheduler> Spawner for S {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        finish.spawn(task);
+        finish.spawn::<false, F>(task);
+    }
+
+    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
+    {
+        finish.spawn::<true, F>(ticket);
+    }
+
+    fn cancelled(finish: &Finish<S>) -> &AtomicBool {
+        finish.cancelled()
     }
 
     fn join<A, B, RA, RB>(finish: &Finish<S>, a: A, b: B) -> (RA, RB)

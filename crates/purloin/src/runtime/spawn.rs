@@ -34,7 +34,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
@@ -47,7 +47,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, SpinTime, recheck_interval};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
-use crate::worker::Scope;
+use crate::worker::{Cancelled, Scope};
 
 /// A spawn goes to the stack only while the worker has fewer unstolen tasks than this. The limit
 /// leaves enough tasks for thieves, and bounds the memory.
@@ -61,6 +61,8 @@ pub struct Finish<S: Scheduler> {
     lineage: Lineage,
     /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
+    /// Whether tasks that have not begun are dropped.
+    is_cancelled: AtomicBool,
     /// The queue of tasks that could not go to a task stack. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
@@ -79,6 +81,7 @@ where
         owner: thread.index(),
         lineage: thread.lineage(),
         panic: Mutex::new(None),
+        is_cancelled: AtomicBool::new(false),
         queue: OnceLock::new(),
     });
     let stack = thread.local.stack();
@@ -150,15 +153,27 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
-    /// Implements [`Scope::spawn`].
-    pub(super) fn spawn<'scope, F>(&'scope self, task: F)
+    /// Implements [`Scope::spawn`]. A task that `IS_TICKET` of a future runs even if the scope is
+    /// cancelled: it ends the future.
+    pub(super) fn spawn<'scope, const IS_TICKET: bool, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         match self.pool().current() {
-            Some(thread) if self.may_push(thread) => self.push(thread, task),
-            _ => self.enqueue(task),
+            Some(thread) if self.may_push(thread) => self.push::<IS_TICKET, F>(thread, task),
+            _ => self.enqueue::<IS_TICKET, F>(task),
         }
+    }
+
+    /// Returns the flag of [`Scope::cancel`].
+    pub(super) fn cancelled(&self) -> &AtomicBool {
+        &self.is_cancelled
+    }
+
+    /// Returns whether tasks that have not begun are dropped.
+    pub(super) fn is_cancelled(&self) -> bool {
+        // Relaxed: a task that misses it begins, as if it had come earlier.
+        self.is_cancelled.load(Ordering::Relaxed)
     }
 
     /// Returns whether a spawn on this worker stays there: on its stack, or inline.
@@ -169,7 +184,7 @@ impl<S: Scheduler> Finish<S> {
             && (local.may_run_inline() || has_room(thread))
     }
 
-    fn push<F>(&self, thread: &WorkerThread<S>, task: F)
+    fn push<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
@@ -184,7 +199,7 @@ impl<S: Scheduler> Finish<S> {
         if !has_room(thread) {
             // Thieves have plenty of tasks to take, so this task runs inline.
             thread.serve();
-            return self.run_inline(thread, task);
+            return self.run_inline::<IS_TICKET, F>(thread, task);
         }
         let slot = local.stack().top();
         let finish: *const Finish<S> = self;
@@ -192,10 +207,10 @@ impl<S: Scheduler> Finish<S> {
         // the task, so the borrows of the task stay valid until it has run.
         unsafe {
             if const { fits::<Spawned<S, F>>() } {
-                (*slot).write(run_in_slot::<S, F>, Spawned { finish, task });
+                (*slot).write(run_in_slot::<S, IS_TICKET, F>, Spawned { finish, task });
             } else {
                 let task = Box::new(task);
-                (*slot).write(run_boxed::<S, F>, Spawned { finish, task });
+                (*slot).write(run_boxed::<S, IS_TICKET, F>, Spawned { finish, task });
             }
         }
         local.tasks.push(slot);
@@ -205,32 +220,37 @@ impl<S: Scheduler> Finish<S> {
 
     /// Runs a task instead of pushing it. The nesting is limited, because each task of a chain
     /// would run the next one inside itself.
-    fn run_inline<F>(&self, thread: &WorkerThread<S>, task: F)
+    fn run_inline<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
         // `run_all` does not panic: the finish keeps the panic of a task.
-        thread.local.run_inline(|| self.run_all(thread, task));
+        let run = || self.run_all::<IS_TICKET, F>(thread, task);
+        thread.local.run_inline(run);
     }
 
     /// Runs a task of this finish, and then all of its spawns.
-    fn run_all<F>(&self, thread: &WorkerThread<S>, task: F)
+    fn run_all<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
         let stack = thread.local.stack();
         let (base, spawn_top) = (stack.top(), stack.spawn_top());
-        self.run(thread, task);
+        self.run::<IS_TICKET, F>(thread, task);
         end_above(thread, base, spawn_top);
     }
 
-    /// Runs a task of this finish, and leaves its spawns on the stack.
-    fn run<F>(&self, thread: &WorkerThread<S>, task: F)
+    /// Runs a task of this finish, and leaves its spawns on the stack. Drops the task if the scope
+    /// is cancelled.
+    fn run<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
         let frame = thread.local.enter(Some(self));
-        let result = catch_unwind(AssertUnwindSafe(|| task(Token::at_top(thread))));
+        let result = match !IS_TICKET && self.is_cancelled() {
+            false => catch_unwind(AssertUnwindSafe(|| task(Token::at_top(thread)))),
+            true => catch_unwind(AssertUnwindSafe(|| drop(task))),
+        };
         drop(frame);
         if let Err(panic) = result {
             self.keep_panic(panic);
@@ -239,7 +259,13 @@ impl<S: Scheduler> Finish<S> {
 
     /// Keeps the first panic, of a task or of a future whose result is never fetched. Drops later
     /// ones.
+    ///
+    /// If the scope is cancelled, tasks that get the results of dropped tasks panic with
+    /// [`Cancelled`], and that is no failure.
     pub(super) fn keep_panic(&self, panic: Panic) {
+        if panic.is::<Cancelled>() && self.is_cancelled() {
+            return;
+        }
         let mut first = lock(&self.panic);
         if first.is_none() {
             *first = Some(panic);
@@ -266,6 +292,10 @@ impl<S: Scheduler> Finish<S> {
         T: Send + 'scope,
     {
         match self.pool().current() {
+            _ if self.is_cancelled() => {
+                let dropped = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+                Handle::ready(Err(dropped.err().unwrap_or(Box::new(Cancelled))))
+            }
             Some(thread) if self.may_push(thread) => {
                 let frame = thread.local.frame.get();
                 let newest = match frame.is_body {
@@ -303,7 +333,7 @@ impl<S: Scheduler> Finish<S> {
     /// Adds a task to the finish's queue. If the queue is long, a worker runs the task inline,
     /// and any other thread waits.
     #[cold]
-    pub(super) fn enqueue<'scope, F>(&'scope self, task: F)
+    pub(super) fn enqueue<'scope, const IS_TICKET: bool, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
@@ -312,11 +342,12 @@ impl<S: Scheduler> Finish<S> {
         match pool.current() {
             None => queue.wait_for_room(pool),
             Some(thread) if queue.is_long() && thread.local.may_run_inline() => {
-                return self.run_inline(thread, task);
+                return self.run_inline::<IS_TICKET, F>(thread, task);
             }
             Some(_) => (),
         }
-        let task: Job<'scope, S> = Box::new(move |thread| self.run_all(thread, task));
+        let task: Job<'scope, S> =
+            Box::new(move |thread| self.run_all::<IS_TICKET, F>(thread, task));
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because
         // `await_queue` waits until no task is pending.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
@@ -383,30 +414,34 @@ impl<S: Scheduler> Finish<S> {
 /// # Safety
 ///
 /// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, F>`.
-unsafe fn run_in_slot<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
-where
+unsafe fn run_in_slot<S: Scheduler, const IS_TICKET: bool, F>(
+    slot: &Slot<S>,
+    thread: &WorkerThread<S>,
+) where
     F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
     // for the task.
     unsafe {
         let spawned = slot.read::<Spawned<S, F>>();
-        (*spawned.finish).run(thread, spawned.task);
+        (*spawned.finish).run::<IS_TICKET, F>(thread, spawned.task);
     }
 }
 
 /// # Safety
 ///
 /// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, Box<F>>`.
-unsafe fn run_boxed<S: Scheduler, F>(slot: &Slot<S>, thread: &WorkerThread<S>)
-where
+unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(
+    slot: &Slot<S>,
+    thread: &WorkerThread<S>,
+) where
     F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
     // for the task.
     unsafe {
         let spawned = slot.read::<Spawned<S, Box<F>>>();
-        (*spawned.finish).run(thread, *spawned.task);
+        (*spawned.finish).run::<IS_TICKET, F>(thread, *spawned.task);
     }
 }
 

@@ -10,6 +10,7 @@ mod common;
 mod awaiting;
 mod barrier;
 mod calls;
+mod cancel;
 mod chains;
 mod channel;
 mod destructors;

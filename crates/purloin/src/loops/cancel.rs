@@ -1,0 +1,91 @@
+//! Loops that stop when their scope is cancelled.
+
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{IntoIterations, Iterations};
+
+/// The flag of the scope around a loop, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct CancelFlag(*const AtomicBool);
+
+// SAFETY: the pointer gives access to an atomic only.
+unsafe impl Send for CancelFlag {}
+
+impl Default for CancelFlag {
+    fn default() -> Self {
+        CancelFlag(null())
+    }
+}
+
+impl CancelFlag {
+    pub(crate) fn of(flag: &AtomicBool) -> Self {
+        CancelFlag(flag)
+    }
+
+    /// # Safety
+    ///
+    /// The flag is still valid.
+    unsafe fn is_set(self) -> bool {
+        // SAFETY: the pointer is null, or the caller says that the flag is valid.
+        let flag = unsafe { self.0.as_ref() };
+        // Relaxed: a part of the loop that misses it sees it after its next block.
+        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// An argument that only this crate can pass. A flag that left the crate could be used too late.
+pub struct Internal(pub(crate) ());
+
+/// Iterations of which none are left once the flag is set.
+pub(crate) struct UntilCancelled<I> {
+    iterations: I,
+    flag: CancelFlag,
+}
+
+impl<I> UntilCancelled<I> {
+    /// The flag must stay valid until the loop has ended.
+    pub(crate) fn new(iterations: I, flag: CancelFlag) -> Self {
+        UntilCancelled { iterations, flag }
+    }
+}
+
+impl<I: Iterations> Iterations for UntilCancelled<I> {
+    type Item = I::Item;
+    type Strip<'s>
+        = I::Strip<'s>
+    where
+        Self: 's;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        // SAFETY: the loop runs in the body or in a task of the scope, or is a part that such a loop
+        // waits for.
+        match unsafe { self.flag.is_set() } {
+            false => self.iterations.remaining(),
+            true => 0,
+        }
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let (front, back) = self.iterations.split_at(index);
+        let flag = self.flag;
+        (Self::new(front, flag), Self::new(back, flag))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.iterations.strip(len)
+    }
+}
+
+impl<I: Iterations> IntoIterations for UntilCancelled<I> {
+    type Iterations = Self;
+    type Item = I::Item;
+
+    #[inline]
+    fn into_iterations(self) -> Self {
+        self
+    }
+}

@@ -1,0 +1,215 @@
+//! Tests of the documentation's promises about cancelled scopes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::time::Duration;
+
+use crate::common::{self, busy, rounds};
+use purloin::{Cancelled, Handle, Pool, Scheduler, Serial, Worker};
+
+/// Number of tasks in a scope that is cancelled.
+const TASKS: usize = if cfg!(miri) { 20 } else { 10_000 };
+/// Number of iterations of a loop that is cancelled.
+const LENGTH: usize = if cfg!(miri) { 1000 } else { 100_000_000 };
+
+common::under_each_scheduler! {
+    for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
+    tasks_that_have_not_begun_are_dropped,
+    the_captures_of_dropped_tasks_are_dropped_once,
+    results_of_dropped_tasks_are_cancelled,
+    nodes_after_a_cancelled_one_are_cancelled,
+    loops_stop,
+    a_panic_beside_a_cancellation_surfaces,
+    a_scope_within_a_cancelled_one_goes_on,
+}
+
+fn tasks_that_have_not_begun_are_dropped(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        let ran = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let ran = &ran;
+                scope.cancel();
+                scope.cancel();
+                assert!(scope.is_cancelled());
+                assert_eq!(scope.check(), Err(Cancelled));
+                for _ in 0..TASKS {
+                    scope.spawn(move |_| {
+                        ran.fetch_add(1, Relaxed);
+                    });
+                }
+            });
+            // The next scope is another one.
+            w.finish(|scope| assert_eq!(scope.check(), Ok(())));
+        });
+        assert_eq!(ran.into_inner(), 0);
+    }
+}
+
+fn the_captures_of_dropped_tasks_are_dropped_once(pool: Pool<impl Scheduler>) {
+    let (counter, counter_of_futures) = (Arc::new(()), Arc::new(()));
+    let ran = AtomicUsize::new(0);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            for i in 0..TASKS {
+                let (counter, ran) = (Arc::clone(&counter), &ran);
+                scope.spawn(move |_| {
+                    ran.fetch_add(1, Relaxed);
+                    let _counter = counter;
+                    if i == TASKS / 2 {
+                        scope.cancel();
+                    }
+                });
+                let counter = Arc::clone(&counter_of_futures);
+                drop(scope.future(move |_| Arc::strong_count(&counter)));
+            }
+        });
+    });
+    assert_eq!(Arc::strong_count(&counter), 1);
+    assert_eq!(Arc::strong_count(&counter_of_futures), 1);
+    assert!((1..=TASKS).contains(&ran.into_inner()));
+}
+
+fn results_of_dropped_tasks_are_cancelled(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(50) {
+        let handles: Vec<Handle<usize>> = pool.run(|mut w| {
+            w.finish(|scope| {
+                let futures = |i| scope.future(move |_| i);
+                let mut handles: Vec<_> = (0..10).map(futures).collect();
+                scope.cancel();
+                handles.extend((10..20).map(futures));
+                handles
+            })
+        });
+        for (i, handle) in handles.into_iter().enumerate() {
+            if let Ok(result) = handle.try_get() {
+                assert_eq!((result, result < 10), (i, true));
+            }
+        }
+    }
+    let get = || {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.cancel();
+                let dropped = scope.future(|_| 7);
+                scope.spawn(|_| unreachable!());
+                dropped.get()
+            })
+        })
+    };
+    let panic = catch_unwind(AssertUnwindSafe(get)).unwrap_err();
+    assert!(panic.is::<Cancelled>());
+}
+
+fn nodes_after_a_cancelled_one_are_cancelled(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(50) {
+        let ran = AtomicUsize::new(0);
+        let results = pool.run(|mut w| {
+            w.finish(|scope| {
+                let ran = &ran;
+                let first = scope.shared_future(move |_| {
+                    busy(Duration::from_micros(20));
+                    scope.cancel();
+                });
+                let mut nodes = vec![first];
+                for i in 0..10 {
+                    let before = nodes[i].clone();
+                    nodes.push(scope.after([&nodes[i]]).shared_future(move |_| {
+                        ran.fetch_add(1, Relaxed);
+                        *before.get()
+                    }));
+                }
+                nodes
+            })
+        });
+        assert_eq!(results[0].try_get(), Ok(&()));
+        assert!(
+            results[1..]
+                .iter()
+                .all(|node| node.try_get() == Err(Cancelled))
+        );
+        assert_eq!(ran.into_inner(), 0);
+    }
+}
+
+fn loops_stop(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(5) {
+        let ran = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let ran = &ran;
+                scope.spawn(move |mut w| {
+                    w.for_each(0..LENGTH, |i| {
+                        ran.fetch_add(1, Relaxed);
+                        if i == 10 {
+                            scope.cancel();
+                        }
+                    });
+                });
+            });
+        });
+        assert!((11..LENGTH).contains(&ran.into_inner()));
+        let sum = pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.spawn(|mut w| {
+                    scope.cancel();
+                    let sum = w.map_reduce(0..1000_u64, |i| i, |a, b| a + b);
+                    assert_eq!(sum, Some(499_500), "loops with a result go on");
+                });
+                7
+            })
+        });
+        assert_eq!(sum, 7);
+    }
+}
+
+fn a_panic_beside_a_cancellation_surfaces(pool: Pool<impl Scheduler>) {
+    let run = || {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.spawn(|_| {
+                    scope.cancel();
+                    panic!("a real failure");
+                });
+            });
+        });
+    };
+    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&"a real failure"));
+}
+
+fn a_scope_within_a_cancelled_one_goes_on(pool: Pool<impl Scheduler>) {
+    let ran = AtomicUsize::new(0);
+    pool.run(|mut w| {
+        w.finish(|outer| {
+            let ran = &ran;
+            outer.spawn(move |mut w| {
+                w.finish(|inner| {
+                    outer.cancel();
+                    inner.spawn(move |_| {
+                        ran.fetch_add(1, Relaxed);
+                    });
+                });
+            });
+        });
+    });
+    assert_eq!(ran.into_inner(), 1);
+}
+
+#[test]
+fn the_serial_elision_drops_later_tasks() {
+    let ran = AtomicUsize::new(0);
+    Serial.finish(|scope| {
+        for i in 0..10 {
+            let ran = &ran;
+            scope.spawn(move |_| {
+                ran.fetch_add(1, Relaxed);
+                if i == 3 {
+                    scope.cancel();
+                }
+            });
+        }
+    });
+    assert_eq!(ran.into_inner(), 4);
+}
