@@ -54,20 +54,22 @@ pub(crate) enum Inner<T> {
 }
 
 /// An available result. If it is a panic that is never fetched, the call around the drop gets it.
-pub(crate) struct Outcome<T>(pub(crate) Option<thread::Result<T>>);
+pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
 
 impl<T> Outcome<T> {
-    fn get(mut self) -> T {
-        let result = self.0.take().expect("it is taken once");
-        result.unwrap_or_else(|panic| resume_unwind(panic))
+    fn get(self) -> T {
+        self.into_result()
+            .unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    pub(crate) fn into_result(mut self) -> thread::Result<T> {
+        self.0.take().expect("it is taken once")
     }
 }
 
 impl<T> Drop for Outcome<T> {
     fn drop(&mut self) {
-        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err())
-            && !panic.is::<Cancelled>()
-        {
+        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err()) {
             keep_orphan(panic);
         }
     }
@@ -138,26 +140,6 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Calls the function that a watched handle calls when a thread gets the result.
-    pub(crate) fn watched_now(self) -> Self {
-        match self.0 {
-            Inner::Watched(outcome, got) => {
-                got();
-                Handle(Inner::Ready(outcome))
-            }
-            _ => self,
-        }
-    }
-
-    /// Takes the result of a task that has ended.
-    pub(crate) fn take_result(&mut self) -> Option<thread::Result<T>> {
-        match &mut self.0 {
-            Inner::Ready(outcome) | Inner::Watched(outcome, _) => outcome.0.take(),
-            // SAFETY: the task has ended, and `&mut` excludes other uses of the result.
-            Inner::Promised(promise) => unsafe { promise.take_result() },
-        }
-    }
-
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         match &self.0 {
@@ -212,8 +194,8 @@ pub(crate) struct Functions<T> {
 // SAFETY: this is the consumer's end of a channel. It hands a `T` to the thread that owns it, and
 // `T` is `Send`.
 unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: `new`'s caller allows `is_done` and `run` on any thread. `wait` and `result` are unsafe,
-// and their callers may use them only if `T` is `Sync`.
+// SAFETY: `new`'s caller allows `is_done` and `run` on any thread. The callers of `wait` and
+// `take_result` guarantee that one thread at a time uses them.
 unsafe impl<T: Send> Sync for Promise<T> {}
 
 impl<T> Promise<T> {
@@ -258,26 +240,15 @@ impl<T> Promise<T> {
         unsafe { ((*self.functions).wait)(self.channel, is_nested) }
     }
 
-    /// Takes the result.
+    /// Takes the result, once.
     ///
     /// # Safety
     ///
-    /// The task is done.
-    pub(crate) unsafe fn take_result(&mut self) -> Option<thread::Result<T>> {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. The
-        // message is not written after the end of the task, and only the handle reads it.
+    /// The task is done, and no other thread uses the result.
+    pub(crate) unsafe fn take_result(&self) -> Option<thread::Result<T>> {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // caller guarantees that the result is there, and used by this thread alone.
         unsafe { (*((*self.functions).result)(self.channel)).take() }
-    }
-
-    /// Returns the result.
-    ///
-    /// # Safety
-    ///
-    /// The task is done. If several threads call this, `T` is `Sync`.
-    pub(crate) unsafe fn result(&self) -> &Option<thread::Result<T>> {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. The
-        // message is not written after the end of the task.
-        unsafe { &*((*self.functions).result)(self.channel) }
     }
 }
 

@@ -1,19 +1,18 @@
 //! Shared handles: results that several tasks need.
 //!
-//! The result stays where the task has left it, and all threads read it there. If a worker of the
-//! task's pool needs the result of a task that no worker has begun, it runs the task. Otherwise one
+//! If a worker of the task's pool needs the result of a task that no worker has begun, it runs the task. Otherwise one
 //! thread waits in the way of [`Handle::get`], and wakes the others. They cannot all help the worker
 //! that runs the task, because it knows only one that waits for it.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread, ThreadId};
 
-use crate::handle::{Handle, Inner};
-use crate::pool::block_until;
+use crate::handle::{Handle, Inner, Promise};
+use crate::pool::{block_until, keep_orphan};
 use crate::runtime::ReturnBarrier;
+use crate::unwind::Panic;
 use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
@@ -43,14 +42,20 @@ use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 pub struct SharedHandle<T>(Arc<State<T>>);
 
 struct State<T> {
-    handle: Handle<T>,
+    /// The promised result; none if the result was there from the start.
+    promise: Option<Promise<T>>,
+    /// The result, once a thread has taken it from the promise.
+    result: OnceLock<Result<T, Panicked>>,
     /// The end of the task, if other tasks can be told of it.
     end: Option<TaskEnd>,
     waiting: Mutex<Waiting>,
 }
 
+/// The panic of the task, until a thread continues it.
+type Panicked = Mutex<Option<Panic>>;
+
 // SAFETY: threads that share this value share the result, so `T` is `Sync`; the last of them drops
-// it, so `T` is `Send`. One thread alone takes the panic of the task, as `is_panic_taken` says.
+// it, so `T` is `Send`. One thread alone takes the result from the promise, as `OnceLock` says.
 unsafe impl<T: Send + Sync> Sync for State<T> {}
 
 #[derive(Default)]
@@ -59,22 +64,34 @@ struct Waiting {
     first: Option<ThreadId>,
     /// The threads that wait for the first.
     others: Vec<Thread>,
-    /// Whether a thread has taken the task's panic, of which the handle still has the bits.
-    is_panic_taken: bool,
 }
 
 impl<T> Handle<T> {
     /// Turns this handle into one that can be cloned, and that gives access to the result by
     /// reference.
     pub fn share(self) -> SharedHandle<T> {
-        SharedHandle::new(self.watched_now(), None)
+        SharedHandle::new(self, None)
     }
 }
 
 impl<T> SharedHandle<T> {
     fn new(handle: Handle<T>, end: Option<TaskEnd>) -> Self {
+        let result = OnceLock::new();
+        let promise = match handle.0 {
+            Inner::Promised(promise) => Some(promise),
+            Inner::Ready(outcome) => {
+                let _ = result.set(shared(outcome.into_result()));
+                None
+            }
+            Inner::Watched(outcome, got) => {
+                got();
+                let _ = result.set(shared(outcome.into_result()));
+                None
+            }
+        };
         SharedHandle(Arc::new(State {
-            handle,
+            promise,
+            result,
             end,
             waiting: Mutex::default(),
         }))
@@ -94,12 +111,17 @@ impl<T> SharedHandle<T> {
     /// thread that has begun it: the task would wait for its own end.
     pub fn get(&self) -> &T {
         let state = &*self.0;
-        if !state.handle.is_done() {
-            state.wait();
-        }
-        match state.result() {
+        let result = state.result.get();
+        match result.unwrap_or_else(|| state.wait()) {
             Ok(result) => result,
-            Err(panic) => state.panic(panic),
+            Err(panic) => {
+                let mut panic = lock(panic);
+                match panic.take_if(|panic| !panic.is::<Cancelled>()) {
+                    Some(panic) => resume_unwind(panic),
+                    None if panic.is_some() => resume_unwind(Box::new(Cancelled)),
+                    None => panic!("the task of this shared handle has panicked"),
+                }
+            }
         }
     }
 
@@ -124,17 +146,24 @@ impl<T> SharedHandle<T> {
 
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
-        self.0.handle.is_done()
+        self.0.promise.as_ref().is_none_or(Promise::is_done)
     }
 }
 
 impl<T> State<T> {
-    /// Waits until the task has ended.
+    /// Waits until the task has ended. Returns its result.
     #[cold]
-    fn wait(&self) {
-        let Inner::Promised(promise) = &self.handle.0 else {
-            return;
-        };
+    fn wait(&self) -> &Result<T, Panicked> {
+        // Without a promise, the result has been there from the start.
+        let promise = self.promise.as_ref().expect("there is a promise");
+        self.wait_for(promise);
+        self.result.get_or_init(|| {
+            // SAFETY: the task has ended, and one thread initialises the result.
+            shared(unsafe { promise.take_result() }.expect("the task has left a result"))
+        })
+    }
+
+    fn wait_for(&self, promise: &Promise<T>) {
         promise.run();
         while !promise.is_done() {
             let me = thread::current();
@@ -162,29 +191,18 @@ impl<T> State<T> {
             }
         }
     }
+}
 
-    /// Returns the result of the task, which has ended.
-    fn result(&self) -> &thread::Result<T> {
-        let result = match &self.handle.0 {
-            Inner::Ready(outcome) | Inner::Watched(outcome, _) => &outcome.0,
-            // SAFETY: the task has ended. Several threads may call this only if they share the
-            // state, and so only if `T` is `Sync`.
-            Inner::Promised(promise) => unsafe { promise.result() },
-        };
-        result.as_ref().expect("the task has left a result")
-    }
+fn shared<T>(result: thread::Result<T>) -> Result<T, Panicked> {
+    result.map_err(|panic| Mutex::new(Some(panic)))
+}
 
-    /// Continues the task's panic, or says that there was one.
-    #[cold]
-    fn panic(&self, panic: &Box<dyn Any + Send>) -> ! {
-        if panic.is::<Cancelled>() {
-            resume_unwind(Box::new(Cancelled));
-        }
-        let is_taken = std::mem::replace(&mut lock(&self.waiting).is_panic_taken, true);
-        match is_taken {
-            // SAFETY: this is done once, and `drop` does not drop the panic then.
-            false => resume_unwind(unsafe { std::ptr::read(panic) }),
-            true => panic!("the task of this shared handle has panicked"),
+impl<T> Drop for State<T> {
+    fn drop(&mut self) {
+        if let Some(Err(panic)) = self.result.take()
+            && let Some(panic) = lock(&panic).take()
+        {
+            keep_orphan(panic);
         }
     }
 }
@@ -197,14 +215,6 @@ impl<T> Drop for First<'_, T> {
         let mut waiting = lock(&self.0.waiting);
         waiting.first = None;
         waiting.others.drain(..).for_each(|other| other.unpark());
-    }
-}
-
-impl<T> Drop for State<T> {
-    fn drop(&mut self) {
-        if lock(&self.waiting).is_panic_taken {
-            std::mem::forget(self.handle.take_result());
-        }
     }
 }
 

@@ -28,6 +28,7 @@ use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
+use crate::worker::Cancelled;
 
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);
@@ -59,9 +60,10 @@ pub(super) trait Host {
 }
 
 /// Keeps the panic of a task whose result is never fetched, for the call that this thread runs.
-/// Drops the panic if this thread is not a worker.
+/// Drops the panic if this thread is not a worker, or if it only says that the task was cancelled.
 pub(crate) fn keep_orphan(panic: Panic) {
     match host() {
+        _ if panic.is::<Cancelled>() => (),
         Some(host) => host.keep_orphan(panic),
         None => discard(panic),
     }

@@ -277,13 +277,16 @@ fn a_task_that_waits_for_itself_panics() {
 
 #[test]
 fn all_results_come_in_the_order_of_their_handles() {
-    let futures = (0..100).map(|n| purloin::future(move || n)).collect();
-    assert!(when_all(futures).get().into_iter().eq(0..100));
-    let none: Vec<u32> = when_all(Vec::new()).get();
-    assert!(none.is_empty());
-    let futures = vec![
-        purloin::future(|| 1),
-        purloin::future(|| panic!("one panics")),
-    ];
-    assert!(catch_unwind(AssertUnwindSafe(|| when_all(futures).get())).is_err());
+    let pool = Pool::builder().workers(2).build().unwrap();
+    pool.run(|_| {
+        let futures = (0..100).map(|n| purloin::future(move || n)).collect();
+        assert!(when_all(futures).get().into_iter().eq(0..100));
+        let none: Vec<u32> = when_all(Vec::new()).get();
+        assert!(none.is_empty());
+        let futures = vec![
+            purloin::future(|| 1),
+            purloin::future(|| panic!("one panics")),
+        ];
+        assert!(catch_unwind(AssertUnwindSafe(|| when_all(futures).get())).is_err());
+    });
 }
