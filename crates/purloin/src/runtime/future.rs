@@ -133,12 +133,33 @@ where
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(memory, nowhere, finish, finish.lineage(), closure);
     let ticket = QueuedTicket(sender);
-    let ticket = move |w: Token<'_, S>| {
-        let QueuedTicket(sender) = { ticket };
-        // SAFETY: `ticket` is the future's only ticket, and `w` is a token of this thread's worker.
-        unsafe { Sender::use_ticket(sender, w.thread()) };
-    };
-    (Sender::promise(sender), ticket)
+    let promise = Sender::promise(sender);
+    let ticket = move |w: Token<'_, S>| use_queued_ticket(finish, ticket, w.thread());
+    (promise, ticket)
+}
+
+/// Uses the ticket of a queued or deferred future. If this thread is running the closure, further
+/// down its stack, the ticket goes to the queue of the finish: a wait for the closure would not end,
+/// and the finish must not end before the closure does.
+fn use_queued_ticket<'scope, S, F, T>(
+    finish: &'scope Finish<S>,
+    ticket: QueuedTicket<S, F, T>,
+    thread: &WorkerThread<S>,
+) where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+    T: Send + 'scope,
+{
+    // SAFETY: the ticket is a holder, so the channel lives.
+    let state = unsafe { ticket.0.as_ref() }.channel.outcome();
+    if state.get(Ordering::Relaxed).thief() == Some(thread.index()) {
+        finish.enqueue_ticket(move |w: Token<'_, S>| {
+            use_queued_ticket(finish, ticket, w.thread());
+        });
+    } else {
+        // SAFETY: this is the future's only ticket, and `thread` runs on this thread.
+        unsafe { Sender::use_ticket(ticket.0, thread) };
+    }
 }
 
 /// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it.

@@ -569,14 +569,14 @@ impl<S: Scheduler> Spawner for S {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        finish.spawn::<false, F>(task);
+        finish.spawn(task);
     }
 
     unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        finish.spawn::<true, F>(ticket);
+        finish.spawn_ticket(ticket);
     }
 
     fn cancelled(finish: &Finish<S>) -> &AtomicBool {

@@ -153,16 +153,39 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
-    /// Implements [`Scope::spawn`]. A task that `IS_TICKET` of a future runs even if the scope is
-    /// cancelled: it ends the future.
-    pub(super) fn spawn<'scope, const IS_TICKET: bool, F>(&'scope self, task: F)
+    /// Implements [`Scope::spawn`].
+    pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         match self.pool().current() {
-            Some(thread) if self.may_push(thread) => self.push::<IS_TICKET, F>(thread, task),
-            _ => self.enqueue::<IS_TICKET, F>(task),
+            Some(thread) if self.may_push(thread) => self.push::<false, F>(thread, task),
+            _ => self.enqueue::<false, F>(task),
         }
+    }
+
+    /// Spawns the ticket of a deferred future. It runs even if the scope is cancelled, because it
+    /// ends the future. It never runs inline: this thread may be running the future's closure.
+    pub(super) fn spawn_ticket<'scope, F>(&'scope self, ticket: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
+    {
+        match self.pool().current() {
+            Some(thread) if self.may_push(thread) && has_room(thread) => {
+                self.push::<true, F>(thread, ticket);
+            }
+            _ => self.enqueue_ticket(ticket),
+        }
+    }
+
+    /// Adds a ticket to the finish's queue, however long the queue is.
+    pub(super) fn enqueue_ticket<'scope, F>(&'scope self, ticket: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
+    {
+        self.add_to_queue(Box::new(move |thread| {
+            self.run_all::<true, F>(thread, ticket);
+        }));
     }
 
     /// Returns the flag of [`Scope::cancel`].
@@ -346,8 +369,13 @@ impl<S: Scheduler> Finish<S> {
             }
             Some(_) => (),
         }
-        let task: Job<'scope, S> =
-            Box::new(move |thread| self.run_all::<IS_TICKET, F>(thread, task));
+        self.add_to_queue(Box::new(move |thread| {
+            self.run_all::<IS_TICKET, F>(thread, task);
+        }));
+    }
+
+    fn add_to_queue<'scope>(&'scope self, task: Job<'scope, S>) {
+        let (pool, queue) = (self.pool(), self.queue());
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because
         // `await_queue` waits until no task is pending.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
