@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
+use std::task::Waker;
 use std::thread;
 
 use crate::pool::keep_orphan;
@@ -184,8 +185,10 @@ pub(crate) struct Functions<T> {
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) run: unsafe fn(NonNull<()>),
-    /// Waits for the result. One thread at a time may wait. The flag says whether this thread
-    /// already waits, further down its stack.
+    /// Sets the watcher, once. The end of the task wakes it.
+    pub(crate) watch: unsafe fn(NonNull<()>, Waker),
+    /// Waits for the result. The watcher unparks this thread. The flag is true in one call: on a
+    /// worker of the task's pool, that call helps the worker that runs the task.
     pub(crate) wait: unsafe fn(NonNull<()>, bool),
     /// Returns the place of the result, which is available.
     pub(crate) result: unsafe fn(NonNull<()>) -> *mut Option<thread::Result<T>>,
@@ -194,8 +197,8 @@ pub(crate) struct Functions<T> {
 // SAFETY: this is the consumer's end of a channel. It hands a `T` to the thread that owns it, and
 // `T` is `Send`.
 unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: `new`'s caller allows `is_done` and `run` on any thread. The callers of `wait` and
-// `take_result` guarantee that one thread at a time uses them.
+// SAFETY: `new`'s caller allows all functions on any thread. The callers of `watch`, `wait` and
+// `take_result` guarantee what these say.
 unsafe impl<T: Send> Sync for Promise<T> {}
 
 impl<T> Promise<T> {
@@ -227,17 +230,28 @@ impl<T> Promise<T> {
         unsafe { ((*self.functions).run)(self.channel) }
     }
 
-    /// Waits for the result: on a worker of the pool that has begun the task, as [`Handle::get`]
-    /// does.
+    /// Lets the end of the task wake `watcher`. Does nothing if the task has ended.
     ///
     /// # Safety
     ///
-    /// No other thread waits. `is_nested` says whether this thread already does, further down its
-    /// stack.
-    pub(crate) unsafe fn wait(&self, is_nested: bool) {
+    /// This is the only call.
+    pub(crate) unsafe fn watch(&self, watcher: Waker) {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
-        // caller guarantees that one thread waits.
-        unsafe { ((*self.functions).wait)(self.channel, is_nested) }
+        // caller guarantees that it is the only call.
+        unsafe { ((*self.functions).watch)(self.channel, watcher) }
+    }
+
+    /// Waits for the result. If this call `helps`, and this thread is a worker of the task's pool,
+    /// it waits as [`Handle::get`] does.
+    ///
+    /// # Safety
+    ///
+    /// The caller has [set a watcher](Self::watch) that unparks this thread. One call helps. If
+    /// this thread is a worker of the task's pool, a worker has begun the task.
+    pub(crate) unsafe fn wait(&self, helps: bool) {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // caller guarantees the rest.
+        unsafe { ((*self.functions).wait)(self.channel, helps) }
     }
 
     /// Takes the result, once.

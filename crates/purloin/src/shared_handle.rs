@@ -1,17 +1,19 @@
 //! Shared handles: results that several tasks need.
 //!
-//! If a worker of the task's pool needs the result of a task that no worker has begun, it runs the task. Otherwise one
-//! thread waits in the way of [`Handle::get`], and wakes the others. They cannot all help the worker
-//! that runs the task, because it knows only one that waits for it.
+//! If a worker of the task's pool needs the result of a task that no worker has begun, it runs the
+//! task. Otherwise the first worker waits in the way of [`Handle::get`]. All other threads sleep,
+//! and the end of the task wakes them. They cannot help the worker that runs the task, because it
+//! knows only one worker that waits for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, Thread, ThreadId};
+use std::sync::{Arc, OnceLock};
+use std::task::{Wake, Waker};
+use std::thread;
 
 use crate::handle::{Handle, Inner, Promise};
-use crate::pool::{block_until, keep_orphan};
+use crate::pool::{keep_orphan, thread_waker};
 use crate::runtime::ReturnBarrier;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use crate::unwind::Panic;
 use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 
@@ -48,7 +50,8 @@ struct State<T> {
     result: OnceLock<Result<T, Panicked>>,
     /// The end of the task, if other tasks can be told of it.
     end: Option<TaskEnd>,
-    waiting: Mutex<Waiting>,
+    /// The threads that wait, once there is one.
+    waiting: OnceLock<Arc<Waiting>>,
 }
 
 /// The panic of the task, until a thread continues it.
@@ -58,12 +61,28 @@ type Panicked = Mutex<Option<Panic>>;
 // it, so `T` is `Send`. One thread alone takes the result from the promise, as `OnceLock` says.
 unsafe impl<T: Send + Sync> Sync for State<T> {}
 
+/// The threads that wait for a task.
 #[derive(Default)]
-struct Waiting {
-    /// The thread that waits for the task on behalf of all.
-    first: Option<ThreadId>,
-    /// The threads that wait for the first.
-    others: Vec<Thread>,
+pub(crate) struct Waiting {
+    threads: Mutex<Vec<Waker>>,
+    /// Whether a thread helps the worker that runs the task.
+    is_helped: AtomicBool,
+}
+
+impl Waiting {
+    /// Adds a thread, before it looks for the end of the task for the last time.
+    pub(crate) fn add(&self, thread: Waker) {
+        lock(&self.threads).push(thread);
+    }
+}
+
+impl Wake for Waiting {
+    /// Wakes all threads, because the task has ended. A thread that adds itself later sees the end,
+    /// because this has released the lock.
+    fn wake(self: Arc<Self>) {
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        threads.into_iter().for_each(Waker::wake);
+    }
 }
 
 impl<T> Handle<T> {
@@ -93,16 +112,16 @@ impl<T> SharedHandle<T> {
             promise,
             result,
             end,
-            waiting: Mutex::default(),
+            waiting: OnceLock::new(),
         }))
     }
 
     /// Waits for the result.
     ///
-    /// If no worker has begun the task, it runs here, as with [`Handle::get`]. Otherwise the first
-    /// thread that calls this waits as `Handle::get` does: a worker helps the worker that runs the
-    /// task. Any other worker hands off its processor to a [spare
-    /// worker](crate::Builder::spare_workers) until the first has the result.
+    /// If no worker has begun the task, it runs here, as with [`Handle::get`]. Otherwise, if the
+    /// first thread that calls this is a worker, it helps the worker that runs the task. Any other
+    /// worker hands off its processor to a [spare worker](crate::Builder::spare_workers) until the
+    /// task has ended.
     ///
     /// # Panics
     ///
@@ -165,31 +184,21 @@ impl<T> State<T> {
 
     fn wait_for(&self, promise: &Promise<T>) {
         promise.run();
-        while !promise.is_done() {
-            let me = thread::current();
-            let mut waiting = lock(&self.waiting);
-            match waiting.first {
-                None => {
-                    waiting.first = Some(me.id());
-                    drop(waiting);
-                    let first = First(self);
-                    // SAFETY: no other thread waits, as `first` says.
-                    unsafe { promise.wait(false) };
-                    drop(first);
-                }
-                // Meanwhile this thread runs a task that the awaited one has spawned.
-                Some(first) if first == me.id() => {
-                    drop(waiting);
-                    // SAFETY: only this thread waits.
-                    unsafe { promise.wait(true) };
-                }
-                Some(_) => {
-                    waiting.others.push(me);
-                    drop(waiting);
-                    block_until(|| promise.is_done() || lock(&self.waiting).first.is_none());
-                }
-            }
+        if promise.is_done() {
+            return;
         }
+        let waiting = self.waiting.get_or_init(|| {
+            let waiting = Arc::<Waiting>::default();
+            // SAFETY: one thread initialises the list, so this is the only call.
+            unsafe { promise.watch(Waker::from(Arc::clone(&waiting))) };
+            waiting
+        });
+        waiting.add(thread_waker());
+        // Relaxed: one thread helps; which one does not matter.
+        let helps = !waiting.is_helped.swap(true, Ordering::Relaxed);
+        // SAFETY: the watcher wakes the threads of the list. One thread helps. `run` has begun the
+        // task if this thread is a worker of its pool.
+        unsafe { promise.wait(helps) };
     }
 }
 
@@ -204,17 +213,6 @@ impl<T> Drop for State<T> {
         {
             keep_orphan(panic);
         }
-    }
-}
-
-/// The thread that waits on behalf of all. When it has waited, it wakes the others.
-struct First<'s, T>(&'s State<T>);
-
-impl<T> Drop for First<'_, T> {
-    fn drop(&mut self) {
-        let mut waiting = lock(&self.0.waiting);
-        waiting.first = None;
-        waiting.others.drain(..).for_each(|other| other.unpark());
     }
 }
 
@@ -391,10 +389,6 @@ unsafe fn begin_after<'b>(ends: Vec<TaskEnd>, begin: impl FnOnce() + Send + 'b) 
         }
     }
     successor.came();
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a handle to the results of several futures, in the order of their handles.

@@ -39,7 +39,7 @@ pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
 use lineage::{Call, NO_GENERATION};
-pub(crate) use outside::{block_until, keep_orphan};
+pub(crate) use outside::{block_until, keep_orphan, thread_waker};
 pub use quiescence::Quiescence;
 pub use worker_thread::WorkerThread;
 pub(crate) use worker_thread::current_of_default;

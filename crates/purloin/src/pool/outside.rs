@@ -18,7 +18,9 @@
 use std::cell::Cell;
 use std::ptr::null;
 use std::rc::Rc;
-use std::thread;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::blocked::HandedOff;
@@ -187,6 +189,19 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
         }
         None => false,
     }
+}
+
+/// Returns a waker that [unparks](thread::Thread::unpark) this thread.
+pub(crate) fn thread_waker() -> Waker {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    Waker::from(Arc::new(Unpark(thread::current())))
 }
 
 /// Sleeps until `is_done`. This thread is [unparked](thread::Thread::unpark) at the end. A worker

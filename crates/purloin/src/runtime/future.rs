@@ -38,7 +38,6 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use super::join::Token;
@@ -46,8 +45,11 @@ use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
 use crate::handle::{Functions, Handle, Place, Promise};
-use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan};
+use crate::pool::{
+    Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
+};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::{AtomicBool, Ordering};
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
 
@@ -62,7 +64,9 @@ struct Sender<S: Scheduler, F, T> {
     finish: *const Finish<S>,
     /// The lineage of the code that made the future; none if no worker did.
     lineage: Lineage,
-    /// Whether a worker has taken the job that [`inject`] has queued.
+    /// Whether a thread outside the pool has [injected](inject) a job.
+    is_injected: AtomicBool,
+    /// Whether a worker has taken the job.
     job_taken: AtomicBool,
     /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
     slot: *mut Slot<S>,
@@ -322,8 +326,13 @@ where
         // The promise is a holder.
         run: |channel| unsafe { Self::run_for_all(channel.cast()) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
-        // The promise is a holder, and waits in one thread at a time.
-        wait: |channel, is_nested| unsafe { Self::wait_for_all(channel.cast(), is_nested) },
+        // The promise is a holder, and calls this once.
+        watch: |channel, watcher| unsafe {
+            channel.cast::<Self>().as_ref().channel.watch(watcher);
+        },
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder, and has set a watcher. One worker helps.
+        wait: |channel, helps| unsafe { Self::wait_for_all(channel.cast(), helps) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
         // which lives as long as the promise is a holder. The task is done.
         result: |channel| unsafe { channel.cast::<Self>().as_ref().channel.message() },
@@ -350,6 +359,7 @@ where
                 pool,
                 finish,
                 lineage,
+                is_injected: AtomicBool::new(false),
                 job_taken: AtomicBool::new(false),
                 slot,
                 owner,
@@ -570,6 +580,7 @@ where
             if let Some(thread) = Shared::worker_of(this.pool, this.pool_id) {
                 return Self::get_on(sender, thread);
             }
+            this.channel.watch(thread_waker());
             Self::await_outside(sender);
             Self::take_result(sender)
         }
@@ -656,9 +667,9 @@ where
     ///
     /// # Safety
     ///
-    /// The caller is the handle, and waits in one thread at a time. `is_nested` says whether this
-    /// thread already waits.
-    unsafe fn wait_for_all(sender: NonNull<Self>, is_nested: bool) {
+    /// The caller is the handle, and has set a watcher that unparks this thread. `helps` is true in
+    /// one call.
+    unsafe fn wait_for_all(sender: NonNull<Self>, helps: bool) {
         // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
         // only if this thread is a worker of that pool.
         unsafe {
@@ -671,10 +682,11 @@ where
                         claimant != Some(thread.index()),
                         "this task waits for its own result, through a shared handle"
                     );
-                    this.wait(thread);
+                    match helps {
+                        true => this.wait(thread),
+                        false => block_until(|| this.is_done()),
+                    }
                 }
-                // The end unparks this thread for the outer wait.
-                None if is_nested => block_until(|| this.is_done()),
                 None => Self::await_outside(sender),
             }
         }
@@ -685,7 +697,8 @@ where
     ///
     /// # Safety
     ///
-    /// The caller is the handle, and does not release the channel meanwhile.
+    /// The caller is the handle, and does not release the channel meanwhile. It has set a watcher
+    /// that unparks this thread.
     unsafe fn await_outside(sender: NonNull<Self>) {
         // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
@@ -695,15 +708,13 @@ where
             return;
         };
         pool.check_process();
-        let injected = !this.channel.is_begun();
+        // Relaxed: one thread injects; which one does not matter.
+        let injected = !this.channel.is_begun() && !this.is_injected.swap(true, Ordering::Relaxed);
         if injected {
             this.channel.add_holder();
             inject(&pool, sender);
         }
-        // SAFETY: the caller is the handle, which waits in one thread at a time.
-        if unsafe { this.channel.wait_outside(thread::current()) } {
-            pool.wait_outside(&|| this.channel.is_begun(), &|| this.is_done());
-        }
+        pool.wait_outside(&|| this.channel.is_begun(), &|| this.is_done());
         // Relaxed: the search is in vain if a worker has just taken the job.
         if injected && !this.job_taken.load(Ordering::Relaxed) {
             pool.withdraw(sender.as_ptr().cast(), 1);
@@ -768,8 +779,8 @@ impl<S: Scheduler> WorkerThread<S> {
                 }
             }
         }
-        if let Some(outside) = waiters.outside {
-            outside.unpark();
+        if let Some(watcher) = waiters.watcher {
+            watcher.wake();
         }
     }
 

@@ -3,9 +3,9 @@
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, a thread outside the pool WAITED_FOR_OUTSIDE | all |
+//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, the handle WATCHED | all |
 //! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
-//! | `outside` | the future, on a thread outside the pool, before it sets its bit | the claimant, likewise; it takes the thread out |
+//! | `watcher` | the handle, once, before it sets WATCHED | the claimant, likewise; it takes the watcher out |
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
 //! | `holders` | each holder, once | the last one frees the channel |
 //! | `may_leapfrog` | the claimant | the other holder |
@@ -14,23 +14,24 @@
 //! result, there may be a third holder: a job with which an idle worker runs the closure. The job
 //! claims the closure or releases the channel; it never waits.
 //!
-//! A [shared handle](crate::SharedHandle) is one holder for many threads. One of them at a time
-//! waits on the channel. A thread that runs the closure is a holder of its own, because the handle
+//! A [shared handle](crate::SharedHandle) is one holder for many threads. One worker among them
+//! waits on the channel. Its watcher wakes all others. A thread that runs the closure is a holder of its own, because the handle
 //! and the ticket may both wait for it: two workers. Then `waiter` no longer tells which, and the
 //! claimant wakes all workers.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
-use std::thread::{self, Thread};
+use std::task::Waker;
+use std::thread;
 
 use super::slot::{State, StateWord};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
-/// The threads that sleep until the message is available.
+/// Whom to wake when the message is available.
 #[derive(Default)]
 pub(super) struct Waiters {
     pub(super) worker: WaitingWorker,
-    pub(super) outside: Option<Thread>,
+    pub(super) watcher: Option<Waker>,
 }
 
 /// The workers among the [`Waiters`].
@@ -52,7 +53,7 @@ pub(super) struct Oneshot<T> {
     state: StateWord,
     holders: AtomicU32,
     waiter: AtomicUsize,
-    outside: UnsafeCell<Option<Thread>>,
+    watcher: UnsafeCell<Option<Waker>>,
     message: UnsafeCell<Option<thread::Result<T>>>,
     /// 1 if a waiting worker may leapfrog with the claimant: when the claimant claimed, all of its
     /// tasks were stolen.
@@ -66,7 +67,7 @@ impl<T> Oneshot<T> {
             state: StateWord::new(State::TASK),
             holders: AtomicU32::new(2),
             waiter: AtomicUsize::new(NO_WORKER),
-            outside: UnsafeCell::new(None),
+            watcher: UnsafeCell::new(None),
             message: UnsafeCell::new(None),
             may_leapfrog: AtomicU32::new(0),
         }
@@ -91,9 +92,9 @@ impl<T> Oneshot<T> {
         let order = Ordering::Relaxed;
         match self.state.exchange(unclaimed, claimed, order) {
             Ok(()) => true,
-            // A thread outside the pool already waits. Only a claim can follow this state.
-            Err(state) if state == unclaimed.waited_for_outside() => {
-                let claimed = claimed.waited_for_outside();
+            // A watcher is there already. Only a claim can follow this state.
+            Err(state) if state == unclaimed.watched() => {
+                let claimed = claimed.watched();
                 self.state.exchange(state, claimed, order).is_ok()
             }
             Err(_) => false,
@@ -134,10 +135,10 @@ impl<T> Oneshot<T> {
                 worker => WaitingWorker::One(worker),
             };
         }
-        if last.is_waited_for_outside() {
-            // SAFETY: the bit was set, so the handle has stored its thread here, and does not touch
-            // the place again.
-            waiters.outside = self.outside.with_mut(|place| unsafe { (*place).take() });
+        if last.is_watched() {
+            // SAFETY: the bit was set, so the handle has stored its watcher here, and does not
+            // touch the place again.
+            waiters.watcher = self.watcher.with_mut(|place| unsafe { (*place).take() });
         }
         waiters
     }
@@ -159,25 +160,25 @@ impl<T> Oneshot<T> {
         }
     }
 
-    /// The handle: asks the claimant to wake `thread` at the end. Returns false if the task is
+    /// The handle: asks the claimant to wake `watcher` at the end. Returns false if the task is
     /// already done.
     ///
     /// # Safety
     ///
-    /// The caller is the handle, and does not wait for this channel in any other way.
-    pub(super) unsafe fn wait_outside(&self, thread: Thread) -> bool {
+    /// The caller is the handle, and calls this once.
+    pub(super) unsafe fn watch(&self, watcher: Waker) -> bool {
         // SAFETY: the caller is the handle. Until the bit is set, only the handle touches the
         // place.
-        self.outside
-            .with_mut(|place| unsafe { *place = Some(thread) });
+        self.watcher
+            .with_mut(|place| unsafe { *place = Some(watcher) });
         while !self.state.is_done() {
-            if self.state.wait_for_outside() {
+            if self.state.watch() {
                 return true;
             }
         }
         // SAFETY: the caller is the handle. The bit was not set before the end, so the claimant
         // does not touch the place.
-        self.outside.with_mut(|place| unsafe { *place = None });
+        self.watcher.with_mut(|place| unsafe { *place = None });
         false
     }
 

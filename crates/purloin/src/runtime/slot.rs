@@ -197,8 +197,8 @@ impl State {
 
     /// A worker sleeps until the task is done.
     const WAITED_FOR: u32 = 1 << 2;
-    /// A thread outside the pool sleeps until the task is done.
-    const WAITED_FOR_OUTSIDE: u32 = 1 << 3;
+    /// A future has a watcher, which its end wakes.
+    const WATCHED: u32 = 1 << 3;
     const FIRST_THIEF: u32 = 1 << 4;
 
     /// Returns the state of a task that this worker has stolen.
@@ -222,9 +222,9 @@ impl State {
         self.0 & bit != 0
     }
 
-    /// Returns this state with the bit set that says that a thread outside the pool waits.
-    pub(super) fn waited_for_outside(self) -> State {
-        self.with(Self::WAITED_FOR_OUTSIDE)
+    /// Returns this state with the bit set that says that there is a watcher.
+    pub(super) fn watched(self) -> State {
+        self.with(Self::WATCHED)
     }
 
     /// Returns whether a worker waits for the task.
@@ -232,9 +232,9 @@ impl State {
         self.has(Self::WAITED_FOR)
     }
 
-    /// Returns whether a thread outside the pool waits for the task.
-    pub(super) fn is_waited_for_outside(self) -> bool {
-        self.has(Self::WAITED_FOR_OUTSIDE)
+    /// Returns whether there is a watcher.
+    pub(super) fn is_watched(self) -> bool {
+        self.has(Self::WATCHED)
     }
 }
 
@@ -315,9 +315,9 @@ impl StateWord {
         self.wait_with(State::WAITED_FOR)
     }
 
-    /// A thread outside the pool: asks for a wake-up, as [`wait_for`](Self::wait_for) does.
-    pub(super) fn wait_for_outside(&self) -> bool {
-        self.wait_with(State::WAITED_FOR_OUTSIDE)
+    /// A future: asks the thief to wake the watcher, as [`wait_for`](Self::wait_for) does.
+    pub(super) fn watch(&self) -> bool {
+        self.wait_with(State::WATCHED)
     }
 
     fn wait_with(&self, bit: u32) -> bool {

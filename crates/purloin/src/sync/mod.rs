@@ -9,7 +9,7 @@ pub(crate) mod asymmetric;
 
 #[cfg(not(loom))]
 mod real {
-    pub use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
+    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub use std::sync::{Condvar, Mutex, MutexGuard};
 
     /// Tells the processor that this thread spins.
@@ -53,7 +53,7 @@ pub use real::*;
 #[cfg(loom)]
 mod model {
     pub use loom::cell::UnsafeCell;
-    pub use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, fence};
+    pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub use loom::sync::{Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
 

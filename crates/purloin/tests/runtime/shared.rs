@@ -299,6 +299,58 @@ fn a_task_that_waits_for_itself_panics() {
 }
 
 #[test]
+fn a_task_that_waits_for_itself_after_a_thread_outside_panics() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let itself = OnceLock::new();
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let found = &itself;
+            let shared: SharedHandle<u32> = scope.shared_future(move |_| {
+                let itself: &SharedHandle<u32> = found.wait();
+                // Meanwhile the thread outside begins to wait.
+                thread::sleep(Duration::from_millis(20));
+                *itself.get()
+            });
+            itself.set(shared.clone()).unwrap();
+            let outside = thread::spawn(move || *shared.get());
+            assert!(outside.join().is_err());
+        });
+    });
+}
+
+/// The first worker that waits runs a task that waits for a thread, which waits for the same
+/// result.
+#[test]
+fn the_end_of_a_task_wakes_every_thread_that_waits_for_it() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let begun = AtomicBool::new(false);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let (send, received) = std::sync::mpsc::channel();
+            let begun = &begun;
+            let task = scope.shared_future(move |_| {
+                begun.store(true, SeqCst);
+                // Meanwhile the worker begins to wait, and helps.
+                thread::sleep(Duration::from_millis(10));
+                scope.spawn(move |_| received.recv_timeout(Duration::from_secs(20)).unwrap());
+                thread::sleep(Duration::from_millis(40));
+            });
+            while !begun.load(SeqCst) {
+                thread::yield_now();
+            }
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    thread::sleep(Duration::from_millis(20));
+                    task.get();
+                    send.send(()).unwrap();
+                });
+                task.get();
+            });
+        });
+    });
+}
+
+#[test]
 fn all_results_come_in_the_order_of_their_handles() {
     let pool = Pool::builder().workers(2).build().unwrap();
     pool.run(|_| {

@@ -1,11 +1,13 @@
 //! Loom models of a future's channel.
 
 use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
+use std::task::{Wake, Waker};
 
 use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::oneshot::{Oneshot, WaitingWorker};
+use crate::shared_handle::Waiting;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
 
@@ -60,8 +62,9 @@ impl Model {
             WaitingWorker::One(worker) => self.sleep.unpark(worker),
             WaitingWorker::Several => unreachable!("one worker waits"),
         }
-        if waiters.outside.is_some() {
+        if let Some(watcher) = waiters.watcher {
             self.told.fetch_add(1, Relaxed);
+            watcher.wake();
         }
     }
 
@@ -173,8 +176,8 @@ fn the_end_wakes_both_workers_that_wait() {
 #[test]
 fn a_thread_outside_is_woken_once_if_it_waits() {
     Model::check(|model| {
-        // SAFETY: the caller is the handle, and waits only once.
-        let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+        // SAFETY: the caller is the handle, and watches once.
+        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
         while !model.channel.is_done() {
             yield_now();
         }
@@ -186,13 +189,42 @@ fn a_thread_outside_is_woken_once_if_it_waits() {
     });
 }
 
+/// Threads that share the handle sleep until the end of the task wakes them all.
+#[test]
+fn a_thread_that_shares_the_handle_is_woken_or_sees_the_end() {
+    struct Told(Count);
+
+    impl Wake for Told {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    Model::check(|model| {
+        let told = std::sync::Arc::new(Told(Count::new(0)));
+        let waiting = std::sync::Arc::<Waiting>::default();
+        // SAFETY: the caller is the handle, and watches once.
+        unsafe { model.channel.watch(Waker::from(waiting.clone())) };
+        waiting.add(Waker::from(told.clone()));
+        let sleeps = !model.channel.is_done();
+        while sleeps && told.0.load(Relaxed) == 0 {
+            yield_now();
+        }
+        while !model.channel.is_done() {
+            yield_now();
+        }
+        model.take();
+        model.let_go();
+    });
+}
+
 /// An idle worker runs the closure on behalf of the waiting thread.
 #[test]
 fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
     Model::check(|model| {
         model.channel.add_holder();
-        // SAFETY: the caller is the handle, and waits only once.
-        let waits = unsafe { model.channel.wait_outside(std::thread::current()) };
+        // SAFETY: the caller is the handle, and watches once.
+        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
         // The job. In reality it runs on a third thread; it touches nothing that the handle uses.
         if model.channel.claim(FUTURE) {
             model.run();
