@@ -24,9 +24,10 @@ pub(crate) use unstable::sort_unstable_by;
 
 use std::cmp::Ordering;
 use std::mem::{self, MaybeUninit};
+use std::ops::ControlFlow;
 use std::ptr;
 
-use crate::loops::{chunks_mut, rev};
+use crate::loops::{chunks_mut, map_into_vec, rev};
 use crate::worker::Worker;
 
 /// Minimum number of elements in a piece. The standard library sorts as many integers in some 10 µs,
@@ -48,7 +49,13 @@ where
     let is_descending = is_in_order(w, slice, &|a, b| compare(a, b).is_gt());
     if is_descending {
         let (left, right) = slice.split_at_mut(slice.len() / 2);
-        w.for_each((left, rev(right)), |(a, b)| mem::swap(a, b));
+        // Not `for_each`: a sort ends even if its scope is cancelled.
+        w.run_loop(
+            (left, rev(right)),
+            || (),
+            |_, (), (a, b)| ControlFlow::Continue(mem::swap(a, b)),
+            |(), ()| (),
+        );
     }
     is_descending
 }
@@ -77,18 +84,22 @@ where
     K: Ord + Send,
     F: Fn(&T) -> K + Sync,
 {
-    let mut keys = w.map_into_vec((0.., &mut *slice), |(index, element)| (key(element), index));
+    let len = slice.len();
+    let with_key = |_: W::Token<'_>, (index, element): (usize, &mut T)| (key(element), index);
+    let mut keys = map_into_vec(w, (0.., &mut *slice), with_key);
     // Indices differ, so this is stable.
     sort_unstable_by(w, &mut keys, &|a: &(K, usize), b: &(K, usize)| a.cmp(b));
     let elements = Elements(slice.as_mut_ptr());
-    let sorted = w.map_into_vec(&mut keys, |&mut (_, index)| {
+    let sorted = map_into_vec(w, &mut keys, |_, &mut (_, index)| {
         let Elements(first) = { elements };
         // SAFETY: the indices are those of the slice, each once. The copy is a `MaybeUninit`, so
-        // until the next statement only the slice owns the element.
+        // until the last statement only the slice owns the element.
         unsafe { first.add(index).cast::<MaybeUninit<T>>().read() }
     });
+    // A worker of another crate might leave out elements.
+    assert_eq!(sorted.len(), len, "`run_loop` has left out iterations");
     // SAFETY: `sorted` has a copy of each element of the slice, once, and drops none of them.
-    unsafe { ptr::copy_nonoverlapping(sorted.as_ptr().cast(), slice.as_mut_ptr(), slice.len()) };
+    unsafe { ptr::copy_nonoverlapping(sorted.as_ptr().cast(), slice.as_mut_ptr(), len) };
 }
 
 /// The elements of a slice, of which each worker reads different ones.

@@ -1,9 +1,12 @@
 use std::cell::Cell;
 use std::cmp::Ordering;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{self, AtomicUsize};
 
-use crate::{Pool, Worker};
+use crate::implement::{self, in_order};
+use crate::loops::{IntoIterations, Iterations};
+use crate::{Handle, Pool, Scope, Serial, Worker};
 
 const LEN: usize = if cfg!(miri) { 150 } else { 50_000 };
 
@@ -187,6 +190,82 @@ fn elements_without_a_size_can_be_sorted() {
         w.sort_unstable(&mut units);
         w.sort_by_cached_key(&mut units, |()| 1);
     });
+}
+
+/// A worker of another crate that forgets half of the iterations of a loop.
+#[derive(Clone, Copy)]
+struct Forgetful;
+
+impl Worker for Forgetful {
+    type Token<'t> = Forgetful;
+    type Spawner = Serial;
+
+    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(Forgetful) -> RA + Send,
+        B: FnOnce(Forgetful) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        (a(Forgetful), b(Forgetful))
+    }
+
+    fn finish<'env, F, R>(&mut self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
+    {
+        Serial.finish(body)
+    }
+
+    fn lend<R>(&mut self, f: impl FnOnce(Forgetful) -> R) -> R {
+        f(Forgetful)
+    }
+
+    fn future<F, T>(&mut self, f: F) -> Handle<T>
+    where
+        F: FnOnce(Forgetful) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        implement::ready(|| f(Forgetful))
+    }
+
+    fn split_hint(&mut self, _: usize) -> usize {
+        0
+    }
+
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, _: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Forgetful, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        let (iterations, _) = iterations.into_iterations().split_at(LEN / 2);
+        in_order(iterations, init(), |sum, item| step(Forgetful, sum, item))
+    }
+
+    fn map_into_vec<I, M, T>(&mut self, _: I, _: M) -> Vec<T>
+    where
+        I: IntoIterations,
+        M: Fn(I::Item) -> T + crate::SyncBody,
+        T: Send,
+    {
+        Vec::new()
+    }
+}
+
+#[test]
+fn no_element_is_lost_when_a_worker_forgets_iterations() {
+    let mut strings: Vec<String> = (0..LEN).map(|n| n.to_string()).collect();
+    let sort = || Forgetful.sort_by_cached_key(&mut strings, |string| string.len());
+    assert!(catch_unwind(AssertUnwindSafe(sort)).is_err());
+    assert!(
+        strings
+            .iter()
+            .enumerate()
+            .all(|(n, string)| *string == n.to_string())
+    );
 }
 
 #[test]
