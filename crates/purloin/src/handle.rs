@@ -43,6 +43,11 @@ use crate::worker::Cancelled;
 /// Futures let two tasks wait for each other. The program then hangs, as it does with two locks
 /// taken in opposite orders.
 ///
+/// A worker that waits for a task may run those that the awaited task has spawned. So a task that
+/// waits for the result of `a` must not be awaited by one that `a` has spawned; let that one
+/// begin [after](crate::Scope::after) it. If the worker finds that it would wait for itself, the
+/// task panics.
+///
 /// Source: Channel (channel-based futures: a future is a channel for one message).
 #[must_use = "dropping a handle detaches its task"]
 pub struct Handle<T>(pub(crate) Inner<T>);

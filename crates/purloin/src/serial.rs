@@ -131,12 +131,15 @@ impl Spawner for Serial {
         }
     }
 
-    unsafe fn future<'scope, F, T>(_: &'scope Finish, f: F) -> Handle<T>
+    unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Serial) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        implement::ready(|| f(Serial))
+        implement::ready(|| match finish.is_cancelled.load(Ordering::Relaxed) {
+            false => f(Serial),
+            true => resume_unwind(Box::new(Cancelled)),
+        })
     }
 
     #[inline(always)]

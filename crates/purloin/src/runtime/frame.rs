@@ -43,6 +43,9 @@ pub(crate) struct Local<S: Scheduler> {
     /// The number of stolen tasks on this worker that have returned and wait for their spawns. The
     /// worker took each of them, except the first, while the previous one waited.
     suspended: Cell<usize>,
+    /// Whether the stolen ticket that this worker has just used stays stolen, until the closure that
+    /// it runs further down has ended.
+    pub(super) keeps_ticket: Cell<bool>,
     /// The number of suspended tasks that one finish may cause before its spawns go to its
     /// queue.
     max_suspended: usize,
@@ -105,6 +108,7 @@ impl<S: Scheduler> Local<S> {
             blocks: Blocks::default(),
             inline_spawns: Cell::new(0),
             suspended: Cell::new(0),
+            keeps_ticket: Cell::new(false),
             max_suspended: (stack_size / STACK_BYTES_PER_SUSPENDED).max(1),
             depth: AtomicUsize::new(0),
         })

@@ -18,6 +18,10 @@
 //! that is older than the ticket may do this, and a comparison tells: a newer token has its top
 //! above the ticket, and would push from there.
 //!
+//! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
+//! leapfrogs, and may steal the ticket. It cannot wait for itself, so it **keeps** the ticket: the
+//! slot stays stolen until the closure has ended.
+//!
 //! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
 //! the slots up to itself, see [`super::spawn`].
 //!
@@ -26,7 +30,8 @@
 //! A worker that needs a result which another worker is computing leapfrogs, as in a join: it runs
 //! only descendants of the awaited task, and none at all while it has tasks of its own to offer
 //! (see [`super`]). The frames that it suspends wait for the task, and so for all its descendants.
-//! No descendant waits for these frames, unless the program waits for itself.
+//! No descendant waits for these frames, unless the program waits for itself. If one does so
+//! directly, it panics: see [`waits_for_itself`].
 //!
 //! # The end of the channel
 //!
@@ -44,6 +49,7 @@ use super::join::Token;
 use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
+use super::steal;
 use crate::handle::{Functions, Handle, Place, Promise};
 use crate::pool::{
     Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
@@ -68,6 +74,8 @@ struct Sender<S: Scheduler, F, T> {
     is_injected: AtomicBool,
     /// Whether a worker has taken the job.
     job_taken: AtomicBool,
+    /// Whether the claimant has stolen the ticket, and keeps it. Used by the claimant.
+    keeps_ticket: AtomicBool,
     /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
     slot: *mut Slot<S>,
     owner: usize,
@@ -155,13 +163,13 @@ fn use_queued_ticket<'scope, S, F, T>(
     T: Send + 'scope,
 {
     // SAFETY: the ticket is a holder, so the channel lives.
-    let state = unsafe { ticket.0.as_ref() }.channel.outcome();
-    if state.get(Ordering::Relaxed).thief() == Some(thread.index()) {
+    if unsafe { ticket.0.as_ref() }.is_suspended_on(thread) {
         finish.enqueue_ticket(move |w: Token<'_, S>| {
             use_queued_ticket(finish, ticket, w.thread());
         });
     } else {
-        // SAFETY: this is the future's only ticket, and `thread` runs on this thread.
+        // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
+        // does not.
         unsafe { Sender::use_ticket(ticket.0, thread) };
     }
 }
@@ -244,8 +252,9 @@ where
     pool.inject_tagged(job, sender.as_ptr().cast());
 }
 
-/// Runs the closure, and then the tasks that it leaves on the stack, even if it panics. The panic
-/// is caught first, so that these tasks do not find their thread panicking.
+/// Runs the closure, unless its scope `finish` is cancelled, and then the tasks that it leaves on
+/// the stack, even if it panics. The panic is caught first, so that these tasks do not find their
+/// thread panicking.
 #[inline]
 fn run_all<S, F, T>(
     thread: &WorkerThread<S>,
@@ -256,11 +265,30 @@ where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
+    // SAFETY: as in `run`.
+    if unsafe { is_cancelled(finish) } {
+        return drop_cancelled(closure);
+    }
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
     end_above(thread, base, spawn_top);
     result
+}
+
+/// # Safety
+///
+/// The pointer is null, or the finish lives.
+unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
+    // SAFETY: the caller guarantees it.
+    unsafe { finish.as_ref() }.is_some_and(Finish::is_cancelled)
+}
+
+/// Drops the closure of a task whose scope is cancelled. Returns the result of the task.
+#[cold]
+fn drop_cancelled<F, T>(closure: F) -> thread::Result<T> {
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+    Err(dropped.err().unwrap_or_else(|| Box::new(Cancelled)))
 }
 
 /// As [`run_all`], on the cold paths. It is never inlined, so that they compile the closure only
@@ -361,6 +389,7 @@ where
                 lineage,
                 is_injected: AtomicBool::new(false),
                 job_taken: AtomicBool::new(false),
+                keeps_ticket: AtomicBool::new(false),
                 slot,
                 owner,
                 closure: UnsafeCell::new(MaybeUninit::new(closure)),
@@ -399,10 +428,13 @@ where
     /// the closure has ended. If it ran here, its spawns stay on the stack, as with any task; so a
     /// chain of futures that are never fetched does not nest.
     ///
+    /// If this thread runs the closure further down its stack, the claimant keeps the ticket instead.
+    ///
     /// # Safety
     ///
     /// The caller has the ticket, which is a holder, and does not use it again. `thread` runs
-    /// on this thread.
+    /// on this thread. If it runs the closure further down its stack, the ticket was stolen from
+    /// its slot.
     unsafe fn use_ticket(sender: NonNull<Self>, thread: &WorkerThread<S>) {
         // SAFETY: the ticket is a holder, so the channel lives. Only the thread that claims runs
         // the closure and writes the result.
@@ -412,21 +444,30 @@ where
                 let claimed = Claimed::new(sender, thread);
                 let closure = this.take_closure();
                 // The pointer is null, or the finish lives, because it waits for its futures.
-                let result = match this.finish.as_ref().is_some_and(Finish::is_cancelled) {
+                let result = match is_cancelled(this.finish) {
                     false => {
                         let run = || run(thread, this.finish, closure);
                         catch_unwind(AssertUnwindSafe(run))
                     }
-                    true => catch_unwind(AssertUnwindSafe(|| drop(closure)))
-                        .and_then(|()| Err(Box::new(Cancelled) as Panic)),
+                    true => drop_cancelled(closure),
                 };
                 this.channel.send(result);
                 drop(claimed);
+            } else if this.is_suspended_on(thread) {
+                this.keeps_ticket.store(true, Ordering::Relaxed);
+                thread.local.keeps_ticket.set(true);
             } else {
                 this.wait(thread);
                 Self::let_go_in_scope(sender, thread);
             }
         }
+    }
+
+    /// Returns whether `thread`, which is running, has begun the closure further down its stack.
+    fn is_suspended_on(&self, thread: &WorkerThread<S>) -> bool {
+        // Relaxed: only this thread claims on its behalf.
+        let state = self.channel.outcome().get(Ordering::Relaxed);
+        state.thief() == Some(thread.index())
     }
 
     /// Runs the closure, sends its result, and releases the channel.
@@ -445,13 +486,14 @@ where
             let this = sender.as_ref();
             let claimed = Claimed::new(sender, thread);
             let closure = this.take_closure();
-            let result = match this.lineage.is_none() {
+            let result = if is_cancelled(this.finish) {
+                drop_cancelled(closure)
+            } else if this.lineage.is_none() {
                 // The task belongs to no call, so it is a call of its own.
-                true => thread.run_as_call(|| run_all_apart(thread, null(), closure)),
-                false => {
-                    let _in_lineage = thread.enter_lineage(this.lineage);
-                    run_all_apart(thread, null(), closure)
-                }
+                thread.run_as_call(|| run_all_apart(thread, null(), closure))
+            } else {
+                let _in_lineage = thread.enter_lineage(this.lineage);
+                run_all_apart(thread, null(), closure)
             };
             this.channel.send(result);
             drop(claimed);
@@ -635,6 +677,10 @@ where
                 drop(in_lineage);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
+            if this.is_suspended_on(thread) {
+                Self::let_go(sender);
+                waits_for_itself();
+            }
             this.wait(thread);
             Self::take_result(sender)
         }
@@ -676,12 +722,9 @@ where
             let this = sender.as_ref();
             match Shared::worker_of(this.pool, this.pool_id) {
                 Some(thread) => {
-                    let claimant = this.channel.outcome().get(Ordering::Relaxed).thief();
-                    // A worker that runs a task runs only the task's descendants on top of it.
-                    assert!(
-                        claimant != Some(thread.index()),
-                        "this task waits for its own result, through a shared handle"
-                    );
+                    if this.is_suspended_on(thread) {
+                        waits_for_itself();
+                    }
                     match helps {
                         true => this.wait(thread),
                         false => block_until(|| this.is_done()),
@@ -722,6 +765,15 @@ where
     }
 }
 
+/// Panics, because the calling task would wait for a closure further down its own stack.
+#[cold]
+fn waits_for_itself() -> ! {
+    panic!(
+        "this task waits for its own result, or for that of a task which waits for the task that \
+         has spawned this one"
+    );
+}
+
 /// A guard for the time while a claimed closure runs. When it is dropped, even by a panic, the
 /// claimant marks the task done, and releases the channel.
 struct Claimed<'m, S, F, T>
@@ -760,9 +812,17 @@ where
         // SAFETY: the claimant is a holder. It releases the channel here, and does not use it
         // again.
         unsafe {
-            let waiters = self.sender.as_ref().channel.end();
+            let sender = self.sender.as_ref();
+            let waiters = sender.channel.end();
             self.thread.wake(waiters);
+            let keeps_ticket = sender.keeps_ticket.load(Ordering::Relaxed);
+            let (slot, owner) = (sender.slot, sender.owner);
             Sender::let_go_in_scope(self.sender, self.thread);
+            if keeps_ticket {
+                // The scope waits for the slot.
+                Sender::let_go_in_scope(self.sender, self.thread);
+                steal::end(self.thread, slot, owner);
+            }
         }
     }
 }

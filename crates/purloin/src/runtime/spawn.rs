@@ -315,10 +315,6 @@ impl<S: Scheduler> Finish<S> {
         T: Send + 'scope,
     {
         match self.pool().current() {
-            _ if self.is_cancelled() => {
-                let dropped = catch_unwind(AssertUnwindSafe(|| drop(closure)));
-                Handle::ready(Err(dropped.err().unwrap_or(Box::new(Cancelled))))
-            }
             Some(thread) if self.may_push(thread) => {
                 let frame = thread.local.frame.get();
                 let newest = match frame.is_body {

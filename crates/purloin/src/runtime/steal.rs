@@ -273,19 +273,34 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its owner keeps the slot until the task is done.
-    let is_owner_asleep = unsafe {
+    unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
         (*stolen.slot).run(thief);
         local.suspend(|| spawn::end_above(thief, base, spawn_top));
         drop(in_lineage);
-        let outcome = (*stolen.slot).header().outcome();
-        S::TaskPool::end_stolen(thief, outcome);
-        outcome.finish_stolen()
-    };
-    if is_owner_asleep {
-        thief.pool().sleep.unpark(stolen.victim);
+        if !local.keeps_ticket.take() {
+            end(thief, stolen.slot, stolen.victim);
+        }
     }
     local.depth.store(outer, Ordering::Relaxed);
+}
+
+/// Marks a stolen task done.
+///
+/// # Safety
+///
+/// The thief has stolen the task from this slot of `victim`, and does not use the slot again.
+pub(super) unsafe fn end<S: Scheduler>(
+    thief: &WorkerThread<S>,
+    slot: *const Slot<S>,
+    victim: usize,
+) {
+    // SAFETY: the owner keeps the slot until the task is done.
+    let outcome = unsafe { &*slot }.header().outcome();
+    S::TaskPool::end_stolen(thief, outcome);
+    if outcome.finish_stolen() {
+        thief.pool().sleep.unpark(victim);
+    }
 }
 
 // The owner.

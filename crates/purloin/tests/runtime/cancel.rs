@@ -19,7 +19,9 @@ common::under_each_scheduler! {
     the_captures_of_dropped_tasks_are_dropped_once,
     results_of_dropped_tasks_are_cancelled,
     nodes_after_a_cancelled_one_are_cancelled,
+    what_is_got_after_the_cancellation_is_cancelled,
     loops_stop,
+    a_sort_ends,
     a_panic_beside_a_cancellation_surfaces,
     a_scope_within_a_cancelled_one_goes_on,
 }
@@ -131,6 +133,39 @@ fn nodes_after_a_cancelled_one_are_cancelled(pool: Pool<impl Scheduler>) {
         );
         assert_eq!(ran.into_inner(), 0);
     }
+}
+
+fn what_is_got_after_the_cancellation_is_cancelled(pool: Pool<impl Scheduler>) {
+    fn check<W: Worker>(mut w: W) {
+        w.finish(|scope| {
+            let last = scope.future(|_| 1);
+            scope.cancel();
+            assert!(matches!(last.try_get(), Ok(1) | Err(Cancelled)));
+            assert!(scope.future(|_| 2).try_get() == Err(Cancelled));
+            let shared = scope.shared_future(|_| 3);
+            assert!(shared.try_get() == Err(Cancelled));
+            assert!(scope.after([&shared]).shared_future(|_| 4).try_get() == Err(Cancelled));
+        });
+    }
+    pool.run(|w| check(w));
+    check(Serial);
+}
+
+fn a_sort_ends(pool: Pool<impl Scheduler>) {
+    let len = if cfg!(miri) { 100 } else { 50_000 };
+    let mut numbers: Vec<usize> = (0..len).rev().collect();
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let numbers = &mut numbers;
+            scope.spawn(move |mut w| {
+                scope.cancel();
+                w.sort(numbers);
+                assert!(numbers.is_sorted());
+                w.sort_unstable_by(numbers, |a, b| b.cmp(a));
+            });
+        });
+    });
+    assert!(numbers.into_iter().rev().eq(0..len));
 }
 
 fn loops_stop(pool: Pool<impl Scheduler>) {
