@@ -53,7 +53,10 @@ where
         w.run_loop(
             (left, rev(right)),
             || (),
-            |_, (), (a, b)| ControlFlow::Continue(mem::swap(a, b)),
+            |_, (), (a, b)| {
+                mem::swap(a, b);
+                ControlFlow::Continue(())
+            },
             |(), ()| (),
         );
     }
