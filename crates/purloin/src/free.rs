@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::panic::resume_unwind;
 
 use crate::handle::Handle;
-use crate::loops::{Converted, IntoIterations, Try};
+use crate::loops::{Converted, ExactIterations, IntoIterations, Try};
 use crate::pool::{WorkerThread, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, SendTask, Worker};
@@ -171,6 +171,7 @@ where
 ///
 /// Panics if an iteration panics, after all iterations that were started have ended, or if no
 /// thread can be started for the global pool.
+#[doc(alias = "par_iter")]
 pub fn for_each<I, F>(iterations: I, body: F)
 where
     I: IntoIterations,
@@ -196,6 +197,9 @@ where
 ///
 /// Panics if `map` or `combine` panics, after all iterations that were started have ended, or if no
 /// thread can be started for the global pool.
+#[doc(alias = "reduce_with")]
+#[doc(alias = "min")]
+#[doc(alias = "max")]
 pub fn map_reduce<I, M, C, T>(iterations: I, map: M, combine: C) -> Option<T>
 where
     I: IntoIterations,
@@ -206,6 +210,39 @@ where
     let (map, combine) = (&map, &combine);
     loop_on_a_worker(iterations, move |mut w, items| {
         w.map_reduce(items, map, combine)
+    })
+}
+
+/// Maps each of the iterations, possibly in parallel, and combines the results in their order,
+/// beginning with `identity()`. For code that has no token; see [`Worker::map_reduce_from`].
+///
+/// On a worker of a pool with the default scheduler, the loop uses that pool. On any other thread
+/// it uses the [global pool](crate::global).
+///
+/// ```
+/// let squares = purloin::map_reduce_from(1..=4, || 0, |i| i * i, |a, b| a + b);
+/// assert_eq!(squares, 30);
+/// ```
+///
+/// # Panics
+///
+/// Panics if a closure panics, after all iterations that were started have ended, or if no thread
+/// can be started for the global pool.
+#[doc(alias = "sum")]
+#[doc(alias = "product")]
+#[doc(alias = "count")]
+#[doc(alias = "reduce")]
+pub fn map_reduce_from<I, N, M, C, T>(iterations: I, identity: N, map: M, combine: C) -> T
+where
+    I: IntoIterations,
+    N: Fn() -> T + Sync,
+    M: Fn(I::Item) -> T + Sync,
+    C: Fn(T, T) -> T + Sync,
+    T: Send,
+{
+    let (identity, map, combine) = (&identity, &map, &combine);
+    loop_on_a_worker(iterations, move |mut w, items| {
+        w.map_reduce_from(items, identity, map, combine)
     })
 }
 
@@ -395,7 +432,7 @@ where
 /// can be started for the global pool.
 pub fn find_first<I, F>(iterations: I, holds: F) -> Option<I::Item>
 where
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     I::Item: Send,
     F: Fn(&I::Item) -> bool + Sync,
 {
@@ -416,7 +453,7 @@ where
 /// can be started for the global pool.
 pub fn position<I, F>(iterations: I, holds: F) -> Option<usize>
 where
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     F: Fn(I::Item) -> bool + Sync,
 {
     let holds = &holds;
@@ -434,9 +471,10 @@ where
 ///
 /// Panics if a closure panics, after all iterations that were started have ended, or if no thread
 /// can be started for the global pool.
+#[doc(alias = "collect")]
 pub fn map_into_vec<I, M, T>(iterations: I, map: M) -> Vec<T>
 where
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     M: Fn(I::Item) -> T + Sync,
     T: Send,
 {
@@ -456,9 +494,10 @@ where
 ///
 /// Panics if a closure panics, after all iterations that were started have ended, or if no thread
 /// can be started for the global pool.
+#[doc(alias = "unzip")]
 pub fn map_into_vecs<I, M, T, U>(iterations: I, map: M) -> (Vec<T>, Vec<U>)
 where
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     M: Fn(I::Item) -> (T, U) + Sync,
     T: Send,
     U: Send,
@@ -479,6 +518,8 @@ where
 ///
 /// Panics if a closure panics, after all iterations that were started have ended, or if no thread
 /// can be started for the global pool.
+#[doc(alias = "collect")]
+#[doc(alias = "filter")]
 pub fn filter_map_into_vec<I, M, T>(iterations: I, map: M) -> Vec<T>
 where
     I: IntoIterations,

@@ -134,15 +134,15 @@ mod worker;
 
 pub use free::{
     all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
-    map_into_vec, map_into_vecs, map_reduce, position, sort, sort_by, sort_by_cached_key,
-    sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key, try_fold, try_for_each,
-    try_map_reduce,
+    map_into_vec, map_into_vecs, map_reduce, map_reduce_from, position, sort, sort_by,
+    sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
+    try_fold, try_for_each, try_map_reduce,
 };
 pub use handle::Handle;
 pub use loops::{
-    Chunks, ChunksMut, Flat, IntoIterations, Iterations, Owned, Pair, Reversed,
-    ReversibleIterations, Splitting, Stepped, Taken, Try, Tuple, Windows, chunks, chunks_exact,
-    chunks_exact_mut, chunks_mut, rev, step_by, windows,
+    CharsOf, Chunks, ChunksMut, ExactIterations, Flat, IntoIterations, Iterations, LinesOf, Owned,
+    Pair, Reversed, ReversibleIterations, Splitting, Stepped, Taken, Try, Tuple, Windows, WordsOf,
+    chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines, rev, step_by, windows, words,
 };
 pub use pool::{BuildError, Builder, Pool, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
-use crate::loops::{self, CancelFlag, Internal, IntoIterations, Try, UntilCancelled, keep};
+use crate::loops::{
+    self, CancelFlag, ExactIterations, Internal, IntoIterations, Try, UntilCancelled, keep,
+};
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::{After, SharedHandle};
 use crate::sort;
@@ -245,6 +247,7 @@ pub trait Worker: Sized {
     ///
     /// Source: Channel (splittable tasks).
     #[inline]
+    #[doc(alias = "par_iter")]
     fn for_each<I, F>(&mut self, iterations: I, body: F)
     where
         I: IntoIterations,
@@ -300,6 +303,9 @@ pub trait Worker: Sized {
     /// Panics if `map` or `combine` panics, after all iterations that were started have ended. The
     /// results of these iterations are dropped.
     #[inline]
+    #[doc(alias = "reduce_with")]
+    #[doc(alias = "min")]
+    #[doc(alias = "max")]
     fn map_reduce<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
     where
         I: IntoIterations,
@@ -336,6 +342,50 @@ pub trait Worker: Sized {
                 (None, right) => right,
             },
         )
+    }
+
+    /// Maps each of the iterations, possibly in parallel, and combines the results, beginning with
+    /// `identity()`. If there are no iterations, returns that.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let words = ["steal", "pilfer", "purloin"];
+    /// let letters = pool.run(|mut w| {
+    ///     w.map_reduce_from(&words, || 0, |word| word.len(), |a, b| a + b)
+    /// });
+    /// assert_eq!(letters, 18);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// `combine` must be associative, and `identity()` must not change what it is combined with: each
+    /// part of the loop begins with one.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a closure panics, after all iterations that were started have ended. The results of
+    /// these iterations are dropped.
+    #[inline]
+    #[doc(alias = "sum")]
+    #[doc(alias = "product")]
+    #[doc(alias = "count")]
+    #[doc(alias = "reduce")]
+    fn map_reduce_from<I, N, M, C, T>(
+        &mut self,
+        iterations: I,
+        identity: N,
+        map: M,
+        combine: C,
+    ) -> T
+    where
+        I: IntoIterations,
+        N: Fn() -> T + Sync,
+        M: Fn(I::Item) -> T + SyncBody,
+        C: Fn(T, T) -> T + Sync,
+        T: Send,
+    {
+        let step = |sum, item| combine(sum, map(item));
+        self.fold(iterations, identity, step, &combine)
     }
 
     /// Folds the iterations, possibly in parallel, and combines the results.
@@ -688,7 +738,7 @@ pub trait Worker: Sized {
     #[inline]
     fn find_first<I, F>(&mut self, iterations: I, holds: F) -> Option<I::Item>
     where
-        I: IntoIterations,
+        I: IntoIterations<Iterations: ExactIterations>,
         I::Item: Send,
         F: Fn(&I::Item) -> bool + SyncBody,
     {
@@ -713,7 +763,7 @@ pub trait Worker: Sized {
     #[inline]
     fn position<I, F>(&mut self, iterations: I, holds: F) -> Option<usize>
     where
-        I: IntoIterations,
+        I: IntoIterations<Iterations: ExactIterations>,
         F: Fn(I::Item) -> bool + SyncBody,
     {
         let pick = |item| holds(item).then_some(());
@@ -739,9 +789,10 @@ pub trait Worker: Sized {
     /// Panics if the closure panics, after all iterations that were started have ended. The results
     /// of these iterations are dropped.
     #[inline]
+    #[doc(alias = "collect")]
     fn map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
-        I: IntoIterations,
+        I: IntoIterations<Iterations: ExactIterations>,
         M: Fn(I::Item) -> T + SyncBody,
         T: Send,
     {
@@ -753,7 +804,7 @@ pub trait Worker: Sized {
     #[inline]
     fn map_into_vec_with<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
-        I: IntoIterations,
+        I: IntoIterations<Iterations: ExactIterations>,
         M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
         T: Send,
     {
@@ -777,9 +828,10 @@ pub trait Worker: Sized {
     /// Panics if the closure panics, after all iterations that were started have ended. The results
     /// of these iterations are dropped.
     #[inline]
+    #[doc(alias = "unzip")]
     fn map_into_vecs<I, M, T, U>(&mut self, iterations: I, map: M) -> (Vec<T>, Vec<U>)
     where
-        I: IntoIterations,
+        I: IntoIterations<Iterations: ExactIterations>,
         M: Fn(I::Item) -> (T, U) + SyncBody,
         T: Send,
         U: Send,
@@ -804,6 +856,8 @@ pub trait Worker: Sized {
     /// Panics if the closure panics, after all iterations that were started have ended. The results
     /// of these iterations are dropped.
     #[inline]
+    #[doc(alias = "collect")]
+    #[doc(alias = "filter")]
     fn filter_map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
     where
         I: IntoIterations,

@@ -4,10 +4,10 @@ use std::iter::{Rev, StepBy};
 use std::ops::{Range, RangeInclusive};
 use std::slice;
 
-use super::{IntoIterations, Iterations};
+use super::{ExactIterations, IntoIterations, Iterations};
 
 /// Iterations that can also run backwards.
-pub trait ReversibleIterations: Iterations {
+pub trait ReversibleIterations: ExactIterations {
     /// An iterator over some of these iterations.
     type Back<'s>: Iterator<Item = Self::Item>
     where
@@ -75,7 +75,10 @@ impl<I: ReversibleIterations> Iterations for Reversed<I> {
 /// # Panics
 ///
 /// Panics if `step` is 0.
-pub fn step_by<I: IntoIterations>(iterations: I, step: usize) -> Stepped<I::Iterations> {
+pub fn step_by<I>(iterations: I, step: usize) -> Stepped<I::Iterations>
+where
+    I: IntoIterations<Iterations: ExactIterations>,
+{
     assert!(step > 0, "the step must be at least 1");
     Stepped {
         all: iterations.into_iterations(),
@@ -90,14 +93,14 @@ pub struct Stepped<I> {
     step: usize,
 }
 
-impl<I: Iterations> Stepped<I> {
+impl<I: ExactIterations> Stepped<I> {
     /// Returns how many of all iterations the first `len` of these take.
     fn width(&self, len: usize) -> usize {
         len.saturating_mul(self.step).min(self.all.remaining())
     }
 }
 
-impl<I: Iterations> Iterations for Stepped<I> {
+impl<I: ExactIterations> Iterations for Stepped<I> {
     type Item = I::Item;
     type Strip<'s>
         = StepBy<I::Strip<'s>>

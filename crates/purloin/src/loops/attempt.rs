@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::IntoIterations;
+use super::{ExactIterations, IntoIterations};
 use crate::worker::Worker;
 
 /// A result that may end a loop early: [`Result`], [`Option`] or [`ControlFlow`].
@@ -93,7 +93,7 @@ pub(crate) fn first<W, I, T>(
 ) -> Option<(usize, T)>
 where
     W: Worker,
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     T: Send,
 {
     // The first position so far. Relaxed: a worker that misses it runs some iterations in vain.

@@ -3,7 +3,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::ControlFlow;
 
-use super::{IntoIterations, Iterations};
+use super::{ExactIterations, IntoIterations, Iterations};
 use crate::worker::Worker;
 
 /// The places for the results of a loop: the spare capacity of a vector.
@@ -95,7 +95,7 @@ fn check_len(is_right: bool) {
 pub(crate) fn map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
 where
     W: Worker,
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
     T: Send,
 {
@@ -125,7 +125,7 @@ where
 pub(crate) fn map_into_vecs<W, I, M, T, U>(w: &mut W, iterations: I, map: M) -> (Vec<T>, Vec<U>)
 where
     W: Worker,
-    I: IntoIterations,
+    I: IntoIterations<Iterations: ExactIterations>,
     M: Fn(I::Item) -> (T, U) + Sync,
     T: Send,
     U: Send,

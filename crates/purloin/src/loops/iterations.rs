@@ -27,16 +27,36 @@ pub trait Iterations: Sized + Send {
         Self: 's;
 
     /// Returns the number of iterations, or [`usize::MAX`] if there are more.
+    ///
+    /// The number may be larger, unless these are [`ExactIterations`]: that of the bytes of a text,
+    /// for example, instead of its lines. If it is 0, no iterations are left.
     fn remaining(&self) -> usize;
 
     /// Splits off the first `index` iterations, and returns them and the rest. `index` is at most
     /// [`remaining`](Self::remaining).
+    ///
+    /// If the number is inexact, so is the place, but the front is not empty if `index` is at least
+    /// 1.
     fn split_at(self, index: usize) -> (Self, Self);
 
     /// Removes the first `len` iterations, and returns an iterator over them, in their order. `len`
-    /// is at most [`remaining`](Self::remaining).
+    /// is at most [`remaining`](Self::remaining), unless the number is inexact: then it may be
+    /// larger.
     fn strip(&mut self, len: usize) -> Self::Strip<'_>;
 }
+
+/// Iterations whose number is exact: all but [`lines`](crate::lines), [`words`](crate::words) and
+/// [`chars`](crate::chars).
+///
+/// Only these have positions, and can run in step with others.
+#[diagnostic::on_unimplemented(
+    message = "the iterations `{Self}` have no numbers",
+    label = "nobody knows how many lines, words or characters are before one of them",
+    note = "`for_each`, `fold`, `map_reduce`, `any` and `filter_map_into_vec` need no numbers",
+    note = "for tuples, positions and `map_into_vec`, collect a vector first, as in \
+            `filter_map_into_vec(lines(text), Some)`"
+)]
+pub trait ExactIterations: Iterations {}
 
 /// What a loop can run over: everything that converts into [`Iterations`].
 ///
@@ -51,6 +71,7 @@ pub trait Iterations: Sized + Send {
 /// | the standard collections, by value or by reference | what their iterators return |
 /// | a tuple of two to four of these | a tuple; the loop ends with the shortest |
 /// | `(0.., a)` | the index, as a `usize`, and the item |
+/// | [`lines`](crate::lines), [`words`](crate::words), [`chars`](crate::chars) of a text; not in tuples | `&str`, `char` |
 /// | [`rev`](crate::rev)`(a)`, [`step_by`](crate::step_by)`(a, n)` | the same items |
 ///
 /// A collection that cannot be split in place is copied into a vector first: a map by value, item
@@ -59,7 +80,7 @@ pub trait Iterations: Sized + Send {
     message = "a parallel loop cannot run over `{Self}`",
     label = "not ranges, slices, collections, chunks or tuples of these",
     note = "a loop can run over ranges of integers, slices, collections by value or by reference, \
-            `chunks`, `windows`, `rev`, `step_by`, and tuples of these",
+            `chunks`, `windows`, `lines`, `words`, `chars`, `rev`, `step_by`, and tuples of these",
     note = "instead of `.iter()`, pass `&collection`; instead of `.enumerate()`, `(0.., &collection)`; \
             instead of `a.iter().zip(&b)`, `(&a, &b)`; from any other iterator, collect a `Vec` first"
 )]
@@ -118,6 +139,9 @@ macro_rules! ranges {
                     start..self.start
                 }
             }
+
+            impl ExactIterations for Range<$Int> {}
+            impl ExactIterations for RangeInclusive<$Int> {}
 
             impl Iterations for RangeInclusive<$Int> {
                 type Item = $Int;
@@ -231,7 +255,7 @@ impl<'s, T: Send> Iterations for &'s mut [T] {
 }
 
 /// Iterates over both in step.
-impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
+impl<A: ExactIterations, B: ExactIterations> Iterations for Pair<A, B> {
     type Item = (A::Item, B::Item);
     type Strip<'s>
         = Zip<A::Strip<'s>, B::Strip<'s>>
@@ -255,11 +279,26 @@ impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     }
 }
 
+impl<'s, T: Sync> ExactIterations for &'s [T] {}
+impl<'s, T: Send> ExactIterations for &'s mut [T] {}
+impl<A: ExactIterations, B: ExactIterations> ExactIterations for Pair<A, B> {}
+impl<P: ExactIterations, T> ExactIterations for Tuple<P, T> where P::Item: Flat<T> {}
+impl<'s, T: Sync> ExactIterations for super::Chunks<'s, T> {}
+impl<'s, T: Send> ExactIterations for super::ChunksMut<'s, T> {}
+impl<'s, T: Sync> ExactIterations for super::Windows<'s, T> {}
+impl<T: Send> ExactIterations for super::Owned<T> {}
+impl<I: super::ReversibleIterations> ExactIterations for super::Reversed<I> {}
+impl<I: ExactIterations> ExactIterations for super::Stepped<I> {}
+
 /// The iterations of a pair: a loop over both in step.
 #[derive(Debug)]
 pub struct Pair<A, B>(A, B);
 
-impl<A: IntoIterations, B: IntoIterations> IntoIterations for (A, B) {
+impl<A: IntoIterations, B: IntoIterations> IntoIterations for (A, B)
+where
+    A::Iterations: ExactIterations,
+    B::Iterations: ExactIterations,
+{
     type Iterations = Pair<A::Iterations, B::Iterations>;
     type Item = (A::Item, B::Item);
 
@@ -326,9 +365,9 @@ where
 
 impl<A, B, C> IntoIterations for (A, B, C)
 where
-    A: IntoIterations,
-    B: IntoIterations,
-    C: IntoIterations,
+    A: IntoIterations<Iterations: ExactIterations>,
+    B: IntoIterations<Iterations: ExactIterations>,
+    C: IntoIterations<Iterations: ExactIterations>,
 {
     type Iterations =
         Tuple<Pair<Pair<A::Iterations, B::Iterations>, C::Iterations>, (A::Item, B::Item, C::Item)>;
@@ -344,10 +383,10 @@ where
 
 impl<A, B, C, D> IntoIterations for (A, B, C, D)
 where
-    A: IntoIterations,
-    B: IntoIterations,
-    C: IntoIterations,
-    D: IntoIterations,
+    A: IntoIterations<Iterations: ExactIterations>,
+    B: IntoIterations<Iterations: ExactIterations>,
+    C: IntoIterations<Iterations: ExactIterations>,
+    D: IntoIterations<Iterations: ExactIterations>,
 {
     type Iterations = Tuple<
         Pair<Pair<A::Iterations, B::Iterations>, Pair<C::Iterations, D::Iterations>>,
@@ -370,7 +409,7 @@ into_iterations! {
     ['s, T: Send] super::ChunksMut<'s, T>,
     ['s, T: Sync] super::Windows<'s, T>,
     [I: super::ReversibleIterations] super::Reversed<I>,
-    [I: Iterations] super::Stepped<I>,
+    [I: ExactIterations] super::Stepped<I>,
 }
 
 /// An endless range, which numbers the iterations of a loop over a pair.

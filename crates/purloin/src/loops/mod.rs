@@ -46,6 +46,7 @@ mod iterations;
 mod owned;
 mod pace;
 mod splitting;
+mod text;
 
 pub use adaptors::{Reversed, ReversibleIterations, Stepped, Windows, rev, step_by, windows};
 pub use attempt::Try;
@@ -57,8 +58,9 @@ pub use cancel::{CancelFlag, Internal};
 pub use chunks::{Chunks, ChunksMut, chunks, chunks_exact, chunks_exact_mut, chunks_mut};
 pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
 pub(crate) use iterations::Converted;
-pub use iterations::{Flat, IntoIterations, Iterations, Pair, Tuple};
+pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
 pub use splitting::Splitting;
+pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -172,20 +174,29 @@ where
 {
     let part = shared.begin_part();
     loop {
-        let len = rest.remaining();
+        let mut len = rest.remaining();
         if len == 0 || shared.is_over() {
             break;
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
             let (mine, theirs) = rest.split_at(pace.keep(len, given));
-            let (left, right) = w.join(
-                move |w| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace),
-                // The speed of iterations far away may be another one.
-                move |w| run::<W, I, A, N, F, C>(w, shared.init(), theirs, shared, Pace::start()),
-            );
-            sum = shared.combine(left, right);
-            break;
+            if theirs.remaining() > 0 {
+                let theirs =
+                    // The speed of iterations far away may be another one.
+                    move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, shared.init(), theirs, shared, Pace::start());
+                let mine =
+                    move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);
+                let (left, right) = w.join(mine, theirs);
+                sum = shared.combine(left, right);
+                break;
+            }
+            // A single iteration is left, or none: the number may be inexact.
+            rest = mine;
+            len = rest.remaining();
+            if len == 0 {
+                break;
+            }
         }
         let (block, strip) = pace.next(len);
         let ran = w.lend(|w| run_block::<W, I, A, N, F, C>(w, sum, rest, block, strip, shared));
@@ -325,6 +336,8 @@ where
         }
     } else {
         let (front, back) = rest.split_at(len / 2);
+        // A front that is the whole, because its number is inexact, is a single piece.
+        let piece = if back.remaining() == 0 { len } else { piece };
         let (front, back) = w.join(
             move |w| halve::<W, _, _, _, _, _>(w, front, piece, shared),
             move |w| halve::<W, _, _, _, _, _>(w, back, piece, shared),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 use crate::common::{self, add, busy};
-use purloin::{IntoIterations, Iterations, Pool, Scheduler, Serial, Worker};
+use purloin::{ExactIterations, IntoIterations, Iterations, Pool, Scheduler, Serial, Worker};
 
 /// Worker counts.
 const WORKERS: &[usize] = if cfg!(miri) { &[2] } else { &[1, 2, 5] };
@@ -248,6 +248,8 @@ impl Iterations for Liar {
         (0..self.has).map(|i| i.to_string())
     }
 }
+
+impl ExactIterations for Liar {}
 
 impl IntoIterations for Liar {
     type Iterations = Liar;
