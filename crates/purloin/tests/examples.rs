@@ -86,7 +86,7 @@ fn every_example_has_fewer_than_80_lines_and_says_how_to_run_it() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    assert_eq!(examples.len(), 8);
+    assert_eq!(examples.len(), 9);
     for example in examples {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_stem().unwrap().to_str().unwrap();
@@ -102,6 +102,19 @@ fn quicksort_sorts() {
     for count in ["0", "1", "2", "10000"] {
         assert!(output("quicksort", &[count]).contains(&format!("sorted {count} numbers")));
     }
+}
+
+#[test]
+fn sort_lines_sorts_by_text_length_and_without_case() {
+    let folder = Folder::new("sort_lines");
+    let file = folder.write("lines", "pear\nBanana\napple\nfig\r\napple");
+    let sorted = |order| output("sort_lines", &[&file, order]);
+    assert_eq!(sorted("text"), "Banana\napple\napple\nfig\npear\n");
+    assert_eq!(sorted("length"), "fig\npear\napple\napple\nBanana\n");
+    assert_eq!(sorted("caseless"), "apple\napple\nBanana\nfig\npear\n");
+    let message = error("sort_lines", &[&file, "colour"]);
+    assert!(message.contains("`length`"), "{message}");
+    error("sort_lines", &[&folder.file("missing")]);
 }
 
 #[test]
