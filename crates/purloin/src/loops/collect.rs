@@ -6,8 +6,16 @@ use std::ops::ControlFlow;
 use super::{ExactIterations, IntoIterations, Iterations};
 use crate::worker::Worker;
 
-/// The places for the results of a loop: the spare capacity of a vector.
+/// The places for the results of a loop: the spare capacity of a vector, which outlives them.
 struct Places<T>(*mut MaybeUninit<T>);
+
+impl<T> Clone for Places<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Places<T> {}
 
 // SAFETY: each place is written by one iteration, and then moved with the run that has written it.
 // So sharing the places sends values of `T` between threads, and nothing else.
@@ -24,17 +32,24 @@ impl<T> Places<T> {
 }
 
 /// The results of consecutive iterations, which lie in their places. Dropping the run drops them.
-struct Run<'p, T> {
-    places: &'p Places<T>,
-    first: usize,
+///
+/// A loop that skips iterations would leave places without a result. So each result counts from
+/// where its run begins: from the number of its place minus the number of results before it. If all
+/// results agree on that, they lie one after the other. Nothing branches on it until the run ends,
+/// because then the compiler can vectorise the loop.
+struct Run<T> {
+    /// A copy. The compiler would load it anew for each result if it were a reference.
+    places: Places<T>,
+    /// The first place according to the results: the minimum and the maximum.
+    first: (usize, usize),
     len: usize,
 }
 
-impl<'p, T> Run<'p, T> {
-    fn empty(places: &'p Places<T>) -> Self {
+impl<T> Run<T> {
+    fn empty(places: Places<T>) -> Self {
         Run {
             places,
-            first: 0,
+            first: (usize::MAX, 0),
             len: 0,
         }
     }
@@ -46,22 +61,26 @@ impl<'p, T> Run<'p, T> {
     /// There is a place at `index`, and no other call has this index.
     #[inline(always)]
     unsafe fn push(&mut self, index: usize, value: T) {
-        match self.len {
-            0 => self.first = index,
-            len => check_len(self.first + len == index),
-        }
         // SAFETY: the caller guarantees that the place exists, and that nothing else writes it.
         unsafe { (*self.places.0.add(index)).write(value) };
+        let first = index.wrapping_sub(self.len);
+        self.first = (self.first.0.min(first), self.first.1.max(first));
         self.len += 1;
     }
 
+    /// Returns whether the run has written the places from the first one on without a gap.
+    fn is_whole(&self) -> bool {
+        self.len == 0 || self.first.0 == self.first.1
+    }
+
     /// Adds the results of the iterations that follow.
-    fn append(mut self, right: Run<'p, T>) -> Run<'p, T> {
+    fn append(mut self, right: Run<T>) -> Run<T> {
         if self.len == 0 {
             return right;
         }
         if right.len > 0 {
-            check_len(self.first + self.len == right.first);
+            let follows = self.first.0 + self.len == right.first.0;
+            check_len(self.is_whole() && right.is_whole() && follows);
             self.len += ManuallyDrop::new(right).len;
         }
         self
@@ -70,23 +89,25 @@ impl<'p, T> Run<'p, T> {
     /// Returns the number of results, which now belong to the vector of the places. They begin at
     /// the first place.
     fn into_len(self) -> usize {
-        check_len(self.len == 0 || self.first == 0);
+        check_len(self.len == 0 || self.first == (0, 0));
         ManuallyDrop::new(self).len
     }
 }
 
-impl<T> Drop for Run<'_, T> {
+impl<T> Drop for Run<T> {
     fn drop(&mut self) {
-        // SAFETY: `push` has written these places, and they belong to this run.
-        unsafe {
-            let first = self.places.0.add(self.first).cast::<T>();
-            std::ptr::slice_from_raw_parts_mut(first, self.len).drop_in_place();
+        // Without a whole run it is not known which places have results. They are leaked.
+        if self.len > 0 && self.is_whole() {
+            // SAFETY: `push` has written these places, and they belong to this run.
+            unsafe {
+                let first = self.places.0.add(self.first.0).cast::<T>();
+                std::ptr::slice_from_raw_parts_mut(first, self.len).drop_in_place();
+            }
         }
     }
 }
 
 /// Panics if iterations are fewer than their length says.
-#[inline(always)]
 fn check_len(is_right: bool) {
     assert!(is_right, "the length of these iterations is wrong");
 }
@@ -105,7 +126,7 @@ where
     let places = Places::of(&mut vec);
     let run = w.run_loop(
         (0..len, super::Converted(iterations)),
-        || Run::empty(&places),
+        || Run::empty(places),
         |w, mut run, (index, item)| {
             let value = map(w, item);
             // SAFETY: the range ends at the length, for which the vector has room, and each of its
@@ -136,7 +157,7 @@ where
     let (places, others) = (Places::of(&mut left), Places::of(&mut right));
     let (run, other) = w.run_loop(
         (0..len, super::Converted(iterations)),
-        || (Run::empty(&places), Run::empty(&others)),
+        || (Run::empty(places), Run::empty(others)),
         |_, (mut run, mut other), (index, item)| {
             let (value, second) = map(item);
             // SAFETY: the range ends at the length, for which the vectors have room, and each of its

@@ -97,10 +97,10 @@ pieces! {
 
 /// Returns the end of the line to which the byte before `index` belongs.
 fn end_of_line(text: &str, index: usize) -> usize {
-    // The byte before `index` may be inside a character, but no part of a character is a line feed.
-    let rest = &text.as_bytes()[index - 1..];
-    let feed = rest.iter().position(|&byte| byte == b'\n');
-    feed.map_or(text.len(), |feed| index + feed)
+    // A line feed is a character of its own. So if that byte is inside a character, it is none.
+    let last = end_of_char(text, index - 1);
+    let feed = text[last..].find('\n');
+    feed.map_or(text.len(), |feed| last + feed + 1)
 }
 
 /// Returns an index from `index` on that is not inside a word.
