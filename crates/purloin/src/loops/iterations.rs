@@ -279,13 +279,13 @@ impl<A: ExactIterations, B: ExactIterations> Iterations for Pair<A, B> {
     }
 }
 
-impl<'s, T: Sync> ExactIterations for &'s [T] {}
-impl<'s, T: Send> ExactIterations for &'s mut [T] {}
+impl<T: Sync> ExactIterations for &[T] {}
+impl<T: Send> ExactIterations for &mut [T] {}
 impl<A: ExactIterations, B: ExactIterations> ExactIterations for Pair<A, B> {}
 impl<P: ExactIterations, T> ExactIterations for Tuple<P, T> where P::Item: Flat<T> {}
-impl<'s, T: Sync> ExactIterations for super::Chunks<'s, T> {}
-impl<'s, T: Send> ExactIterations for super::ChunksMut<'s, T> {}
-impl<'s, T: Sync> ExactIterations for super::Windows<'s, T> {}
+impl<T: Sync> ExactIterations for super::Chunks<'_, T> {}
+impl<T: Send> ExactIterations for super::ChunksMut<'_, T> {}
+impl<T: Sync> ExactIterations for super::Windows<'_, T> {}
 impl<T: Send> ExactIterations for super::Owned<T> {}
 impl<I: super::ReversibleIterations> ExactIterations for super::Reversed<I> {}
 impl<I: ExactIterations> ExactIterations for super::Stepped<I> {}

@@ -165,7 +165,8 @@ mod tests {
     #[cfg(not(loom))]
     fn loops_over_a_text_have_each_piece_once_and_in_order() {
         let len = if cfg!(miri) { 20 } else { 20_000 };
-        let number = |n: usize| (n % 7 * n).to_string() + if n % 5 == 0 { "\r\n" } else { "\n" };
+        let number =
+            |n: usize| (n % 7 * n).to_string() + if n.is_multiple_of(5) { "\r\n" } else { "\n" };
         let text: String = (0..len).map(number).collect();
         let expected: Vec<&str> = text.lines().collect();
         let pool = Pool::builder().workers(3).spare_workers(1).build().unwrap();
