@@ -61,45 +61,63 @@ pub fn pool_with<S: Scheduler>(scheduler: S, workers: usize) -> Pool<S> {
 macro_rules! under_each_scheduler {
     (for $option:pat in $options:expr, $builder:expr; $($check:ident),+ $(,)?) => {
         $(
-            mod $check {
-                use super::*;
-
-                fn check<S: purloin::Scheduler + Default>() {
-                    for $option in $options {
-                        super::$check($builder.scheduler(S::default()).build().unwrap());
-                    }
-                }
-
-                #[test]
-                fn under_the_return_barrier() {
-                    check::<purloin::ReturnBarrier>();
-                }
-
-                #[test]
-                fn under_the_direct_stack() {
-                    check::<purloin_schedulers::DirectStack<purloin_schedulers::OneField>>();
-                }
-
-                #[test]
-                fn under_the_direct_stack_of_two_fields() {
-                    check::<purloin_schedulers::DirectStack<purloin_schedulers::TwoFields>>();
-                }
-
-                #[test]
+            crate::common::under! {
+                $check for $option in $options, $builder;
+                under_the_return_barrier: purloin::ReturnBarrier,
+                under_the_direct_stack:
+                    purloin_schedulers::DirectStack<purloin_schedulers::OneField>,
+                under_the_direct_stack_of_two_fields:
+                    purloin_schedulers::DirectStack<purloin_schedulers::TwoFields>,
                 #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
-                fn under_chase_lev_deques() {
-                    check::<purloin_schedulers::ChaseLev>();
-                }
-
-                #[test]
-                fn under_channels() {
-                    check::<purloin_schedulers::Channel>();
-                }
+                under_chase_lev_deques: purloin_schedulers::ChaseLev,
+                under_channels: purloin_schedulers::Channel,
             }
         )+
     };
 }
 pub(crate) use under_each_scheduler;
+
+/// As [`under_each_scheduler`], for checks of what lies above the schedulers: one of each family is
+/// enough, and the tests compile sooner.
+macro_rules! under_three_schedulers {
+    (for $option:pat in $options:expr, $builder:expr; $($check:ident),+ $(,)?) => {
+        $(
+            crate::common::under! {
+                $check for $option in $options, $builder;
+                under_the_return_barrier: purloin::ReturnBarrier,
+                under_the_direct_stack:
+                    purloin_schedulers::DirectStack<purloin_schedulers::OneField>,
+                under_channels: purloin_schedulers::Channel,
+            }
+        )+
+    };
+}
+pub(crate) use under_three_schedulers;
+
+/// Makes a module with one test for each of these schedulers.
+macro_rules! under {
+    ($check:ident for $option:pat in $options:expr, $builder:expr;
+        $($(#[$attribute:meta])* $test:ident: $S:ty,)+) => {
+        mod $check {
+            use super::*;
+
+            fn check<S: purloin::Scheduler + Default>() {
+                for $option in $options {
+                    super::$check($builder.scheduler(S::default()).build().unwrap());
+                }
+            }
+
+            $(
+                #[test]
+                $(#[$attribute])*
+                fn $test() {
+                    check::<$S>();
+                }
+            )+
+        }
+    };
+}
+pub(crate) use under;
 
 /// Computes a Fibonacci number with one join for each addition.
 pub fn fib<W: Worker>(mut w: W, n: u32) -> u64 {

@@ -13,7 +13,7 @@ const TASKS: usize = if cfg!(miri) { 20 } else { 10_000 };
 /// Number of iterations of a loop that is cancelled.
 const LENGTH: usize = if cfg!(miri) { 1000 } else { 100_000_000 };
 
-common::under_each_scheduler! {
+common::under_three_schedulers! {
     for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
     tasks_that_have_not_begun_are_dropped,
     the_captures_of_dropped_tasks_are_dropped_once,

@@ -17,7 +17,7 @@ const LENGTH: usize = if cfg!(miri) { 20 } else { 500 };
 /// Length of a loop whose iterations take some nanoseconds.
 const LONG: usize = if cfg!(miri) { 40 } else { 100_000 };
 
-common::under_each_scheduler! {
+common::under_three_schedulers! {
     for workers in WORKERS.iter().copied(),
         Pool::builder().workers(workers);
     a_fold_has_one_value_for_each_run,

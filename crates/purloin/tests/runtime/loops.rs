@@ -35,7 +35,7 @@ const LATE: usize = if cfg!(miri) { 50 } else { 50_000_000 };
 /// Length of a loop that gives an idle worker enough time to steal a part.
 const SHARED: usize = if cfg!(miri) { 1_000 } else { 5_000_000 };
 
-common::under_each_scheduler! {
+common::under_three_schedulers! {
     for (workers, splitting) in WORKERS.iter().copied().zip(SPLITTINGS),
         Pool::builder().workers(workers).splitting(splitting);
     every_iteration_runs_once,
@@ -211,7 +211,7 @@ fn a_loop_may_have_more_iterations_than_fit_in_64_bits() {
     }
 }
 
-common::under_each_scheduler! {
+common::under_three_schedulers! {
     for workers in [2, 5], Pool::builder().workers(workers);
     a_panic_ends_the_parts_that_thieves_have,
 }
