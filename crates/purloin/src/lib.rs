@@ -51,7 +51,7 @@
 //! | give a result to several tasks | [`Scope::shared_future`] | [`Handle::share`] |
 //! | run tasks that depend on each other | [`Scope::after`] | [`Scope::after`] |
 //! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
-//! | compute a sum, a maximum or the like | [`Worker::map_reduce`] | [`map_reduce`] |
+//! | compute a sum, a maximum or the like | [`Worker::map_reduce_from`], [`Worker::map_reduce`] | [`map_reduce_from`], [`map_reduce`] |
 //! | count into a map, or the like | [`Worker::fold`] | [`fold`] |
 //! | collect results into a vector | [`Worker::map_into_vec`] | [`map_into_vec`] |
 //! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`sort`](sort()), [`sort_unstable`] |
