@@ -190,8 +190,8 @@ pub(crate) struct Functions<T> {
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) run: unsafe fn(NonNull<()>),
-    /// Sets the watcher, once. The end of the task wakes it.
-    pub(crate) watch: unsafe fn(NonNull<()>, Waker),
+    /// Sets the watcher, once. The end of the task wakes it. Returns false if the task has ended.
+    pub(crate) watch: unsafe fn(NonNull<()>, Waker) -> bool,
     /// Waits for the result. The watcher unparks this thread. The flag is true in one call: on a
     /// worker of the task's pool, that call helps the worker that runs the task.
     pub(crate) wait: unsafe fn(NonNull<()>, bool),
@@ -235,12 +235,12 @@ impl<T> Promise<T> {
         unsafe { ((*self.functions).run)(self.channel) }
     }
 
-    /// Lets the end of the task wake `watcher`. Does nothing if the task has ended.
+    /// Lets the end of the task wake `watcher`. Returns false if the task has ended.
     ///
     /// # Safety
     ///
     /// This is the only call.
-    pub(crate) unsafe fn watch(&self, watcher: Waker) {
+    pub(crate) unsafe fn watch(&self, watcher: Waker) -> bool {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
         // caller guarantees that it is the only call.
         unsafe { ((*self.functions).watch)(self.channel, watcher) }

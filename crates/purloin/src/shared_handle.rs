@@ -48,10 +48,8 @@ struct State<T> {
     promise: Option<Promise<T>>,
     /// The result, once a thread has taken it from the promise.
     result: OnceLock<Result<T, Panicked>>,
-    /// The end of the task, if other tasks can be told of it.
-    end: Option<TaskEnd>,
-    /// The threads that wait, once there is one.
-    waiting: OnceLock<Arc<Waiting>>,
+    /// The end of the task, once someone waits for it.
+    end: OnceLock<Arc<TaskEnd>>,
 }
 
 /// The panic of the task, until a thread continues it.
@@ -61,27 +59,50 @@ type Panicked = Mutex<Option<Panic>>;
 // it, so `T` is `Send`. One thread alone takes the result from the promise, as `OnceLock` says.
 unsafe impl<T: Send + Sync> Sync for State<T> {}
 
-/// The threads that wait for a task.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    threads: Mutex<Vec<Waker>>,
+/// The end of a task, which wakes those that wait for it: the watcher of its channel.
+pub(crate) struct TaskEnd {
+    /// The address of the scope in which tasks can begin after this end, or 0.
+    scope: usize,
+    /// None once the end has come.
+    waiting: Mutex<Option<Waiting>>,
     /// Whether a thread helps the worker that runs the task.
     is_helped: AtomicBool,
 }
 
-impl Waiting {
-    /// Adds a thread, before it looks for the end of the task for the last time.
+#[derive(Default)]
+struct Waiting {
+    threads: Vec<Waker>,
+    /// The tasks that begin after this end.
+    successors: Vec<Arc<Successor>>,
+}
+
+impl TaskEnd {
+    pub(crate) fn in_scope(scope: usize) -> Arc<TaskEnd> {
+        Arc::new(TaskEnd {
+            scope,
+            waiting: Mutex::new(Some(Waiting::default())),
+            is_helped: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets the end wake a thread, which looks whether the task has ended once more after this.
     pub(crate) fn add(&self, thread: Waker) {
-        lock(&self.threads).push(thread);
+        if let Some(waiting) = &mut *lock(&self.waiting) {
+            waiting.threads.push(thread);
+        }
     }
 }
 
-impl Wake for Waiting {
-    /// Wakes all threads, because the task has ended. A thread that adds itself later sees the end,
-    /// because this has released the lock.
+impl Wake for TaskEnd {
+    /// Called by the worker that has run the task, within the task's frame, once the task is marked
+    /// done. So a worker that helps this one does not take the tasks that begin now: they need not
+    /// be what it waits for.
+    ///
+    /// A thread that adds itself later sees the end, because this has released the lock.
     fn wake(self: Arc<Self>) {
-        let threads = std::mem::take(&mut *lock(&self.threads));
-        threads.into_iter().for_each(Waker::wake);
+        let waiting = lock(&self.waiting).take().unwrap_or_default();
+        waiting.threads.into_iter().for_each(Waker::wake);
+        waiting.successors.iter().for_each(|task| task.came());
     }
 }
 
@@ -89,12 +110,12 @@ impl<T> Handle<T> {
     /// Turns this handle into one that can be cloned, and that gives access to the result by
     /// reference.
     pub fn share(self) -> SharedHandle<T> {
-        SharedHandle::new(self, None)
+        SharedHandle::new(self, OnceLock::new())
     }
 }
 
 impl<T> SharedHandle<T> {
-    fn new(handle: Handle<T>, end: Option<TaskEnd>) -> Self {
+    fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>) -> Self {
         let result = OnceLock::new();
         let promise = match handle.0 {
             Inner::Promised(promise) => Some(promise),
@@ -112,8 +133,20 @@ impl<T> SharedHandle<T> {
             promise,
             result,
             end,
-            waiting: OnceLock::new(),
         }))
+    }
+
+    /// Returns a shared handle to a task of the scope with this address.
+    fn in_scope(handle: Handle<T>, scope: usize) -> Self {
+        let end = TaskEnd::in_scope(scope);
+        let shared = SharedHandle::new(handle, OnceLock::from(Arc::clone(&end)));
+        match &shared.0.promise {
+            // SAFETY: no other thread has the handle yet, and the end is set. So this is the only
+            // call.
+            Some(promise) => unsafe { watch(promise, end) },
+            None => end.wake(),
+        }
+        shared
     }
 
     /// Waits for the result.
@@ -187,18 +220,30 @@ impl<T> State<T> {
         if promise.is_done() {
             return;
         }
-        let waiting = self.waiting.get_or_init(|| {
-            let waiting = Arc::<Waiting>::default();
-            // SAFETY: one thread initialises the list, so this is the only call.
-            unsafe { promise.watch(Waker::from(Arc::clone(&waiting))) };
-            waiting
+        let end = self.end.get_or_init(|| {
+            let end = TaskEnd::in_scope(0);
+            // SAFETY: one thread sets the end, so this is the only call.
+            unsafe { watch(promise, Arc::clone(&end)) };
+            end
         });
-        waiting.add(thread_waker());
+        end.add(thread_waker());
         // Relaxed: one thread helps; which one does not matter.
-        let helps = !waiting.is_helped.swap(true, Ordering::Relaxed);
-        // SAFETY: the watcher wakes the threads of the list. One thread helps. `run` has begun the
+        let helps = !end.is_helped.swap(true, Ordering::Relaxed);
+        // SAFETY: the end wakes the threads that were added. One thread helps. `run` has begun the
         // task if this thread is a worker of its pool.
         unsafe { promise.wait(helps) };
+    }
+}
+
+/// Makes `end` the watcher of the task.
+///
+/// # Safety
+///
+/// This is the only call.
+unsafe fn watch<T>(promise: &Promise<T>, end: Arc<TaskEnd>) {
+    // SAFETY: the caller guarantees that this is the only call.
+    if !unsafe { promise.watch(Waker::from(Arc::clone(&end))) } {
+        end.wake();
     }
 }
 
@@ -220,7 +265,7 @@ impl<T> Drop for State<T> {
 #[must_use = "this only describes a task: call shared_future or spawn"]
 pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     scope: &'scope Scope<'scope, 'env, S>,
-    ends: Vec<TaskEnd>,
+    ends: Vec<Arc<TaskEnd>>,
 }
 
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
@@ -250,11 +295,11 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     /// ```
     pub fn and<'d, T: 'd>(mut self, tasks: impl IntoIterator<Item = &'d SharedHandle<T>>) -> Self {
         let scope = self.scope_address();
-        let ends = tasks.into_iter().filter_map(|task| task.0.end.as_ref());
+        let ends = tasks.into_iter().filter_map(|task| task.0.end.get());
         // A scope that has to wait for a task of another scope may have to do so on the worker that
         // should run the task.
         self.ends
-            .extend(ends.filter(|end| end.0.scope == scope).cloned());
+            .extend(ends.filter(|end| end.scope == scope).cloned());
         self
     }
 
@@ -272,20 +317,14 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        let scope = self.scope;
-        let end = TaskEnd::of_scope(self.scope_address());
-        let signal = Signal(end.clone());
-        let f = move |w: S::Token<'_>| {
-            // Dropped at the end of the task, still within its frame.
-            let _signal = signal;
-            f(w)
-        };
+        let (scope, address) = (self.scope, self.scope_address());
         if !S::DEFERS {
-            return SharedHandle::new(scope.future(f), Some(end));
+            return SharedHandle::in_scope(scope.future(f), address);
         }
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
         // invariant, so the caller cannot shorten it. `begin` spawns the ticket, and runs once.
         let (handle, ticket) = unsafe { S::deferred_future(scope.finish(), f) };
+        let handle = SharedHandle::in_scope(handle, address);
         if self.ends.is_empty() {
             // SAFETY: as above.
             unsafe { S::spawn_ticket(scope.finish(), ticket) };
@@ -301,7 +340,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
             // SAFETY: `begin` runs before the finish ends, because it was held.
             unsafe { begin_after(self.ends, begin) };
         }
-        SharedHandle::new(handle, Some(end))
+        handle
     }
 
     /// Makes the task, if its result does not matter.
@@ -315,17 +354,6 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     fn scope_address(&self) -> usize {
         std::ptr::from_ref(self.scope).addr()
     }
-}
-
-/// The end of a task, for tasks that begin after it.
-#[derive(Clone)]
-pub(crate) struct TaskEnd(Arc<End>);
-
-struct End {
-    /// The address of the scope.
-    scope: usize,
-    /// The tasks that begin after this end; none once it has come.
-    successors: Mutex<Option<Vec<Arc<Successor>>>>,
 }
 
 /// A task that begins after several ends.
@@ -346,34 +374,12 @@ impl Successor {
     }
 }
 
-/// Signals the end of a task when it is dropped, even by a panic.
-struct Signal(TaskEnd);
-
-impl Drop for Signal {
-    fn drop(&mut self) {
-        let successors = lock(&self.0.0.successors).take();
-        for successor in successors.into_iter().flatten() {
-            successor.came();
-        }
-    }
-}
-
-impl TaskEnd {
-    /// Returns the end of a task of the scope with this address.
-    fn of_scope(scope: usize) -> TaskEnd {
-        TaskEnd(Arc::new(End {
-            scope,
-            successors: Mutex::new(Some(Vec::new())),
-        }))
-    }
-}
-
 /// Calls `begin` after these ends, or at once if all of them have come.
 ///
 /// # Safety
 ///
 /// The captures of `begin` stay valid until it has run.
-unsafe fn begin_after<'b>(ends: Vec<TaskEnd>, begin: impl FnOnce() + Send + 'b) {
+unsafe fn begin_after<'b>(ends: Vec<Arc<TaskEnd>>, begin: impl FnOnce() + Send + 'b) {
     let begin: Box<dyn FnOnce() + Send + 'b> = Box::new(begin);
     // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
     let begin: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(begin) };
@@ -382,10 +388,10 @@ unsafe fn begin_after<'b>(ends: Vec<TaskEnd>, begin: impl FnOnce() + Send + 'b) 
         begin: Mutex::new(Some(begin)),
     });
     for end in ends {
-        if let Some(successors) = &mut *lock(&end.0.successors) {
+        if let Some(waiting) = &mut *lock(&end.waiting) {
             // Relaxed: the lock orders it before the end.
             successor.missing.fetch_add(1, Ordering::Relaxed);
-            successors.push(Arc::clone(&successor));
+            waiting.successors.push(Arc::clone(&successor));
         }
     }
     successor.came();

@@ -1,7 +1,7 @@
 //! Random programs under every scheduler, compared with their serial elisions.
 //!
-//! Each program is a tree of joins, finishes, futures, loops, leaves and panics, made from a
-//! seed. A failure names the seed and the number of workers. The environment variable
+//! Each program is a tree of joins, finishes, futures, loops, dependency graphs, leaves and panics,
+//! made from a seed. A failure names the seed and the number of workers. The environment variable
 //! `PURLOIN_SEED` sets the first seed of each test, and `PURLOIN_PROGRAMS` the number of programs.
 
 mod common;
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::Lcg;
-use purloin::{Pool, ReturnBarrier, Scheduler, Serial, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
 /// Default number of programs for each scheduler.
@@ -55,6 +55,12 @@ enum Program {
     },
     /// A loop with one iteration for each part.
     Loop(Vec<Program>),
+    /// Tasks that share their results. None of them panics.
+    Graph {
+        nodes: Vec<Program>,
+        /// Determines on which earlier nodes a node depends, and how.
+        choice: u64,
+    },
 }
 
 use Program::*;
@@ -71,7 +77,7 @@ impl Program {
         }
         // One in three is lopsided.
         let left = if numbers.below(3) == 0 { 0 } else { depth - 1 };
-        match numbers.below(14) {
+        match numbers.below(15) {
             0 => Leaf(numbers.below(1000)),
             1 => BigJoin(Program::two(numbers, depth - 1, left, panics)),
             2 => FreeJoin(Program::two(numbers, left, depth - 1, panics)),
@@ -85,6 +91,12 @@ impl Program {
                 choice: numbers.below(1 << 30),
             },
             6 => Loop(Program::some(numbers, depth, panics)),
+            7 => Graph {
+                nodes: (0..3)
+                    .flat_map(|_| Program::some(numbers, depth, false))
+                    .collect(),
+                choice: numbers.below(1 << 30),
+            },
             n if n % 2 == 0 => Join(Program::two(numbers, left, depth - 1, panics)),
             _ => Join(Program::two(numbers, depth - 1, left, panics)),
         }
@@ -110,7 +122,7 @@ impl Program {
 /// Returns the numbers with which a program may panic. The set is empty if it does not panic.
 fn panics(program: &Program) -> BTreeSet<u64> {
     match program {
-        Leaf(_) | Busy(_) => BTreeSet::new(),
+        Leaf(_) | Busy(_) | Graph { .. } => BTreeSet::new(),
         Panic(id) => [*id].into(),
         Join(both) | BigJoin(both) | FreeJoin(both) => {
             let first = panics(&both[0]);
@@ -230,6 +242,42 @@ fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU6
             }
             values.into_iter().fold(0, mix)
         }
+        Graph { nodes, choice } => w.finish(|scope| {
+            let mut choice = Lcg(*choice);
+            let mut results: Vec<SharedHandle<u64>> = Vec::new();
+            for program in nodes {
+                let chosen = results.iter().filter(|_| choice.below(2) == 0);
+                let before: Vec<SharedHandle<u64>> = chosen.cloned().collect();
+                let needed = before.clone();
+                let first = choice.below(2) == 0;
+                let task = move |w: <W::Spawner as Spawner>::Token<'_>| {
+                    let sum = |x| needed.iter().fold(x, |x, node| mix(x, *node.get()));
+                    match first {
+                        true => mix(sum(0), run(w, program, leaves)),
+                        false => sum(run(w, program, leaves)),
+                    }
+                };
+                results.push(match choice.below(4) {
+                    0 => scope.future(task).share(),
+                    1 => scope.shared_future(task),
+                    2 => scope.after(&before).shared_future(task),
+                    // It waits for what it does not begin after.
+                    _ => scope.after(before.first()).shared_future(task),
+                });
+            }
+            match choice.below(3) {
+                0 => results.iter().fold(0, |x, node| mix(x, *node.get())),
+                1 => results.iter().rfold(0, |x, node| mix(x, *node.get())),
+                _ => {
+                    let sum = |nodes: &[SharedHandle<u64>]| {
+                        nodes.iter().fold(0, |x, node| mix(x, *node.get()))
+                    };
+                    let (a, b) = results.split_at(results.len() / 2);
+                    let (a, b) = scope.join(|_| sum(a), |_| sum(b));
+                    mix(a, b)
+                }
+            }
+        }),
         Loop(items) => {
             let run = |w: W::Token<'_>, item| vec![run(w, item, leaves)];
             let values = w.map_reduce_with(items, run, |a, b| [a, b].concat());

@@ -265,13 +265,16 @@ where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    // SAFETY: as in `run`.
+    // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
     if unsafe { is_cancelled(finish) } {
         return drop_cancelled(closure);
     }
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let result = catch_unwind(AssertUnwindSafe(|| run(thread, finish, closure)));
+    // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
+    let frame = thread.local.enter(unsafe { finish.as_ref() });
+    let result = catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread))));
+    drop(frame);
     end_above(thread, base, spawn_top);
     result
 }
@@ -305,17 +308,6 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
     run_all(thread, finish, closure)
-}
-
-/// Runs the closure, and leaves its spawns on the stack.
-fn run<S, F, T>(thread: &WorkerThread<S>, finish: *const Finish<S>, closure: F) -> T
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T,
-{
-    // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
-    let _frame = thread.local.enter(unsafe { finish.as_ref() });
-    closure(Token::at_top(thread))
 }
 
 /// # Safety
@@ -355,9 +347,7 @@ where
         run: |channel| unsafe { Self::run_for_all(channel.cast()) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder, and calls this once.
-        watch: |channel, watcher| unsafe {
-            channel.cast::<Self>().as_ref().channel.watch(watcher);
-        },
+        watch: |channel, watcher| unsafe { channel.cast::<Self>().as_ref().channel.watch(watcher) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder, and has set a watcher. One worker helps.
         wait: |channel, helps| unsafe { Self::wait_for_all(channel.cast(), helps) },
@@ -441,17 +431,18 @@ where
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(thread.index()) {
-                let claimed = Claimed::new(sender, thread);
+                let mut claimed = Claimed::new(sender, thread);
                 let closure = this.take_closure();
                 // The pointer is null, or the finish lives, because it waits for its futures.
+                let frame = thread.local.enter(this.finish.as_ref());
                 let result = match is_cancelled(this.finish) {
-                    false => {
-                        let run = || run(thread, this.finish, closure);
-                        catch_unwind(AssertUnwindSafe(run))
-                    }
+                    false => catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread)))),
                     true => drop_cancelled(closure),
                 };
                 this.channel.send(result);
+                // The tasks that begin after this one are spawns of this frame.
+                claimed.end();
+                drop(frame);
                 drop(claimed);
             } else if this.is_suspended_on(thread) {
                 this.keeps_ticket.store(true, Ordering::Relaxed);
@@ -484,7 +475,7 @@ where
         // closure out and writes the result.
         unsafe {
             let this = sender.as_ref();
-            let claimed = Claimed::new(sender, thread);
+            let mut claimed = Claimed::new(sender, thread);
             let closure = this.take_closure();
             let result = if is_cancelled(this.finish) {
                 drop_cancelled(closure)
@@ -496,6 +487,9 @@ where
                 run_all_apart(thread, null(), closure)
             };
             this.channel.send(result);
+            let frame = thread.local.enter(None);
+            claimed.end();
+            drop(frame);
             drop(claimed);
         }
     }
@@ -784,6 +778,7 @@ where
 {
     sender: NonNull<Sender<S, F, T>>,
     thread: &'m WorkerThread<S>,
+    has_ended: bool,
 }
 
 impl<'m, S, F, T> Claimed<'m, S, F, T>
@@ -798,7 +793,19 @@ where
             // SAFETY: the claimant is a holder, so the channel lives.
             unsafe { sender.as_ref() }.channel.allow_leapfrogging();
         }
-        Claimed { sender, thread }
+        Claimed {
+            sender,
+            thread,
+            has_ended: false,
+        }
+    }
+
+    /// Marks the task done, and wakes those that wait for it.
+    fn end(&mut self) {
+        self.has_ended = true;
+        // SAFETY: the claimant is a holder, so the channel lives.
+        let waiters = unsafe { self.sender.as_ref() }.channel.end();
+        self.thread.wake(waiters);
     }
 }
 
@@ -812,9 +819,10 @@ where
         // SAFETY: the claimant is a holder. It releases the channel here, and does not use it
         // again.
         unsafe {
+            if !self.has_ended {
+                self.end();
+            }
             let sender = self.sender.as_ref();
-            let waiters = sender.channel.end();
-            self.thread.wake(waiters);
             let keeps_ticket = sender.keeps_ticket.load(Ordering::Relaxed);
             let (slot, owner) = (sender.slot, sender.owner);
             Sender::let_go_in_scope(self.sender, self.thread);

@@ -168,6 +168,7 @@ fn all_values_are_dropped_if_a_step_panics(pool: Pool<impl Scheduler>) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "the threads of the global pool never end")]
 fn folds_without_a_token_work_inside_and_outside_a_pool() {
     let sum = || purloin::fold(0..1000, || 0, |sum, i| sum + i, |a, b| a + b);
     assert_eq!(sum(), 499_500);

@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::oneshot::{Oneshot, WaitingWorker};
-use crate::shared_handle::Waiting;
+use crate::shared_handle::TaskEnd;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
 
@@ -202,10 +202,10 @@ fn a_thread_that_shares_the_handle_is_woken_or_sees_the_end() {
 
     Model::check(|model| {
         let told = std::sync::Arc::new(Told(Count::new(0)));
-        let waiting = std::sync::Arc::<Waiting>::default();
+        let end = TaskEnd::in_scope(0);
         // SAFETY: the caller is the handle, and watches once.
-        unsafe { model.channel.watch(Waker::from(waiting.clone())) };
-        waiting.add(Waker::from(told.clone()));
+        unsafe { model.channel.watch(Waker::from(end.clone())) };
+        end.add(Waker::from(told.clone()));
         let sleeps = !model.channel.is_done();
         while sleeps && told.0.load(Relaxed) == 0 {
             yield_now();
