@@ -82,7 +82,8 @@ pub trait ExactIterations: Iterations {}
     note = "a loop can run over ranges of integers, slices, collections by value or by reference, \
             `chunks`, `windows`, `lines`, `words`, `chars`, `rev`, `step_by`, and tuples of these",
     note = "instead of `.iter()`, pass `&collection`; instead of `.enumerate()`, `(0.., &collection)`; \
-            instead of `a.iter().zip(&b)`, `(&a, &b)`; from any other iterator, collect a `Vec` first"
+            instead of `a.iter().zip(&b)`, `(&a, &b)`; instead of `text.lines()`, `lines(text)`; \
+            from any other iterator, collect a `Vec` first"
 )]
 pub trait IntoIterations {
     /// The iterations that this is converted into.
