@@ -140,9 +140,10 @@ pub use free::{
 };
 pub use handle::Handle;
 pub use loops::{
-    CharsOf, Chunks, ChunksMut, ExactIterations, Flat, IntoIterations, Iterations, LinesOf, Owned,
-    Pair, Reversed, ReversibleIterations, Splitting, Stepped, Taken, Try, Tuple, Windows, WordsOf,
-    chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines, rev, step_by, windows, words,
+    CharsOf, Chunks, ChunksExact, ChunksExactMut, ChunksMut, ExactIterations, Flat, IntoIterations,
+    Iterations, LinesOf, Owned, Pair, Reversed, ReversibleIterations, Splitting, Stepped, Taken,
+    Try, Tuple, Windows, WordsOf, chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines,
+    rev, step_by, windows, words,
 };
 pub use pool::{BuildError, Builder, Pool, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};

@@ -249,25 +249,3 @@ impl<'s, T: Send> ReversibleIterations for &'s mut [T] {
         strip.iter_mut().rev()
     }
 }
-
-impl<'s, T: Sync> ReversibleIterations for super::Chunks<'s, T> {
-    type Back<'p>
-        = Rev<slice::Chunks<'s, T>>
-    where
-        Self: 'p;
-
-    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
-        self.take_back(len).rev()
-    }
-}
-
-impl<'s, T: Send> ReversibleIterations for super::ChunksMut<'s, T> {
-    type Back<'p>
-        = Rev<slice::ChunksMut<'s, T>>
-    where
-        Self: 'p;
-
-    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
-        self.take_back(len).rev()
-    }
-}

@@ -1,9 +1,10 @@
 //! Chunks: slices in pieces of a given size, as the iterations of a loop.
 
+use std::iter::Rev;
 use std::mem;
 use std::slice;
 
-use super::Iterations;
+use super::{ExactIterations, IntoIterations, Iterations, ReversibleIterations};
 
 /// Returns the pieces of a slice as the iterations of a loop. Each piece has `size` elements; the
 /// last one may have fewer.
@@ -43,42 +44,6 @@ pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
     ChunksMut { slice, size }
 }
 
-/// The pieces of a slice, from [`chunks`] or [`chunks_exact`].
-#[derive(Debug)]
-pub struct Chunks<'s, T> {
-    slice: &'s [T],
-    size: usize,
-}
-
-/// The pieces of a mutable slice, from [`chunks_mut`] or [`chunks_exact_mut`].
-#[derive(Debug)]
-pub struct ChunksMut<'s, T> {
-    slice: &'s mut [T],
-    size: usize,
-}
-
-impl<'s, T> Chunks<'s, T> {
-    /// Removes the last `len` pieces.
-    pub(super) fn take_back(&mut self, len: usize) -> slice::Chunks<'s, T> {
-        let rest = self.slice.len().div_ceil(self.size) - len;
-        let middle = rest.saturating_mul(self.size).min(self.slice.len());
-        let (rest, back) = self.slice.split_at(middle);
-        self.slice = rest;
-        back.chunks(self.size)
-    }
-}
-
-impl<'s, T> ChunksMut<'s, T> {
-    /// Removes the last `len` pieces.
-    pub(super) fn take_back(&mut self, len: usize) -> slice::ChunksMut<'s, T> {
-        let rest = self.slice.len().div_ceil(self.size) - len;
-        let middle = rest.saturating_mul(self.size).min(self.slice.len());
-        let (rest, back) = mem::take(&mut self.slice).split_at_mut(middle);
-        self.slice = rest;
-        back.chunks_mut(self.size)
-    }
-}
-
 /// Returns the pieces of a slice that have exactly `size` elements. The elements that are left at
 /// the end belong to no piece.
 ///
@@ -92,9 +57,13 @@ impl<'s, T> ChunksMut<'s, T> {
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks_exact<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
+pub fn chunks_exact<T>(slice: &[T], size: usize) -> ChunksExact<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
-    chunks(&slice[..slice.len() - slice.len() % size], size)
+    let whole = slice.len() - slice.len() % size;
+    ChunksExact {
+        slice: &slice[..whole],
+        size,
+    }
 }
 
 /// Returns the pieces of a mutable slice that have exactly `size` elements. The elements that are
@@ -111,58 +80,95 @@ pub fn chunks_exact<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks_exact_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
+pub fn chunks_exact_mut<T>(slice: &mut [T], size: usize) -> ChunksExactMut<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
-    let len = slice.len() - slice.len() % size;
-    chunks_mut(&mut slice[..len], size)
-}
-
-impl<'s, T: Sync> Iterations for Chunks<'s, T> {
-    type Item = &'s [T];
-    type Strip<'p>
-        = slice::Chunks<'s, T>
-    where
-        Self: 'p;
-
-    fn remaining(&self) -> usize {
-        self.slice.len().div_ceil(self.size)
-    }
-
-    fn split_at(self, index: usize) -> (Self, Self) {
-        let middle = index.saturating_mul(self.size).min(self.slice.len());
-        let (front, back) = self.slice.split_at(middle);
-        (chunks(front, self.size), chunks(back, self.size))
-    }
-
-    fn strip(&mut self, len: usize) -> slice::Chunks<'s, T> {
-        let middle = len.saturating_mul(self.size).min(self.slice.len());
-        let (strip, rest) = self.slice.split_at(middle);
-        self.slice = rest;
-        strip.chunks(self.size)
+    let whole = slice.len() - slice.len() % size;
+    ChunksExactMut {
+        slice: &mut slice[..whole],
+        size,
     }
 }
 
-impl<'s, T: Send> Iterations for ChunksMut<'s, T> {
-    type Item = &'s mut [T];
-    type Strip<'p>
-        = slice::ChunksMut<'s, T>
-    where
-        Self: 'p;
+/// Defines the type of the pieces that a function returns, over slices of type `$Slice`.
+macro_rules! pieces {
+    ($($Chunks:ident: [$function:literal], $Slice:ty, $Bound:ident, $split_at:ident, $chunks:ident;)*) => {
+        $(
+            #[doc = concat!("The pieces of a slice, from [`", $function, "`](crate::", $function, ").")]
+            #[derive(Debug)]
+            pub struct $Chunks<'s, T> {
+                slice: $Slice,
+                size: usize,
+            }
 
-    fn remaining(&self) -> usize {
-        self.slice.len().div_ceil(self.size)
-    }
+            impl<T> $Chunks<'_, T> {
+                /// Returns the number of elements in the first `len` pieces.
+                #[inline]
+                fn width(&self, len: usize) -> usize {
+                    len.saturating_mul(self.size).min(self.slice.len())
+                }
+            }
 
-    fn split_at(self, index: usize) -> (Self, Self) {
-        let middle = index.saturating_mul(self.size).min(self.slice.len());
-        let (front, back) = self.slice.split_at_mut(middle);
-        (chunks_mut(front, self.size), chunks_mut(back, self.size))
-    }
+            impl<'s, T: $Bound> Iterations for $Chunks<'s, T> {
+                type Item = $Slice;
+                type Strip<'p>
+                    = slice::$Chunks<'s, T>
+                where
+                    Self: 'p;
 
-    fn strip(&mut self, len: usize) -> slice::ChunksMut<'s, T> {
-        let middle = len.saturating_mul(self.size).min(self.slice.len());
-        let (strip, rest) = mem::take(&mut self.slice).split_at_mut(middle);
-        self.slice = rest;
-        strip.chunks_mut(self.size)
-    }
+                #[inline]
+                fn remaining(&self) -> usize {
+                    self.slice.len().div_ceil(self.size)
+                }
+
+                #[inline]
+                fn split_at(self, index: usize) -> (Self, Self) {
+                    let (width, size) = (self.width(index), self.size);
+                    let (front, back) = self.slice.$split_at(width);
+                    ($Chunks { slice: front, size }, $Chunks { slice: back, size })
+                }
+
+                #[inline]
+                fn strip(&mut self, len: usize) -> slice::$Chunks<'s, T> {
+                    let width = self.width(len);
+                    let (strip, rest) = mem::take(&mut self.slice).$split_at(width);
+                    self.slice = rest;
+                    strip.$chunks(self.size)
+                }
+            }
+
+            impl<'s, T: $Bound> ReversibleIterations for $Chunks<'s, T> {
+                type Back<'p>
+                    = Rev<slice::$Chunks<'s, T>>
+                where
+                    Self: 'p;
+
+                #[inline]
+                fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+                    let width = self.width(self.remaining() - len);
+                    let (rest, strip) = mem::take(&mut self.slice).$split_at(width);
+                    self.slice = rest;
+                    strip.$chunks(self.size).rev()
+                }
+            }
+
+            impl<T: $Bound> ExactIterations for $Chunks<'_, T> {}
+
+            impl<'s, T: $Bound> IntoIterations for $Chunks<'s, T> {
+                type Iterations = Self;
+                type Item = $Slice;
+
+                #[inline]
+                fn into_iterations(self) -> Self {
+                    self
+                }
+            }
+        )*
+    };
+}
+
+pieces! {
+    Chunks: ["chunks"], &'s [T], Sync, split_at, chunks;
+    ChunksMut: ["chunks_mut"], &'s mut [T], Send, split_at_mut, chunks_mut;
+    ChunksExact: ["chunks_exact"], &'s [T], Sync, split_at, chunks_exact;
+    ChunksExactMut: ["chunks_exact_mut"], &'s mut [T], Send, split_at_mut, chunks_exact_mut;
 }

@@ -284,8 +284,6 @@ impl<T: Sync> ExactIterations for &[T] {}
 impl<T: Send> ExactIterations for &mut [T] {}
 impl<A: ExactIterations, B: ExactIterations> ExactIterations for Pair<A, B> {}
 impl<P: ExactIterations, T> ExactIterations for Tuple<P, T> where P::Item: Flat<T> {}
-impl<T: Sync> ExactIterations for super::Chunks<'_, T> {}
-impl<T: Send> ExactIterations for super::ChunksMut<'_, T> {}
 impl<T: Sync> ExactIterations for super::Windows<'_, T> {}
 impl<T: Send> ExactIterations for super::Owned<T> {}
 impl<I: super::ReversibleIterations> ExactIterations for super::Reversed<I> {}
@@ -406,8 +404,6 @@ where
 into_iterations! {
     ['s, T: Sync] &'s [T],
     ['s, T: Send] &'s mut [T],
-    ['s, T: Sync] super::Chunks<'s, T>,
-    ['s, T: Send] super::ChunksMut<'s, T>,
     ['s, T: Sync] super::Windows<'s, T>,
     [I: super::ReversibleIterations] super::Reversed<I>,
     [I: ExactIterations] super::Stepped<I>,

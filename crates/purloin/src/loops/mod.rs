@@ -55,7 +55,10 @@ pub use owned::{Owned, Taken};
 pub(crate) use attempt::{first, keep};
 pub(crate) use cancel::UntilCancelled;
 pub use cancel::{CancelFlag, Internal};
-pub use chunks::{Chunks, ChunksMut, chunks, chunks_exact, chunks_exact_mut, chunks_mut};
+pub use chunks::{
+    Chunks, ChunksExact, ChunksExactMut, ChunksMut, chunks, chunks_exact, chunks_exact_mut,
+    chunks_mut,
+};
 pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
 pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
