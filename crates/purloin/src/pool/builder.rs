@@ -1,11 +1,13 @@
 //! Options of a pool.
 
+use std::any::Any;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use super::handlers::Handlers;
 use super::inbox::Inbox;
 use super::placement::Hashes;
 use super::threads::{self, Threads};
@@ -46,6 +48,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     steal_delay: Duration,
     splitting: Splitting,
     timed: bool,
+    handlers: Handlers,
     scheduler: S,
 }
 
@@ -75,6 +78,7 @@ impl Default for Builder {
             steal_delay: Duration::ZERO,
             splitting: Splitting::default(),
             timed: false,
+            handlers: Handlers::default(),
             scheduler: ReturnBarrier::default(),
         }
     }
@@ -150,6 +154,65 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
+    /// Sets a function that each thread of the pool calls when it begins, with the number of its
+    /// worker: to set thread-local values, for example.
+    ///
+    /// The function may use the pool, as a job may. A spare worker's thread begins when it is first
+    /// needed, and has a number from [`Pool::workers`] on.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use purloin::Pool;
+    ///
+    /// thread_local!(static SEED: Cell<usize> = const { Cell::new(0) });
+    /// let pool = Pool::builder().start_handler(|worker| SEED.set(worker + 1)).build()?;
+    /// assert!(pool.run(|_| SEED.get()) > 0);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// A panic of the function reaches the program like that of a job: see
+    /// [`Self::panic_handler`].
+    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.start = Some(Arc::new(handler));
+        self
+    }
+
+    /// Sets a function that each thread of the pool calls before it ends, with the number of its
+    /// worker. See [`Self::start_handler`].
+    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.exit = Some(Arc::new(handler));
+        self
+    }
+
+    /// Sets a function that gets the panics of [jobs](Pool::spawn) and of the other two handlers.
+    /// Without it, the next [`Pool::wait`] panics with the first of them.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// use purloin::Pool;
+    ///
+    /// static FAILED: AtomicU32 = AtomicU32::new(0);
+    /// let count = |_| {
+    ///     FAILED.fetch_add(1, Relaxed);
+    /// };
+    /// let pool = Pool::builder().panic_handler(count).build()?;
+    /// pool.spawn(|_| panic!("this job fails"));
+    /// pool.wait();
+    /// assert_eq!(FAILED.load(Relaxed), 1);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// If the function itself panics, the process aborts.
+    pub fn panic_handler(
+        mut self,
+        handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.panic = Some(Arc::new(handler));
+        self
+    }
+
     /// Sets whether worker *i* is bound to the *i*-th processor that the process may use (starting
     /// over if there are more workers than processors). The default is false: Purloin does not
     /// touch the affinity of threads. Spare workers may run on any of these processors.
@@ -210,6 +273,7 @@ impl<S: Scheduler> Builder<S> {
             steal_delay: self.steal_delay,
             splitting: self.splitting,
             timed: self.timed,
+            handlers: self.handlers,
             scheduler,
         }
     }
@@ -306,6 +370,7 @@ impl<S: Scheduler> Builder<S> {
             },
             inbox: Inbox::new(),
             quiescence: Quiescence::new(),
+            handlers: self.handlers.clone(),
             steal_delay: self.steal_delay,
             splitting: self.splitting,
             borrowed: OnceLock::new(),

@@ -6,12 +6,14 @@
 //! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
 //! - [`quiescence`]: waiting for all spawned jobs.
+//! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
 
 pub(crate) mod blocked;
 mod builder;
 mod error;
 mod global;
+mod handlers;
 pub(crate) mod idle;
 mod inbox;
 mod lineage;
@@ -51,7 +53,8 @@ use crate::runtime::{self, ReturnBarrier, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
-use crate::unwind::{abort, discard};
+use crate::unwind::abort;
+use handlers::Handlers;
 use inbox::Inbox;
 use threads::Threads;
 
@@ -153,7 +156,8 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// If `f` panics, the next `wait` panics. Further panics before that `wait` are dropped.
+    /// If `f` panics, the next `wait` panics. Further panics before that `wait` are dropped. If the
+    /// pool has a [panic handler](Builder::panic_handler), the handler gets all panics instead.
     ///
     /// # Panics
     ///
@@ -289,6 +293,7 @@ pub struct Shared<S: Scheduler> {
     pub(crate) sleep: Sleep,
     inbox: Inbox<S>,
     pub(crate) quiescence: Quiescence,
+    handlers: Handlers,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,
@@ -352,10 +357,8 @@ impl<S: Scheduler> Shared<S> {
             }
         };
         let end = move |pool: &Shared<S>, result: thread::Result<()>| {
-            if let Err(panic) = result
-                && let Err(second) = pool.quiescence.keep(panic)
-            {
-                discard(second);
+            if let Err(panic) = result {
+                pool.keep_panic(panic);
             }
             if !S::DETECTS_QUIESCENCE {
                 pool.quiescence.done(generation);
@@ -497,6 +500,7 @@ impl<S: Scheduler> Shared<S> {
         let _guard = AbortOnPanic;
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
+        self.call_handler(me, self.handlers.start.as_ref());
         // The thread of a spare worker starts when the worker is first woken.
         let mut work = match me.is_spare() {
             true => idle::go_on_finding(me),
@@ -513,6 +517,7 @@ impl<S: Scheduler> Shared<S> {
             }
             work = idle::find(me);
         }
+        self.call_handler(me, self.handlers.exit.as_ref());
         // From here on this thread is not a worker. Destructors of thread-local values run on it
         // later, when the pool may be gone.
         drop(current);

@@ -18,6 +18,7 @@ mod environment;
 mod finish;
 mod folds;
 mod futures;
+mod handlers;
 mod leapfrog;
 mod loops;
 mod outside;

@@ -1,0 +1,49 @@
+//! Functions of the program that a pool calls: when a thread begins and ends, and for panics that no
+//! caller gets.
+
+use std::sync::Arc;
+
+use super::{Shared, WorkerThread};
+use crate::runtime;
+use crate::scheduler::Scheduler;
+use crate::unwind::{Panic, discard};
+
+/// Gets the number of the thread's worker.
+pub(super) type ThreadHandler = Arc<dyn Fn(usize) + Send + Sync>;
+
+pub(super) type PanicHandler = Arc<dyn Fn(Panic) + Send + Sync>;
+
+/// The functions, where the program has set them.
+#[derive(Clone, Default)]
+pub(super) struct Handlers {
+    pub(super) start: Option<ThreadHandler>,
+    pub(super) exit: Option<ThreadHandler>,
+    pub(super) panic: Option<PanicHandler>,
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Calls a handler on the thread of `me`, which is idle, as a call of its own.
+    pub(super) fn call_handler(&self, me: &WorkerThread<S>, handler: Option<&ThreadHandler>) {
+        if let Some(handler) = handler {
+            me.active(|| {
+                let call = || runtime::call(me, |_| handler(me.index()));
+                if let Err(panic) = me.run_as_call(call) {
+                    self.keep_panic(panic);
+                }
+            });
+        }
+    }
+
+    /// Passes a panic that no caller gets to the program's handler, or else to the next
+    /// [`wait`](super::Pool::wait).
+    pub(super) fn keep_panic(&self, panic: Panic) {
+        match &self.handlers.panic {
+            Some(handler) => handler(panic),
+            None => {
+                if let Err(second) = self.quiescence.keep(panic) {
+                    discard(second);
+                }
+            }
+        }
+    }
+}

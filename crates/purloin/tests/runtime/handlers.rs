@@ -1,0 +1,105 @@
+//! The functions of the program that a pool calls.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::busy;
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{Channel, DirectStack, OneField};
+
+#[test]
+fn each_thread_calls_its_handlers_once() {
+    fn check(scheduler: impl Scheduler) {
+        let [begun, ended] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let note = |list: &Arc<Mutex<Vec<usize>>>| {
+            let list = Arc::clone(list);
+            move |worker| list.lock().unwrap().push(worker)
+        };
+        let builder = Pool::builder().workers(3).spare_workers(4);
+        let builder = builder
+            .start_handler(note(&begun))
+            .exit_handler(note(&ended));
+        let pool = builder.scheduler(scheduler).build().unwrap();
+        // Blocked workers need spare ones.
+        for _ in 0..5 {
+            pool.run(|mut w| {
+                w.join(
+                    |_| busy(Duration::from_micros(10)),
+                    |_| busy(Duration::from_millis(2)),
+                )
+            });
+        }
+        drop(pool);
+        let sorted = |list: &Mutex<Vec<usize>>| {
+            let mut list = list.lock().unwrap().clone();
+            list.sort();
+            list
+        };
+        let begun = sorted(&begun);
+        assert_eq!(begun[..3], [0, 1, 2]);
+        assert!(begun.is_sorted_by(|a, b| a < b), "{begun:?}");
+        assert_eq!(begun, sorted(&ended));
+    }
+    check(ReturnBarrier::default());
+    check(DirectStack::<OneField>::default());
+    check(Channel::default());
+}
+
+#[test]
+fn tasks_see_what_the_start_handler_has_set() {
+    thread_local!(static VALUE: Cell<usize> = const { Cell::new(0) });
+    let pool = Pool::builder().workers(2).start_handler(|worker| {
+        // The handler may use the pool.
+        let (a, b) = purloin::join(|| 1, || worker);
+        VALUE.set(a + b);
+    });
+    let pool = pool.build().unwrap();
+    pool.run(|mut w| {
+        w.for_each_with(0..1000, |w, _| assert_eq!(VALUE.get(), 1 + w.index()));
+    });
+}
+
+#[test]
+fn the_panic_handler_gets_every_panic_of_a_job() {
+    let texts: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let seen = Arc::clone(&texts);
+    let pool = Pool::builder().workers(2).panic_handler(move |panic| {
+        seen.lock()
+            .unwrap()
+            .push(panic.downcast_ref::<&str>().unwrap());
+    });
+    let pool = pool.build().unwrap();
+    for _ in 0..20 {
+        pool.spawn(|_| panic!("a job fails"));
+    }
+    pool.wait();
+    assert_eq!(*texts.lock().unwrap(), ["a job fails"; 20]);
+    // The panic of a call goes to its caller.
+    let call = || pool.run(|_| panic!("a call fails"));
+    assert!(catch_unwind(AssertUnwindSafe(call)).is_err());
+    assert_eq!(texts.lock().unwrap().len(), 20);
+}
+
+#[test]
+fn the_panic_of_a_start_handler_surfaces() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let pool = Pool::builder().workers(2).start_handler(move |worker| {
+        count.fetch_add(1, SeqCst);
+        assert_ne!(worker, 1, "worker 1 fails");
+    });
+    let pool = pool.build().unwrap();
+    crate::common::eventually("both threads begin", || calls.load(SeqCst) == 2);
+    let panic = (0..1000).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        catch_unwind(AssertUnwindSafe(|| pool.wait())).err()
+    });
+    let text = panic.expect("the panic surfaces");
+    let text = text.downcast_ref::<String>().unwrap();
+    assert!(text.contains("worker 1 fails"), "{text}");
+    // Both workers still run tasks.
+    assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
+}
