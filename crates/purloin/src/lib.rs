@@ -57,6 +57,7 @@
 //! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`sort`](sort()), [`sort_unstable`] |
 //! | search, or stop at the first error | [`Worker::find_first`], [`Worker::try_for_each`] | [`find_first`], [`try_for_each`] |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
+//! | wait for a lock, a file or a channel in a task | [`blocking`] | |
 //!
 //! # What is promised
 //!
@@ -145,7 +146,7 @@ pub use loops::{
     Try, Tuple, Windows, WordsOf, chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines,
     rev, step_by, windows, words,
 };
-pub use pool::{BuildError, Builder, Pool, configure_global, global};
+pub use pool::{BuildError, Builder, Pool, blocking, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;

@@ -41,6 +41,7 @@ pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
 use lineage::{Call, NO_GENERATION};
+pub use outside::blocking;
 pub(crate) use outside::{block_until, keep_orphan, thread_waker};
 pub use quiescence::Quiescence;
 pub use worker_thread::WorkerThread;

@@ -54,6 +54,10 @@ pub(super) trait Host {
         pause: &mut dyn FnMut() -> Option<Duration>,
     );
 
+    /// Hands off the processor of this worker, which is going to block, until the guard is
+    /// dropped. Called on the worker's own thread.
+    fn lend_processor(&self) -> Option<HandedOff<'_>>;
+
     /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Call;
 
@@ -109,6 +113,14 @@ impl<S: Scheduler> Host for WorkerThread<S> {
         }
         drop(handed_off);
         self.timer().switch_to(outer);
+    }
+
+    fn lend_processor(&self) -> Option<HandedOff<'_>> {
+        // Thieves may take the tasks of this worker meanwhile.
+        S::TaskPool::offer_all(self);
+        let handed_off = self.pool().hand_off(self);
+        self.pool().look_for_others(|_| false);
+        handed_off
     }
 
     fn call(&self) -> *const Call {
@@ -189,6 +201,37 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
         }
         None => false,
     }
+}
+
+/// Runs `f`, which blocks this thread: in a lock, a system call, or a channel. Meanwhile a [spare
+/// worker](crate::Builder::spare_workers) uses the processor of this worker, and other workers may
+/// take its tasks.
+///
+/// Without this call, a worker that blocks in any way that the pool does not see keeps its
+/// processor. The call costs some microseconds, so it is worth while if `f` takes longer. It just
+/// runs `f` outside of any pool, and where there are no spare workers.
+///
+/// ```
+/// use std::sync::mpsc::channel;
+/// use purloin::Pool;
+///
+/// let pool = Pool::builder().workers(1).build()?;
+/// let (send, receive) = channel();
+/// let number = pool.run(|_| {
+///     pool.spawn(move |_| send.send(7).unwrap());
+///     // The only worker waits here. A spare worker runs the job.
+///     purloin::blocking(|| receive.recv())
+/// });
+/// assert_eq!(number, Ok(7));
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// Panics if `f` panics.
+pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    let _handed_off = host().and_then(|host| host.lend_processor());
+    f()
 }
 
 /// Returns a waker that [unparks](thread::Thread::unpark) this thread.

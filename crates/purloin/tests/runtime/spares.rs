@@ -427,3 +427,49 @@ fn a_spare_worker_of_a_bound_pool_runs_where_there_is_room() {
     });
     assert_eq!(seen.into_inner(), all);
 }
+
+/// The only worker waits for a task on its own stack, and for a job from outside.
+#[test]
+fn a_worker_that_blocks_lends_its_processor() {
+    fn check(scheduler: impl Scheduler) {
+        let pool = Pool::builder().workers(1).scheduler(scheduler);
+        let pool = pool.build().unwrap();
+        for _ in 0..20 {
+            let (send, received) = mpsc::channel();
+            let (also, received) = (send.clone(), Mutex::new(received));
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    scope.spawn(move |_| send.send(1).unwrap());
+                    pool.spawn(move |_| also.send(2).unwrap());
+                    let received = received.lock().unwrap();
+                    let wait = || received.recv_timeout(Duration::from_secs(20)).unwrap();
+                    assert_eq!(purloin::blocking(|| wait() + wait()), 3);
+                });
+            });
+        }
+    }
+    check(ReturnBarrier::default());
+    check(<DirectStack>::default());
+    check(ChaseLev::default());
+}
+
+#[test]
+fn what_blocks_may_itself_use_the_pool_or_panic() {
+    assert_eq!(purloin::blocking(|| 7), 7, "outside of any pool");
+    let pool = two(ReturnBarrier::default()).build().unwrap();
+    for _ in 0..100 {
+        let sum = pool.run(|mut w| {
+            let inner = |_: purloin::Token<'_>| {
+                purloin::blocking(|| {
+                    let (a, b) = purloin::join(|| 1, || purloin::blocking(|| 2));
+                    a + b
+                })
+            };
+            let (a, b) = w.join(inner, inner);
+            a + b
+        });
+        assert_eq!(sum, 6);
+        let panics = || pool.run(|_| purloin::blocking(|| panic!("it fails")));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
+    }
+}
