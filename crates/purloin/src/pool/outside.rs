@@ -204,8 +204,8 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
 }
 
 /// Runs `f`, which blocks this thread: in a lock, a system call, or a channel. Meanwhile a [spare
-/// worker](crate::Builder::spare_workers) uses the processor of this worker, and other workers may
-/// take its tasks.
+/// worker](crate::Builder::spare_workers) uses the processor of this worker. Other workers may take
+/// its tasks, but not the rest of a loop that it runs.
 ///
 /// Without this call, a worker that blocks in any way that the pool does not see keeps its
 /// processor. The call costs some microseconds, so it is worth while if `f` takes longer. It just
@@ -217,8 +217,9 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
 ///
 /// let pool = Pool::builder().workers(1).build()?;
 /// let (send, receive) = channel();
-/// let number = pool.run(|_| {
-///     pool.spawn(move |_| send.send(7).unwrap());
+/// let job = move |_: purloin::Token<'_>| send.send(7).unwrap();
+/// let number = pool.run(move |w| {
+///     w.pool().spawn(job);
 ///     // The only worker waits here. A spare worker runs the job.
 ///     purloin::blocking(|| receive.recv())
 /// });
