@@ -808,7 +808,7 @@ pub trait Worker: Sized {
         M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
         T: Send,
     {
-        loops::map_into_vec(self, iterations, map)
+        loops::map_into_vec(self, iterations, |w, _, item| map(w, item))
     }
 
     /// Maps each of the iterations to a pair, possibly in parallel, and collects the two halves of

@@ -1,9 +1,9 @@
 //! Collecting the results of a loop into vectors, in the order of the iterations.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
-use super::{ExactIterations, IntoIterations, Iterations};
+use super::{Converted, ExactIterations, IntoIterations, Iterations};
 use crate::worker::Worker;
 
 /// The places for the results of a loop: the spare capacity of a vector, which outlives them.
@@ -30,6 +30,43 @@ impl<T> Places<T> {
         Places(vec.spare_capacity_mut().as_mut_ptr())
     }
 }
+
+/// The numbers of the places. Unlike a range, they end at their end even if a worker of another
+/// crate asks for more than [`remaining`](Iterations::remaining), so each is a place, and comes once.
+struct Indices(Range<usize>);
+
+impl Indices {
+    /// Returns where the first `len` numbers end.
+    #[inline]
+    fn end_of(&self, len: usize) -> usize {
+        self.0.start + len.min(self.0.len())
+    }
+}
+
+impl Iterations for Indices {
+    type Item = usize;
+    type Strip<'s> = Range<usize>;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let middle = self.end_of(index);
+        (Indices(self.0.start..middle), Indices(middle..self.0.end))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Range<usize> {
+        let (start, end) = (self.0.start, self.end_of(len));
+        self.0.start = end;
+        start..end
+    }
+}
+
+impl ExactIterations for Indices {}
 
 /// The results of consecutive iterations, which lie in their places. Dropping the run drops them.
 ///
@@ -112,12 +149,13 @@ fn check_len(is_right: bool) {
     assert!(is_right, "the length of these iterations is wrong");
 }
 
-/// Implements [`Worker::map_into_vec_with`].
+/// Implements [`Worker::map_into_vec_with`]. `map` also gets the position of its result. The
+/// positions differ and are less than the number of iterations, whatever the worker does.
 pub(crate) fn map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
 where
     W: Worker,
     I: IntoIterations<Iterations: ExactIterations>,
-    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    M: for<'t> Fn(W::Token<'t>, usize, I::Item) -> T + Sync,
     T: Send,
 {
     let iterations = iterations.into_iterations();
@@ -125,12 +163,12 @@ where
     let mut vec = Vec::with_capacity(len);
     let places = Places::of(&mut vec);
     let run = w.run_loop(
-        (0..len, super::Converted(iterations)),
+        (Converted(Indices(0..len)), Converted(iterations)),
         || Run::empty(places),
         |w, mut run, (index, item)| {
-            let value = map(w, item);
-            // SAFETY: the range ends at the length, for which the vector has room, and each of its
-            // indices belongs to one iteration.
+            let value = map(w, index, item);
+            // SAFETY: the indices end at the length, for which the vector has room, and each of them
+            // belongs to one iteration.
             unsafe { run.push(index, value) };
             ControlFlow::Continue(run)
         },
@@ -156,12 +194,12 @@ where
     let (mut left, mut right) = (Vec::with_capacity(len), Vec::with_capacity(len));
     let (places, others) = (Places::of(&mut left), Places::of(&mut right));
     let (run, other) = w.run_loop(
-        (0..len, super::Converted(iterations)),
+        (Converted(Indices(0..len)), Converted(iterations)),
         || (Run::empty(places), Run::empty(others)),
         |_, (mut run, mut other), (index, item)| {
             let (value, second) = map(item);
-            // SAFETY: the range ends at the length, for which the vectors have room, and each of its
-            // indices belongs to one iteration.
+            // SAFETY: the indices end at the length, for which the vectors have room, and each of
+            // them belongs to one iteration.
             unsafe {
                 run.push(index, value);
                 other.push(index, second);

@@ -7,9 +7,10 @@
 //!
 //! # Comparisons that misbehave
 //!
-//! A comparison may panic, and it may contradict itself. In both cases each element must still be
-//! in the slice once. So no position depends on what a comparison has returned before, and all code
-//! that moves elements beside a comparison has a guard that completes the slice if it panics.
+//! A comparison may panic, it may contradict itself, and it may write into elements through cells.
+//! In each case every element must still be in the slice once, with what was written last. So no
+//! position depends on what a comparison has returned before, and all code that moves elements
+//! beside a comparison has a guard that completes the slice if it panics.
 //!
 //! # Elements that are not `Sync`
 //!
@@ -88,18 +89,18 @@ where
     F: Fn(&T) -> K + Sync,
 {
     let len = slice.len();
-    let with_key = |_: W::Token<'_>, (index, element): (usize, &mut T)| (key(element), index);
-    let mut keys = map_into_vec(w, (0.., &mut *slice), with_key);
+    let with_key = |_: W::Token<'_>, index: usize, element: &mut T| (key(element), index);
+    let mut keys = map_into_vec(w, &mut *slice, with_key);
     // Indices differ, so this is stable.
     sort_unstable_by(w, &mut keys, &|a: &(K, usize), b: &(K, usize)| a.cmp(b));
     let elements = Elements(slice.as_mut_ptr());
-    let sorted = map_into_vec(w, &mut keys, |_, &mut (_, index)| {
+    let sorted = map_into_vec(w, &mut keys, |_, _, &mut (_, index)| {
         let Elements(first) = { elements };
-        // SAFETY: the indices are those of the slice, each once. The copy is a `MaybeUninit`, so
+        // SAFETY: the indices are positions in the slice, and differ. The copy is a `MaybeUninit`, so
         // until the last statement only the slice owns the element.
         unsafe { first.add(index).cast::<MaybeUninit<T>>().read() }
     });
-    // A worker of another crate might leave out elements.
+    // A worker of another crate might leave out elements. It cannot add any.
     assert_eq!(sorted.len(), len, "`run_loop` has left out iterations");
     // SAFETY: `sorted` has a copy of each element of the slice, once, and drops none of them.
     unsafe { ptr::copy_nonoverlapping(sorted.as_ptr().cast(), slice.as_mut_ptr(), len) };

@@ -9,9 +9,9 @@
 //!
 //! # Panics
 //!
-//! A merge copies elements, and leaves the originals where they are. While a merge writes into the
-//! buffer, the slice therefore has all elements. While a merge writes into the slice, the buffer
-//! has all elements of that part, and a guard copies them back if a comparison panics.
+//! A merge copies elements, and shows only the originals to the comparison. If the comparison
+//! panics, the originals are therefore the elements, whatever it has written into them through
+//! cells. A [`Part`] knows where they are, and leaves them in the slice when it is dropped.
 //!
 //! Sources: the program cilksort of Cilk-5 (the parallel merge); Peters, *glidesort* (the merge from
 //! both ends).
@@ -32,11 +32,54 @@ const MIN_BOTH_ENDS: usize = 16;
 /// Elements that may be mere copies of others, so nothing drops them.
 type Copies<T> = [MaybeUninit<T>];
 
-/// Where a sorted part of the slice is.
+/// Where the elements of a [`Part`] are.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Slice,
     Buffer,
+}
+
+/// A part of the slice, and the same part of the buffer. Both are equally long. Dropping the part
+/// leaves its elements in the slice.
+struct Part<'a, T> {
+    slice: &'a mut Copies<T>,
+    buffer: &'a mut Copies<T>,
+    /// All places here are initialised, and together own the elements. The others are mere copies.
+    place: Place,
+}
+
+impl<T> Part<'_, T> {
+    /// Divides a part whose elements are in the slice.
+    fn split_at_mut(&mut self, middle: usize) -> (Part<'_, T>, Part<'_, T>) {
+        let place = self.place;
+        let (slice, slice_after) = self.slice.split_at_mut(middle);
+        let (buffer, buffer_after) = self.buffer.split_at_mut(middle);
+        let after = Part {
+            slice: slice_after,
+            buffer: buffer_after,
+            place,
+        };
+        let before = Part {
+            slice,
+            buffer,
+            place,
+        };
+        (before, after)
+    }
+
+    /// Moves the elements into the slice.
+    fn move_to_slice(&mut self) {
+        if self.place == Place::Buffer {
+            copy(self.buffer, self.slice);
+            self.place = Place::Slice;
+        }
+    }
+}
+
+impl<T> Drop for Part<'_, T> {
+    fn drop(&mut self) {
+        self.move_to_slice();
+    }
 }
 
 /// Implements [`Worker::sort_by`].
@@ -60,105 +103,55 @@ where
         return;
     }
     let mut buffer = Vec::<T>::with_capacity(len);
-    let buffer = &mut buffer.spare_capacity_mut()[..len];
-    // SAFETY: the two types have the same layout, and `sort` keeps all elements in the slice.
-    let slice = unsafe { slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), len) };
     let piece = len.div_ceil(pieces);
-    // SAFETY: all elements of the slice are initialised.
-    let place = w.lend(|w| unsafe { sort::<W, T, C>(w, slice, buffer, piece, compare) });
-    if place == Place::Buffer {
-        copy(buffer, slice);
-    }
+    let mut part = Part {
+        // SAFETY: the two types have the same layout, and the part leaves all elements in the slice.
+        slice: unsafe { slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), len) },
+        buffer: &mut buffer.spare_capacity_mut()[..len],
+        place: Place::Slice,
+    };
+    w.lend(|w| sort::<W, T, C>(w, &mut part, piece, compare));
 }
 
-/// Sorts the elements of `slice`, and returns where they are. The slice has all elements at the end
-/// even if they are sorted in the buffer, and even if this function panics.
-///
-/// # Safety
-///
-/// All elements of `slice` are initialised. The buffer is as long as the slice.
-unsafe fn sort<W, T, C>(
-    mut w: W::Token<'_>,
-    slice: &mut Copies<T>,
-    buffer: &mut Copies<T>,
-    piece: usize,
-    compare: &C,
-) -> Place
+/// Sorts the elements of a part. They are in the slice at first.
+fn sort<W, T, C>(mut w: W::Token<'_>, part: &mut Part<'_, T>, piece: usize, compare: &C)
 where
     W: Worker,
     T: Send,
     C: Fn(&T, &T) -> Ordering + Sync,
 {
-    if slice.len() <= piece {
-        // SAFETY: the caller says that the elements are initialised.
-        let elements = unsafe { slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), slice.len()) };
-        elements.sort_by(compare);
-        return Place::Slice;
+    let len = part.slice.len();
+    if len <= piece {
+        // SAFETY: the elements are here, so all of them are initialised.
+        let elements = unsafe { slice::from_raw_parts_mut(part.slice.as_mut_ptr().cast(), len) };
+        return elements.sort_by(compare);
     }
-    let middle = slice.len() / 2;
-    let (left, right) = slice.split_at_mut(middle);
-    let (left_buffer, right_buffer) = buffer.split_at_mut(middle);
-    // SAFETY: these are the two halves of both.
-    let places = w.join(
-        |w| unsafe { sort::<W, T, C>(w, left, left_buffer, piece, compare) },
-        |w| unsafe { sort::<W, T, C>(w, right, right_buffer, piece, compare) },
+    let middle = len / 2;
+    let (mut left, mut right) = part.split_at_mut(middle);
+    w.join(
+        |w| sort::<W, T, C>(w, &mut left, piece, compare),
+        |w| sort::<W, T, C>(w, &mut right, piece, compare),
     );
-    let place = match places {
-        (left, right) if left == right => left,
-        (Place::Buffer, _) => {
-            copy(left_buffer, left);
-            Place::Slice
-        }
-        (Place::Slice, _) => {
-            copy(right_buffer, right);
-            Place::Slice
-        }
-    };
-    if place == Place::Slice {
-        // SAFETY: both halves are in the slice, so they are initialised, and not empty.
-        return unsafe {
-            match follows(left, right, compare) {
-                true => Place::Slice,
-                false => {
-                    merge::<W, T, C>(w, left, right, buffer, compare);
-                    Place::Buffer
-                }
-            }
-        };
+    if left.place != right.place {
+        left.move_to_slice();
+        right.move_to_slice();
     }
-    // SAFETY: both halves are in the buffer, so they are initialised, and not empty.
-    if unsafe { follows(left_buffer, right_buffer, compare) } {
-        return Place::Buffer;
-    }
-    let restore = Restore {
-        from: buffer.as_mut_ptr(),
-        to: slice.as_mut_ptr(),
-        len: slice.len(),
+    let place = left.place;
+    mem::forget((left, right));
+    part.place = place;
+
+    let (from, to, other) = match place {
+        Place::Slice => (&mut part.slice, &mut part.buffer, Place::Buffer),
+        Place::Buffer => (&mut part.buffer, &mut part.slice, Place::Slice),
     };
-    // SAFETY: the pointers and lengths are those of the buffer and the slice, which only these
-    // references use until the guard is gone.
+    let (left, right) = from.split_at_mut(middle);
+    // SAFETY: the elements are here, so all of them are initialised. Neither half is empty. The two
+    // halves are as long as the other place.
     unsafe {
-        let from = slice::from_raw_parts_mut(restore.from, restore.len);
-        let to = slice::from_raw_parts_mut(restore.to, restore.len);
-        let (left, right) = from.split_at_mut(middle);
-        merge::<W, T, C>(w, left, right, to, compare);
-    }
-    mem::forget(restore);
-    Place::Slice
-}
-
-/// Copies the elements of a part of the buffer into the slice, if a comparison panics.
-struct Restore<T> {
-    from: *mut MaybeUninit<T>,
-    to: *mut MaybeUninit<T>,
-    len: usize,
-}
-
-impl<T> Drop for Restore<T> {
-    fn drop(&mut self) {
-        // SAFETY: the two pointers are a part of the buffer and the same part of the slice. The
-        // merge has ended, and with it all other uses.
-        unsafe { ptr::copy_nonoverlapping(self.from, self.to, self.len) };
+        if !follows(left, right, compare) {
+            merge::<W, T, C>(w, left, right, to, compare);
+            part.place = other;
+        }
     }
 }
 

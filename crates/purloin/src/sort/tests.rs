@@ -168,6 +168,53 @@ fn no_element_is_lost_when_a_comparison_panics() {
     }
 }
 
+/// What a comparison writes into an element through a cell must stay there, because it may have
+/// dropped what was there before.
+#[test]
+fn nothing_that_a_comparison_has_written_is_lost_when_it_panics() {
+    // Each block takes one merge of a stable sort. After that the blocks follow each other.
+    let (blocks, block) = if cfg!(miri) { (8, 18) } else { (32, 1400) };
+    let len = blocks * block;
+    let block_of = |key: u64| key / block as u64;
+    let in_blocks: Vec<u64> = random(len, block as u64)
+        .into_iter()
+        .zip(0..len)
+        .map(|(key, n)| key + (n / block * block) as u64)
+        .collect();
+    let in_disorder = random(len, len as u64);
+    let pool = pool();
+    for (keys, is_stable) in [
+        (&in_blocks, true),
+        (&in_disorder, true),
+        (&in_disorder, false),
+    ] {
+        for limit in 1..blocks {
+            let (all, across) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let compare = |a: &(u64, Cell<usize>), b: &(u64, Cell<usize>)| {
+                a.1.set(a.1.get() + 1);
+                b.1.set(b.1.get() + 1);
+                all.fetch_add(1, atomic::Ordering::Relaxed);
+                if block_of(a.0) != block_of(b.0) {
+                    let count = across.fetch_add(1, atomic::Ordering::Relaxed) + 1;
+                    assert!(count != limit, "this comparison panics");
+                }
+                a.0.cmp(&b.0)
+            };
+            let mut elements: Vec<_> = keys.iter().map(|&key| (key, Cell::new(0))).collect();
+            let sort = || {
+                pool.run(|mut w| match is_stable {
+                    true => w.sort_by(&mut elements, compare),
+                    false => w.sort_unstable_by(&mut elements, compare),
+                })
+            };
+            assert!(catch_unwind(AssertUnwindSafe(sort)).is_err());
+            let written: usize = elements.iter().map(|element| element.1.get()).sum();
+            let case = format!("panic {limit}, stable {is_stable}");
+            assert_eq!(written, 2 * all.into_inner(), "{case}");
+        }
+    }
+}
+
 #[test]
 fn no_element_is_lost_when_comparisons_contradict_each_other() {
     sort_and_count(|_, _| Ordering::Less);
@@ -192,22 +239,27 @@ fn elements_without_a_size_can_be_sorted() {
     });
 }
 
-/// A worker of another crate that forgets half of the iterations of a loop.
+/// A worker of another crate that runs loops wrongly.
 #[derive(Clone, Copy)]
-struct Forgetful;
+enum Wrong {
+    /// It forgets half of the iterations.
+    Forgetful,
+    /// It asks for more iterations than are left.
+    Greedy,
+}
 
-impl Worker for Forgetful {
-    type Token<'t> = Forgetful;
+impl Worker for Wrong {
+    type Token<'t> = Wrong;
     type Spawner = Serial;
 
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
-        A: FnOnce(Forgetful) -> RA + Send,
-        B: FnOnce(Forgetful) -> RB + Send,
+        A: FnOnce(Wrong) -> RA + Send,
+        B: FnOnce(Wrong) -> RB + Send,
         RA: Send,
         RB: Send,
     {
-        (a(Forgetful), b(Forgetful))
+        (a(*self), b(*self))
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
@@ -217,16 +269,16 @@ impl Worker for Forgetful {
         Serial.finish(body)
     }
 
-    fn lend<R>(&mut self, f: impl FnOnce(Forgetful) -> R) -> R {
-        f(Forgetful)
+    fn lend<R>(&mut self, f: impl FnOnce(Wrong) -> R) -> R {
+        f(*self)
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
-        F: FnOnce(Forgetful) -> T + Send + 'static,
+        F: FnOnce(Wrong) -> T + Send + 'static,
         T: Send + 'static,
     {
-        implement::ready(|| f(Forgetful))
+        implement::ready(|| f(*self))
     }
 
     fn split_hint(&mut self, _: usize) -> usize {
@@ -237,12 +289,20 @@ impl Worker for Forgetful {
     where
         I: IntoIterations,
         N: Fn() -> A + Sync,
-        F: for<'t> Fn(Forgetful, A, I::Item) -> ControlFlow<A, A> + Sync,
+        F: for<'t> Fn(Wrong, A, I::Item) -> ControlFlow<A, A> + Sync,
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
-        let (iterations, _) = iterations.into_iterations().split_at(LEN / 2);
-        in_order(iterations, init(), |sum, item| step(Forgetful, sum, item))
+        let mut iterations = iterations.into_iterations();
+        let step = |sum, item| step(*self, sum, item);
+        let len = iterations.remaining();
+        match self {
+            Wrong::Forgetful => in_order(iterations.split_at(len / 2).0, init(), step),
+            Wrong::Greedy => {
+                let sum = in_order_of(iterations.strip(len / 2), init(), step);
+                in_order_of(iterations.strip(len), sum, step)
+            }
+        }
     }
 
     fn map_into_vec<I, M, T>(&mut self, _: I, _: M) -> Vec<T>
@@ -255,17 +315,45 @@ impl Worker for Forgetful {
     }
 }
 
+/// Folds items, whether or not a step breaks.
+fn in_order_of<T, A>(
+    items: impl IntoIterator<Item = T>,
+    sum: A,
+    mut step: impl FnMut(A, T) -> ControlFlow<A, A>,
+) -> A {
+    items
+        .into_iter()
+        .fold(sum, |sum, item| match step(sum, item) {
+            ControlFlow::Continue(sum) | ControlFlow::Break(sum) => sum,
+        })
+}
+
 #[test]
-fn no_element_is_lost_when_a_worker_forgets_iterations() {
-    let mut strings: Vec<String> = (0..LEN).map(|n| n.to_string()).collect();
-    let sort = || Forgetful.sort_by_cached_key(&mut strings, |string| string.len());
-    assert!(catch_unwind(AssertUnwindSafe(sort)).is_err());
+fn no_element_is_lost_when_a_worker_forgets_iterations_or_asks_for_too_many() {
+    for mut w in [Wrong::Forgetful, Wrong::Greedy] {
+        let mut strings: Vec<String> = (0..LEN).map(|n| n.to_string()).collect();
+        let sort = || w.sort_by_cached_key(&mut strings, |string| string.len());
+        assert!(catch_unwind(AssertUnwindSafe(sort)).is_err());
+        assert!(
+            strings
+                .iter()
+                .enumerate()
+                .all(|(n, string)| *string == n.to_string())
+        );
+    }
+}
+
+#[test]
+fn results_keep_to_their_vector_when_a_worker_asks_for_too_many_iterations() {
+    let results = Wrong::Greedy.map_into_vec_with(0..LEN, |_, n| n.to_string());
     assert!(
-        strings
+        results
             .iter()
-            .enumerate()
-            .all(|(n, string)| *string == n.to_string())
+            .eq(&(0..LEN).map(|n| n.to_string()).collect::<Vec<_>>())
     );
+    let (left, right) = Wrong::Greedy.map_into_vecs(0..LEN, |n| (n, n.to_string()));
+    assert!(left.into_iter().eq(0..LEN));
+    assert!(right == results);
 }
 
 #[test]
