@@ -1,6 +1,6 @@
 //! Collecting the results of a loop into vectors, in the order of the iterations.
 
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
 use super::{Converted, ExactIterations, IntoIterations, Iterations};
@@ -72,8 +72,8 @@ impl ExactIterations for Indices {}
 ///
 /// A loop that skips iterations would leave places without a result. So each result counts from
 /// where its run begins: from the number of its place minus the number of results before it. If all
-/// results agree on that, they lie one after the other. Nothing branches on it until the run ends,
-/// because then the compiler can vectorise the loop.
+/// results agree on that, they lie one after the other. For results that need no drop, nothing
+/// branches on it until the run ends, because then the compiler can vectorise the loop.
 struct Run<T> {
     /// A copy. The compiler would load it anew for each result if it were a reference.
     places: Places<T>,
@@ -98,9 +98,13 @@ impl<T> Run<T> {
     /// There is a place at `index`, and no other call has this index.
     #[inline(always)]
     unsafe fn push(&mut self, index: usize, value: T) {
+        let first = index.wrapping_sub(self.len);
+        if const { needs_drop::<T>() } {
+            // Before the value is in its place: a run with gaps cannot drop its results.
+            check_len(self.len == 0 || first == self.first.0);
+        }
         // SAFETY: the caller guarantees that the place exists, and that nothing else writes it.
         unsafe { (*self.places.0.add(index)).write(value) };
-        let first = index.wrapping_sub(self.len);
         self.first = (self.first.0.min(first), self.first.1.max(first));
         self.len += 1;
     }
@@ -133,7 +137,7 @@ impl<T> Run<T> {
 
 impl<T> Drop for Run<T> {
     fn drop(&mut self) {
-        // Without a whole run it is not known which places have results. They are leaked.
+        // `push` keeps runs whole whose results need a drop.
         if self.len > 0 && self.is_whole() {
             // SAFETY: `push` has written these places, and they belong to this run.
             unsafe {

@@ -264,14 +264,23 @@ impl IntoIterations for Liar {
 #[test]
 fn wrong_lengths_do_no_harm() {
     let pool = common::pool(2);
+    let counted = Arc::new(());
     for (says, has) in [(1000, 0), (1000, 1), (1000, 3), (3, 1000), (0, 5)] {
+        let mapped = |item: String| (item + "!", Arc::clone(&counted));
         // A panic, or a vector that has some of the items.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| w.map_into_vec(Liar { says, has }, |item| item + "!"))
+            pool.run(|mut w| w.map_into_vec(Liar { says, has }, mapped))
         }));
         if let Ok(items) = result {
             assert!(items.len() <= says);
-            assert!(items.iter().all(|item| item.ends_with('!')));
+            assert!(items.iter().all(|(item, _)| item.ends_with('!')));
         }
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            pool.run(|mut w| w.map_into_vecs(Liar { says, has }, mapped))
+        }));
+        if let Ok((items, counts)) = result {
+            assert!(items.len() == counts.len() && items.len() <= says);
+        }
+        assert_eq!(Arc::strong_count(&counted), 1, "results were leaked");
     }
 }
