@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::cell::{Cell, RefCell, RefMut};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -38,6 +38,7 @@ struct Own {
     spin_time: Cell<SpinTime>,
     /// Tiny tasks that this worker has stolen while it was idle.
     tiny_stolen: Cell<TinyTasks>,
+    claim: Cell<Duration>,
     /// Tiny tasks for which this worker has waited in joins.
     tiny_awaited: Cell<TinyTasks>,
     counters: Counters,
@@ -176,6 +177,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 walk: RefCell::new(walk),
                 spin_time: Cell::new(SpinTime::DEFAULT),
                 tiny_stolen: Cell::new(TinyTasks::NONE),
+                claim: Cell::new(Duration::ZERO),
                 tiny_awaited: Cell::new(TinyTasks::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
@@ -223,9 +225,15 @@ impl<S: Scheduler> WorkerThread<S> {
         let start = Instant::now();
         self.active(|| self.run_stolen(stolen));
         let row = self.own.tiny_stolen.get();
-        let row = row.after(start.elapsed(), TinyTasks::STOLEN);
+        let limit = TinyTasks::stolen_limit(self.own.claim.get());
+        let row = row.after(start.elapsed(), limit);
         self.own.tiny_stolen.set(row);
         row.take_rest();
+    }
+
+    /// Notes how long this worker's last successful claim took. Called on the worker's own thread.
+    pub(crate) fn note_claim(&self, time: Duration) {
+        self.own.claim.set(time);
     }
 
     /// Returns the row of tiny tasks for which this worker has waited in joins. Called on the

@@ -5,6 +5,8 @@
 //! messages has its own. [`crate::sleep`] describes how an idle or blocked worker waits between two
 //! attempts.
 
+use std::time::Instant;
+
 use super::slot::{Header, Slot, StateWord};
 use super::spawn;
 use crate::pool::{Search, WorkerThread};
@@ -120,8 +122,10 @@ fn attempt<S: Scheduler>(
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
     let begin = me.timer().now();
+    let start = Instant::now();
     let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {
+        me.note_claim(start.elapsed());
         me.timer().stolen(begin);
         me.count(Count::Steals);
         if !backoff.has_asked() {

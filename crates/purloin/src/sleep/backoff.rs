@@ -86,13 +86,19 @@ impl TinyTasks {
     /// No tiny task.
     pub(crate) const NONE: TinyTasks = TinyTasks(0);
 
-    /// A stolen task shorter than this was not worth the steal, which costs thief and victim about
-    /// as long.
-    pub(crate) const STOLEN: Duration = Duration::from_nanos(500);
-
     /// If an owner waits for less than this, its task was not worth the steal. A thief may have
     /// split the task in the meantime, which makes it longer.
     pub(crate) const AWAITED: Duration = Duration::from_micros(4);
+
+    /// Returns the limit for a stolen task. A shorter one was not worth the steal, which costs thief
+    /// and victim about as long.
+    ///
+    /// A `claim` reads and writes two or three cache lines of the victim; a whole steal, of which
+    /// the victim does a part, some ten times as many. If the two processors share no cache, each
+    /// takes several times as long.
+    pub(crate) fn stolen_limit(claim: Duration) -> Duration {
+        (10 * claim).clamp(Duration::from_nanos(500), Duration::from_nanos(2500))
+    }
 
     /// Returns the row after one more task. A task that takes at least `limit` ends the row.
     pub(crate) fn after(self, task: Duration, limit: Duration) -> TinyTasks {
@@ -287,16 +293,18 @@ mod tests {
     #[test]
     fn a_thief_rests_for_longer_after_each_tiny_task_in_a_row() {
         let tiny = Duration::from_nanos(60);
+        let limit = TinyTasks::stolen_limit(Duration::from_nanos(80));
+        assert_eq!(limit, Duration::from_nanos(800));
         let mut row = TinyTasks::NONE;
         for _ in 1..MANY_TINY_TASKS {
-            row = row.after(tiny, TinyTasks::STOLEN);
+            row = row.after(tiny, limit);
             assert_eq!(row.rest(), Duration::ZERO);
         }
         for micros in [1, 2, 4, 8, 16, 32, 64, 64, 64] {
-            row = row.after(tiny, TinyTasks::STOLEN);
+            row = row.after(tiny, limit);
             assert_eq!(row.rest(), Duration::from_micros(micros));
         }
-        let row = row.after(TinyTasks::STOLEN, TinyTasks::STOLEN);
-        assert_eq!(row.after(tiny, TinyTasks::STOLEN).rest(), Duration::ZERO);
+        let row = row.after(limit, limit);
+        assert_eq!(row.after(tiny, limit).rest(), Duration::ZERO);
     }
 }
