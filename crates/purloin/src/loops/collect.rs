@@ -136,16 +136,26 @@ impl<T> Run<T> {
 }
 
 impl<T> Drop for Run<T> {
+    // By value: if the address of the run went anywhere, the loop would keep the run in memory.
+    #[inline(always)]
     fn drop(&mut self) {
-        // `push` keeps runs whole whose results need a drop.
-        if self.len > 0 && self.is_whole() {
-            // SAFETY: `push` has written these places, and they belong to this run.
-            unsafe {
-                let first = self.places.0.add(self.first.0).cast::<T>();
-                std::ptr::slice_from_raw_parts_mut(first, self.len).drop_in_place();
-            }
+        if const { needs_drop::<T>() } && self.len > 0 {
+            // SAFETY: `push` has written these places, one after the other because their results
+            // need a drop, and they belong to this run.
+            unsafe { drop_results(self.places.0.cast::<T>().add(self.first.0), self.len) };
         }
     }
+}
+
+/// Drops `len` results from `first` on.
+///
+/// # Safety
+///
+/// The results are there, and nothing uses them again.
+#[cold]
+unsafe fn drop_results<T>(first: *mut T, len: usize) {
+    // SAFETY: see above.
+    unsafe { std::ptr::slice_from_raw_parts_mut(first, len).drop_in_place() };
 }
 
 /// Panics if iterations are fewer than their length says.
