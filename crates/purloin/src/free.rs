@@ -672,6 +672,28 @@ where
     on_a_worker(move |mut w| w.sort_unstable_by_key(slice, key));
 }
 
+/// Calls `f` with a token if this thread is a worker of a pool with the default scheduler, and with
+/// `None` if it is not.
+///
+/// ```
+/// let index = || purloin::with_token(|token| token.map(|w| w.index()));
+/// assert_eq!(index(), None);
+/// assert!(purloin::global()?.run(|_| index()).is_some());
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// Panics if `f` panics.
+pub fn with_token<R>(f: impl FnOnce(Option<Token<'_>>) -> R) -> R {
+    match current_of_default() {
+        // In a frame of its own, as in `on_a_worker`.
+        Some(thread) => runtime::call(thread, |token| f(Some(token)))
+            .unwrap_or_else(|panic| resume_unwind(panic)),
+        None => f(None),
+    }
+}
+
 /// Runs a loop on this worker, or on a worker of the global pool.
 fn loop_on_a_worker<I, R>(
     iterations: I,

@@ -137,7 +137,7 @@ pub use free::{
     all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
     map_into_vec, map_into_vecs, map_reduce, map_reduce_from, position, sort, sort_by,
     sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
-    try_fold, try_for_each, try_map_reduce,
+    try_fold, try_for_each, try_map_reduce, with_token,
 };
 pub use handle::Handle;
 pub use loops::{
@@ -146,7 +146,7 @@ pub use loops::{
     Try, Tuple, Windows, WordsOf, chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines,
     rev, step_by, windows, words,
 };
-pub use pool::{BuildError, Builder, Pool, blocking, configure_global, global};
+pub use pool::{BuildError, Builder, Pool, WorkerStart, blocking, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;

@@ -72,6 +72,12 @@ impl<S: Scheduler> Shared<S> {
         // Whether this worker must pass on a wake-up for the holder's tasks.
         let mut woken_for_tasks = false;
         while !is_done() {
+            if me.has_mail() {
+                drop(handed_off.take());
+                me.run_mail_while_blocked();
+                backoff = Backoff::new(SpinTime::DEFAULT);
+                continue;
+            }
             let leapfrogs = may_leapfrog();
             if leapfrogs {
                 let begin = me.timer().now();
@@ -125,7 +131,11 @@ impl<S: Scheduler> Shared<S> {
                             me.index(),
                             holder.index(),
                             backoff.sleep_limit(true),
-                            || is_done() || S::TaskPool::should_stay_awake(me, holder),
+                            || {
+                                is_done()
+                                    || me.has_mail()
+                                    || S::TaskPool::should_stay_awake(me, holder)
+                            },
                         );
                         woken_for_tasks |= slept == Slept::WokenForTasks;
                     }

@@ -1,6 +1,7 @@
 //! Options of a pool.
 
 use std::any::Any;
+use std::io;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use super::handlers::Handlers;
 use super::inbox::Inbox;
 use super::placement::Hashes;
-use super::threads::{self, Threads};
+use super::threads::{self, Threads, WorkerStart};
 use super::{BuildError, Pool, Quiescence, Shared, WorkerThread};
 use crate::loops::Splitting;
 use crate::runtime::{Local, ReturnBarrier};
@@ -49,6 +50,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     splitting: Splitting,
     timed: bool,
     handlers: Handlers,
+    ends_alone: bool,
     scheduler: S,
 }
 
@@ -79,6 +81,7 @@ impl Default for Builder {
             splitting: Splitting::default(),
             timed: false,
             handlers: Handlers::default(),
+            ends_alone: false,
             scheduler: ReturnBarrier::default(),
         }
     }
@@ -148,7 +151,8 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets the names of the threads, by worker. The default is `purloin-0` and so on. A spare
-    /// worker gets the name of a regular worker, followed by `-spare`.
+    /// worker gets the name of a regular worker, followed by `-spare`. If the name is empty, the
+    /// threads have none.
     pub fn thread_name(mut self, name: impl Fn(usize) -> String + 'static) -> Self {
         self.thread_name = Box::new(name);
         self
@@ -213,6 +217,14 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
+    /// Sets whether the pool ends on its own when it is dropped: the thread that drops it does not
+    /// wait, and the workers end as soon as they have run all jobs that are left. The default is
+    /// false.
+    pub fn ends_alone(mut self, ends_alone: bool) -> Self {
+        self.ends_alone = ends_alone;
+        self
+    }
+
     /// Sets whether worker *i* is bound to the *i*-th processor that the process may use (starting
     /// over if there are more workers than processors). The default is false: Purloin does not
     /// touch the affinity of threads. Spare workers may run on any of these processors.
@@ -274,6 +286,7 @@ impl<S: Scheduler> Builder<S> {
             splitting: self.splitting,
             timed: self.timed,
             handlers: self.handlers,
+            ends_alone: self.ends_alone,
             scheduler,
         }
     }
@@ -286,6 +299,51 @@ impl<S: Scheduler> Builder<S> {
     /// workers and `PURLOIN_WORKERS` is not a valid number; or if a worker cannot be started. In
     /// the last case, the workers started so far are ended again.
     pub fn build(self) -> Result<Pool<S>, BuildError> {
+        let (workers, spares) = self.check()?;
+        match self.start(workers, spares, WorkerStart::start) {
+            // The task stacks of spare workers may have taken the address space that the threads
+            // need.
+            Err(BuildError::Start { .. }) if spares > 0 => {
+                self.start(workers, 0, WorkerStart::start)
+            }
+            pool => pool,
+        }
+    }
+
+    /// Like [`build`](Self::build), but `start` makes the thread of each worker: one with other
+    /// properties, or a scoped one. The pool has no spare workers, because their threads would
+    /// begin later.
+    ///
+    /// When the pool is dropped, it does not wait for these threads: their maker may.
+    ///
+    /// ```
+    /// use purloin::Pool;
+    ///
+    /// std::thread::scope(|scope| {
+    ///     let pool = Pool::builder().workers(2).build_with(|worker| {
+    ///         scope.spawn(move || worker.run());
+    ///         Ok(())
+    ///     })?;
+    ///     assert_eq!(pool.broadcast(|w| w.index()), [0, 1]);
+    ///     Ok::<(), purloin::BuildError>(())
+    /// })?;
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error as `build` does, and if `start` returns one.
+    pub fn build_with(
+        mut self,
+        start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+    ) -> Result<Pool<S>, BuildError> {
+        self.spare_workers = Some(0);
+        let (workers, spares) = self.check()?;
+        self.start(workers, spares, start)
+    }
+
+    /// Checks the options. Returns the number of workers and the maximum number of spare workers.
+    fn check(&self) -> Result<(usize, usize), BuildError> {
         let workers = match self.workers {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
             None => workers_by_environment()?.unwrap_or_else(available_cores),
@@ -301,17 +359,17 @@ impl<S: Scheduler> Builder<S> {
             Some(spares) => return Err(BuildError::SpareWorkers(spares)),
             None => workers.max(DEFAULT_SPARES),
         };
-        match self.start(workers, spares) {
-            // The task stacks of spare workers may have taken the address space that the threads
-            // need.
-            Err(BuildError::Start { .. }) if spares > 0 => self.start(workers, 0),
-            pool => pool,
-        }
+        Ok((workers, spares))
     }
 
     /// Starts a pool with `workers` workers, and with up to `spares` spare workers, as many as
     /// there is memory for.
-    fn start(&self, workers: usize, spares: usize) -> Result<Pool<S>, BuildError> {
+    fn start(
+        &self,
+        workers: usize,
+        spares: usize,
+        mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+    ) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
         // The workers stay at this address, unless memory is short, so the task stacks can be placed
         // apart from them.
@@ -336,7 +394,11 @@ impl<S: Scheduler> Builder<S> {
             return Err(BuildError::ThreadName { worker });
         }
         for worker in workers..all_tasks.len() {
-            names.push(format!("{}-spare", names[worker % workers]));
+            let name = &names[worker % workers];
+            names.push(match name.is_empty() {
+                true => String::new(),
+                false => format!("{name}-spare"),
+            });
         }
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
             // Relaxed: it only matters that each pool gets its own number.
@@ -371,6 +433,7 @@ impl<S: Scheduler> Builder<S> {
             inbox: Inbox::new(),
             quiescence: Quiescence::new(),
             handlers: self.handlers.clone(),
+            ends_alone: self.ends_alone,
             steal_delay: self.steal_delay,
             splitting: self.splitting,
             borrowed: OnceLock::new(),
@@ -380,7 +443,7 @@ impl<S: Scheduler> Builder<S> {
         let pool = Pool { shared };
         for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
-            Threads::start(shared, worker).map_err(|source| BuildError::Start {
+            start(WorkerStart::new(shared, worker)).map_err(|source| BuildError::Start {
                 worker,
                 stack_size,
                 source,

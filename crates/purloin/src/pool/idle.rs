@@ -84,7 +84,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         let pool = self.me.pool();
         self.me.count(Count::Sleeps);
         pool.sleep.sleep_idle(self.me.index(), time, || {
-            last_look() || pool.has_injected() || pool.is_over()
+            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over()
         })
     }
 
@@ -101,16 +101,17 @@ impl<'m, S: Scheduler> Search<'m, S> {
         let (me, pool) = (self.me, self.me.pool());
         // Before the look at the inbox: every job that was there when the pool was dropped runs.
         let is_stopping = pool.sleep.is_stopping();
-        if pool.has_injected() {
+        if me.has_mail() || pool.has_injected() {
             S::TaskPool::before_outside_work(me);
             // Active before the job leaves the inbox: no worker ends between the two.
             me.set_active(true);
-            if let Some(job) = pool.take_injected() {
+            if let Some(job) = me.take_mail().or_else(|| pool.take_injected()) {
                 return Some(Work::Injected(job));
             }
             me.set_active(false);
         }
-        if is_stopping && pool.is_over() {
+        // The mail last: a job that has ended may have sent some.
+        if is_stopping && pool.is_over() && !me.has_mail() {
             return Some(Work::Stop);
         }
         S::TaskPool::look(self).map(Work::Stolen)

@@ -92,7 +92,7 @@ impl Call {
     }
 
     /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
-    fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
+    pub(super) fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
         let Some(orphan) = self.take_orphan() else {
             return result;
         };
@@ -175,6 +175,19 @@ impl Lineage {
         call: null(),
         generation: NO_GENERATION,
     };
+
+    /// The lineage of a task that descends from `call`.
+    pub(super) fn of_call(call: &Call) -> Lineage {
+        Lineage {
+            call,
+            generation: NO_GENERATION,
+        }
+    }
+
+    /// Returns the call, or null.
+    pub(super) fn call(self) -> *const Call {
+        self.call
+    }
 
     /// Returns whether no call waits for the task.
     pub(crate) fn is_none(self) -> bool {

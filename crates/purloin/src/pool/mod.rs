@@ -5,6 +5,7 @@
 //! - [`placement`]: where a worker's memory lies.
 //! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
+//! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
@@ -17,6 +18,7 @@ mod handlers;
 pub(crate) mod idle;
 mod inbox;
 mod lineage;
+mod mail;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
@@ -28,7 +30,7 @@ use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::ptr::null;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -55,9 +57,11 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
 use crate::unwind::abort;
+use crate::worker::Scope;
 use handlers::Handlers;
 use inbox::Inbox;
 use threads::Threads;
+pub use threads::WorkerStart;
 
 /// A pool of workers that share their tasks by stealing.
 ///
@@ -133,6 +137,44 @@ impl<S: Scheduler> Pool<S> {
         R: Send,
     {
         self.shared.run(f)
+    }
+
+    /// Runs `body` on the calling thread, with a [`Scope`] into which it may spawn tasks for this
+    /// pool, and waits for all of these tasks. The body need not be `Send`. On a worker of this
+    /// pool, this is [`Worker::finish`](crate::Worker::finish).
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// use std::rc::Rc;
+    ///
+    /// let pool = Pool::new()?;
+    /// let text = Rc::new("stays on this thread");
+    /// let mut lengths = [0; 3];
+    /// pool.finish(|scope| {
+    ///     for (length, word) in lengths.iter_mut().zip(text.split(' ')) {
+    ///         scope.spawn(|_| *length = word.len());
+    ///     }
+    /// });
+    /// assert_eq!(lengths, [5, 2, 4]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the body or a task panics, after all tasks have ended, and in a forked process,
+    /// which has a copy of the pool but none of its threads.
+    pub fn finish<'env, F, R>(&self, body: F) -> R
+    where
+        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
+    {
+        match self.shared.current() {
+            Some(worker) => runtime::call(worker, |_| runtime::finish(worker, body))
+                .unwrap_or_else(|panic| resume_unwind(panic)),
+            None => {
+                self.shared.check_process();
+                runtime::finish_outside(&self.shared, body)
+            }
+        }
     }
 
     /// Hands a job, `f`, to this pool and returns without waiting for it. [`wait`](Pool::wait)
@@ -260,7 +302,7 @@ impl<S: Scheduler> Drop for Pool<S> {
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end
         // on their own as soon as they are idle.
-        if worker_thread::host().is_none() {
+        if !self.shared.ends_alone && worker_thread::host().is_none() {
             self.shared.threads.join_all();
         }
     }
@@ -295,6 +337,8 @@ pub struct Shared<S: Scheduler> {
     inbox: Inbox<S>,
     pub(crate) quiescence: Quiescence,
     handlers: Handlers,
+    /// See [`Builder::ends_alone`].
+    ends_alone: bool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,
@@ -348,6 +392,14 @@ impl<S: Scheduler> Shared<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
+        self.inject(self.job(f));
+    }
+
+    /// Returns a job that runs `f`, and that [`Self::wait`] waits for.
+    fn job<F>(&self, f: F) -> Injected<S>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
         self.check_process();
         let generation = match S::DETECTS_QUIESCENCE {
             true => NO_GENERATION,
@@ -365,7 +417,7 @@ impl<S: Scheduler> Shared<S> {
                 pool.quiescence.done(generation);
             }
         };
-        self.inject(inbox::detached(f, generation, end));
+        inbox::detached(f, generation, end)
     }
 
     fn wait(&self) {
@@ -483,7 +535,10 @@ impl<S: Scheduler> Shared<S> {
     /// a task that runs may need them.
     fn is_over(&self) -> bool {
         let is_any_active = || self.started().iter().any(WorkerThread::is_active);
-        self.sleep.is_over(is_any_active)
+        let is_over = self.sleep.is_over(is_any_active);
+        // Acquire: see `WorkerThread::set_active`.
+        fence(Ordering::Acquire);
+        is_over
     }
 
     /// Runs a worker on this thread, until the pool ends.
@@ -501,6 +556,7 @@ impl<S: Scheduler> Shared<S> {
         let _guard = AbortOnPanic;
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
+        me.opens_mailbox();
         self.call_handler(me, self.handlers.start.as_ref());
         // The thread of a spare worker starts when the worker is first woken.
         let mut work = match me.is_spare() {

@@ -24,7 +24,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use super::blocked::HandedOff;
-use super::lineage::Call;
+use super::lineage::{Call, Lineage};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -95,6 +95,11 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             if is_done() {
                 break;
             }
+            if self.has_mail() {
+                drop(handed_off.take());
+                self.run_mail_while_blocked();
+                continue;
+            }
             handed_off = handed_off.or_else(|| pool.hand_off(self));
             pool.look_for_others(|_| false);
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
@@ -149,10 +154,25 @@ impl<S: Scheduler> Shared<S> {
         block(awaited, is_done, pause);
     }
 
-    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, when the thread does not wait for a
-    /// call.
-    pub(crate) fn wait_outside(&self, is_begun: &dyn Fn() -> bool, is_done: &dyn Fn() -> bool) {
-        self.wait_for_call(null(), is_begun, is_done);
+    /// Runs `f` on this thread, which is not a worker of this pool, as a call to the pool. The tasks
+    /// with the lineage that `f` gets end before `f` does.
+    pub(crate) fn as_outside_call<R>(
+        &self,
+        f: impl FnOnce(Lineage) -> thread::Result<R>,
+    ) -> thread::Result<R> {
+        let call = Call::new(current_call());
+        call.end(f(Lineage::of_call(&call)))
+    }
+
+    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, when the thread waits for tasks with
+    /// this lineage.
+    pub(crate) fn wait_outside(
+        &self,
+        awaited: Lineage,
+        is_begun: &dyn Fn() -> bool,
+        is_done: &dyn Fn() -> bool,
+    ) {
+        self.wait_for_call(awaited.call(), is_begun, is_done);
     }
 
     /// Sleeps until `is_done`, but gives up when the pool is stalled and no worker is left to

@@ -1,12 +1,92 @@
 //! The threads of a pool.
 
+use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use super::Shared;
 use super::placement::{MAX_SKIP, run_apart};
+use super::{Shared, worker_thread};
+use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
+
+/// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
+///
+/// The pool is not complete before [`run`](Self::run) is called. If the value is dropped instead,
+/// the pool starts a thread of its own for the worker.
+pub struct WorkerStart<S: Scheduler = ReturnBarrier> {
+    /// None once the worker runs.
+    pool: Option<Arc<Shared<S>>>,
+    worker: usize,
+}
+
+impl<S: Scheduler> WorkerStart<S> {
+    pub(super) fn new(pool: Arc<Shared<S>>, worker: usize) -> Self {
+        let pool = Some(pool);
+        WorkerStart { pool, worker }
+    }
+
+    fn threads(&self) -> &Threads {
+        let pool = self.pool.as_ref();
+        &pool.expect("only `run` and `start` take the pool").threads
+    }
+
+    /// Returns the number of the worker.
+    pub fn index(&self) -> usize {
+        self.worker
+    }
+
+    /// Returns the name for the thread, see [`Builder::thread_name`](crate::Builder::thread_name).
+    pub fn name(&self) -> &str {
+        &self.threads().names[self.worker]
+    }
+
+    /// Returns the size of the stack that the thread should have, in bytes: the size of
+    /// [`Builder::stack_size`](crate::Builder::stack_size) and some pages.
+    pub fn stack_size(&self) -> usize {
+        self.threads().stack_size + MAX_SKIP
+    }
+
+    /// Runs the worker on this thread, until the pool has ended.
+    ///
+    /// # Panics
+    ///
+    /// Panics if this thread is a worker already.
+    pub fn run(mut self) {
+        assert!(
+            worker_thread::host().is_none(),
+            "this thread is a worker of a pool already"
+        );
+        if let Some(pool) = self.pool.take() {
+            pool.threads.run(&pool, self.worker);
+        }
+    }
+
+    /// Starts a thread that runs the worker.
+    pub(super) fn start(mut self) -> io::Result<()> {
+        match self.pool.take() {
+            Some(pool) => Threads::start(pool, self.worker),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<S: Scheduler> Drop for WorkerStart<S> {
+    fn drop(&mut self) {
+        if let Some(pool) = self.pool.take() {
+            // If there are no more threads, the pool works with fewer.
+            let _ = Threads::start(pool, self.worker);
+        }
+    }
+}
+
+impl<S: Scheduler> fmt::Debug for WorkerStart<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerStart")
+            .field("index", &self.index())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The threads of a pool that were started, and the settings to start more.
 pub(super) struct Threads {
@@ -23,24 +103,28 @@ impl Threads {
     /// Starts the thread of a worker.
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
-        let builder = thread::Builder::new()
-            .name(threads.names[worker].clone())
-            .stack_size(threads.stack_size + MAX_SKIP);
+        let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
+        let name = &threads.names[worker];
+        if !name.is_empty() {
+            builder = builder.name(name.clone());
+        }
         let pool = Arc::clone(&shared);
-        let thread = builder.spawn(move || {
-            let processors = &pool.threads.processors;
-            match processors.len() {
-                0 => (),
-                // Otherwise it would inherit the binding to the processor of the busy worker that
-                // starts it.
-                _ if pool.worker_threads[worker].is_spare() => bind(processors),
-                len => bind(&processors[worker % len..][..1]),
-            }
-            let hashes = pool.worker_threads[worker].hashes();
-            run_apart(hashes, || pool.serve(worker));
-        })?;
+        let thread = builder.spawn(move || pool.threads.run(&pool, worker))?;
         threads.lock().push(thread);
         Ok(())
+    }
+
+    /// Runs a worker on this thread, until the pool has ended.
+    fn run<S: Scheduler>(&self, pool: &Shared<S>, worker: usize) {
+        match self.processors.len() {
+            0 => (),
+            // Otherwise it would inherit the binding to the processor of the busy worker that starts
+            // it.
+            _ if pool.worker_threads[worker].is_spare() => bind(&self.processors),
+            len => bind(&self.processors[worker % len..][..1]),
+        }
+        let hashes = pool.worker_threads[worker].hashes();
+        run_apart(hashes, || pool.serve(worker));
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crossbeam_utils::CachePadded;
 
 use super::lineage::OwnLineage;
+use super::mail::Mailbox;
 use super::outside::Host;
 use super::placement::Hashes;
 use super::{NO_POOL, Pool, Shared};
@@ -30,6 +31,7 @@ pub struct WorkerThread<S: Scheduler> {
     active: CachePadded<AtomicBool>,
     own: CachePadded<Own>,
     lineage: OwnLineage,
+    mailbox: Mailbox<S>,
 }
 
 /// State that only the worker's own thread uses, except that other threads read the counters.
@@ -183,6 +185,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 timer: Timer::new(timed),
             }),
             lineage: OwnLineage::new(),
+            mailbox: Mailbox::new(),
         }
     }
 
@@ -274,9 +277,11 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Sets whether thieves look for tasks of this worker.
     pub(super) fn set_active(&self, is_active: bool) {
-        // Relaxed: a fence follows before each look that depends on it, and the release of the
-        // inbox's length before a job that is taken.
-        self.active.store(is_active, Ordering::Relaxed);
+        // Release: whoever sees that the worker is inactive, and then looks for its own mail, finds
+        // the letters that this worker has sent. For the rest relaxed would do: a fence follows
+        // before each look that depends on it, and the release of the inbox's length before a job
+        // that is taken.
+        self.active.store(is_active, Ordering::Release);
         if !is_active {
             self.pool().sleep.became_inactive();
         }
@@ -290,6 +295,10 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Sets how long the worker's next search spins, on its own thread.
     pub(super) fn set_spin_time(&self, time: SpinTime) {
         self.own.spin_time.set(time);
+    }
+
+    pub(super) fn mailbox(&self) -> &Mailbox<S> {
+        &self.mailbox
     }
 
     pub(super) fn own_lineage(&self) -> &OwnLineage {

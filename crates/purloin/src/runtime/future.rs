@@ -751,7 +751,9 @@ where
             this.channel.add_holder();
             inject(&pool, sender);
         }
-        pool.wait_outside(&|| this.channel.is_begun(), &|| this.is_done());
+        pool.wait_outside(Lineage::NONE, &|| this.channel.is_begun(), &|| {
+            this.is_done()
+        });
         // Relaxed: the search is in vain if a worker has just taken the job.
         if injected && !this.job_taken.load(Ordering::Relaxed) {
             pool.withdraw(sender.as_ptr().cast(), 1);

@@ -103,5 +103,6 @@ pub use join::Token;
 pub(crate) use join::{call, in_registers};
 pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
+pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
 pub use steal::{Claim, Reclaimed, Stolen};

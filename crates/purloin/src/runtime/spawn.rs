@@ -56,8 +56,7 @@ const MAX_UNSTOLEN: usize = 4096;
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
     pool: *const Shared<S>,
-    /// The worker that opened the finish.
-    owner: usize,
+    owner: Owner,
     lineage: Lineage,
     /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
@@ -67,23 +66,35 @@ pub struct Finish<S: Scheduler> {
     queue: OnceLock<Arc<Queue<S>>>,
 }
 
-// SAFETY: the finish runs on a worker of the pool, so the pool outlives it, and `Shared` is `Sync`.
-// The other fields are `Sync`.
+// SAFETY: the finish runs on a worker of the pool, or on a thread that borrows the pool, so the pool
+// outlives it, and `Shared` is `Sync`. The other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
+/// The thread that opened a finish, and waits for its tasks.
+#[derive(Clone)]
+enum Owner {
+    /// The worker with this number.
+    Worker(usize),
+    /// A thread that is not a worker of the pool.
+    Outside(Thread),
+}
+
+impl Owner {
+    fn unpark<S: Scheduler>(&self, pool: &Shared<S>) {
+        match self {
+            Owner::Worker(worker) => pool.sleep.unpark(*worker),
+            Owner::Outside(thread) => thread.unpark(),
+        }
+    }
+}
+
 /// Implements [`Worker::finish`](crate::Worker::finish).
-pub(super) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
+pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
-    let scope = Scope::new(Finish {
-        pool: thread.pool(),
-        owner: thread.index(),
-        lineage: thread.lineage(),
-        panic: Mutex::new(None),
-        is_cancelled: AtomicBool::new(false),
-        queue: OnceLock::new(),
-    });
+    let owner = Owner::Worker(thread.index());
+    let scope = Scope::new(Finish::new(thread.pool(), owner, thread.lineage()));
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.local.enter_body(scope.finish());
@@ -91,21 +102,24 @@ where
     end_above(thread, base, spawn_top);
     scope.finish().await_queue(thread);
     drop(frame);
-    let panic = lock(&scope.finish().panic).take();
-    match (result, panic) {
-        (Ok(result), None) => result,
-        (Ok(result), Some(panic)) => {
-            // It may panic when it is dropped.
-            discard(result);
-            resume_unwind(panic)
-        }
-        (Err(panic), of_a_task) => {
-            if let Some(other) = of_a_task {
-                discard(other);
-            }
-            resume_unwind(panic)
-        }
-    }
+    let result = scope.finish().conclude(result);
+    result.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Implements [`Pool::finish`](crate::Pool::finish) on a thread that is not a worker of the pool.
+/// All tasks go to the queue. The thread that waits for them runs none.
+pub(crate) fn finish_outside<'env, S: Scheduler, F, R>(pool: &Shared<S>, body: F) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
+{
+    let result = pool.as_outside_call(|lineage| {
+        let owner = Owner::Outside(thread::current());
+        let scope = Scope::new(Finish::new(pool, owner, lineage));
+        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        scope.finish().await_queue_outside();
+        scope.finish().conclude(result)
+    });
+    result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no
@@ -153,6 +167,35 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
+    fn new(pool: &Shared<S>, owner: Owner, lineage: Lineage) -> Self {
+        Finish {
+            pool,
+            owner,
+            lineage,
+            panic: Mutex::new(None),
+            is_cancelled: AtomicBool::new(false),
+            queue: OnceLock::new(),
+        }
+    }
+
+    /// Returns the outcome of the finish after all of its tasks, from the outcome of its body.
+    fn conclude<R>(&self, body: thread::Result<R>) -> thread::Result<R> {
+        let Some(of_a_task) = lock(&self.panic).take() else {
+            return body;
+        };
+        match body {
+            Ok(result) => {
+                // It may panic when it is dropped.
+                discard(result);
+                Err(of_a_task)
+            }
+            Err(panic) => {
+                discard(of_a_task);
+                Err(panic)
+            }
+        }
+    }
+
     /// Implements [`Scope::spawn`].
     pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
@@ -304,7 +347,8 @@ impl<S: Scheduler> Finish<S> {
     }
 
     pub(super) fn pool(&self) -> &Shared<S> {
-        // SAFETY: the finish runs on a worker of the pool, whose thread keeps the pool alive.
+        // SAFETY: the finish runs on a worker of the pool, whose thread keeps the pool alive, or on
+        // a thread that borrows the pool.
         unsafe { &*self.pool }
     }
 
@@ -336,17 +380,14 @@ impl<S: Scheduler> Finish<S> {
 
     /// Takes one [`Self::hold`] back.
     pub(super) fn release(&self) {
-        let (pool, owner) = (self.pool(), self.owner);
-        // Release: everything that this thread did happens before the finish ends. The finish may be
-        // gone after this.
-        if self.queue().pending.fetch_sub(1, Ordering::Release) == 1 {
-            pool.sleep.unpark(owner);
-        }
+        // The finish may be gone once nothing is pending.
+        let (pool, queue) = (self.pool(), Arc::clone(self.queue()));
+        queue.ended_one(pool);
     }
 
     fn queue(&self) -> &Arc<Queue<S>> {
         self.queue
-            .get_or_init(|| Arc::new(Queue::new(self.lineage)))
+            .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))
     }
 
     /// Adds a task to the finish's queue. If the queue is long, a worker runs the task inline,
@@ -383,9 +424,11 @@ impl<S: Scheduler> Finish<S> {
         let should_call = waiting.calls < pool.workers();
         waiting.calls += usize::from(should_call);
         drop(waiting);
-        pool.sleep.unpark(self.owner);
+        if let Owner::Worker(_) = self.owner {
+            self.owner.unpark(pool);
+        }
         if should_call {
-            call_worker(pool, Arc::clone(queue), self.owner);
+            call_worker(pool, Arc::clone(queue));
         }
     }
 
@@ -404,9 +447,13 @@ impl<S: Scheduler> Finish<S> {
             // with a request.
             loop {
                 S::TaskPool::serve_while_blocked(owner, None);
+                if owner.has_mail() {
+                    drop(handed_off.take());
+                    owner.run_mail_while_blocked();
+                }
                 let Some(task) = queue.pop() else { break };
                 drop(handed_off.take());
-                queue.run(task, self.owner, owner);
+                queue.run(task, owner);
                 backoff = Backoff::new(SpinTime::DEFAULT);
             }
             // Acquire: everything that the tasks did happens before the finish ends.
@@ -425,13 +472,23 @@ impl<S: Scheduler> Finish<S> {
             pool.sleep.park(owner.index(), time);
         }
         drop(handed_off);
-        // Every call that is left is in the inbox, or was taken by a worker a moment ago: a worker
-        // that calls another one does so before it runs its task.
-        let calls = lock(&queue.waiting).calls;
-        if calls > 0 {
-            pool.withdraw(queue.tag(), calls);
-        }
+        queue.withdraw_calls(pool);
         owner.timer().switch_to(outer);
+    }
+
+    /// A thread that is not a worker of the pool: waits until all tasks of the queue have ended.
+    fn await_queue_outside(&self) {
+        let Some(queue) = self.queue.get() else {
+            return;
+        };
+        let pool = self.pool();
+        pool.wait_outside(
+            self.lineage,
+            &|| lock(&queue.waiting).tasks.is_empty(),
+            // Acquire: everything that the tasks did happens before the finish ends.
+            &|| queue.pending.load(Ordering::Acquire) == 0,
+        );
+        queue.withdraw_calls(pool);
     }
 }
 
@@ -471,6 +528,7 @@ unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(
 
 /// The tasks of a finish that could not go to a task stack.
 struct Queue<S: Scheduler> {
+    owner: Owner,
     lineage: Lineage,
     waiting: Mutex<Waiting<S>>,
     /// Number of tasks, waiting or running, that have not ended.
@@ -506,7 +564,7 @@ impl<S: Scheduler> Waiting<S> {
 }
 
 impl<S: Scheduler> Queue<S> {
-    fn new(lineage: Lineage) -> Self {
+    fn new(owner: Owner, lineage: Lineage) -> Self {
         let waiting = Waiting {
             tasks: VecDeque::new(),
             calls: 0,
@@ -514,6 +572,7 @@ impl<S: Scheduler> Queue<S> {
             is_stalled: false,
         };
         Queue {
+            owner,
             lineage,
             waiting: Mutex::new(waiting),
             pending: AtomicUsize::new(0),
@@ -569,17 +628,32 @@ impl<S: Scheduler> Queue<S> {
         waiting.is_stalled = waiting.is_long();
     }
 
-    /// Runs a task from this queue. `owner` is the worker that waits for the queue.
-    fn run(&self, task: Injected<S>, owner: usize, thread: &WorkerThread<S>) {
+    /// Runs a task from this queue.
+    fn run(&self, task: Injected<S>, thread: &WorkerThread<S>) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
         task(thread);
         drop(in_lineage);
         thread.timer().switch_to(outer);
+        self.ended_one(thread.pool());
+    }
+
+    /// Counts a task that has ended. The finish may be gone afterwards.
+    fn ended_one(&self, pool: &Shared<S>) {
         // Release: everything that the task did happens before the finish ends.
         if self.pending.fetch_sub(1, Ordering::Release) == 1 {
-            thread.pool().sleep.unpark(owner);
+            self.owner.unpark(pool);
+        }
+    }
+
+    /// Withdraws the calls that no worker has answered, when no task is left.
+    fn withdraw_calls(&self, pool: &Shared<S>) {
+        // Every call that is left is in the inbox, or was taken by a worker a moment ago: a worker
+        // that calls another one does so before it runs its task.
+        let calls = lock(&self.waiting).calls;
+        if calls > 0 {
+            pool.withdraw(self.tag(), calls);
         }
     }
 }
@@ -587,14 +661,14 @@ impl<S: Scheduler> Queue<S> {
 /// Calls an idle worker, which runs one task of the queue. If more tasks wait, the called worker
 /// first calls the next worker, behind jobs that other threads have injected. The queue may be
 /// empty by then, because the owner was faster or the finish has ended.
-fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>, owner: usize) {
+fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
     let tag = queue.tag();
     let call = move |thread: &WorkerThread<S>| {
         if let Some((task, has_more)) = queue.answer_call() {
             if has_more {
-                call_worker(thread.pool(), Arc::clone(&queue), owner);
+                call_worker(thread.pool(), Arc::clone(&queue));
             }
-            queue.run(task, owner, thread);
+            queue.run(task, thread);
         }
     };
     pool.inject_tagged(Box::new(call), tag);

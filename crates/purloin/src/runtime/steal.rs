@@ -221,7 +221,8 @@ pub(crate) fn leapfrog<S: Scheduler>(
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
-    let stolen = steal_if(me, holder, backoff.is_silent(), || !outcome.is_done());
+    let may_take = || !outcome.is_done() && !holder.runs_mail_on_top();
+    let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
     if stolen.is_none() && holder.local.tasks.request() {
         backoff.requested_anew();
     }

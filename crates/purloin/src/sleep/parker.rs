@@ -10,6 +10,8 @@ pub(super) struct Parker {
     wake: Condvar,
     /// Number of blocked workers that sleep until this worker publishes.
     pub(super) awaited: AtomicUsize,
+    /// Number of letters that wait for this worker.
+    pub(super) letters: AtomicUsize,
 }
 
 impl Parker {
@@ -18,6 +20,7 @@ impl Parker {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
+            letters: AtomicUsize::new(0),
         }
     }
 

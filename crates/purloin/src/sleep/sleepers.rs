@@ -187,6 +187,23 @@ impl Sleep {
 
     /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
     /// and the caller must start it.
+    /// Counts a letter to a worker, and wakes the worker.
+    pub fn post(&self, worker: usize) {
+        // Release: the worker that sees the number finds the letter.
+        self.parkers[worker].letters.fetch_add(1, Ordering::Release);
+        self.unpark(worker);
+    }
+
+    /// Returns whether a letter waits for a worker.
+    pub fn has_mail(&self, worker: usize) -> bool {
+        self.parkers[worker].letters.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts a letter that a worker has taken.
+    pub fn took_mail(&self, worker: usize) {
+        self.parkers[worker].letters.fetch_sub(1, Ordering::Relaxed);
+    }
+
     fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         let had_thread = sleepers.processors.mark_started(worker);
         if !had_thread {
@@ -310,7 +327,7 @@ impl Sleep {
             // The worker was moved to the reserve during its last look, after it had counted as
             // searching. If it has found something, other workers rely on it. So it continues, and
             // another worker may have to move to the reserve.
-            if found || sleepers.processors.is_stopped() {
+            if found || sleepers.processors.is_stopped() || self.has_mail(sleeper.worker) {
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.leave_reserve(sleeper.worker);
                 self.rebalance(&mut sleepers);

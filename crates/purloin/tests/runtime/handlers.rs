@@ -103,3 +103,62 @@ fn the_panic_of_a_start_handler_surfaces() {
     // Both workers still run tasks.
     assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
 }
+
+#[test]
+fn a_program_may_make_the_threads_of_a_pool() {
+    let names = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let pool = Pool::builder()
+            .workers(3)
+            .thread_name(|worker| format!("own-{worker}"));
+        let pool = pool.build_with(|worker| {
+            names
+                .lock()
+                .unwrap()
+                .push((worker.index(), worker.name().to_string()));
+            assert!(worker.stack_size() >= 16 << 20);
+            match worker.index() {
+                // A worker whose thread is not made gets one all the same.
+                1 => drop(worker),
+                _ => drop(scope.spawn(|| worker.run())),
+            }
+            Ok(())
+        });
+        assert_eq!(pool.unwrap().broadcast(|w| w.index()), [0, 1, 2]);
+    });
+    let expected = [0, 1, 2].map(|worker| (worker, format!("own-{worker}")));
+    assert_eq!(names.into_inner().unwrap(), expected);
+}
+
+#[test]
+fn an_error_of_a_thread_maker_ends_the_other_workers() {
+    std::thread::scope(|scope| {
+        let pool = Pool::builder().workers(3).build_with(|worker| {
+            if worker.index() == 2 {
+                return Err(std::io::Error::other("no more threads"));
+            }
+            scope.spawn(|| worker.run());
+            Ok(())
+        });
+        let error = pool.unwrap_err().to_string();
+        assert!(
+            error.contains("worker 2") && error.contains("no more threads"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn a_pool_that_ends_alone_runs_its_jobs_after_it_was_dropped() {
+    let (send, receive) = std::sync::mpsc::channel();
+    let (begin, began) = std::sync::mpsc::channel();
+    let pool = Pool::builder().workers(1).ends_alone(true).build().unwrap();
+    pool.spawn(move |_| {
+        began.recv().unwrap();
+        send.send(7).unwrap();
+    });
+    drop(pool);
+    // The drop has not waited for the job.
+    begin.send(()).unwrap();
+    assert_eq!(receive.recv(), Ok(7));
+}

@@ -9,6 +9,7 @@ mod common;
 
 mod awaiting;
 mod barrier;
+mod broadcast;
 mod calls;
 mod cancel;
 mod chains;
@@ -19,6 +20,7 @@ mod finish;
 mod folds;
 mod futures;
 mod handlers;
+mod in_place;
 mod leapfrog;
 mod loops;
 mod outside;

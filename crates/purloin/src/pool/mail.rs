@@ -1,0 +1,261 @@
+//! Mail: jobs for a particular worker, which runs them as soon as it is idle or blocked.
+//!
+//! Any worker may run a task or a job from outside. A **broadcast** is different: each worker runs
+//! it once, to set up its own thread for example. So each regular worker has a mailbox. The worker
+//! looks into it while it is idle, and while it is blocked: in a join, in a finish, in a future, or
+//! while it waits for another pool. A letter that arrives wakes its worker.
+//!
+//! A blocked worker runs its mail on top of the task that waits. The tasks that the mail pushes do
+//! not descend from that task. So no worker leapfrogs with a worker that runs mail: it might take
+//! a task that is unrelated to the one it waits for. A leapfrogging thief checks this after it has
+//! claimed a task, like the end of the task that it waits for (see [`crate::runtime`]).
+
+use std::collections::VecDeque;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::thread::{self, Thread};
+
+use super::lineage::{Call, NO_GENERATION};
+use super::outside::current_call;
+use super::{Injected, Job, Pool, Shared, WorkerThread, lock};
+use crate::runtime::{self, ReturnBarrier, Token};
+use crate::scheduler::Scheduler;
+use crate::unwind::{Panic, discard};
+
+/// The letters of one worker. Their number is in [`crate::sleep::Sleep`].
+pub(super) struct Mailbox<S: Scheduler> {
+    jobs: Mutex<VecDeque<Injected<S>>>,
+    /// The worker's thread, once it runs.
+    thread: OnceLock<Thread>,
+    /// Whether the worker runs mail on top of a task that waits.
+    runs_on_top: AtomicBool,
+}
+
+impl<S: Scheduler> Mailbox<S> {
+    pub(super) fn new() -> Self {
+        Mailbox {
+            jobs: Mutex::default(),
+            thread: OnceLock::new(),
+            runs_on_top: AtomicBool::new(false),
+        }
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Lets letters wake the thread of this worker, which calls this.
+    pub(super) fn opens_mailbox(&self) {
+        // A worker has one thread.
+        let _ = self.mailbox().thread.set(thread::current());
+    }
+
+    /// Returns whether this worker has mail.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.pool().sleep.has_mail(self.index())
+    }
+
+    /// Takes the oldest letter to this worker, on its own thread.
+    pub(super) fn take_mail(&self) -> Option<Injected<S>> {
+        if !self.has_mail() {
+            return None;
+        }
+        let job = lock(&self.mailbox().jobs).pop_front();
+        if job.is_some() {
+            self.pool().sleep.took_mail(self.index());
+        }
+        job
+    }
+
+    /// Runs the mail of this worker, which is blocked, on its own thread. Returns whether there was
+    /// any.
+    pub(crate) fn run_mail_while_blocked(&self) -> bool {
+        let Some(mut job) = self.take_mail() else {
+            return false;
+        };
+        let outer = self.timer().switch_to_application();
+        let on_top = &self.mailbox().runs_on_top;
+        // Relaxed: a thief that claims a task of the job has acquired it, and sees this store.
+        let was_on_top = on_top.swap(true, Ordering::Relaxed);
+        loop {
+            // A letter catches its panics.
+            job(self);
+            match self.take_mail() {
+                Some(next) => job = next,
+                None => break,
+            }
+        }
+        // Relaxed: no task of the mail is left.
+        on_top.store(was_on_top, Ordering::Relaxed);
+        self.timer().switch_to(outer);
+        true
+    }
+
+    /// Returns whether tasks of this worker may descend from mail, and not from the task for which
+    /// the worker is blocked. Called by a thief that has claimed a task.
+    pub(crate) fn runs_mail_on_top(&self) -> bool {
+        self.mailbox().runs_on_top.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Sends a letter to a regular worker.
+    fn post(&self, worker: usize, job: Injected<S>) {
+        let mailbox = self.worker_threads[worker].mailbox();
+        lock(&mailbox.jobs).push_back(job);
+        self.sleep.post(worker);
+        // A worker that waits for another pool sleeps without its parker.
+        if let Some(thread) = mailbox.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// A broadcast whose caller waits for it.
+struct Broadcast<'f, F, R> {
+    f: &'f F,
+    /// The call from within which the caller broadcasts, or null.
+    caller: *const Call,
+    results: Box<[Mutex<Option<thread::Result<R>>>]>,
+    /// Number of workers that have not ended.
+    left: AtomicUsize,
+    waiting: Thread,
+}
+
+// SAFETY: `caller` lives until the broadcast is done, because it waits. The results are sent to the
+// caller, and the other fields are `Sync`.
+unsafe impl<F: Sync, R: Send> Sync for Broadcast<'_, F, R> {}
+
+impl<F, R> Broadcast<'_, F, R>
+where
+    F: for<'t> Fn(Token<'t>) -> R + Sync,
+    R: Send,
+{
+    /// Runs the function on `worker`, which is the worker with number `index`.
+    fn run_on(&self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
+        let call = Call::new(self.caller);
+        let run = || runtime::call(worker, |token| (self.f)(token));
+        let result = worker.with_call(&call, NO_GENERATION, run);
+        *lock(&self.results[index]) = Some(result);
+        // The broadcast may be gone once no worker is left.
+        let waiting = self.waiting.clone();
+        // Release: the caller sees the result.
+        if self.left.fetch_sub(1, Ordering::Release) == 1 {
+            waiting.unpark();
+        }
+    }
+}
+
+impl Pool {
+    /// Runs `f` once on each worker of this pool, and returns the results in the order of the
+    /// workers' numbers. Waits for all of them.
+    ///
+    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future; a worker that
+    /// is busy, when it has ended what it does. Spare workers do not take part.
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// let pool = Pool::builder().workers(3).build()?;
+    /// assert_eq!(pool.broadcast(|w| w.index()), [0, 1, 2]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `f` panics on any worker, after all of them have ended, and in a forked process,
+    /// which has a copy of the pool but none of its threads.
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: for<'t> Fn(Token<'t>) -> R + Sync,
+        R: Send,
+    {
+        let pool = &*self.shared;
+        pool.check_process();
+        let workers = pool.workers();
+        let broadcast = Broadcast {
+            f: &f,
+            caller: current_call(),
+            results: (0..workers).map(|_| Mutex::new(None)).collect(),
+            left: AtomicUsize::new(workers),
+            waiting: thread::current(),
+        };
+        let own = pool.current().filter(|worker| !worker.is_spare());
+        for worker in 0..workers {
+            if own.is_some_and(|own| own.index() == worker) {
+                continue;
+            }
+            let broadcast = &broadcast;
+            let job: Job<'_, ReturnBarrier> =
+                Box::new(move |thread| broadcast.run_on(thread, worker));
+            // SAFETY: only the lifetime changes: this function does not return, nor unwind, before
+            // every job has run.
+            let job: Injected<ReturnBarrier> = unsafe { std::mem::transmute(job) };
+            pool.post(worker, job);
+        }
+        if let Some(own) = own {
+            broadcast.run_on(own, own.index());
+        }
+        // Acquire: pairs with the release of each worker.
+        super::block_until(|| broadcast.left.load(Ordering::Acquire) == 0);
+        let results = broadcast.results.into_iter();
+        let results = results.map(|result| result.into_inner().unwrap_or_else(|e| e.into_inner()));
+        in_order(results.map(|result| result.expect("each worker has left its result")))
+            .unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Lets each worker of this pool run `f` once, and returns without waiting for it. Like a
+    /// [job](Self::spawn), the function descends from no call, and its panics go to the [panic
+    /// handler](crate::Builder::panic_handler) or to the next [`wait`](Self::wait), which also
+    /// waits for it.
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    ///
+    /// static SEEN: AtomicUsize = AtomicUsize::new(0);
+    /// let pool = Pool::builder().workers(3).build()?;
+    /// pool.spawn_broadcast(|w| {
+    ///     SEEN.fetch_add(1 << w.index(), Relaxed);
+    /// });
+    /// pool.wait();
+    /// assert_eq!(SEEN.load(Relaxed), 0b111);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics in a forked process, which has a copy of the pool but none of its threads.
+    pub fn spawn_broadcast<F>(&self, f: F)
+    where
+        F: for<'t> Fn(Token<'t>) + Send + Sync + 'static,
+    {
+        let pool = &*self.shared;
+        let f = Arc::new(f);
+        for worker in 0..pool.workers() {
+            let f = Arc::clone(&f);
+            pool.post(worker, pool.job(move |token| f(token)));
+        }
+    }
+}
+
+/// Returns all results, or the first panic.
+fn in_order<R>(results: impl Iterator<Item = thread::Result<R>>) -> thread::Result<Vec<R>> {
+    let mut all = Vec::new();
+    let mut first: Option<Panic> = None;
+    for result in results {
+        match result {
+            Ok(result) => all.push(result),
+            Err(panic) => match first {
+                None => first = Some(panic),
+                Some(_) => discard(panic),
+            },
+        }
+    }
+    match first {
+        None => Ok(all),
+        Some(panic) => {
+            discard(all);
+            Err(panic)
+        }
+    }
+}
