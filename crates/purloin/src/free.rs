@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 
 use crate::handle::Handle;
 use crate::loops::{Converted, ExactIterations, IntoIterations, Try};
-use crate::pool::{WorkerThread, current_of_default, global_or_default};
+use crate::pool::{Pool, WorkerThread, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, SendTask, Worker};
 
@@ -38,12 +38,26 @@ where
     RA: Send,
     RB: Send,
 {
+    join_or(a, b, global_or_default)
+}
+
+/// Implements [`join`]: on a worker of a pool with the default scheduler it uses that pool, and on
+/// any other thread the pool that `outside` returns.
+#[inline(always)]
+pub fn join_or<A, B, RA, RB, P>(a: A, b: B, outside: P) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+    P: FnOnce() -> &'static Pool,
+{
     match const { in_registers::<A, B>() } {
-        true => join_in_registers(a, b),
+        true => join_in_registers(a, b, outside),
         false => match current_of_default() {
             Some(thread) => join_on(thread, a, b),
             // In boxes, so that the path above keeps the closures out of memory.
-            None => join_outside(in_a_box(a), in_a_box(b)),
+            None => join_outside(in_a_box(a), in_a_box(b), outside),
         },
     }
 }
@@ -54,16 +68,17 @@ where
 /// also finds the worker. In [`join`], which is inlined into the program, the access to the
 /// thread-local value would be a call.
 #[inline(never)]
-fn join_in_registers<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_in_registers<A, B, RA, RB, P>(a: A, b: B, outside: P) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
+    P: FnOnce() -> &'static Pool,
 {
     match current_of_default() {
         Some(thread) => join_on(thread, a, b),
-        None => join_outside(a, b),
+        None => join_outside(a, b, outside),
     }
 }
 
@@ -80,14 +95,15 @@ where
 
 #[cold]
 #[inline(never)]
-fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+fn join_outside<A, B, RA, RB, P>(a: A, b: B, outside: P) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
+    P: FnOnce() -> &'static Pool,
 {
-    global_or_default().run(move |mut w| w.join(move |_| a(), move |_| b()))
+    outside().run(move |mut w| w.join(move |_| a(), move |_| b()))
 }
 
 fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {

@@ -1210,6 +1210,31 @@ impl fmt::Debug for Cancelled {
 
 impl std::error::Error for Cancelled {}
 
+impl<'scope> Scope<'scope, '_> {
+    /// Lets each worker of the pool run `f` once before the finish ends. See
+    /// [`Pool::broadcast`](crate::Pool::broadcast).
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// let pool = Pool::builder().workers(3).build()?;
+    /// let seen = AtomicUsize::new(0);
+    /// pool.finish(|scope| {
+    ///     scope.spawn_broadcast(|w| {
+    ///         seen.fetch_add(1 << w.index(), Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(seen.into_inner(), 0b111);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn spawn_broadcast<F>(&'scope self, f: F)
+    where
+        F: for<'t> Fn(crate::Token<'t>) + Send + Sync + 'scope,
+    {
+        self.finish.spawn_broadcast(f);
+    }
+}
+
 /// The scope of a [finish](Worker::finish): tasks spawned into it end before the finish does.
 ///
 /// A program may share it freely: with spawned tasks, which may spawn further tasks, with the

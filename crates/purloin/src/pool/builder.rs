@@ -184,7 +184,8 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets a function that each thread of the pool calls before it ends, with the number of its
-    /// worker. See [`Self::start_handler`].
+    /// worker. See [`Self::start_handler`]. Other threads of the pool may have ended by then, or wait in
+    /// this function; so it cannot [broadcast](Pool::broadcast), which panics.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.exit = Some(Arc::new(handler));
         self

@@ -99,8 +99,17 @@ impl<S: Scheduler> WorkerThread<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
+    /// Panics if workers have ended already, which would not read their mail.
+    fn check_is_complete(&self) {
+        let is_ending = self.sleep.is_stopping() && !self.is_any_needed();
+        assert!(
+            !is_ending,
+            "an exit handler cannot broadcast: other threads may have ended"
+        );
+    }
+
     /// Sends a letter to a regular worker.
-    fn post(&self, worker: usize, job: Injected<S>) {
+    pub(crate) fn post(&self, worker: usize, job: Injected<S>) {
         let mailbox = self.worker_threads[worker].mailbox();
         lock(&mailbox.jobs).push_back(job);
         self.sleep.post(worker);
@@ -171,6 +180,7 @@ impl Pool {
     {
         let pool = &*self.shared;
         pool.check_process();
+        pool.check_is_complete();
         let workers = pool.workers();
         let broadcast = Broadcast {
             f: &f,
@@ -230,6 +240,7 @@ impl Pool {
         F: for<'t> Fn(Token<'t>) + Send + Sync + 'static,
     {
         let pool = &*self.shared;
+        pool.check_is_complete();
         let f = Arc::new(f);
         for worker in 0..pool.workers() {
             let f = Arc::clone(&f);

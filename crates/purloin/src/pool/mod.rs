@@ -534,11 +534,15 @@ impl<S: Scheduler> Shared<S> {
     /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
     /// a task that runs may need them.
     fn is_over(&self) -> bool {
-        let is_any_active = || self.started().iter().any(WorkerThread::is_active);
-        let is_over = self.sleep.is_over(is_any_active);
+        let is_over = self.sleep.is_over(|| self.is_any_needed());
         // Acquire: see `WorkerThread::set_active`.
         fence(Ordering::Acquire);
         is_over
+    }
+
+    /// Returns whether a worker runs something for which others may be needed.
+    fn is_any_needed(&self) -> bool {
+        self.started().iter().any(WorkerThread::keeps_pool)
     }
 
     /// Runs a worker on this thread, until the pool ends.
@@ -574,7 +578,15 @@ impl<S: Scheduler> Shared<S> {
             }
             work = idle::find(me);
         }
-        self.call_handler(me, self.handlers.exit.as_ref());
+        if self.handlers.exit.is_some() {
+            // The handler may wait for those of other workers, which end meanwhile.
+            me.excuse();
+            self.call_handler(me, self.handlers.exit.as_ref());
+            // It may have left jobs, and no other worker is bound to be there.
+            while let Some(job) = self.take_injected() {
+                me.active(|| job(me));
+            }
+        }
         // From here on this thread is not a worker. Destructors of thread-local values run on it
         // later, when the pool may be gone.
         drop(current);

@@ -13,7 +13,7 @@ use crate::scheduler::Scheduler;
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
 ///
 /// The pool is not complete before [`run`](Self::run) is called. If the value is dropped instead,
-/// the pool starts a thread of its own for the worker.
+/// the pool starts a thread of its own for the worker, unless the pool was dropped before.
 pub struct WorkerStart<S: Scheduler = ReturnBarrier> {
     /// None once the worker runs.
     pool: Option<Arc<Shared<S>>>,
@@ -53,12 +53,39 @@ impl<S: Scheduler> WorkerStart<S> {
     ///
     /// Panics if this thread is a worker already.
     pub fn run(mut self) {
-        assert!(
-            worker_thread::host().is_none(),
-            "this thread is a worker of a pool already"
-        );
+        check_is_no_worker();
         if let Some(pool) = self.pool.take() {
             pool.threads.run(&pool, self.worker);
+        }
+    }
+
+    /// Makes this thread the worker, and returns. From then on, joins and loops on this thread use
+    /// the pool directly. The thread takes no jobs and no other worker's tasks, except while it
+    /// waits for its own. It stays the worker until it ends, and the pool's memory stays as long as
+    /// the process.
+    ///
+    /// ```
+    /// use purloin::Pool;
+    ///
+    /// let pool = Pool::builder().workers(2).build_with(|worker| {
+    ///     match worker.index() {
+    ///         0 => worker.settle(),
+    ///         _ => drop(worker), // gets a thread of its own
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(pool.run(|w| w.index()), 0);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if this thread is a worker already.
+    pub fn settle(mut self) {
+        check_is_no_worker();
+        if let Some(pool) = self.pool.take() {
+            pool.worker_threads[self.worker].settle();
+            std::mem::forget(pool);
         }
     }
 
@@ -71,11 +98,21 @@ impl<S: Scheduler> WorkerStart<S> {
     }
 }
 
+fn check_is_no_worker() {
+    assert!(
+        worker_thread::host().is_none(),
+        "this thread is a worker of a pool already"
+    );
+}
+
 impl<S: Scheduler> Drop for WorkerStart<S> {
     fn drop(&mut self) {
-        if let Some(pool) = self.pool.take() {
-            // If there are no more threads, the pool works with fewer.
-            let _ = Threads::start(pool, self.worker);
+        match self.pool.take() {
+            Some(pool) if !pool.sleep.is_stopping() => {
+                // If there are no more threads, the pool works with fewer.
+                let _ = Threads::start(pool, self.worker);
+            }
+            _ => (),
         }
     }
 }

@@ -27,6 +27,9 @@ pub struct WorkerThread<S: Scheduler> {
     pub(crate) local: Local<S>,
     index: usize,
     pool: *const Shared<S>,
+    /// Whether the pool may end although this worker is active: its thread is one of the program's,
+    /// and never goes idle, or the worker calls its exit handler.
+    is_excused: AtomicBool,
     /// Whether the worker runs anything; only then can it have tasks.
     active: CachePadded<AtomicBool>,
     own: CachePadded<Own>,
@@ -174,6 +177,7 @@ impl<S: Scheduler> WorkerThread<S> {
             local,
             index,
             pool,
+            is_excused: AtomicBool::new(false),
             active: CachePadded::new(AtomicBool::new(false)),
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
@@ -257,6 +261,33 @@ impl<S: Scheduler> WorkerThread<S> {
             self.timer().switch_to(running);
         }
         steal::run(self, stolen);
+    }
+
+    /// Makes this thread the worker, for good. The caller keeps the pool alive for ever.
+    pub(super) fn settle(&self) {
+        // Never leaves the worker.
+        std::mem::forget(enter(self));
+        self.opens_mailbox();
+        self.excuse();
+        self.set_active(true);
+        S::TaskPool::became_active(self);
+    }
+
+    /// Lets the pool end although this worker is active.
+    pub(super) fn excuse(&self) {
+        // Relaxed: a worker that misses it waits until this worker is inactive, or wakes it.
+        self.is_excused.store(true, Ordering::Relaxed);
+        self.pool().sleep.became_inactive();
+    }
+
+    /// Returns whether the pool may end although this worker is active.
+    pub(super) fn is_excused(&self) -> bool {
+        self.is_excused.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the pool cannot end because of what this worker runs.
+    pub(super) fn keeps_pool(&self) -> bool {
+        self.is_active() && !self.is_excused()
     }
 
     /// Returns whether this is a spare worker, which runs while another worker is blocked.

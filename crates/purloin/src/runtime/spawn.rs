@@ -385,6 +385,30 @@ impl<S: Scheduler> Finish<S> {
         queue.ended_one(pool);
     }
 
+    /// Implements [`Scope::spawn_broadcast`].
+    pub(crate) fn spawn_broadcast<'scope, F>(&'scope self, f: F)
+    where
+        F: for<'t> Fn(Token<'t, S>) + Send + Sync + 'scope,
+    {
+        let pool = self.pool();
+        let f = Arc::new(f);
+        for worker in 0..pool.workers() {
+            self.hold();
+            let f = Arc::clone(&f);
+            let job: Job<'scope, S> = Box::new(move |thread| {
+                let in_lineage = thread.enter_lineage(self.lineage);
+                // Drops its share of `f` before the finish may end.
+                self.run_all::<false, _>(thread, move |token| f(token));
+                drop(in_lineage);
+                self.release();
+            });
+            // SAFETY: only the lifetime changes. The finish does not end before the job has, which
+            // holds it.
+            let job: Injected<S> = unsafe { std::mem::transmute(job) };
+            pool.post(worker, job);
+        }
+    }
+
     fn queue(&self) -> &Arc<Queue<S>> {
         self.queue
             .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))

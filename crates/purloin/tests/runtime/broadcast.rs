@@ -224,3 +224,33 @@ fn panics_of_a_broadcast_without_a_caller_reach_the_handler_or_the_next_wait() {
     pool.wait();
     assert_eq!(caught.load(Relaxed), 2);
 }
+
+#[test]
+fn a_scope_waits_for_its_broadcasts() {
+    let pool = Pool::builder().workers(3).build().unwrap();
+    let in_body = |nested: bool| {
+        let count = AtomicUsize::new(0);
+        pool.finish(|scope| {
+            scope.spawn_broadcast(|w| {
+                busy(Duration::from_micros(100));
+                count.fetch_add(1, Relaxed);
+                if nested {
+                    let count = &count;
+                    scope.spawn(move |_| _ = count.fetch_add(100, Relaxed));
+                }
+                assert!(w.workers() == 3);
+            });
+        });
+        count.into_inner()
+    };
+    assert_eq!(in_body(false), 3);
+    assert_eq!(in_body(true), 303);
+    assert_eq!(pool.run(|_| in_body(true)), 303);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        pool.finish(|scope| scope.spawn_broadcast(|_| panic!("in a broadcast")));
+    }));
+    assert_eq!(
+        *result.unwrap_err().downcast::<&str>().unwrap(),
+        "in a broadcast"
+    );
+}

@@ -162,3 +162,66 @@ fn a_pool_that_ends_alone_runs_its_jobs_after_it_was_dropped() {
     begin.send(()).unwrap();
     assert_eq!(receive.recv(), Ok(7));
 }
+
+#[test]
+fn exit_handlers_of_different_threads_may_wait_for_each_other() {
+    let barrier = Arc::new(std::sync::Barrier::new(4));
+    let left = Arc::new(AtomicUsize::new(0));
+    let of_handler = (Arc::clone(&barrier), Arc::clone(&left));
+    let pool = Pool::builder()
+        .workers(4)
+        .spare_workers(0)
+        .exit_handler(move |worker| {
+            of_handler.0.wait();
+            // The handler may use the pool, whose other threads may have ended.
+            let left = Arc::clone(&of_handler.1);
+            purloin::with_token(|token| {
+                let mut w = token.unwrap();
+                assert_eq!(w.join(|_| worker, |_| 1), (worker, 1));
+                w.pool().spawn(move |_| _ = left.fetch_add(1, Relaxed));
+                assert!(catch_unwind(AssertUnwindSafe(|| w.pool().broadcast(|_| ()))).is_err());
+            });
+        });
+    drop(pool.build().unwrap());
+    assert_eq!(left.load(Relaxed), 4);
+}
+
+#[test]
+fn a_thread_of_the_program_may_settle_as_a_worker() {
+    let settle = |workers: usize| {
+        let mut others = Vec::new();
+        let pool = Pool::builder().workers(workers).build_with(|worker| {
+            match worker.index() {
+                0 => worker.settle(),
+                _ => others.push(std::thread::spawn(|| worker.run())),
+            }
+            Ok(())
+        });
+        (pool.unwrap(), others)
+    };
+    let on_thread = move || {
+        let (pool, others) = settle(3);
+        let here = std::thread::current().id();
+        pool.run(|_| assert_eq!(std::thread::current().id(), here));
+        let (a, b) = purloin::join(|| 1, || busy(Duration::from_millis(1)));
+        assert_eq!((a, b), (1, ()));
+        assert_eq!(
+            purloin::map_reduce(0..1000, |n| n, |a, b| a + b),
+            Some(499_500)
+        );
+        assert_eq!(pool.broadcast(|w| w.index()), [0, 1, 2]);
+        // Other workers run jobs; this thread does not go idle.
+        let (send, receive) = std::sync::mpsc::channel();
+        pool.spawn(move |w| send.send(w.index()).unwrap());
+        assert_ne!(receive.recv(), Ok(0));
+        let again = catch_unwind(|| settle(1));
+        assert!(again.is_err(), "this thread is a worker already");
+        drop(pool);
+        for other in others {
+            other.join().unwrap();
+        }
+        // The thread stays a worker, without help.
+        assert_eq!(purloin::join(|| 2, || 3), (2, 3));
+    };
+    std::thread::spawn(on_thread).join().unwrap();
+}

@@ -1,0 +1,51 @@
+//! Jobs that nobody waits for.
+
+use purloin::Pool;
+
+use crate::registry::{Job, Registry, current, with_current};
+
+/// Hands a job to the current pool, and returns.
+///
+/// On a thread of the pool, the job goes on top of the thread's own jobs: it runs the newest first.
+/// If the job panics, the panic goes to the pool's handler; without one, the process aborts.
+///
+/// ```
+/// use std::sync::mpsc::channel;
+///
+/// let (send, receive) = channel();
+/// rayon_core::spawn(move || send.send(7).unwrap());
+/// assert_eq!(receive.recv(), Ok(7));
+/// ```
+pub fn spawn<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    with_current(|pool, registry| spawn_in(pool, registry, Box::new(func)));
+}
+
+/// Like [`spawn`], but jobs that a thread has spawned in this way run from the oldest to the newest.
+pub fn spawn_fifo<F>(func: F)
+where
+    F: FnOnce() + Send + 'static,
+{
+    with_current(|pool, registry| spawn_fifo_in(pool, registry, Box::new(func)));
+}
+
+pub(crate) fn spawn_in(pool: &Pool, registry: &Registry, job: Job) {
+    registry.push(registry.current(), job);
+    add_place(pool);
+}
+
+pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
+    registry.push_fifo(registry.current(), job);
+    add_place(pool);
+}
+
+/// Lets a thread of the pool run one job.
+fn add_place(pool: &Pool) {
+    pool.spawn(|_| {
+        if let Some(worker) = current() {
+            worker.registry.run_any(worker);
+        }
+    });
+}
