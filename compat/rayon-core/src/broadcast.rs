@@ -31,7 +31,7 @@ impl BroadcastContext<'_> {
     /// Returns the number of this thread, from 0 to [`num_threads`](Self::num_threads) - 1.
     #[inline]
     pub fn index(&self) -> usize {
-        self.worker.index
+        self.worker.id
     }
 
     /// Returns the number of threads of the pool.

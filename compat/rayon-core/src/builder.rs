@@ -38,6 +38,9 @@ pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     spawn_handler: S,
 }
 
+/// Minimum of the number of spare threads, which start when they are needed.
+const MIN_SPARES: usize = 32;
+
 type Panic = Box<dyn Any + Send>;
 
 type ThreadName = Box<dyn FnMut(usize) -> String>;
@@ -96,6 +99,10 @@ impl fmt::Debug for ThreadBuilder {
 
 /// Starts the threads of a pool. Programs cannot name this trait.
 pub trait ThreadSpawn: sealed::Sealed {
+    /// Whether the pool may start further threads, to run in place of blocked ones.
+    #[doc(hidden)]
+    const MAY_START_MORE: bool;
+
     #[doc(hidden)]
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()>;
 }
@@ -112,6 +119,8 @@ pub struct DefaultSpawn;
 impl sealed::Sealed for DefaultSpawn {}
 
 impl ThreadSpawn for DefaultSpawn {
+    const MAY_START_MORE: bool = true;
+
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
         let builder = thread.builder(Some(thread.worker.stack_size()));
         builder.spawn(|| thread.run()).map(drop)
@@ -125,6 +134,9 @@ pub struct CustomSpawn<F>(F);
 impl<F> sealed::Sealed for CustomSpawn<F> {}
 
 impl<F: FnMut(ThreadBuilder) -> io::Result<()>> ThreadSpawn for CustomSpawn<F> {
+    // The program's function lives no longer than the call that builds the pool.
+    const MAY_START_MORE: bool = false;
+
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
         (self.0)(thread)
     }
@@ -199,6 +211,11 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let mut builder = Pool::builder()
             .workers(threads)
             .ends_alone(true)
+            .thread_name(|_| String::new())
+            .spare_workers(match S::MAY_START_MORE {
+                true => threads.max(MIN_SPARES),
+                false => 0,
+            })
             .start_handler(move |index| of_start.started(index))
             .exit_handler(move |index| of_exit.ends(index));
         if let Some(bytes) = stack_size {
@@ -231,7 +248,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// in `unnamed`: dropped before the pool, the worker would get a thread.
     fn start(
         &mut self,
-        worker: WorkerStart,
+        mut worker: WorkerStart,
         registry: &Arc<Registry>,
         unnamed: &mut Option<(WorkerStart, Panic)>,
     ) -> io::Result<()> {
@@ -242,11 +259,16 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         }
         let name = self.thread_name.as_mut();
         match halt_unwinding(|| name.map(|name| name(worker.index()))) {
-            Ok(name) => self.spawn_handler.spawn(ThreadBuilder {
-                worker,
-                name,
-                stack_size: self.stack_size,
-            }),
+            Ok(name) => {
+                if let Some(name) = &name {
+                    worker.set_name(name);
+                }
+                self.spawn_handler.spawn(ThreadBuilder {
+                    worker,
+                    name,
+                    stack_size: self.stack_size,
+                })
+            }
             Err(panic) => {
                 *unnamed = Some((worker, panic));
                 Err(io::Error::other("no name for a thread"))

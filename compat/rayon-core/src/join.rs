@@ -66,17 +66,17 @@ where
     RB: Send,
 {
     match current() {
-        Some(worker) => join_from(worker.index, false, oper_a, oper_b),
+        Some(worker) => join_from(worker.id, false, oper_a, oper_b),
         None => global().install(|| match current() {
-            Some(worker) => join_from(worker.index, true, oper_a, oper_b),
+            Some(worker) => join_from(worker.id, true, oper_a, oper_b),
             None => unreachable!("`install` runs its closure on a thread of the pool"),
         }),
     }
 }
 
-/// Joins on the worker with number `index`.
+/// Joins on the worker with this number.
 #[inline]
-fn join_from<A, B, RA, RB>(index: usize, is_from_outside: bool, a: A, b: B) -> (RA, RB)
+fn join_from<A, B, RA, RB>(id: usize, is_from_outside: bool, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,
     B: FnOnce(FnContext) -> RB + Send,
@@ -86,7 +86,7 @@ where
     join(
         move || a(FnContext::new(is_from_outside)),
         move || {
-            let is_elsewhere = current().is_none_or(|worker| worker.index != index);
+            let is_elsewhere = current().is_none_or(|worker| worker.id != id);
             b(FnContext::new(is_from_outside || is_elsewhere))
         },
     )

@@ -65,7 +65,29 @@ impl Thread {
 /// A thread of a pool.
 pub(crate) struct Worker {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) index: usize,
+    /// The number of Purloin's worker. Spare workers come after the threads that the program has
+    /// asked for.
+    pub(crate) id: usize,
+}
+
+impl Worker {
+    /// Returns the number of this thread, as the program sees it: below the number of threads, and
+    /// different from that of every other thread that runs.
+    pub(crate) fn index(&self) -> usize {
+        match self.id < self.registry.num_threads() {
+            true => self.id,
+            false => purloin::with_token(|token| match token {
+                Some(token) => token.seat(),
+                None => unreachable!("a thread of a pool of this crate is a worker"),
+            }),
+        }
+    }
+
+    /// Returns the number of the list with this thread's jobs. A spare worker shares that of another
+    /// thread.
+    pub(crate) fn list(&self) -> usize {
+        self.id % self.registry.num_threads()
+    }
 }
 
 thread_local! {
@@ -82,9 +104,9 @@ pub(crate) fn current<'w>() -> Option<&'w Worker> {
 }
 
 /// Makes this thread a worker, until it calls [`leave`].
-pub(crate) fn enter(registry: &Arc<Registry>, index: usize) {
+pub(crate) fn enter(registry: &Arc<Registry>, id: usize) {
     let registry = Arc::clone(registry);
-    CURRENT.set(Box::into_raw(Box::new(Worker { registry, index })));
+    CURRENT.set(Box::into_raw(Box::new(Worker { registry, id })));
 }
 
 /// Ends what [`enter`] began.
@@ -119,21 +141,26 @@ impl Registry {
     }
 
     /// Called by each thread of the pool when it begins.
-    pub(crate) fn started(self: &Arc<Self>, index: usize) {
-        enter(self, index);
-        if let Some(handler) = &self.start_handler {
-            self.catch(|| handler(index));
-        }
+    pub(crate) fn started(self: &Arc<Self>, id: usize) {
+        enter(self, id);
+        self.call(self.start_handler.as_ref());
     }
 
     /// Called by each thread of the pool before it ends.
-    pub(crate) fn ends(&self, index: usize) {
-        if let Some(handler) = &self.exit_handler {
-            self.catch(|| handler(index));
-        }
+    pub(crate) fn ends(&self, id: usize) {
+        self.call(self.exit_handler.as_ref());
         leave();
-        *lock(&self.ended) += 1;
-        self.end.notify_all();
+        if id < self.num_threads() {
+            *lock(&self.ended) += 1;
+            self.end.notify_all();
+        }
+    }
+
+    /// Calls a handler with the number of this thread.
+    fn call(&self, handler: Option<&ThreadHandler>) {
+        if let (Some(handler), Some(worker)) = (handler, current()) {
+            self.catch(|| handler(worker.index()));
+        }
     }
 
     /// Waits until all threads have ended.
@@ -161,7 +188,7 @@ impl Registry {
     /// Adds a job. The worker is a thread of this registry that spawns it, if one does.
     pub(crate) fn push(&self, by: Option<&Worker>, job: Job) {
         match by {
-            Some(worker) => lock(&self.threads[worker.index].jobs).push_back(Entry::Job(job)),
+            Some(worker) => lock(&self.threads[worker.list()].jobs).push_back(Entry::Job(job)),
             None => lock(&self.outside).push_back(job),
         }
     }
@@ -171,14 +198,14 @@ impl Registry {
         let Some(worker) = by else {
             return self.push(None, job);
         };
-        let thread = &self.threads[worker.index];
+        let thread = &self.threads[worker.list()];
         lock(&thread.fifo).push_back(job);
         lock(&thread.jobs).push_back(Entry::OldestOfFifo);
     }
 
     /// Runs the newest job that the calling thread has spawned, if there is one.
     pub(crate) fn run_own(&self, worker: &Worker) -> bool {
-        let job = self.threads[worker.index].pop(VecDeque::pop_back);
+        let job = self.threads[worker.list()].pop(VecDeque::pop_back);
         self.run(job)
     }
 
@@ -187,7 +214,7 @@ impl Registry {
         self.run_own(worker) || {
             let job = lock(&self.outside).pop_front();
             let others = || {
-                let (left, right) = self.threads.split_at(worker.index);
+                let (left, right) = self.threads.split_at(worker.list());
                 let mut others = right.iter().chain(left);
                 others.find_map(|thread| thread.pop(VecDeque::pop_front))
             };
@@ -197,7 +224,7 @@ impl Registry {
 
     /// Returns whether jobs wait that the calling thread has spawned.
     pub(crate) fn has_own(&self, worker: &Worker) -> bool {
-        !lock(&self.threads[worker.index].jobs).is_empty()
+        !lock(&self.threads[worker.list()].jobs).is_empty()
     }
 
     fn run(&self, job: Option<Job>) -> bool {

@@ -198,8 +198,7 @@ impl<'scope> ScopeFifo<'scope> {
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
         let this = Ptr(self);
-        let thread = current().filter(|worker| worker.index < self.fifos.len());
-        let Some(index) = thread.map(|worker| worker.index) else {
+        let Some(index) = current().map(|worker| worker.list() % self.fifos.len()) else {
             return self.base.scope().spawn(move |_| {
                 let this = &this;
                 // SAFETY: this is a task of the scope.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use purloin::Pool;
 
 use crate::broadcast::{BroadcastContext, broadcast_in, spawn_broadcast_in};
-use crate::registry::{Registry, current};
+use crate::registry::{Registry, Worker, current};
 use crate::scope::{Scope, ScopeFifo, scope_fifo_in, scope_in};
 use crate::spawn::{spawn_fifo_in, spawn_in};
 
@@ -72,7 +72,7 @@ impl ThreadPool {
     /// Returns the number of this thread, if it belongs to this pool.
     #[inline]
     pub fn current_thread_index(&self) -> Option<usize> {
-        self.registry.current().map(|worker| worker.index)
+        self.registry.current().map(Worker::index)
     }
 
     /// Returns whether jobs wait that this thread has spawned, if it belongs to this pool.
@@ -176,7 +176,7 @@ impl fmt::Debug for ThreadPool {
 /// Returns the number of this thread in its pool, from 0, or `None` if it belongs to no pool.
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
-    current().map(|worker| worker.index)
+    current().map(Worker::index)
 }
 
 /// Returns whether jobs wait that this thread has spawned, or `None` if it belongs to no pool.

@@ -9,29 +9,35 @@ use crate::sleep::{Backoff, Sleep, Slept, SpinTime, TinyTasks, recheck_interval}
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
-pub(crate) struct HandedOff<'p>(&'p Sleep);
+pub(crate) struct HandedOff<'p> {
+    sleep: &'p Sleep,
+    /// The blocked worker, if others may have its seat.
+    worker: Option<usize>,
+}
 
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
-        self.0.end_handoff();
+        self.sleep.end_handoff(self.worker);
     }
 }
 
 impl<S: Scheduler> Shared<S> {
     /// Hands off the processor of `me`, which is going to sleep.
     pub(crate) fn hand_off(&self, me: &WorkerThread<S>) -> Option<HandedOff<'_>> {
-        let handed_off = self.hand_off_processor();
+        let handed_off = self.hand_off_processor(Some(me.index()));
         if handed_off.is_some() {
             me.count(Count::Handoffs);
         }
         handed_off
     }
 
-    /// Hands off the processor of a thread outside the pool, which is going to sleep.
-    pub(crate) fn hand_off_processor(&self) -> Option<HandedOff<'_>> {
+    /// Hands off the processor of a thread that is going to sleep: a worker that may lend its seat,
+    /// or any other thread.
+    pub(crate) fn hand_off_processor(&self, worker: Option<usize>) -> Option<HandedOff<'_>> {
         S::HANDS_OFF.then(|| {
-            self.sleep.hand_off();
-            HandedOff(&self.sleep)
+            let sleep = &self.sleep;
+            sleep.hand_off(worker);
+            HandedOff { sleep, worker }
         })
     }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -312,8 +312,8 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Like [`build`](Self::build), but `start` makes the thread of each worker: one with other
-    /// properties, or a scoped one. The pool has no spare workers, because their threads would
-    /// begin later.
+    /// properties, or a scoped one. The pool has no spare workers, unless the program sets their
+    /// [number](Self::spare_workers): their threads begin later, and the pool makes them.
     ///
     /// When the pool is dropped, it does not wait for these threads: their maker may.
     ///
@@ -338,7 +338,7 @@ impl<S: Scheduler> Builder<S> {
         mut self,
         start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
-        self.spare_workers = Some(0);
+        self.spare_workers.get_or_insert(0);
         let (workers, spares) = self.check()?;
         self.start(workers, spares, start)
     }
@@ -423,7 +423,8 @@ impl<S: Scheduler> Builder<S> {
             },
             workers,
             threads: Threads {
-                names: names.into(),
+                names: Mutex::new(names.into()),
+                workers,
                 stack_size,
                 processors: match self.pinned {
                     true => threads::processors(),

@@ -562,6 +562,7 @@ impl<S: Scheduler> Shared<S> {
         let current = worker_thread::enter(me);
         me.opens_mailbox();
         self.call_handler(me, self.handlers.start.as_ref());
+        self.sleep.give_seat_back(index);
         // The thread of a spare worker starts when the worker is first woken.
         let mut work = match me.is_spare() {
             true => idle::go_on_finding(me),
@@ -575,6 +576,7 @@ impl<S: Scheduler> Shared<S> {
             }
             if me.is_spare() {
                 me.count(Count::SpareTasks);
+                self.sleep.give_seat_back(index);
             }
             work = idle::find(me);
         }

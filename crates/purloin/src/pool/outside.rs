@@ -28,7 +28,7 @@ use super::lineage::{Call, Lineage};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::stats::Activity;
+use crate::stats::{Activity, Count};
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
 
@@ -123,7 +123,11 @@ impl<S: Scheduler> Host for WorkerThread<S> {
     fn lend_processor(&self) -> Option<HandedOff<'_>> {
         // Thieves may take the tasks of this worker meanwhile.
         S::TaskPool::offer_all(self);
-        let handed_off = self.pool().hand_off(self);
+        // The program's code goes on, so this worker keeps its seat.
+        let handed_off = self.pool().hand_off_processor(None);
+        if handed_off.is_some() {
+            self.count(Count::Handoffs);
+        }
         self.pool().look_for_others(|_| false);
         handed_off
     }
@@ -305,7 +309,7 @@ impl<'p, S: Scheduler> Rescue<'p, S> {
             self.since = Instant::now();
             match S::HANDS_OFF && !self.pool.sleep.lacks_workers() {
                 true => {
-                    self.handed_off.extend(self.pool.hand_off_processor());
+                    self.handed_off.extend(self.pool.hand_off_processor(None));
                     self.pool.look_for_others(|_| false);
                 }
                 false => self.is_stuck.set(true),

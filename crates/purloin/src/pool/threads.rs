@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use super::placement::{MAX_SKIP, run_apart};
-use super::{Shared, worker_thread};
+use super::{Shared, lock, worker_thread};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 
@@ -37,8 +37,17 @@ impl<S: Scheduler> WorkerStart<S> {
     }
 
     /// Returns the name for the thread, see [`Builder::thread_name`](crate::Builder::thread_name).
-    pub fn name(&self) -> &str {
-        &self.threads().names[self.worker]
+    pub fn name(&self) -> String {
+        lock(&self.threads().names)[self.worker].clone()
+    }
+
+    /// Sets the name for the thread, and for spare workers that are named after it.
+    pub fn set_name(&mut self, name: &str) {
+        let threads = self.threads();
+        let mut names = lock(&threads.names);
+        for of_worker in names.iter_mut().skip(self.worker).step_by(threads.workers) {
+            *of_worker = name.to_string();
+        }
     }
 
     /// Returns the size of the stack that the thread should have, in bytes: the size of
@@ -128,7 +137,9 @@ impl<S: Scheduler> fmt::Debug for WorkerStart<S> {
 /// The threads of a pool that were started, and the settings to start more.
 pub(super) struct Threads {
     /// The names of the threads, by worker.
-    pub(super) names: Box<[String]>,
+    pub(super) names: Mutex<Box<[String]>>,
+    /// Number of regular workers.
+    pub(super) workers: usize,
     pub(super) stack_size: usize,
     /// The processors to which workers are bound: each regular worker to one of them, each spare
     /// worker to all of them. Empty if workers are not bound.
@@ -141,13 +152,13 @@ impl Threads {
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
-        let name = &threads.names[worker];
+        let name = lock(&threads.names)[worker].clone();
         if !name.is_empty() {
-            builder = builder.name(name.clone());
+            builder = builder.name(name);
         }
         let pool = Arc::clone(&shared);
         let thread = builder.spawn(move || pool.threads.run(&pool, worker))?;
-        threads.lock().push(thread);
+        lock(&threads.handles).push(thread);
         Ok(())
     }
 
@@ -164,15 +175,11 @@ impl Threads {
         run_apart(hashes, || pool.serve(worker));
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for the end of every thread, including threads that start meanwhile. A thread that
     /// starts another thread adds the new handle before it ends itself.
     pub(super) fn join_all(&self) {
         loop {
-            let Some(thread) = self.lock().pop() else {
+            let Some(thread) = lock(&self.handles).pop() else {
                 return;
             };
             // A worker's thread does not panic: it catches panics of the program, and aborts the

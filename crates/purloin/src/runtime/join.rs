@@ -63,6 +63,35 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread.index()
     }
 
+    /// Returns a number below [`workers`](Self::workers) that no other running worker has, to index
+    /// an array of that length for example. That of a regular worker is its [`index`](Self::index). A
+    /// spare worker borrows the number of a worker that is blocked or idle, and keeps it until it has
+    /// ended the task that it took.
+    ///
+    /// A worker whose number is in use cannot go on until it has the number back. So a task must not
+    /// ask for the number, and then wait for a lock that may be held by a task that is blocked.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use std::sync::Mutex;
+    /// use purloin::{Pool, Worker};
+    ///
+    /// let pool = Pool::new()?;
+    /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
+    /// pool.run(|mut w| {
+    ///     w.for_each_with(0..1000_u64, |w, n| *sums[w.seat()].try_lock().unwrap() += n);
+    /// });
+    /// let sum: u64 = sums.into_iter().map(|sum| sum.into_inner().unwrap()).sum();
+    /// assert_eq!(sum, 499_500);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn seat(&self) -> usize {
+        match self.thread.is_spare() {
+            true => self.thread.pool().sleep.seat(self.index()),
+            false => self.index(),
+        }
+    }
+
     /// Returns the number of workers of the pool, without spare workers.
     pub fn workers(&self) -> usize {
         self.thread.pool().workers()

@@ -89,6 +89,12 @@ impl Processors {
         self.reserve.contains(&worker)
     }
 
+    /// Moves `worker` to the reserve. The caller rebalances.
+    pub(super) fn enter_reserve(&mut self, worker: usize) {
+        self.reserve.push(worker);
+        self.balance -= 1;
+    }
+
     /// Takes `worker` out of the reserve. The caller rebalances.
     pub(super) fn leave_reserve(&mut self, worker: usize) {
         self.reserve.retain(|&other| other != worker);
@@ -107,10 +113,20 @@ impl Processors {
 impl Sleep {
     /// Hands off the processor of a blocked worker. The caller must now look for work on behalf of
     /// the receiver, which is asleep.
-    pub(crate) fn hand_off(&self) {
-        self.add_to_balance(-1);
+    ///
+    /// `worker` is the blocked worker, if another one may have its [seat](super::seats) meanwhile.
+    pub(crate) fn hand_off(&self, worker: Option<usize>) {
+        let mut sleepers = self.lock();
+        if let Some(worker) = worker {
+            sleepers.seats.leave(worker);
+        }
+        sleepers.processors.balance -= 1;
+        self.rebalance(&mut sleepers);
+        let unseated = sleepers.seats.waiting();
+        drop(sleepers);
         // Orders the registration of the receiver before the caller's look for tasks.
         fence(Ordering::SeqCst);
+        self.call_unseated(unseated);
     }
 
     /// Returns whether a processor was handed off, but no worker was left to take it.
@@ -118,23 +134,29 @@ impl Sleep {
         self.lock().processors.balance < 0
     }
 
-    /// Ends a handoff: the blocked worker resumes.
-    pub(crate) fn end_handoff(&self) {
-        self.add_to_balance(1);
-    }
-
-    fn add_to_balance(&self, processors: isize) {
-        let mut sleepers = self.lock();
-        sleepers.processors.balance += processors;
+    /// Ends a handoff: the blocked worker resumes, once it has its seat back.
+    pub(crate) fn end_handoff(&self, worker: Option<usize>) {
+        let mut sleepers = match worker {
+            Some(worker) => self.sit_again(worker),
+            None => self.lock(),
+        };
+        sleepers.processors.balance += 1;
         self.rebalance(&mut sleepers);
     }
 
     /// Brings the balance as close to zero as it can.
     pub(super) fn rebalance(&self, sleepers: &mut Sleepers) {
-        let Sleepers { list, processors } = sleepers;
+        let Sleepers {
+            list,
+            processors,
+            seats,
+        } = sleepers;
         while processors.balance < 0
-            && let Some(worker) = processors.reserve.pop()
+            && let reserve = &mut processors.reserve
+            && let Some(place) = reserve.iter().rposition(|&worker| seats.may_run(worker))
         {
+            let worker = reserve.remove(place);
+            seats.sit(worker);
             list.push(Sleeper {
                 worker,
                 until: None,
@@ -170,11 +192,12 @@ impl Sleep {
         if processors.balance <= 0 || processors.is_stopped {
             return false;
         }
-        processors.reserve.push(worker);
-        processors.balance -= 1;
+        processors.enter_reserve(worker);
         self.rebalance(&mut sleepers);
+        let unseated = sleepers.seats.waiting();
         drop(sleepers);
         self.stop_searching();
+        self.call_unseated(unseated);
         true
     }
 
@@ -200,7 +223,9 @@ impl Sleep {
     /// registered as a sleeper.
     #[cfg(all(loom, test))]
     pub(super) fn is_balanced(&self, reserve: usize) -> bool {
-        let Sleepers { list, processors } = &*self.lock();
+        let Sleepers {
+            list, processors, ..
+        } = &*self.lock();
         processors.balance == 0 && processors.reserve.len() == reserve && list.is_empty()
     }
 
@@ -225,10 +250,10 @@ mod tests {
     #[test]
     fn a_worker_that_falls_asleep_beside_a_surplus_moves_to_the_reserve() {
         let sleep = Sleep::new(2, 1, Box::new(|_| Ok(())));
-        sleep.hand_off();
+        sleep.hand_off(None);
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
-        sleep.end_handoff();
+        sleep.end_handoff(None);
         assert!(sleep.has_surplus());
         sleep.start_searching();
         sleep.sleep_idle(1, None, || {
@@ -242,10 +267,10 @@ mod tests {
     #[test]
     fn a_sleeping_worker_moves_to_the_reserve_without_noticing() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
-        sleep.hand_off();
+        sleep.hand_off(None);
         assert_eq!(sleep.idle(), 1);
         assert!(sleep.lock().processors.is_in_reserve(2));
-        sleep.end_handoff();
+        sleep.end_handoff(None);
         assert_eq!(sleep.idle(), 0);
         assert!(sleep.lock().processors.is_in_reserve(1));
         // The spare worker was never woken, so it has no thread.
@@ -259,7 +284,7 @@ mod tests {
             _ => Err(io::ErrorKind::OutOfMemory.into()),
         };
         let sleep = Sleep::new(1, 3, Box::new(start));
-        sleep.hand_off();
+        sleep.hand_off(None);
         for expected in [(0, 1), (0, 2), (1, 2)] {
             assert!(!sleep.has_searchers());
             sleep.injected();
@@ -271,12 +296,12 @@ mod tests {
     #[test]
     fn a_processor_stays_idle_if_no_thread_starts() {
         let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
-        sleep.hand_off();
+        sleep.hand_off(None);
         sleep.injected();
         sleep.injected();
         assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
         assert_eq!(sleep.idle(), 0);
-        sleep.end_handoff();
+        sleep.end_handoff(None);
         // There is no surplus.
         assert!(!sleep.has_surplus());
     }

@@ -104,6 +104,7 @@ mod handoff;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
+mod seats;
 mod sleepers;
 
 pub use backoff::Backoff;

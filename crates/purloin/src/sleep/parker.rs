@@ -10,6 +10,8 @@ pub(super) struct Parker {
     wake: Condvar,
     /// Number of blocked workers that sleep until this worker publishes.
     pub(super) awaited: AtomicUsize,
+    /// Whether this spare worker has borrowed a seat.
+    pub(super) is_seated: AtomicUsize,
     /// Number of letters that wait for this worker.
     pub(super) letters: AtomicUsize,
 }
@@ -20,6 +22,7 @@ impl Parker {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
+            is_seated: AtomicUsize::new(0),
             letters: AtomicUsize::new(0),
         }
     }

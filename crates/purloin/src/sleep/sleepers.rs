@@ -7,6 +7,7 @@ use crossbeam_utils::CachePadded;
 
 use super::handoff::Processors;
 use super::parker::Parker;
+use super::seats::Seats;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
@@ -25,9 +26,11 @@ pub struct Sleep {
     started: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
-    parkers: Box<[CachePadded<Parker>]>,
+    pub(super) parkers: Box<[CachePadded<Parker>]>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
+    /// Number of workers that wait for a seat.
+    pub(super) unseated: AtomicUsize,
 }
 
 /// Starts the thread of this worker.
@@ -40,6 +43,7 @@ const OUTSIDE: usize = usize::MAX;
 pub(super) struct Sleepers {
     pub(super) list: Vec<Sleeper>,
     pub(super) processors: Processors,
+    pub(super) seats: Seats,
 }
 
 /// A registered sleeper.
@@ -91,6 +95,7 @@ impl Sleep {
             sleepers: Mutex::new(Sleepers {
                 list: Vec::new(),
                 processors: Processors::new(workers, spares),
+                seats: Seats::new(workers),
             }),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
@@ -98,6 +103,7 @@ impl Sleep {
             stopping: AtomicUsize::new(0),
             parkers: (0..workers + spares).map(parker).collect(),
             start,
+            unseated: AtomicUsize::new(0),
         }
     }
 
@@ -268,9 +274,11 @@ impl Sleep {
             }
         }
         self.rebalance(&mut sleepers);
+        let unseated = sleepers.seats.waiting();
         drop(sleepers);
         // Orders the registration before the sleeper's last look for tasks.
         fence(Ordering::SeqCst);
+        self.call_unseated(unseated);
     }
 
     /// Updates the counters for a sleeper that was just taken off the list. An idle worker counts
@@ -310,7 +318,7 @@ impl Sleep {
 
     /// Ends the sleep of a worker that has just been woken, or whose last look has `found`
     /// something. If the worker is in the reserve, waits until it may leave.
-    pub(super) fn end_sleep(&self, sleeper: Sleeper, mut slept: Slept, found: bool) -> Slept {
+    pub(super) fn end_sleep(&self, sleeper: Sleeper, mut slept: Slept, mut found: bool) -> Slept {
         loop {
             let mut sleepers = self.lock();
             let place = sleepers.list.iter().position(|other| *other == sleeper);
@@ -327,13 +335,19 @@ impl Sleep {
             // The worker was moved to the reserve during its last look, after it had counted as
             // searching. If it has found something, other workers rely on it. So it continues, and
             // another worker may have to move to the reserve.
-            if found || sleepers.processors.is_stopped() || self.has_mail(sleeper.worker) {
+            let leaves = found || sleepers.processors.is_stopped() || self.has_mail(sleeper.worker);
+            if leaves && sleepers.seats.may_run(sleeper.worker) {
+                sleepers.seats.sit(sleeper.worker);
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.leave_reserve(sleeper.worker);
                 self.rebalance(&mut sleepers);
                 return Slept::Woken;
             }
             drop(sleepers);
+            if std::mem::take(&mut found) {
+                // Another worker uses its seat. A third one searches in its place.
+                self.wake_one(OUTSIDE);
+            }
             self.parkers[sleeper.worker].park();
             slept = Slept::Woken;
         }

@@ -27,6 +27,7 @@ mod outside;
 mod overflow;
 mod promises;
 mod sandbox;
+mod seats;
 mod shared;
 mod spares;
 mod stale_tokens;

@@ -35,7 +35,7 @@ impl Model {
 
     /// Hands off a processor, and looks for work on behalf of the receiver.
     fn hand_off(&self) {
-        self.sleep.hand_off();
+        self.sleep.hand_off(None);
         self.pass_on();
     }
 }
@@ -60,7 +60,7 @@ fn a_publication_wakes_the_worker_that_received_a_processor() {
             model.hand_off();
             let is_done = || model.done.load(Ordering::Relaxed) == 1;
             model.sleep.park_until(BLOCKED, is_done);
-            model.sleep.end_handoff();
+            model.sleep.end_handoff(None);
         });
         model.publish(1);
         blocked.join().unwrap();
@@ -74,7 +74,7 @@ fn no_task_is_left_if_the_receiver_wakes_while_the_handoff_ends() {
         let spare = spare(&model, 1, 1);
         let blocked = spawn(&model, move |model| {
             model.hand_off();
-            model.sleep.end_handoff();
+            model.sleep.end_handoff(None);
             model.sleep.start_searching();
             model.serve(BLOCKED, 1);
         });
@@ -94,7 +94,7 @@ fn one_processor_is_enough_for_two_tasks() {
             while !was_helped() {
                 thread::yield_now();
             }
-            model.sleep.end_handoff();
+            model.sleep.end_handoff(None);
             // The resumed worker is idle at once, like the receiver. One of them moves to the
             // reserve.
             model.sleep.start_searching();
@@ -113,9 +113,9 @@ fn one_processor_is_enough_for_two_tasks() {
 fn a_worker_that_enters_the_reserve_wakes_a_blocked_one_instead() {
     Model::check_with(2, 1, 3, |model| {
         // Worker 2 was woken, and is no longer needed.
-        model.sleep.hand_off();
+        model.sleep.hand_off(None);
         model.sleep.wake_one(0);
-        model.sleep.end_handoff();
+        model.sleep.end_handoff(None);
         let spare = spawn(&model, move |model| {
             assert!(model.sleep.enter_reserve(2));
             model.pass_on();
@@ -137,11 +137,11 @@ fn a_worker_that_enters_the_reserve_wakes_a_blocked_one_instead() {
 fn a_worker_that_finds_a_task_in_its_last_look_leaves_the_reserve() {
     Model::check_with(3, 1, 2, |model| {
         // Worker 2 has handed off its processor to the spare worker 3, which was woken.
-        model.sleep.hand_off();
+        model.sleep.hand_off(None);
         model.sleep.wake_one(0);
         model.sleep.start_searching();
         let idle = [1, 3].map(|me| spawn(&model, move |model| model.serve(me, 1)));
-        let blocked = spawn(&model, |model| model.sleep.end_handoff());
+        let blocked = spawn(&model, |model| model.sleep.end_handoff(None));
         model.publish(1);
         blocked.join().unwrap();
         for idle in idle {
@@ -157,8 +157,8 @@ fn all_handoffs_end() {
             let model = model.clone();
             thread::spawn(move || {
                 // The second handoff finds no receiver.
-                model.sleep.hand_off();
-                model.sleep.end_handoff();
+                model.sleep.hand_off(None);
+                model.sleep.end_handoff(None);
             })
         });
         for blocked in blocked_workers {

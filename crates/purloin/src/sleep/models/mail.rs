@@ -46,8 +46,8 @@ fn a_letter_takes_its_worker_out_of_the_reserve() {
             thread::spawn(move || model.await_letter())
         };
         // The other worker is blocked, and resumes: one of three workers moves to the reserve.
-        model.sleep.hand_off();
-        model.sleep.end_handoff();
+        model.sleep.hand_off(None);
+        model.sleep.end_handoff(None);
         model.sleep.post(ADDRESSEE);
         worker.join().unwrap();
     });

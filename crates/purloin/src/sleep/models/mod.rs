@@ -4,6 +4,7 @@
 
 mod handoff;
 mod mail;
+mod seats;
 
 use loom::sync::Arc;
 use loom::thread;

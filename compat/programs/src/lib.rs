@@ -1,0 +1,1 @@
+//! Programs that use rayon, as tests: see `tests`.
