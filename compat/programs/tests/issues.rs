@@ -54,21 +54,30 @@ fn is_nested(f: impl FnOnce()) -> bool {
     was_in_job
 }
 
-/// Issues 592, 1083, 1174 and 1181.
+/// Sums up in parallel, slowly enough that other threads take a part.
+fn slow_sum() -> u64 {
+    let numbers = (0..64_u64).into_par_iter();
+    numbers.inspect(|_| busy(Duration::from_micros(20))).sum()
+}
+
+/// Issues 592, 1083, 1174 and 1181. Most threads find something else to do than to wait for the lock,
+/// so they take parts of the loop that holds it.
 #[test]
 fn a_lock_may_be_held_across_a_parallel_loop() {
     ends(|| {
         let lock = Mutex::new(0);
         for threads in [1, 2, 4] {
-            pool(threads).install(|| {
-                (0..200).into_par_iter().for_each(|_| {
-                    let mut sum = lock.lock().unwrap();
-                    let part = (0..64_u64).into_par_iter().map(|n| {
-                        busy(Duration::from_micros(5));
-                        n
+            pool(threads).scope(|scope| {
+                for n in 0..400 {
+                    let lock = &lock;
+                    scope.spawn(move |_| match n % 16 / 8 {
+                        0 => {
+                            let mut sum = lock.lock().unwrap();
+                            *sum += slow_sum();
+                        }
+                        _ => assert_eq!(slow_sum(), 2016),
                     });
-                    *sum += part.sum::<u64>();
-                });
+                }
             });
         }
         assert_eq!(lock.into_inner().unwrap(), 3 * 200 * 2016);
@@ -79,20 +88,17 @@ fn a_lock_may_be_held_across_a_parallel_loop() {
 #[test]
 fn a_value_may_be_initialised_in_parallel() {
     ends(|| {
-        let pool = pool(4);
-        for _ in 0..50 {
-            let value = OnceLock::new();
-            pool.install(|| {
-                (0..64).into_par_iter().for_each(|_| {
-                    let sum = value.get_or_init(|| {
-                        let numbers = (0..64_u64).into_par_iter();
-                        let slow = numbers.inspect(|_| busy(Duration::from_micros(10)));
-                        slow.sum::<u64>()
-                    });
-                    assert_eq!(*sum, 2016);
+        let values: Vec<OnceLock<u64>> = (0..50).map(|_| OnceLock::new()).collect();
+        pool(4).scope(|scope| {
+            for n in 0..400 {
+                let values = &values;
+                scope.spawn(move |_| {
+                    // Eight tasks need each value, one after the other.
+                    assert_eq!(*values[n / 8].get_or_init(slow_sum), 2016);
+                    assert_eq!(slow_sum(), 2016);
                 });
-            });
-        }
+            }
+        });
     });
 }
 
