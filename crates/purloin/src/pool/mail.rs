@@ -26,7 +26,8 @@ use crate::unwind::{Panic, discard};
 
 /// The letters of one worker. Their number is in [`crate::sleep::Sleep`].
 pub(super) struct Mailbox<S: Scheduler> {
-    jobs: Mutex<VecDeque<Injected<S>>>,
+    /// The messages, oldest first; `None` once the worker has ended.
+    jobs: Mutex<Option<VecDeque<Injected<S>>>>,
     /// The worker's thread, once it runs.
     thread: OnceLock<Thread>,
     /// Whether the worker runs mail on top of a task that waits.
@@ -36,7 +37,7 @@ pub(super) struct Mailbox<S: Scheduler> {
 impl<S: Scheduler> Mailbox<S> {
     pub(super) fn new() -> Self {
         Mailbox {
-            jobs: Mutex::default(),
+            jobs: Mutex::new(Some(VecDeque::new())),
             thread: OnceLock::new(),
             runs_on_top: AtomicBool::new(false),
         }
@@ -60,11 +61,26 @@ impl<S: Scheduler> WorkerThread<S> {
         if !self.has_mail() {
             return None;
         }
-        let job = lock(&self.mailbox().jobs).pop_front();
+        let job = lock(&self.mailbox().jobs).as_mut()?.pop_front();
         if job.is_some() {
             self.pool().sleep.took_mail(self.index());
         }
         job
+    }
+
+    /// Runs the mail that is left, and takes no more. Called on the worker's own thread before it ends.
+    pub(super) fn close_mailbox(&self) {
+        loop {
+            let mut jobs = lock(&self.mailbox().jobs);
+            match jobs.as_mut().and_then(VecDeque::pop_front) {
+                Some(job) => {
+                    drop(jobs);
+                    self.pool().sleep.took_mail(self.index());
+                    self.active(|| job(self));
+                }
+                None => return *jobs = None,
+            }
+        }
     }
 
     /// Runs the mail of this worker, which is blocked, on its own thread. Returns whether there was
@@ -99,26 +115,25 @@ impl<S: Scheduler> WorkerThread<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Panics if workers have ended already, which would not read their mail.
-    fn check_is_complete(&self) {
-        let is_ending = self.sleep.is_stopping() && !self.is_any_needed();
-        assert!(
-            !is_ending,
-            "an exit handler cannot broadcast: other threads may have ended"
-        );
-    }
-
-    /// Sends a letter to a regular worker.
-    pub(crate) fn post(&self, worker: usize, job: Injected<S>) {
+    /// Sends a message to a regular worker. If the worker has ended, returns the panic of the job,
+    /// which is dropped.
+    pub(crate) fn post(&self, worker: usize, job: Injected<S>) -> Result<(), Panic> {
         let mailbox = self.worker_threads[worker].mailbox();
-        lock(&mailbox.jobs).push_back(job);
+        match lock(&mailbox.jobs).as_mut() {
+            Some(jobs) => jobs.push_back(job),
+            None => return Err(Box::new(HAS_ENDED)),
+        }
         self.sleep.post(worker);
         // A worker that waits for another pool sleeps without its parker.
         if let Some(thread) = mailbox.thread.get() {
             thread.unpark();
         }
+        Ok(())
     }
 }
+
+/// The panic of a broadcast. Workers end only in a pool that was dropped.
+const HAS_ENDED: &str = "a worker cannot run the broadcast, because it has ended";
 
 /// A broadcast whose caller waits for it.
 struct Broadcast<'f, F, R> {
@@ -145,6 +160,11 @@ where
         let call = Call::new(self.caller);
         let run = || runtime::call(worker, |token| (self.f)(token));
         let result = worker.with_call(&call, NO_GENERATION, run);
+        self.end(index, result);
+    }
+
+    /// Keeps the result of the worker with number `index`.
+    fn end(&self, index: usize, result: thread::Result<R>) {
         *lock(&self.results[index]) = Some(result);
         // The broadcast may be gone once no worker is left.
         let waiting = self.waiting.clone();
@@ -171,8 +191,9 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// Panics if `f` panics on any worker, after all of them have ended, and in a forked process,
-    /// which has a copy of the pool but none of its threads.
+    /// Panics if `f` panics on any worker, after `f` has ended on all of them; if a worker has ended,
+    /// in an exit handler for example; and in a forked process, which has a copy of the pool but none
+    /// of its threads.
     pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
     where
         F: for<'t> Fn(Token<'t>) -> R + Sync,
@@ -180,7 +201,6 @@ impl Pool {
     {
         let pool = &*self.shared;
         pool.check_process();
-        pool.check_is_complete();
         let workers = pool.workers();
         let broadcast = Broadcast {
             f: &f,
@@ -200,7 +220,9 @@ impl Pool {
             // SAFETY: only the lifetime changes: this function does not return, nor unwind, before
             // every job has run.
             let job: Injected<ReturnBarrier> = unsafe { std::mem::transmute(job) };
-            pool.post(worker, job);
+            if let Err(panic) = pool.post(worker, job) {
+                broadcast.end(worker, Err(panic));
+            }
         }
         if let Some(own) = own {
             broadcast.run_on(own, own.index());
@@ -240,11 +262,13 @@ impl Pool {
         F: for<'t> Fn(Token<'t>) + Send + Sync + 'static,
     {
         let pool = &*self.shared;
-        pool.check_is_complete();
         let f = Arc::new(f);
         for worker in 0..pool.workers() {
             let f = Arc::clone(&f);
-            pool.post(worker, pool.job(move |token| f(token)));
+            let (generation, job) = pool.job(move |token| f(token));
+            if let Err(panic) = pool.post(worker, job) {
+                pool.end_job(generation, Err(panic));
+            }
         }
     }
 }

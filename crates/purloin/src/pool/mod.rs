@@ -53,7 +53,7 @@ use self::idle::Work;
 use crate::handle::Handle;
 use crate::loops::Splitting;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Sleep;
 use crate::stats::{Count, Stats, Times};
 use crate::unwind::abort;
@@ -392,11 +392,11 @@ impl<S: Scheduler> Shared<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
-        self.inject(self.job(f));
+        self.inject(self.job(f).1);
     }
 
-    /// Returns a job that runs `f`, and that [`Self::wait`] waits for.
-    fn job<F>(&self, f: F) -> Injected<S>
+    /// Returns a job that runs `f`, and that [`Self::wait`] waits for, and its generation.
+    fn job<F>(&self, f: F) -> (u64, Injected<S>)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
@@ -409,15 +409,18 @@ impl<S: Scheduler> Shared<S> {
                     .spawned(parent.map(|parent| parent.generation))
             }
         };
-        let end = move |pool: &Shared<S>, result: thread::Result<()>| {
-            if let Err(panic) = result {
-                pool.keep_panic(panic);
-            }
-            if !S::DETECTS_QUIESCENCE {
-                pool.quiescence.done(generation);
-            }
-        };
-        inbox::detached(f, generation, end)
+        let end = move |pool: &Shared<S>, result| pool.end_job(generation, result);
+        (generation, inbox::detached(f, generation, end))
+    }
+
+    /// Records that a job of this generation has ended.
+    fn end_job(&self, generation: u64, result: thread::Result<()>) {
+        if let Err(panic) = result {
+            self.keep_panic(panic);
+        }
+        if !S::DETECTS_QUIESCENCE {
+            self.quiescence.done(generation);
+        }
     }
 
     fn wait(&self) {
@@ -534,15 +537,11 @@ impl<S: Scheduler> Shared<S> {
     /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
     /// a task that runs may need them.
     fn is_over(&self) -> bool {
-        let is_over = self.sleep.is_over(|| self.is_any_needed());
+        let is_any_needed = || self.started().iter().any(WorkerThread::keeps_pool);
+        let is_over = self.sleep.is_over(is_any_needed);
         // Acquire: see `WorkerThread::set_active`.
         fence(Ordering::Acquire);
         is_over
-    }
-
-    /// Returns whether a worker runs something for which others may be needed.
-    fn is_any_needed(&self) -> bool {
-        self.started().iter().any(WorkerThread::keeps_pool)
     }
 
     /// Runs a worker on this thread, until the pool ends.
@@ -585,10 +584,15 @@ impl<S: Scheduler> Shared<S> {
             me.excuse();
             self.call_handler(me, self.handlers.exit.as_ref());
             // It may have left jobs, and no other worker is bound to be there.
-            while let Some(job) = self.take_injected() {
-                me.active(|| job(me));
+            while self.has_injected() {
+                S::TaskPool::before_outside_work(me);
+                if let Some(job) = self.take_injected() {
+                    me.active(|| job(me));
+                }
             }
         }
+        me.close_mailbox();
+        self.sleep.end_with_index(index);
         // From here on this thread is not a worker. Destructors of thread-local values run on it
         // later, when the pool may be gone.
         drop(current);

@@ -9,6 +9,7 @@ use super::placement::{MAX_SKIP, run_apart};
 use super::{Shared, lock, worker_thread};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
+use crate::unwind::abort;
 
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
 ///
@@ -118,8 +119,10 @@ impl<S: Scheduler> Drop for WorkerStart<S> {
     fn drop(&mut self) {
         match self.pool.take() {
             Some(pool) if !pool.sleep.is_stopping() => {
-                // If there are no more threads, the pool works with fewer.
-                let _ = Threads::start(pool, self.worker);
+                if Threads::start(pool, self.worker).is_err() {
+                    // The pool may be in use, and would wait for this worker for ever.
+                    abort("no thread can be started for a worker whose `WorkerStart` was dropped");
+                }
             }
             _ => (),
         }

@@ -405,7 +405,10 @@ impl<S: Scheduler> Finish<S> {
             // SAFETY: only the lifetime changes. The finish does not end before the job has, which
             // holds it.
             let job: Injected<S> = unsafe { std::mem::transmute(job) };
-            pool.post(worker, job);
+            if let Err(panic) = pool.post(worker, job) {
+                self.keep_panic(panic);
+                self.release();
+            }
         }
     }
 

@@ -188,6 +188,16 @@ impl Sleep {
         }
     }
 
+    /// Called when a worker ends: a spare worker that still runs may use its thread index.
+    pub(crate) fn end_with_index(&self, worker: usize) {
+        self.give_seat_back(worker);
+        let mut sleepers = self.lock();
+        sleepers.seats.leave(worker);
+        let waiting = sleepers.seats.waiting();
+        drop(sleepers);
+        self.call_unseated(waiting);
+    }
+
     /// Moves a searching regular worker to the reserve if another worker waits for a seat. If this
     /// returns true, the worker must pass on, as after [`Self::enter_reserve`].
     pub(crate) fn yield_seat(&self, worker: usize) -> bool {

@@ -179,7 +179,6 @@ fn exit_handlers_of_different_threads_may_wait_for_each_other() {
                 let mut w = token.unwrap();
                 assert_eq!(w.join(|_| worker, |_| 1), (worker, 1));
                 w.pool().spawn(move |_| _ = left.fetch_add(1, Relaxed));
-                assert!(catch_unwind(AssertUnwindSafe(|| w.pool().broadcast(|_| ()))).is_err());
             });
         });
     drop(pool.build().unwrap());
@@ -224,4 +223,35 @@ fn a_thread_of_the_program_may_settle_as_a_worker() {
         assert_eq!(purloin::join(|| 2, || 3), (2, 3));
     };
     std::thread::spawn(on_thread).join().unwrap();
+}
+
+#[test]
+fn a_broadcast_panics_if_a_worker_has_ended() {
+    let barrier = Arc::new(std::sync::Barrier::new(2));
+    let panics = Arc::new(AtomicUsize::new(0));
+    let of_handler = (Arc::clone(&barrier), Arc::clone(&panics));
+    let builder = Pool::builder().workers(2).spare_workers(0);
+    let builder = builder.exit_handler(move |worker| {
+        of_handler.0.wait();
+        if worker == 0 {
+            return;
+        }
+        // The other worker ends.
+        std::thread::sleep(Duration::from_millis(20));
+        purloin::with_token(|token| {
+            let pool = token.unwrap().pool();
+            let broadcasts: [&dyn Fn(); 2] = [&|| drop(pool.broadcast(|_| ())), &|| {
+                pool.finish(|scope| scope.spawn_broadcast(|_| ()))
+            }];
+            for broadcast in broadcasts {
+                let panic = catch_unwind(AssertUnwindSafe(broadcast)).unwrap_err();
+                let text = *panic.downcast::<&str>().unwrap();
+                assert!(text.contains("has ended"), "{text}");
+                of_handler.1.fetch_add(1, Relaxed);
+            }
+            pool.spawn_broadcast(|_| ());
+        });
+    });
+    drop(builder.build().unwrap());
+    assert_eq!(panics.load(Relaxed), 2);
 }

@@ -126,3 +126,26 @@ fn no_two_running_workers_have_the_same_seat() {
         assert!(pool.broadcast(|w| w.seat()).into_iter().eq(0..workers));
     }
 }
+
+#[test]
+fn handlers_of_spare_workers_may_ask_for_a_number() {
+    for _ in 0..20 {
+        let number = |_| {
+            purloin::with_token(|token| {
+                let w = token.unwrap();
+                assert!(w.seat() < w.workers());
+            });
+        };
+        let pool = Pool::builder().workers(2).spare_workers(4);
+        let pool = pool.start_handler(number).exit_handler(number);
+        let pool = pool.build().unwrap();
+        let other = Pool::builder().workers(1).build().unwrap();
+        // Spare workers start.
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| pool.run(|_| other.run(|_| busy(Duration::from_micros(200)))));
+            }
+        });
+        drop(pool);
+    }
+}
