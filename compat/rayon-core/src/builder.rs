@@ -253,7 +253,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         unnamed: &mut Option<(WorkerStart, Panic)>,
     ) -> io::Result<()> {
         if self.use_current_thread && worker.index() == 0 {
-            worker.settle();
+            worker.attach();
             registry.started(0);
             return Ok(());
         }

@@ -26,7 +26,7 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) type ThreadHandler = Box<dyn Fn(usize) + Send + Sync>;
 
-/// What the threads of a pool share, besides the pool itself.
+/// State shared by the threads of a pool, besides the pool itself.
 pub(crate) struct Registry {
     threads: Box<[Thread]>,
     /// Jobs that were spawned outside of the pool, oldest first.
@@ -71,20 +71,20 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Returns the number of this thread, as the program sees it: below the number of threads, and
-    /// different from that of every other thread that runs.
+    /// Returns the index of this thread as the program sees it: below the number of threads, and
+    /// different from the index of every other running thread.
     pub(crate) fn index(&self) -> usize {
         match self.id < self.registry.num_threads() {
             true => self.id,
             false => purloin::with_token(|token| match token {
-                Some(token) => token.seat(),
+                Some(token) => token.thread_index(),
                 None => unreachable!("a thread of a pool of this crate is a worker"),
             }),
         }
     }
 
-    /// Returns the number of the list with this thread's jobs. A spare worker shares that of another
-    /// thread.
+    /// Returns the number of the list with this thread's jobs. A spare worker shares the list of
+    /// another thread.
     pub(crate) fn list(&self) -> usize {
         self.id % self.registry.num_threads()
     }
@@ -156,10 +156,10 @@ impl Registry {
         }
     }
 
-    /// Calls a handler with the number of this thread.
+    /// Calls a handler with the index of this thread. Spare threads do not wait for an index here.
     fn call(&self, handler: Option<&ThreadHandler>) {
         if let (Some(handler), Some(worker)) = (handler, current()) {
-            self.catch(|| handler(worker.index()));
+            self.catch(|| handler(worker.list()));
         }
     }
 

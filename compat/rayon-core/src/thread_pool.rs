@@ -197,12 +197,12 @@ pub fn yield_local() -> Option<Yield> {
     current().map(|worker| Yield::after(worker.registry.run_own(worker)))
 }
 
-/// What [`yield_now`] or [`yield_local`] has done.
+/// The outcome of [`yield_now`] or [`yield_local`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
-    /// It has run a job.
+    /// A job ran.
     Executed,
-    /// It has found none.
+    /// No job was found.
     Idle,
 }
 

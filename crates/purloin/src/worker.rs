@@ -351,10 +351,10 @@ pub trait Worker: Sized {
     /// # use purloin::{Pool, Worker};
     /// # let pool = Pool::new()?;
     /// let words = ["steal", "pilfer", "purloin"];
-    /// let letters = pool.run(|mut w| {
+    /// let messages = pool.run(|mut w| {
     ///     w.map_reduce_from(&words, || 0, |word| word.len(), |a, b| a + b)
     /// });
-    /// assert_eq!(letters, 18);
+    /// assert_eq!(messages, 18);
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///

@@ -116,7 +116,7 @@ fn end_of_char(text: &str, index: usize) -> usize {
     (index..text.len()).find(is_boundary).unwrap_or(text.len())
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::{Pool, Serial, Worker};

@@ -11,7 +11,7 @@ use crate::stats::{Activity, Count};
 /// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
 pub(crate) struct HandedOff<'p> {
     sleep: &'p Sleep,
-    /// The blocked worker, if others may have its seat.
+    /// The blocked worker, if another worker may use its thread index.
     worker: Option<usize>,
 }
 
@@ -31,8 +31,8 @@ impl<S: Scheduler> Shared<S> {
         handed_off
     }
 
-    /// Hands off the processor of a thread that is going to sleep: a worker that may lend its seat,
-    /// or any other thread.
+    /// Hands off the processor of a thread that is going to sleep. `worker` is the worker that runs
+    /// there, if another worker may use its thread index meanwhile.
     pub(crate) fn hand_off_processor(&self, worker: Option<usize>) -> Option<HandedOff<'_>> {
         S::HANDS_OFF.then(|| {
             let sleep = &self.sleep;

@@ -30,7 +30,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
     loop {
-        if pool.sleep.enter_reserve(me.index()) || pool.sleep.yield_seat(me.index()) {
+        if pool.sleep.enter_reserve(me.index()) || pool.sleep.yield_thread_index(me.index()) {
             pass_on_all(pool);
             pool.sleep.wait_for_processor(me.index());
             search = Search::begin(me);

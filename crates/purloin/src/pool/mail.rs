@@ -1,14 +1,20 @@
-//! Mail: jobs for a particular worker, which runs them as soon as it is idle or blocked.
+//! Mail: jobs for one particular worker, which runs them as soon as it is idle or blocked.
 //!
-//! Any worker may run a task or a job from outside. A **broadcast** is different: each worker runs
-//! it once, to set up its own thread for example. So each regular worker has a mailbox. The worker
-//! looks into it while it is idle, and while it is blocked: in a join, in a finish, in a future, or
-//! while it waits for another pool. A letter that arrives wakes its worker.
+//! Any worker may run a task or a job from outside. A **broadcast** runs once on each worker, for
+//! example to set up thread-local values. So each regular worker has a mailbox, and a broadcast sends
+//! a message, a job, to each of them. A worker checks its mailbox while it is idle, and while it is
+//! blocked: in a join, a finish or a future, or while it waits for another pool. A new message wakes
+//! the worker wherever it sleeps, also in the reserve (see [`crate::sleep`]).
 //!
-//! A blocked worker runs its mail on top of the task that waits. The tasks that the mail pushes do
-//! not descend from that task. So no worker leapfrogs with a worker that runs mail: it might take
-//! a task that is unrelated to the one it waits for. A leapfrogging thief checks this after it has
-//! claimed a task, like the end of the task that it waits for (see [`crate::runtime`]).
+//! A blocked worker runs its messages on top of the task that waits. The tasks that a message pushes
+//! do not descend from that task. A leapfrogging thief must not take them, because they are unrelated
+//! to the task that the thief waits for. So the worker sets a flag while it runs mail on top, and a
+//! leapfrogging thief checks the flag after it has claimed a task, just as it checks that the task
+//! that it waits for has not ended (see [`crate::runtime`]).
+//!
+//! A worker that ends first runs the messages that are left, and then **closes** its mailbox. A
+//! broadcast to a closed mailbox panics. This happens only in a pool that was dropped: in an exit
+//! handler, or on a thread of the program that is a worker.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -24,7 +30,7 @@ use crate::runtime::{self, ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
 use crate::unwind::{Panic, discard};
 
-/// The letters of one worker. Their number is in [`crate::sleep::Sleep`].
+/// The messages of one worker. Their number is in [`crate::sleep::Sleep`].
 pub(super) struct Mailbox<S: Scheduler> {
     /// The messages, oldest first; `None` once the worker has ended.
     jobs: Mutex<Option<VecDeque<Injected<S>>>>,
@@ -45,8 +51,8 @@ impl<S: Scheduler> Mailbox<S> {
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// Lets letters wake the thread of this worker, which calls this.
-    pub(super) fn opens_mailbox(&self) {
+    /// Lets messages wake the thread of this worker, which calls this.
+    pub(super) fn open_mailbox(&self) {
         // A worker has one thread.
         let _ = self.mailbox().thread.set(thread::current());
     }
@@ -56,7 +62,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.pool().sleep.has_mail(self.index())
     }
 
-    /// Takes the oldest letter to this worker, on its own thread.
+    /// Takes the oldest message to this worker, on its own thread.
     pub(super) fn take_mail(&self) -> Option<Injected<S>> {
         if !self.has_mail() {
             return None;
@@ -94,7 +100,7 @@ impl<S: Scheduler> WorkerThread<S> {
         // Relaxed: a thief that claims a task of the job has acquired it, and sees this store.
         let was_on_top = on_top.swap(true, Ordering::Relaxed);
         loop {
-            // A letter catches its panics.
+            // A message catches its panics.
             job(self);
             match self.take_mail() {
                 Some(next) => job = next,
@@ -179,8 +185,8 @@ impl Pool {
     /// Runs `f` once on each worker of this pool, and returns the results in the order of the
     /// workers' numbers. Waits for all of them.
     ///
-    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future; a worker that
-    /// is busy, when it has ended what it does. Spare workers do not take part.
+    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future. A busy worker
+    /// first ends its task. Spare workers do not take part.
     ///
     /// ```
     /// # use purloin::Pool;

@@ -559,9 +559,9 @@ impl<S: Scheduler> Shared<S> {
         let _guard = AbortOnPanic;
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
-        me.opens_mailbox();
+        me.open_mailbox();
         self.call_handler(me, self.handlers.start.as_ref());
-        self.sleep.give_seat_back(index);
+        self.sleep.release_thread_index(index);
         // The thread of a spare worker starts when the worker is first woken.
         let mut work = match me.is_spare() {
             true => idle::go_on_finding(me),
@@ -575,13 +575,13 @@ impl<S: Scheduler> Shared<S> {
             }
             if me.is_spare() {
                 me.count(Count::SpareTasks);
-                self.sleep.give_seat_back(index);
+                self.sleep.release_thread_index(index);
             }
             work = idle::find(me);
         }
         if self.handlers.exit.is_some() {
             // The handler may wait for those of other workers, which end meanwhile.
-            me.excuse();
+            me.let_pool_end();
             self.call_handler(me, self.handlers.exit.as_ref());
             // It may have left jobs, and no other worker is bound to be there.
             while self.has_injected() {
@@ -592,7 +592,7 @@ impl<S: Scheduler> Shared<S> {
             }
         }
         me.close_mailbox();
-        self.sleep.end_with_index(index);
+        self.sleep.end_with_thread_index(index);
         // From here on this thread is not a worker. Destructors of thread-local values run on it
         // later, when the pool may be gone.
         drop(current);

@@ -123,7 +123,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
     fn lend_processor(&self) -> Option<HandedOff<'_>> {
         // Thieves may take the tasks of this worker meanwhile.
         S::TaskPool::offer_all(self);
-        // The program's code goes on, so this worker keeps its seat.
+        // The program's code goes on, so this worker keeps its thread index.
         let handed_off = self.pool().hand_off_processor(None);
         if handed_off.is_some() {
             self.count(Count::Handoffs);

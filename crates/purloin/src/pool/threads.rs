@@ -14,7 +14,8 @@ use crate::unwind::abort;
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
 ///
 /// The pool is not complete before [`run`](Self::run) is called. If the value is dropped instead,
-/// the pool starts a thread of its own for the worker, unless the pool was dropped before.
+/// the pool starts a thread of its own for the worker, unless the pool was dropped before. If that
+/// thread cannot be started, the process aborts.
 pub struct WorkerStart<S: Scheduler = ReturnBarrier> {
     /// None once the worker runs.
     pool: Option<Arc<Shared<S>>>,
@@ -71,15 +72,15 @@ impl<S: Scheduler> WorkerStart<S> {
 
     /// Makes this thread the worker, and returns. From then on, joins and loops on this thread use
     /// the pool directly. The thread takes no jobs and no other worker's tasks, except while it
-    /// waits for its own. It stays the worker until it ends, and the pool's memory stays as long as
-    /// the process.
+    /// waits for its own, and a [broadcast](crate::Pool::broadcast) waits until it does. It stays the
+    /// worker until it ends, and the pool's memory stays as long as the process.
     ///
     /// ```
     /// use purloin::Pool;
     ///
     /// let pool = Pool::builder().workers(2).build_with(|worker| {
     ///     match worker.index() {
-    ///         0 => worker.settle(),
+    ///         0 => worker.attach(),
     ///         _ => drop(worker), // gets a thread of its own
     ///     }
     ///     Ok(())
@@ -91,10 +92,10 @@ impl<S: Scheduler> WorkerStart<S> {
     /// # Panics
     ///
     /// Panics if this thread is a worker already.
-    pub fn settle(mut self) {
+    pub fn attach(mut self) {
         check_is_no_worker();
         if let Some(pool) = self.pool.take() {
-            pool.worker_threads[self.worker].settle();
+            pool.worker_threads[self.worker].attach();
             std::mem::forget(pool);
         }
     }
@@ -117,14 +118,12 @@ fn check_is_no_worker() {
 
 impl<S: Scheduler> Drop for WorkerStart<S> {
     fn drop(&mut self) {
-        match self.pool.take() {
-            Some(pool) if !pool.sleep.is_stopping() => {
-                if Threads::start(pool, self.worker).is_err() {
-                    // The pool may be in use, and would wait for this worker for ever.
-                    abort("no thread can be started for a worker whose `WorkerStart` was dropped");
-                }
-            }
-            _ => (),
+        if let Some(pool) = self.pool.take()
+            && !pool.sleep.is_stopping()
+            && Threads::start(pool, self.worker).is_err()
+        {
+            // The pool may be in use, and would wait for this worker forever.
+            abort("no thread can be started for a worker whose `WorkerStart` was dropped");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A worker's thread: its tasks, its place among the pool's workers, and how code on the thread
 //! finds its worker.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell, RefMut};
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ pub struct WorkerThread<S: Scheduler> {
     pool: *const Shared<S>,
     /// Whether the pool may end although this worker is active: its thread is one of the program's,
     /// and never goes idle, or the worker calls its exit handler.
-    is_excused: AtomicBool,
+    may_pool_end: AtomicBool,
     /// Whether the worker runs anything; only then can it have tasks.
     active: CachePadded<AtomicBool>,
     own: CachePadded<Own>,
@@ -177,7 +177,7 @@ impl<S: Scheduler> WorkerThread<S> {
             local,
             index,
             pool,
-            is_excused: AtomicBool::new(false),
+            may_pool_end: AtomicBool::new(false),
             active: CachePadded::new(AtomicBool::new(false)),
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
@@ -263,31 +263,35 @@ impl<S: Scheduler> WorkerThread<S> {
         steal::run(self, stolen);
     }
 
-    /// Makes this thread the worker, for good. The caller keeps the pool alive for ever.
-    pub(super) fn settle(&self) {
-        // Never leaves the worker.
-        std::mem::forget(enter(self));
-        self.opens_mailbox();
-        self.excuse();
+    /// Makes this thread the worker, until the thread ends. The caller keeps the pool alive for ever.
+    pub(super) fn attach(&self) {
+        thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
+        let attached = Attached {
+            worker: std::ptr::from_ref(self),
+            _current: Box::new(enter(self)),
+        };
+        ATTACHED.set(Some(Box::new(attached)));
+        self.open_mailbox();
+        self.let_pool_end();
         self.set_active(true);
         S::TaskPool::became_active(self);
     }
 
     /// Lets the pool end although this worker is active.
-    pub(super) fn excuse(&self) {
+    pub(super) fn let_pool_end(&self) {
         // Relaxed: a worker that misses it waits until this worker is inactive, or wakes it.
-        self.is_excused.store(true, Ordering::Relaxed);
+        self.may_pool_end.store(true, Ordering::Relaxed);
         self.pool().sleep.became_inactive();
     }
 
     /// Returns whether the pool may end although this worker is active.
-    pub(super) fn is_excused(&self) -> bool {
-        self.is_excused.load(Ordering::Relaxed)
+    pub(super) fn lets_pool_end(&self) -> bool {
+        self.may_pool_end.load(Ordering::Relaxed)
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.
     pub(super) fn keeps_pool(&self) -> bool {
-        self.is_active() && !self.is_excused()
+        self.is_active() && !self.lets_pool_end()
     }
 
     /// Returns whether this is a spare worker, which runs while another worker is blocked.
@@ -309,7 +313,7 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Sets whether thieves look for tasks of this worker.
     pub(super) fn set_active(&self, is_active: bool) {
         // Release: whoever sees that the worker is inactive, and then looks for its own mail, finds
-        // the letters that this worker has sent. For the rest relaxed would do: a fence follows
+        // the messages that this worker has sent. For the rest relaxed would do: a fence follows
         // before each look that depends on it, and the release of the inbox's length before a job
         // that is taken.
         self.active.store(is_active, Ordering::Release);
@@ -342,6 +346,22 @@ impl<S: Scheduler> WorkerThread<S> {
 
     pub(super) fn counters(&self) -> &Counters {
         &self.own.counters
+    }
+}
+
+/// What ends with a thread of the program that is a worker.
+struct Attached<S: Scheduler> {
+    worker: *const WorkerThread<S>,
+    /// The guard of [`enter`].
+    _current: Box<dyn Any>,
+}
+
+impl<S: Scheduler> Drop for Attached<S> {
+    fn drop(&mut self) {
+        // SAFETY: `WorkerStart::attach` has made sure that the pool lives for ever.
+        let worker = unsafe { &*self.worker };
+        worker.close_mailbox();
+        worker.set_active(false);
     }
 }
 

@@ -63,31 +63,30 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread.index()
     }
 
-    /// Returns a number below [`workers`](Self::workers) that no other running worker has, to index
-    /// an array of that length for example. That of a regular worker is its [`index`](Self::index). A
-    /// spare worker borrows the number of a worker that is blocked or idle, and keeps it until it has
-    /// ended the task that it took.
+    /// Returns a number below [`workers`](Self::workers) that no other running worker of the pool has,
+    /// for indexing an array of that length. A regular worker returns its [`index`](Self::index). A
+    /// spare worker uses the index of a worker that is blocked or idle, until it has ended the task
+    /// that it took; it may have to wait for one.
     ///
-    /// A worker whose number is in use cannot go on until it has the number back. So a task must not
-    /// ask for the number, and then wait for a lock that may be held by a task that is blocked.
+    /// A worker cannot resume while another worker uses its index. So a task must not ask for its
+    /// index and then wait for a lock that a blocked task may hold.
     ///
     /// ```
-    /// use std::cell::Cell;
     /// use std::sync::Mutex;
     /// use purloin::{Pool, Worker};
     ///
     /// let pool = Pool::new()?;
     /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
     /// pool.run(|mut w| {
-    ///     w.for_each_with(0..1000_u64, |w, n| *sums[w.seat()].try_lock().unwrap() += n);
+    ///     w.for_each_with(0..1000_u64, |w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
     /// });
     /// let sum: u64 = sums.into_iter().map(|sum| sum.into_inner().unwrap()).sum();
     /// assert_eq!(sum, 499_500);
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
-    pub fn seat(&self) -> usize {
+    pub fn thread_index(&self) -> usize {
         match self.thread.is_spare() {
-            true => self.thread.pool().sleep.seat(self.index()),
+            true => self.thread.pool().sleep.thread_index(self.index()),
             false => self.index(),
         }
     }

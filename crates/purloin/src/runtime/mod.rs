@@ -91,6 +91,7 @@ mod join;
 #[allow(missing_docs)]
 pub mod models;
 mod oneshot;
+mod queue;
 mod return_barrier;
 mod slot;
 mod spawn;

@@ -32,26 +32,24 @@
 //!
 //! Source: X10's finish and async, as in Return barrier, section 2.3.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, Thread};
+use std::thread;
 
 use super::future;
 use super::join::Token;
+use super::queue::{Owner, Queue};
 use super::slot::{Slot, fits};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, SpinTime, recheck_interval};
-use crate::stats::Activity;
 use crate::unwind::{Panic, discard};
 use crate::worker::{Cancelled, Scope};
 
 /// A spawn goes to the stack only while the worker has fewer unstolen tasks than this. The limit
 /// leaves enough tasks for thieves, and bounds the memory.
-const MAX_UNSTOLEN: usize = 4096;
+pub(super) const MAX_UNSTOLEN: usize = 4096;
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -70,24 +68,6 @@ pub struct Finish<S: Scheduler> {
 // outlives it, and `Shared` is `Sync`. The other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
-/// The thread that opened a finish, and waits for its tasks.
-#[derive(Clone)]
-enum Owner {
-    /// The worker with this number.
-    Worker(usize),
-    /// A thread that is not a worker of the pool.
-    Outside(Thread),
-}
-
-impl Owner {
-    fn unpark<S: Scheduler>(&self, pool: &Shared<S>) {
-        match self {
-            Owner::Worker(worker) => pool.sleep.unpark(*worker),
-            Owner::Outside(thread) => thread.unpark(),
-        }
-    }
-}
-
 /// Implements [`Worker::finish`](crate::Worker::finish).
 pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
 where
@@ -100,7 +80,9 @@ where
     let frame = thread.local.enter_body(scope.finish());
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     end_above(thread, base, spawn_top);
-    scope.finish().await_queue(thread);
+    if let Some(queue) = scope.finish().queue.get() {
+        queue.await_end(thread);
+    }
     drop(frame);
     let result = scope.finish().conclude(result);
     result.unwrap_or_else(|panic| resume_unwind(panic))
@@ -116,7 +98,9 @@ where
         let owner = Owner::Outside(thread::current());
         let scope = Scope::new(Finish::new(pool, owner, lineage));
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        scope.finish().await_queue_outside();
+        if let Some(queue) = scope.finish().queue.get() {
+            queue.await_end_outside(pool);
+        }
         scope.finish().conclude(result)
     });
     result.unwrap_or_else(|panic| resume_unwind(panic))
@@ -373,9 +357,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Keeps the finish from ending until [`Self::release`]. Called while the finish cannot end.
     pub(super) fn hold(&self) {
-        // Relaxed: the finish, or one of its tasks, waits for the code that calls this. So the owner
-        // sees this increment before it checks the count.
-        self.queue().pending.fetch_add(1, Ordering::Relaxed);
+        self.queue().hold();
     }
 
     /// Takes one [`Self::hold`] back.
@@ -439,83 +421,10 @@ impl<S: Scheduler> Finish<S> {
     }
 
     fn add_to_queue<'scope>(&'scope self, task: Job<'scope, S>) {
-        let (pool, queue) = (self.pool(), self.queue());
-        // SAFETY: only the lifetime changes. The task runs before the finish ends, because
-        // `await_queue` waits until no task is pending.
+        // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
+        // waits until its queue has no task left.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
-        // Relaxed: the finish, or one of its tasks, waits for the code that spawns here. So the
-        // owner sees this increment before it checks the count.
-        queue.pending.fetch_add(1, Ordering::Relaxed);
-        let mut waiting = lock(&queue.waiting);
-        waiting.tasks.push_back(task);
-        let should_call = waiting.calls < pool.workers();
-        waiting.calls += usize::from(should_call);
-        drop(waiting);
-        if let Owner::Worker(_) = self.owner {
-            self.owner.unpark(pool);
-        }
-        if should_call {
-            call_worker(pool, Arc::clone(queue));
-        }
-    }
-
-    /// Owner: runs the tasks in the queue, and waits until all tasks of the queue have ended. Then
-    /// withdraws the calls that no worker has answered.
-    fn await_queue(&self, owner: &WorkerThread<S>) {
-        let Some(queue) = self.queue.get() else {
-            return;
-        };
-        let outer = owner.timer().switch_to(Activity::SearchingInJoin);
-        let pool = owner.pool();
-        let mut backoff = Backoff::new(SpinTime::DEFAULT);
-        let mut handed_off = None;
-        loop {
-            // Serves thieves after each task, because the task may use up the wake-up that comes
-            // with a request.
-            loop {
-                S::TaskPool::serve_while_blocked(owner, None);
-                if owner.has_mail() {
-                    drop(handed_off.take());
-                    owner.run_mail_while_blocked();
-                }
-                let Some(task) = queue.pop() else { break };
-                drop(handed_off.take());
-                queue.run(task, owner);
-                backoff = Backoff::new(SpinTime::DEFAULT);
-            }
-            // Acquire: everything that the tasks did happens before the finish ends.
-            if queue.pending.load(Ordering::Acquire) == 0 {
-                break;
-            }
-            handed_off = handed_off.or_else(|| pool.hand_off(owner));
-            pool.look_for_others(|_| false);
-            let time = match owner.local.tasks.offers_nothing() {
-                true => backoff.sleep_limit(true),
-                false => {
-                    S::TaskPool::offer_all(owner);
-                    recheck_interval()
-                }
-            };
-            pool.sleep.park(owner.index(), time);
-        }
-        drop(handed_off);
-        queue.withdraw_calls(pool);
-        owner.timer().switch_to(outer);
-    }
-
-    /// A thread that is not a worker of the pool: waits until all tasks of the queue have ended.
-    fn await_queue_outside(&self) {
-        let Some(queue) = self.queue.get() else {
-            return;
-        };
-        let pool = self.pool();
-        pool.wait_outside(
-            self.lineage,
-            &|| lock(&queue.waiting).tasks.is_empty(),
-            // Acquire: everything that the tasks did happens before the finish ends.
-            &|| queue.pending.load(Ordering::Acquire) == 0,
-        );
-        queue.withdraw_calls(pool);
+        self.queue().push(self.pool(), task);
     }
 }
 
@@ -553,154 +462,6 @@ unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(
     }
 }
 
-/// The tasks of a finish that could not go to a task stack.
-struct Queue<S: Scheduler> {
-    owner: Owner,
-    lineage: Lineage,
-    waiting: Mutex<Waiting<S>>,
-    /// Number of tasks, waiting or running, that have not ended.
-    pending: AtomicUsize,
-}
-
-struct Waiting<S: Scheduler> {
-    tasks: VecDeque<Injected<S>>,
-    /// The number of pending calls for idle workers: at most the number of workers, and at least
-    /// one while there are tasks.
-    calls: usize,
-    /// Threads outside the pool that wait until the queue is shorter.
-    spawners: Vec<Thread>,
-    /// Whether a thread has waited in vain. No thread waits again until a worker takes a task.
-    is_stalled: bool,
-}
-
-impl<S: Scheduler> Waiting<S> {
-    /// Takes the oldest task, and the waiting threads that may now go on.
-    fn pop(&mut self) -> (Option<Injected<S>>, Vec<Thread>) {
-        let task = self.tasks.pop_front();
-        self.is_stalled = false;
-        let spawners = match self.tasks.len() <= MAX_UNSTOLEN / 2 {
-            true => std::mem::take(&mut self.spawners),
-            false => Vec::new(),
-        };
-        (task, spawners)
-    }
-
-    fn is_long(&self) -> bool {
-        self.tasks.len() >= MAX_UNSTOLEN
-    }
-}
-
-impl<S: Scheduler> Queue<S> {
-    fn new(owner: Owner, lineage: Lineage) -> Self {
-        let waiting = Waiting {
-            tasks: VecDeque::new(),
-            calls: 0,
-            spawners: Vec::new(),
-            is_stalled: false,
-        };
-        Queue {
-            owner,
-            lineage,
-            waiting: Mutex::new(waiting),
-            pending: AtomicUsize::new(0),
-        }
-    }
-
-    /// Takes the oldest task.
-    fn pop(&self) -> Option<Injected<S>> {
-        let (task, spawners) = lock(&self.waiting).pop();
-        spawners.iter().for_each(Thread::unpark);
-        task
-    }
-
-    /// Takes the oldest task for a worker that was called. Also returns whether the worker must
-    /// call another one in its place.
-    fn answer_call(&self) -> Option<(Injected<S>, bool)> {
-        let mut waiting = lock(&self.waiting);
-        let (task, spawners) = waiting.pop();
-        let has_more = !waiting.tasks.is_empty();
-        waiting.calls -= usize::from(!has_more);
-        drop(waiting);
-        spawners.iter().for_each(Thread::unpark);
-        task.map(|task| (task, has_more))
-    }
-
-    fn is_long(&self) -> bool {
-        lock(&self.waiting).is_long()
-    }
-
-    /// The tag of calls for this queue. A call keeps the queue, so no other queue has its address
-    /// meanwhile.
-    fn tag(&self) -> *const () {
-        std::ptr::from_ref(self).cast()
-    }
-
-    /// Waits on a thread outside the pool until the queue is shorter, or the pool is stalled.
-    fn wait_for_room(&self, pool: &Shared<S>) {
-        let waiting = lock(&self.waiting);
-        if !waiting.is_long() || waiting.is_stalled {
-            return;
-        }
-        drop(waiting);
-        let this = thread::current();
-        pool.wait_unless_stalled(|| {
-            let mut waiting = lock(&self.waiting);
-            let is_long = waiting.is_long();
-            if is_long && !waiting.spawners.iter().any(|other| other.id() == this.id()) {
-                waiting.spawners.push(this.clone());
-            }
-            !is_long
-        });
-        let mut waiting = lock(&self.waiting);
-        waiting.is_stalled = waiting.is_long();
-    }
-
-    /// Runs a task from this queue.
-    fn run(&self, task: Injected<S>, thread: &WorkerThread<S>) {
-        let outer = thread.timer().switch_to_application();
-        // The owner of the finish waits for the task, and so does the finish's root.
-        let in_lineage = thread.enter_lineage(self.lineage);
-        task(thread);
-        drop(in_lineage);
-        thread.timer().switch_to(outer);
-        self.ended_one(thread.pool());
-    }
-
-    /// Counts a task that has ended. The finish may be gone afterwards.
-    fn ended_one(&self, pool: &Shared<S>) {
-        // Release: everything that the task did happens before the finish ends.
-        if self.pending.fetch_sub(1, Ordering::Release) == 1 {
-            self.owner.unpark(pool);
-        }
-    }
-
-    /// Withdraws the calls that no worker has answered, when no task is left.
-    fn withdraw_calls(&self, pool: &Shared<S>) {
-        // Every call that is left is in the inbox, or was taken by a worker a moment ago: a worker
-        // that calls another one does so before it runs its task.
-        let calls = lock(&self.waiting).calls;
-        if calls > 0 {
-            pool.withdraw(self.tag(), calls);
-        }
-    }
-}
-
-/// Calls an idle worker, which runs one task of the queue. If more tasks wait, the called worker
-/// first calls the next worker, behind jobs that other threads have injected. The queue may be
-/// empty by then, because the owner was faster or the finish has ended.
-fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
-    let tag = queue.tag();
-    let call = move |thread: &WorkerThread<S>| {
-        if let Some((task, has_more)) = queue.answer_call() {
-            if has_more {
-                call_worker(thread.pool(), Arc::clone(&queue));
-            }
-            queue.run(task, thread);
-        }
-    };
-    pool.inject_tagged(Box::new(call), tag);
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

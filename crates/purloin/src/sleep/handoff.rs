@@ -30,7 +30,9 @@
 //!
 //! A searching worker that moves to the reserve passes on, like a worker that has found a task. A
 //! worker may also be moved to the reserve between its registration and its last look. It leaves
-//! the reserve again if that look finds something.
+//! the reserve again if that look finds something. It also leaves the reserve for its
+//! [mail](crate::pool), and to end with its pool. But a worker stays in the reserve while another
+//! worker uses its [thread index](super::thread_indices).
 //!
 //! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
 //! processor to another thread.
@@ -114,19 +116,20 @@ impl Sleep {
     /// Hands off the processor of a blocked worker. The caller must now look for work on behalf of
     /// the receiver, which is asleep.
     ///
-    /// `worker` is the blocked worker, if another one may have its [seat](super::seats) meanwhile.
+    /// `worker` is the blocked worker, if another worker may use its [thread
+    /// index](super::thread_indices) meanwhile.
     pub(crate) fn hand_off(&self, worker: Option<usize>) {
         let mut sleepers = self.lock();
         if let Some(worker) = worker {
-            sleepers.seats.leave(worker);
+            sleepers.indices.free(worker);
         }
         sleepers.processors.balance -= 1;
         self.rebalance(&mut sleepers);
-        let unseated = sleepers.seats.waiting();
+        let waiting_for_index = sleepers.indices.waiting();
         drop(sleepers);
         // Orders the registration of the receiver before the caller's look for tasks.
         fence(Ordering::SeqCst);
-        self.call_unseated(unseated);
+        self.wake_waiting(waiting_for_index);
     }
 
     /// Returns whether a processor was handed off, but no worker was left to take it.
@@ -134,10 +137,10 @@ impl Sleep {
         self.lock().processors.balance < 0
     }
 
-    /// Ends a handoff: the blocked worker resumes, once it has its seat back.
+    /// Ends a handoff: the blocked worker resumes, once it may use its thread index.
     pub(crate) fn end_handoff(&self, worker: Option<usize>) {
         let mut sleepers = match worker {
-            Some(worker) => self.sit_again(worker),
+            Some(worker) => self.reclaim_thread_index(worker),
             None => self.lock(),
         };
         sleepers.processors.balance += 1;
@@ -149,14 +152,14 @@ impl Sleep {
         let Sleepers {
             list,
             processors,
-            seats,
+            indices,
         } = sleepers;
         while processors.balance < 0
             && let reserve = &mut processors.reserve
-            && let Some(place) = reserve.iter().rposition(|&worker| seats.may_run(worker))
+            && let Some(place) = reserve.iter().rposition(|&worker| indices.may_run(worker))
         {
             let worker = reserve.remove(place);
-            seats.sit(worker);
+            indices.use_own(worker);
             list.push(Sleeper {
                 worker,
                 until: None,
@@ -194,10 +197,10 @@ impl Sleep {
         }
         processors.enter_reserve(worker);
         self.rebalance(&mut sleepers);
-        let unseated = sleepers.seats.waiting();
+        let waiting_for_index = sleepers.indices.waiting();
         drop(sleepers);
         self.stop_searching();
-        self.call_unseated(unseated);
+        self.wake_waiting(waiting_for_index);
         true
     }
 

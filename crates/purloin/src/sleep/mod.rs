@@ -104,8 +104,8 @@ mod handoff;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
-mod seats;
 mod sleepers;
+mod thread_indices;
 
 pub use backoff::Backoff;
 pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};

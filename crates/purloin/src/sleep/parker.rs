@@ -10,10 +10,10 @@ pub(super) struct Parker {
     wake: Condvar,
     /// Number of blocked workers that sleep until this worker publishes.
     pub(super) awaited: AtomicUsize,
-    /// Whether this spare worker has borrowed a seat.
-    pub(super) is_seated: AtomicUsize,
-    /// Number of letters that wait for this worker.
-    pub(super) letters: AtomicUsize,
+    /// Whether this spare worker is bound to a thread index.
+    pub(super) has_thread_index: AtomicUsize,
+    /// Number of messages that wait for this worker.
+    pub(super) messages: AtomicUsize,
 }
 
 impl Parker {
@@ -22,8 +22,8 @@ impl Parker {
             woken: Mutex::new(false),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
-            is_seated: AtomicUsize::new(0),
-            letters: AtomicUsize::new(0),
+            has_thread_index: AtomicUsize::new(0),
+            messages: AtomicUsize::new(0),
         }
     }
 

@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 
 use super::handoff::Processors;
 use super::parker::Parker;
-use super::seats::Seats;
+use super::thread_indices::ThreadIndices;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
@@ -29,8 +29,8 @@ pub struct Sleep {
     pub(super) parkers: Box<[CachePadded<Parker>]>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
-    /// Number of workers that wait for a seat.
-    pub(super) unseated: AtomicUsize,
+    /// Number of workers that wait for a thread index.
+    pub(super) waiting_for_index: AtomicUsize,
 }
 
 /// Starts the thread of this worker.
@@ -43,7 +43,7 @@ const OUTSIDE: usize = usize::MAX;
 pub(super) struct Sleepers {
     pub(super) list: Vec<Sleeper>,
     pub(super) processors: Processors,
-    pub(super) seats: Seats,
+    pub(super) indices: ThreadIndices,
 }
 
 /// A registered sleeper.
@@ -95,7 +95,7 @@ impl Sleep {
             sleepers: Mutex::new(Sleepers {
                 list: Vec::new(),
                 processors: Processors::new(workers, spares),
-                seats: Seats::new(workers),
+                indices: ThreadIndices::new(workers),
             }),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
@@ -103,7 +103,7 @@ impl Sleep {
             stopping: AtomicUsize::new(0),
             parkers: (0..workers + spares).map(parker).collect(),
             start,
-            unseated: AtomicUsize::new(0),
+            waiting_for_index: AtomicUsize::new(0),
         }
     }
 
@@ -193,21 +193,25 @@ impl Sleep {
 
     /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
     /// and the caller must start it.
-    /// Counts a letter to a worker, and wakes the worker.
+    /// Counts a message to a worker, and wakes the worker.
     pub fn post(&self, worker: usize) {
-        // Release: the worker that sees the number finds the letter.
-        self.parkers[worker].letters.fetch_add(1, Ordering::Release);
+        // Release: the worker that sees the number finds the message.
+        self.parkers[worker]
+            .messages
+            .fetch_add(1, Ordering::Release);
         self.unpark(worker);
     }
 
-    /// Returns whether a letter waits for a worker.
+    /// Returns whether a message waits for a worker.
     pub fn has_mail(&self, worker: usize) -> bool {
-        self.parkers[worker].letters.load(Ordering::Acquire) > 0
+        self.parkers[worker].messages.load(Ordering::Acquire) > 0
     }
 
-    /// Counts a letter that a worker has taken.
+    /// Counts a message that a worker has taken.
     pub fn took_mail(&self, worker: usize) {
-        self.parkers[worker].letters.fetch_sub(1, Ordering::Relaxed);
+        self.parkers[worker]
+            .messages
+            .fetch_sub(1, Ordering::Relaxed);
     }
 
     fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
@@ -274,11 +278,11 @@ impl Sleep {
             }
         }
         self.rebalance(&mut sleepers);
-        let unseated = sleepers.seats.waiting();
+        let waiting_for_index = sleepers.indices.waiting();
         drop(sleepers);
         // Orders the registration before the sleeper's last look for tasks.
         fence(Ordering::SeqCst);
-        self.call_unseated(unseated);
+        self.wake_waiting(waiting_for_index);
     }
 
     /// Updates the counters for a sleeper that was just taken off the list. An idle worker counts
@@ -336,8 +340,8 @@ impl Sleep {
             // searching. If it has found something, other workers rely on it. So it continues, and
             // another worker may have to move to the reserve.
             let leaves = found || sleepers.processors.is_stopped() || self.has_mail(sleeper.worker);
-            if leaves && sleepers.seats.may_run(sleeper.worker) {
-                sleepers.seats.sit(sleeper.worker);
+            if leaves && sleepers.indices.may_run(sleeper.worker) {
+                sleepers.indices.use_own(sleeper.worker);
                 self.searching.fetch_add(1, Ordering::Relaxed);
                 sleepers.processors.leave_reserve(sleeper.worker);
                 self.rebalance(&mut sleepers);
@@ -345,7 +349,7 @@ impl Sleep {
             }
             drop(sleepers);
             if std::mem::take(&mut found) {
-                // Another worker uses its seat. A third one searches in its place.
+                // Another worker uses its thread index. A third one searches in its place.
                 self.wake_one(OUTSIDE);
             }
             self.parkers[sleeper.worker].park();

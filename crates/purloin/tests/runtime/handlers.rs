@@ -186,12 +186,12 @@ fn exit_handlers_of_different_threads_may_wait_for_each_other() {
 }
 
 #[test]
-fn a_thread_of_the_program_may_settle_as_a_worker() {
-    let settle = |workers: usize| {
+fn a_thread_of_the_program_may_be_a_worker() {
+    let attach = |workers: usize| {
         let mut others = Vec::new();
         let pool = Pool::builder().workers(workers).build_with(|worker| {
             match worker.index() {
-                0 => worker.settle(),
+                0 => worker.attach(),
                 _ => others.push(std::thread::spawn(|| worker.run())),
             }
             Ok(())
@@ -199,7 +199,7 @@ fn a_thread_of_the_program_may_settle_as_a_worker() {
         (pool.unwrap(), others)
     };
     let on_thread = move || {
-        let (pool, others) = settle(3);
+        let (pool, others) = attach(3);
         let here = std::thread::current().id();
         pool.run(|_| assert_eq!(std::thread::current().id(), here));
         let (a, b) = purloin::join(|| 1, || busy(Duration::from_millis(1)));
@@ -213,7 +213,7 @@ fn a_thread_of_the_program_may_settle_as_a_worker() {
         let (send, receive) = std::sync::mpsc::channel();
         pool.spawn(move |w| send.send(w.index()).unwrap());
         assert_ne!(receive.recv(), Ok(0));
-        let again = catch_unwind(|| settle(1));
+        let again = catch_unwind(|| attach(1));
         assert!(again.is_err(), "this thread is a worker already");
         drop(pool);
         for other in others {
@@ -223,6 +223,23 @@ fn a_thread_of_the_program_may_settle_as_a_worker() {
         assert_eq!(purloin::join(|| 2, || 3), (2, 3));
     };
     std::thread::spawn(on_thread).join().unwrap();
+}
+
+#[test]
+fn a_broadcast_panics_if_an_attached_thread_has_ended() {
+    let attached = std::thread::spawn(|| {
+        let pool = Pool::builder().workers(2).build_with(|worker| {
+            if worker.index() == 0 {
+                worker.attach();
+            }
+            Ok(())
+        });
+        pool.unwrap()
+    });
+    let pool = attached.join().unwrap();
+    let broadcast = || pool.broadcast(|_| ());
+    assert!(catch_unwind(AssertUnwindSafe(broadcast)).is_err());
+    assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Loom models of mail: no letter is lost, wherever its worker sleeps.
+//! Loom models of mail: no message is lost, wherever its worker sleeps.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,12 +6,12 @@ use loom::thread;
 use super::Model;
 use crate::sync::{Ordering, fence};
 
-/// The worker that gets the letter.
+/// The worker that gets the message.
 const ADDRESSEE: usize = 0;
 
 impl Model {
-    /// Waits for one letter as an idle worker does in `pool/idle.rs`, but does not spin.
-    fn await_letter(&self) {
+    /// Waits for one message as an idle worker does in `pool/idle.rs`, but does not spin.
+    fn await_message(&self) {
         self.sleep.start_searching();
         while !self.sleep.has_mail(ADDRESSEE) {
             if self.sleep.enter_reserve(ADDRESSEE) {
@@ -27,11 +27,11 @@ impl Model {
 }
 
 #[test]
-fn a_letter_wakes_an_idle_worker() {
+fn a_message_wakes_an_idle_worker() {
     Model::check_with(2, 0, 3, |model| {
         let worker = {
             let model = Arc::clone(&model);
-            thread::spawn(move || model.await_letter())
+            thread::spawn(move || model.await_message())
         };
         model.sleep.post(ADDRESSEE);
         worker.join().unwrap();
@@ -39,11 +39,11 @@ fn a_letter_wakes_an_idle_worker() {
 }
 
 #[test]
-fn a_letter_takes_its_worker_out_of_the_reserve() {
+fn a_message_takes_its_worker_out_of_the_reserve() {
     Model::check_with(2, 1, 3, |model| {
         let worker = {
             let model = Arc::clone(&model);
-            thread::spawn(move || model.await_letter())
+            thread::spawn(move || model.await_message())
         };
         // The other worker is blocked, and resumes: one of three workers moves to the reserve.
         model.sleep.hand_off(None);

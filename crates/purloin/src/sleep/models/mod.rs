@@ -4,7 +4,7 @@
 
 mod handoff;
 mod mail;
-mod seats;
+mod thread_indices;
 
 use loom::sync::Arc;
 use loom::thread;

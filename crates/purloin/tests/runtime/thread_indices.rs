@@ -1,4 +1,4 @@
-//! Numbers of running workers, also of spare ones: `Token::seat`.
+//! Indices of running workers, including spare workers: `Token::thread_index`.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -8,43 +8,43 @@ use std::time::Duration;
 use crate::common::busy;
 use purloin::{Pool, Token, Worker};
 
-/// One flag for each seat, set while its holder runs a piece of code.
-struct Seats(Vec<AtomicBool>);
+/// One flag for each index, set while a worker with that index runs a piece of code.
+struct Flags(Vec<AtomicBool>);
 
-impl Seats {
-    fn of(pool: &Pool) -> Seats {
-        Seats(
+impl Flags {
+    fn of(pool: &Pool) -> Flags {
+        Flags(
             (0..pool.workers())
                 .map(|_| AtomicBool::new(false))
                 .collect(),
         )
     }
 
-    /// Runs `f` with the seat of this worker, alone.
+    /// Runs `f` as the only worker with its index.
     fn alone(&self, w: &Token<'_>, f: impl FnOnce()) {
-        let seat = w.seat();
-        assert!(!self.0[seat].swap(true, Acquire), "seat {seat} is taken");
+        let index = w.thread_index();
+        assert!(!self.0[index].swap(true, Acquire), "index {index} is taken");
         f();
-        assert_eq!(w.seat(), seat);
-        self.0[seat].store(false, Release);
+        assert_eq!(w.thread_index(), index);
+        self.0[index].store(false, Release);
     }
 }
 
 #[test]
-fn a_regular_worker_has_the_seat_with_its_number() {
+fn a_regular_worker_has_its_own_number() {
     let pool = Pool::builder().workers(3).build().unwrap();
-    assert_eq!(pool.broadcast(|w| w.seat()), [0, 1, 2]);
+    assert_eq!(pool.broadcast(|w| w.thread_index()), [0, 1, 2]);
     for _ in 0..100 {
         pool.run(|mut w| {
             let index = w.index();
             w.join(|_| (), |_| ());
-            assert_eq!((w.index(), w.seat()), (index, index));
+            assert_eq!((w.index(), w.thread_index()), (index, index));
         });
     }
 }
 
 #[test]
-fn spare_workers_have_seats_of_workers_that_do_not_run() {
+fn spare_workers_have_indices_of_workers_that_do_not_run() {
     for workers in [1, 2] {
         let pool = Pool::builder()
             .workers(workers)
@@ -53,21 +53,21 @@ fn spare_workers_have_seats_of_workers_that_do_not_run() {
             .unwrap();
         let other = Pool::builder().workers(workers).build().unwrap();
         let gate = AtomicUsize::new(0);
-        let seats = Mutex::new(Vec::new());
+        let indices = Mutex::new(Vec::new());
         thread::scope(|scope| {
             // These calls wait for the other pool, whose jobs wait for the calls below. For those, only
             // spare workers are left, or idle workers in whose place spare workers ran.
             for _ in 0..workers {
                 scope.spawn(|| {
                     pool.run(|w| {
-                        let own = w.seat();
+                        let own = w.thread_index();
                         other.run(|_| {
                             gate.fetch_add(1, Release);
                             while gate.load(Acquire) < 2 * workers {
                                 thread::sleep(Duration::from_micros(100));
                             }
                         });
-                        assert_eq!(w.seat(), own);
+                        assert_eq!(w.thread_index(), own);
                     });
                 });
             }
@@ -77,63 +77,67 @@ fn spare_workers_have_seats_of_workers_that_do_not_run() {
             for _ in 0..workers {
                 scope.spawn(|| {
                     pool.run(|w| {
-                        seats.lock().unwrap().push(w.seat());
+                        indices.lock().unwrap().push(w.thread_index());
                         gate.fetch_add(1, Release);
                     });
                 });
             }
         });
-        let seats = seats.into_inner().unwrap();
-        assert!(seats.iter().all(|seat| *seat < workers), "{seats:?}");
+        let indices = indices.into_inner().unwrap();
+        assert!(indices.iter().all(|index| *index < workers), "{indices:?}");
     }
 }
 
 #[test]
-fn no_two_running_workers_have_the_same_seat() {
+fn no_two_running_workers_have_the_same_thread_index() {
     for workers in [1, 2, 4] {
         let pool = Pool::builder()
             .workers(workers)
             .spare_workers(12)
             .build()
             .unwrap();
-        let seats = Seats::of(&pool);
+        let flags = Flags::of(&pool);
         let ran = AtomicUsize::new(0);
-        fn tree(w: &mut Token<'_>, depth: u32, seats: &Seats, ran: &AtomicUsize) {
+        fn tree(w: &mut Token<'_>, depth: u32, flags: &Flags, ran: &AtomicUsize) {
             if depth == 0 {
-                seats.alone(w, || busy(Duration::from_micros(20)));
+                flags.alone(w, || busy(Duration::from_micros(20)));
                 ran.fetch_add(1, Relaxed);
                 return;
             }
             w.join(
-                |mut w| tree(&mut w, depth - 1, seats, ran),
+                |mut w| tree(&mut w, depth - 1, flags, ran),
                 |mut w| {
                     // Before and after a wait, without a wait between.
-                    seats.alone(&w, || ());
-                    tree(&mut w, depth - 1, seats, ran);
-                    seats.alone(&w, || ());
+                    flags.alone(&w, || ());
+                    tree(&mut w, depth - 1, flags, ran);
+                    flags.alone(&w, || ());
                 },
             );
         }
         for _ in 0..30 {
-            pool.run(|mut w| tree(&mut w, 6, &seats, &ran));
+            pool.run(|mut w| tree(&mut w, 6, &flags, &ran));
             pool.finish(|scope| {
                 for _ in 0..8 {
-                    scope.spawn(|mut w| tree(&mut w, 3, &seats, &ran));
+                    scope.spawn(|mut w| tree(&mut w, 3, &flags, &ran));
                 }
             });
         }
         assert_eq!(ran.into_inner(), 30 * (64 + 64));
-        assert!(pool.broadcast(|w| w.seat()).into_iter().eq(0..workers));
+        assert!(
+            pool.broadcast(|w| w.thread_index())
+                .into_iter()
+                .eq(0..workers)
+        );
     }
 }
 
 #[test]
-fn handlers_of_spare_workers_may_ask_for_a_number() {
+fn handlers_of_spare_workers_may_ask_for_an_index() {
     for _ in 0..20 {
         let number = |_| {
             purloin::with_token(|token| {
                 let w = token.unwrap();
-                assert!(w.seat() < w.workers());
+                assert!(w.thread_index() < w.workers());
             });
         };
         let pool = Pool::builder().workers(2).spare_workers(4);

@@ -1,0 +1,265 @@
+//! The queue of a finish: tasks that could not go to a task stack ([`super::spawn`] says when).
+//!
+//! Two kinds of worker take tasks from it, the oldest first: the owner of the finish, once its body
+//! has ended, and idle workers. An idle worker does not know the queue. So the queue **calls** idle
+//! workers by jobs in the pool's inbox, at most one for each worker: a worker that answers a call
+//! takes one task, and calls the next worker if more tasks wait. When the finish ends, it withdraws
+//! the calls that no worker has answered.
+//!
+//! The queue counts its **pending** tasks, waiting or running. Whoever ends the last one wakes the
+//! owner, which may also be a thread outside the pool. That thread runs no tasks.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Thread};
+
+use super::spawn::{MAX_UNSTOLEN, lock};
+use crate::pool::{Injected, Lineage, Shared, WorkerThread};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, SpinTime, recheck_interval};
+use crate::stats::Activity;
+
+/// The thread that opened a finish, and waits for its tasks.
+#[derive(Clone)]
+pub(super) enum Owner {
+    /// The worker with this number.
+    Worker(usize),
+    /// A thread that is not a worker of the pool.
+    Outside(Thread),
+}
+
+impl Owner {
+    fn unpark<S: Scheduler>(&self, pool: &Shared<S>) {
+        match self {
+            Owner::Worker(worker) => pool.sleep.unpark(*worker),
+            Owner::Outside(thread) => thread.unpark(),
+        }
+    }
+}
+
+/// The tasks of a finish that could not go to a task stack.
+pub(super) struct Queue<S: Scheduler> {
+    owner: Owner,
+    lineage: Lineage,
+    waiting: Mutex<Waiting<S>>,
+    /// Number of tasks, waiting or running, that have not ended.
+    pending: AtomicUsize,
+}
+
+struct Waiting<S: Scheduler> {
+    tasks: VecDeque<Injected<S>>,
+    /// The number of pending calls for idle workers: at most the number of workers, and at least
+    /// one while there are tasks.
+    calls: usize,
+    /// Threads outside the pool that wait until the queue is shorter.
+    spawners: Vec<Thread>,
+    /// Whether a thread has waited in vain. No thread waits again until a worker takes a task.
+    is_stalled: bool,
+}
+
+impl<S: Scheduler> Waiting<S> {
+    /// Takes the oldest task, and the waiting threads that may now go on.
+    fn pop(&mut self) -> (Option<Injected<S>>, Vec<Thread>) {
+        let task = self.tasks.pop_front();
+        self.is_stalled = false;
+        let spawners = match self.tasks.len() <= MAX_UNSTOLEN / 2 {
+            true => std::mem::take(&mut self.spawners),
+            false => Vec::new(),
+        };
+        (task, spawners)
+    }
+
+    fn is_long(&self) -> bool {
+        self.tasks.len() >= MAX_UNSTOLEN
+    }
+}
+
+impl<S: Scheduler> Queue<S> {
+    pub(super) fn new(owner: Owner, lineage: Lineage) -> Self {
+        let waiting = Waiting {
+            tasks: VecDeque::new(),
+            calls: 0,
+            spawners: Vec::new(),
+            is_stalled: false,
+        };
+        Queue {
+            owner,
+            lineage,
+            waiting: Mutex::new(waiting),
+            pending: AtomicUsize::new(0),
+        }
+    }
+
+    /// Adds a task, and calls an idle worker for it.
+    pub(super) fn push(self: &Arc<Self>, pool: &Shared<S>, task: Injected<S>) {
+        self.hold();
+        let mut waiting = lock(&self.waiting);
+        waiting.tasks.push_back(task);
+        let should_call = waiting.calls < pool.workers();
+        waiting.calls += usize::from(should_call);
+        drop(waiting);
+        // A thread outside the pool runs no tasks.
+        if let Owner::Worker(_) = self.owner {
+            self.owner.unpark(pool);
+        }
+        if should_call {
+            call_worker(pool, Arc::clone(self));
+        }
+    }
+
+    /// Keeps the finish from ending until [`Self::ended_one`]. Called while the finish cannot end.
+    pub(super) fn hold(&self) {
+        // Relaxed: the finish, or one of its tasks, waits for the code that calls this. So the owner
+        // sees this increment before it checks the count.
+        self.pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Owner: runs the tasks, and waits until all of them have ended. Then withdraws the calls that no
+    /// worker has answered.
+    pub(super) fn await_end(&self, owner: &WorkerThread<S>) {
+        let outer = owner.timer().switch_to(Activity::SearchingInJoin);
+        let pool = owner.pool();
+        let mut backoff = Backoff::new(SpinTime::DEFAULT);
+        let mut handed_off = None;
+        loop {
+            // Serves thieves after each task, because the task may use up the wake-up that comes
+            // with a request.
+            loop {
+                S::TaskPool::serve_while_blocked(owner, None);
+                if owner.has_mail() {
+                    drop(handed_off.take());
+                    owner.run_mail_while_blocked();
+                }
+                let Some(task) = self.pop() else { break };
+                drop(handed_off.take());
+                self.run(task, owner);
+                backoff = Backoff::new(SpinTime::DEFAULT);
+            }
+            if self.is_over() {
+                break;
+            }
+            handed_off = handed_off.or_else(|| pool.hand_off(owner));
+            pool.look_for_others(|_| false);
+            let time = match owner.local.tasks.offers_nothing() {
+                true => backoff.sleep_limit(true),
+                false => {
+                    S::TaskPool::offer_all(owner);
+                    recheck_interval()
+                }
+            };
+            pool.sleep.park(owner.index(), time);
+        }
+        drop(handed_off);
+        self.withdraw_calls(pool);
+        owner.timer().switch_to(outer);
+    }
+
+    /// Owner that is not a worker of the pool: waits until all tasks have ended. Then withdraws the
+    /// calls that no worker has answered.
+    pub(super) fn await_end_outside(&self, pool: &Shared<S>) {
+        let is_begun = || lock(&self.waiting).tasks.is_empty();
+        pool.wait_outside(self.lineage, &is_begun, &|| self.is_over());
+        self.withdraw_calls(pool);
+    }
+
+    /// Returns whether all tasks have ended.
+    fn is_over(&self) -> bool {
+        // Acquire: everything that the tasks did happens before the finish ends.
+        self.pending.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes the oldest task.
+    fn pop(&self) -> Option<Injected<S>> {
+        let (task, spawners) = lock(&self.waiting).pop();
+        spawners.iter().for_each(Thread::unpark);
+        task
+    }
+
+    /// Takes the oldest task for a worker that was called. Also returns whether the worker must
+    /// call another one in its place.
+    fn answer_call(&self) -> Option<(Injected<S>, bool)> {
+        let mut waiting = lock(&self.waiting);
+        let (task, spawners) = waiting.pop();
+        let has_more = !waiting.tasks.is_empty();
+        waiting.calls -= usize::from(!has_more);
+        drop(waiting);
+        spawners.iter().for_each(Thread::unpark);
+        task.map(|task| (task, has_more))
+    }
+
+    pub(super) fn is_long(&self) -> bool {
+        lock(&self.waiting).is_long()
+    }
+
+    /// The tag of calls for this queue. A call keeps the queue, so no other queue has its address
+    /// meanwhile.
+    fn tag(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
+
+    /// Waits on a thread outside the pool until the queue is shorter, or the pool is stalled.
+    pub(super) fn wait_for_room(&self, pool: &Shared<S>) {
+        let waiting = lock(&self.waiting);
+        if !waiting.is_long() || waiting.is_stalled {
+            return;
+        }
+        drop(waiting);
+        let this = thread::current();
+        pool.wait_unless_stalled(|| {
+            let mut waiting = lock(&self.waiting);
+            let is_long = waiting.is_long();
+            if is_long && !waiting.spawners.iter().any(|other| other.id() == this.id()) {
+                waiting.spawners.push(this.clone());
+            }
+            !is_long
+        });
+        let mut waiting = lock(&self.waiting);
+        waiting.is_stalled = waiting.is_long();
+    }
+
+    /// Runs a task from this queue.
+    fn run(&self, task: Injected<S>, thread: &WorkerThread<S>) {
+        let outer = thread.timer().switch_to_application();
+        // The owner of the finish waits for the task, and so does the finish's root.
+        let in_lineage = thread.enter_lineage(self.lineage);
+        task(thread);
+        drop(in_lineage);
+        thread.timer().switch_to(outer);
+        self.ended_one(thread.pool());
+    }
+
+    /// Counts a task that has ended. The finish may be gone afterwards.
+    pub(super) fn ended_one(&self, pool: &Shared<S>) {
+        // Release: everything that the task did happens before the finish ends.
+        if self.pending.fetch_sub(1, Ordering::Release) == 1 {
+            self.owner.unpark(pool);
+        }
+    }
+
+    /// Withdraws the calls that no worker has answered, when no task is left.
+    fn withdraw_calls(&self, pool: &Shared<S>) {
+        // Every call that is left is in the inbox, or was taken by a worker a moment ago: a worker
+        // that calls another one does so before it runs its task.
+        let calls = lock(&self.waiting).calls;
+        if calls > 0 {
+            pool.withdraw(self.tag(), calls);
+        }
+    }
+}
+
+/// Calls an idle worker, which runs one task of the queue. If more tasks wait, the called worker
+/// first calls the next worker, behind jobs that other threads have injected. The queue may be
+/// empty by then, because the owner was faster or the finish has ended.
+fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
+    let tag = queue.tag();
+    let call = move |thread: &WorkerThread<S>| {
+        if let Some((task, has_more)) = queue.answer_call() {
+            if has_more {
+                call_worker(thread.pool(), Arc::clone(&queue));
+            }
+            queue.run(task, thread);
+        }
+    };
+    pool.inject_tagged(Box::new(call), tag);
+}

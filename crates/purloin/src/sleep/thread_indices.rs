@@ -1,0 +1,248 @@
+//! Thread indices: a number below the number of regular workers for each worker that runs, including
+//! spare workers.
+//!
+//! Programs index arrays with the index of a thread, so two running threads must not have the same
+//! index. A regular worker has its own number. A spare worker runs in place of a blocked worker, and
+//! has no index until the program asks for one
+//! ([`Token::thread_index`](crate::Token::thread_index)). Then the pool **binds** the spare worker to
+//! an index that no other worker uses. The spare worker stays bound until it has ended the task or job
+//! that it took, because the program may have stored the index.
+//!
+//! Several workers may be bound to one index, but at most one of them **uses** it:
+//!
+//! - A worker that hands off its processor, because it is blocked, stops using its index. When it
+//!   resumes, it uses the index again. If another worker uses it at that time, the resuming worker
+//!   waits, and its processor stays handed off.
+//! - An idle regular worker uses its index, but does not need it. If the worker is asleep or in the
+//!   reserve, another worker may use the index at once; the idle worker stays in the reserve until the
+//!   index is free again. If the worker is searching, it gives up its index when another worker waits
+//!   for one ([`Sleep::yield_thread_index`]).
+//! - A spare worker that asks for an index waits until one is free.
+//!
+//! The lock of the sleepers protects all of this state.
+//!
+//! # Limit
+//!
+//! A worker that waits in a way that the pool does not see, in a lock for example, keeps using its
+//! index. Suppose a task asks for its index, and then waits for a lock. If a blocked task that holds
+//! the lock is bound to the same index, neither task can go on.
+
+use super::sleepers::{Sleep, Sleepers};
+use crate::sync::Ordering;
+
+/// The state of a pool's thread indices.
+pub(super) struct ThreadIndices {
+    /// The worker that uses each index, if one does.
+    users: Vec<Option<usize>>,
+    /// The bound spare workers, each with its index.
+    bound: Vec<(usize, usize)>,
+    /// Workers that wait until they may use an index.
+    waiting: Vec<usize>,
+}
+
+impl ThreadIndices {
+    pub(super) fn new(workers: usize) -> ThreadIndices {
+        ThreadIndices {
+            users: (0..workers).map(Some).collect(),
+            bound: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Returns the index to which a worker is bound. Regular workers are always bound.
+    fn of(&self, worker: usize) -> Option<usize> {
+        if worker < self.users.len() {
+            return Some(worker);
+        }
+        let bound = self.bound.iter().find(|(bound, _)| *bound == worker);
+        bound.map(|(_, index)| *index)
+    }
+
+    /// Returns whether a worker may run: no other worker uses its index.
+    pub(super) fn may_run(&self, worker: usize) -> bool {
+        let index = self.of(worker).map(|index| self.users[index]);
+        index.is_none_or(|user| user.is_none_or(|user| user == worker))
+    }
+
+    /// Marks the index of a worker as used by the worker, if the worker is bound to one. The caller has
+    /// checked [`Self::may_run`].
+    pub(super) fn use_own(&mut self, worker: usize) {
+        if let Some(index) = self.of(worker) {
+            self.users[index] = Some(worker);
+        }
+    }
+
+    /// Marks the index of a worker as free, if the worker uses one.
+    pub(super) fn free(&mut self, worker: usize) {
+        if let Some(index) = self.of(worker)
+            && self.users[index] == Some(worker)
+        {
+            self.users[index] = None;
+        }
+    }
+
+    /// Returns the workers that wait for an index, for [`Sleep::wake_waiting`].
+    pub(super) fn waiting(&self) -> Vec<usize> {
+        self.waiting.clone()
+    }
+}
+
+impl Sleep {
+    /// Returns the thread index of the calling worker. Binds a spare worker to an index if it is not
+    /// bound yet, and waits until one is free.
+    pub(crate) fn thread_index(&self, worker: usize) -> usize {
+        let mut sleepers = self.lock();
+        if let Some(index) = sleepers.indices.of(worker) {
+            return index;
+        }
+        let mut found = 0;
+        sleepers = self.wait_for_thread_index(sleepers, worker, |sleep, sleepers| {
+            let all = 0..sleepers.indices.users.len();
+            let free = all.into_iter().find(|&index| sleep.vacate(sleepers, index));
+            found = free.unwrap_or(0);
+            free.is_some()
+        });
+        sleepers.indices.bound.push((worker, found));
+        sleepers.indices.use_own(worker);
+        // Relaxed: only the worker's own thread reads it.
+        self.parkers[worker]
+            .has_thread_index
+            .store(1, Ordering::Relaxed);
+        self.rebalance(&mut sleepers);
+        found
+    }
+
+    /// Returns whether an index is free. If an idle worker uses it, moves the worker to the reserve
+    /// and frees the index.
+    fn vacate(&self, sleepers: &mut Sleepers, index: usize) -> bool {
+        let Sleepers {
+            list,
+            processors,
+            indices,
+        } = sleepers;
+        match indices.users[index] {
+            None => return true,
+            // A spare worker runs.
+            Some(user) if user != index => return false,
+            Some(_) => (),
+        }
+        let idle = list
+            .iter()
+            .position(|sleeper| sleeper.worker == index && sleeper.until.is_none());
+        if let Some(place) = idle {
+            list.swap_remove(place);
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+            processors.enter_reserve(index);
+        }
+        let is_idle = processors.is_in_reserve(index);
+        if is_idle {
+            indices.users[index] = None;
+        }
+        is_idle
+    }
+
+    /// Blocks `worker` until `take` returns true.
+    fn wait_for_thread_index<'s>(
+        &'s self,
+        mut sleepers: crate::sync::MutexGuard<'s, Sleepers>,
+        worker: usize,
+        mut take: impl FnMut(&Sleep, &mut Sleepers) -> bool,
+    ) -> crate::sync::MutexGuard<'s, Sleepers> {
+        while !take(self, &mut sleepers) {
+            sleepers.indices.waiting.push(worker);
+            self.waiting_for_index.fetch_add(1, Ordering::Relaxed);
+            drop(sleepers);
+            self.parkers[worker].park();
+            sleepers = self.lock();
+            sleepers.indices.waiting.retain(|&other| other != worker);
+            self.waiting_for_index.fetch_sub(1, Ordering::Relaxed);
+        }
+        sleepers
+    }
+
+    /// Waits until a worker that resumes may use its index, and marks the index as used. Does nothing
+    /// for a worker that is not bound.
+    pub(super) fn reclaim_thread_index(
+        &self,
+        worker: usize,
+    ) -> crate::sync::MutexGuard<'_, Sleepers> {
+        let sleepers = self.lock();
+        let mut sleepers = self.wait_for_thread_index(sleepers, worker, |sleep, sleepers| {
+            match sleepers.indices.of(worker) {
+                Some(index) if !sleepers.indices.may_run(worker) => sleep.vacate(sleepers, index),
+                _ => true,
+            }
+        });
+        sleepers.indices.use_own(worker);
+        sleepers
+    }
+
+    /// Unbinds a spare worker that has ended the task or job that it took.
+    pub(crate) fn release_thread_index(&self, worker: usize) {
+        // Relaxed: this thread has set it.
+        if self.parkers[worker]
+            .has_thread_index
+            .load(Ordering::Relaxed)
+            == 0
+        {
+            return;
+        }
+        self.parkers[worker]
+            .has_thread_index
+            .store(0, Ordering::Relaxed);
+        let mut sleepers = self.lock();
+        let index = sleepers.indices.of(worker);
+        sleepers.indices.free(worker);
+        sleepers.indices.bound.retain(|(bound, _)| *bound != worker);
+        self.rebalance(&mut sleepers);
+        let waiting = sleepers.indices.waiting();
+        drop(sleepers);
+        self.wake_waiting(waiting);
+        // The regular worker may have mail, or the pool may be stopping.
+        if let Some(regular) = index {
+            self.unpark(regular);
+        }
+    }
+
+    /// Frees the index of a worker that ends, for spare workers that still run.
+    pub(crate) fn end_with_thread_index(&self, worker: usize) {
+        self.release_thread_index(worker);
+        let mut sleepers = self.lock();
+        sleepers.indices.free(worker);
+        let waiting = sleepers.indices.waiting();
+        drop(sleepers);
+        self.wake_waiting(waiting);
+    }
+
+    /// Moves a searching regular worker to the reserve if another worker waits for its index. If this
+    /// returns true, the worker must pass on, as after [`Self::enter_reserve`].
+    pub(crate) fn yield_thread_index(&self, worker: usize) -> bool {
+        // Relaxed: this is only a hint. The check under the lock decides.
+        if self.waiting_for_index.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let mut sleepers = self.lock();
+        let indices = &sleepers.indices;
+        let wants_it = |other: &usize| indices.of(*other).is_none_or(|index| index == worker);
+        let is_regular = worker < indices.users.len();
+        let is_wanted = is_regular && indices.waiting.iter().any(wants_it);
+        if !is_wanted || sleepers.processors.is_stopped() {
+            return false;
+        }
+        sleepers.processors.enter_reserve(worker);
+        sleepers.indices.free(worker);
+        // The waiting worker that uses the index next rebalances.
+        let waiting = sleepers.indices.waiting();
+        drop(sleepers);
+        self.stop_searching();
+        self.wake_waiting(waiting);
+        true
+    }
+
+    /// Wakes workers that wait for an index: one may be free.
+    pub(super) fn wake_waiting(&self, waiting: Vec<usize>) {
+        for worker in waiting {
+            self.unpark(worker);
+        }
+    }
+}
