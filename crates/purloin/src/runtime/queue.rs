@@ -6,8 +6,8 @@
 //! takes one task, and calls the next worker if more tasks wait. When the finish ends, it withdraws
 //! the calls that no worker has answered.
 //!
-//! The queue counts its **pending** tasks, waiting or running. Whoever ends the last one wakes the
-//! owner, which may also be a thread outside the pool. That thread runs no tasks.
+//! The queue counts its **pending** tasks, waiting or running. The thread that ends the last task
+//! wakes the owner. The owner may also be a thread outside the pool, which runs no tasks.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
