@@ -223,8 +223,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         }
         let mut unnamed = None;
         let pool = builder.build_with(|worker| self.start(worker, &registry, &mut unnamed));
-        if let Some((_worker, panic)) = unnamed {
-            drop(pool);
+        if let Some(panic) = unnamed {
             resume_unwind(panic);
         }
         match pool {
@@ -244,13 +243,12 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         set.ok_or(ErrorKind::GlobalPoolAlreadyInitialized.into())
     }
 
-    /// Starts one thread. If the program's function for names panics, keeps the worker and the panic
-    /// in `unnamed`: dropped before the pool, the worker would get a thread.
+    /// Starts one thread. If the program's function for names panics, keeps the panic in `unnamed`.
     fn start(
         &mut self,
         mut worker: WorkerStart,
         registry: &Arc<Registry>,
-        unnamed: &mut Option<(WorkerStart, Panic)>,
+        unnamed: &mut Option<Panic>,
     ) -> io::Result<()> {
         if self.use_current_thread && worker.index() == 0 {
             worker.attach();
@@ -270,7 +268,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 })
             }
             Err(panic) => {
-                *unnamed = Some((worker, panic));
+                *unnamed = Some(panic);
                 Err(io::Error::other("no name for a thread"))
             }
         }

@@ -4,7 +4,8 @@
 //! itself from the newest to the oldest, and other threads take the oldest. So the jobs are in a list
 //! for each thread, and the inbox has a **place** for each job. The thread that takes a place runs one
 //! job: its own newest job, or else the oldest job that was spawned outside of the pool, or else the
-//! oldest job of another thread. A place may find no job, because [`yield_now`](crate::yield_now) runs jobs without one.
+//! oldest job of another thread. A place may find no job, because [`yield_now`](crate::yield_now) runs
+//! jobs without a place.
 //!
 //! A job that was spawned in FIFO order is in a second list. In the first list is an entry that
 //! stands for the oldest job of the second.

@@ -431,6 +431,7 @@ impl<S: Scheduler> Builder<S> {
                     false => Box::default(),
                 },
                 handles: Default::default(),
+                dropped: Mutex::new(Some(Vec::new())),
             },
             inbox: Inbox::new(),
             quiescence: Quiescence::new(),
@@ -443,13 +444,20 @@ impl<S: Scheduler> Builder<S> {
         shared.register();
         // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };
-        for worker in 0..workers {
-            let shared = Arc::clone(&pool.shared);
-            start(WorkerStart::new(shared, worker)).map_err(|source| BuildError::Start {
+        let failed = |worker| {
+            move |source| BuildError::Start {
                 worker,
                 stack_size,
                 source,
-            })?;
+            }
+        };
+        for worker in 0..workers {
+            let shared = Arc::clone(&pool.shared);
+            start(WorkerStart::new(shared, worker)).map_err(failed(worker))?;
+        }
+        let dropped = super::lock(&pool.shared.threads.dropped).take();
+        for worker in dropped.into_iter().flatten() {
+            Threads::start(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
         }
         Ok(pool)
     }

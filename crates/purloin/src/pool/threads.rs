@@ -14,8 +14,9 @@ use crate::unwind::abort;
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
 ///
 /// The pool is not complete before [`run`](Self::run) is called. If the value is dropped instead,
-/// the pool starts a thread of its own for the worker, unless the pool was dropped before. If that
-/// thread cannot be started, the process aborts.
+/// the pool starts a thread of its own for the worker, unless the pool was not built or was dropped
+/// before. If that thread cannot be started, `build_with` returns an error; once `build_with` has
+/// returned, the process aborts.
 pub struct WorkerStart<S: Scheduler = ReturnBarrier> {
     /// None once the worker runs.
     pool: Option<Arc<Shared<S>>>,
@@ -118,11 +119,14 @@ fn check_is_no_worker() {
 
 impl<S: Scheduler> Drop for WorkerStart<S> {
     fn drop(&mut self) {
-        if let Some(pool) = self.pool.take()
-            && !pool.sleep.is_stopping()
-            && Threads::start(pool, self.worker).is_err()
-        {
-            // The pool may be in use, and would wait for this worker forever.
+        let Some(pool) = self.pool.take() else {
+            return;
+        };
+        if let Some(dropped) = lock(&pool.threads.dropped).as_mut() {
+            return dropped.push(self.worker);
+        }
+        if !pool.sleep.is_stopping() && Threads::start(pool, self.worker).is_err() {
+            // The pool is in use, and would wait for this worker forever.
             abort("no thread can be started for a worker whose `WorkerStart` was dropped");
         }
     }
@@ -147,6 +151,9 @@ pub(super) struct Threads {
     /// worker to all of them. Empty if workers are not bound.
     pub(super) processors: Box<[usize]>,
     pub(super) handles: Mutex<Vec<JoinHandle<()>>>,
+    /// The workers whose [`WorkerStart`] was dropped while the pool is being built; `None` once it is
+    /// built.
+    pub(super) dropped: Mutex<Option<Vec<usize>>>,
 }
 
 impl Threads {

@@ -272,3 +272,22 @@ fn a_broadcast_panics_if_a_worker_has_ended() {
     drop(builder.build().unwrap());
     assert_eq!(panics.load(Relaxed), 2);
 }
+
+#[test]
+fn workers_of_a_pool_that_is_not_built_get_no_threads() {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&begun);
+    let builder = Pool::builder().workers(4);
+    let builder = builder.start_handler(move |_| _ = count.fetch_add(1, Relaxed));
+    let pool = builder.build_with(|worker| match worker.index() {
+        3 => Err(std::io::Error::other("no more threads")),
+        // Dropped, and the last one fails.
+        _ => {
+            drop(worker);
+            Ok(())
+        }
+    });
+    assert!(pool.is_err());
+    std::thread::sleep(Duration::from_millis(10));
+    assert_eq!(begun.load(Relaxed), 0);
+}
