@@ -68,19 +68,21 @@ pub enum Slept {
 
 impl Sleepers {
     /// Returns the index of the sleeper to wake for the tasks of worker `of`. The order of
-    /// preference is: a worker that is blocked on `of`; the idle worker that fell asleep last; if a
-    /// thread may be started, the first worker without a thread.
+    /// preference is: a worker that is blocked on `of`; the first idle worker that has a thread; if
+    /// a thread may be started, the first worker without one.
+    ///
+    /// The first, rather than the last that fell asleep: so each worker does the same part of a
+    /// program that forks again and again, where its processor's caches, and its part of the
+    /// allocator, have the memory of that part.
     fn to_wake(&self, of: usize, may_start: bool) -> Option<usize> {
-        let has_thread = |sleeper: &Sleeper| self.processors.has_thread(sleeper.worker);
-        let last = |wanted: &dyn Fn(&Sleeper) -> bool| self.list.iter().rposition(wanted);
-        last(&|sleeper| sleeper.until == Some(of))
-            .or_else(|| last(&|sleeper| sleeper.until.is_none() && has_thread(sleeper)))
-            .or_else(|| {
-                let places = 0..if may_start { self.list.len() } else { 0 };
-                places
-                    .filter(|&place| self.list[place].until.is_none())
-                    .min_by_key(|&place| self.list[place].worker)
-            })
+        let rank = |&Sleeper { worker, until }: &Sleeper| match until {
+            Some(awaited) => (awaited == of).then_some((0, worker)),
+            None if self.processors.has_thread(worker) => Some((1, worker)),
+            None => may_start.then_some((2, worker)),
+        };
+        let places = self.list.iter().enumerate();
+        let ranked = places.filter_map(|(place, sleeper)| Some((rank(sleeper)?, place)));
+        ranked.min().map(|(_, place)| place)
     }
 }
 
@@ -191,8 +193,6 @@ impl Sleep {
         self.parkers[worker].unpark();
     }
 
-    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
-    /// and the caller must start it.
     /// Counts a message to a worker, and wakes the worker.
     pub fn post(&self, worker: usize) {
         // Release: the worker that sees the number finds the message.
@@ -214,6 +214,8 @@ impl Sleep {
             .fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
+    /// and the caller must start it.
     fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         let had_thread = sleepers.processors.mark_started(worker);
         if !had_thread {
