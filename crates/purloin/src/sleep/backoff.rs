@@ -97,7 +97,7 @@ impl TinyTasks {
     /// the victim does a part, some ten times as many. If the two processors share no cache, each
     /// takes several times as long.
     pub(crate) fn stolen_limit(claim: Duration) -> Duration {
-        (10 * claim).clamp(Duration::from_nanos(500), Duration::from_nanos(2500))
+        (10 * claim).clamp(Duration::from_nanos(500), Duration::from_nanos(5000))
     }
 
     /// Returns the row after one more task. A task that takes at least `limit` ends the row.
