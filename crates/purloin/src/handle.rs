@@ -146,6 +146,21 @@ impl<T> Handle<T> {
         }
     }
 
+    /// Returns the result of a task that has ended.
+    pub(crate) fn into_result(self) -> T {
+        match self.0 {
+            Inner::Promised(promise) => {
+                assert!(promise.is_done());
+                // SAFETY: the task is done, and this owns the only handle, which is gone afterwards.
+                let result = unsafe { promise.take_result() };
+                drop(promise);
+                let result = result.expect("the task has left a result");
+                result.unwrap_or_else(|panic| resume_unwind(panic))
+            }
+            inner => Handle(inner).get(),
+        }
+    }
+
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         match &self.0 {
@@ -190,6 +205,8 @@ pub(crate) struct Functions<T> {
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) run: unsafe fn(NonNull<()>),
+    /// Calls an idle worker for the task, if no worker has begun it.
+    pub(crate) call_worker: unsafe fn(NonNull<()>),
     /// Sets the watcher, once. The end of the task wakes it. Returns false if the task has ended.
     pub(crate) watch: unsafe fn(NonNull<()>, Waker) -> bool,
     /// Waits for the result. The watcher unparks this thread. The flag is true in one call: on a
@@ -233,6 +250,12 @@ impl<T> Promise<T> {
     pub(crate) fn run(&self) {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
         unsafe { ((*self.functions).run)(self.channel) }
+    }
+
+    /// Calls an idle worker for the task, if no worker has begun it.
+    pub(crate) fn call_worker(&self) {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        unsafe { ((*self.functions).call_worker)(self.channel) }
     }
 
     /// Lets the end of the task wake `watcher`. Returns false if the task has ended.

@@ -57,6 +57,7 @@
 //! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`sort`](sort()), [`sort_unstable`] |
 //! | search, or stop at the first error | [`Worker::find_first`], [`Worker::try_for_each`] | [`find_first`], [`try_for_each`] |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
+//! | do parallel work in an asynchronous program | | [`Pool::run_async`] |
 //! | wait for a lock, a file or a channel in a task | [`blocking`] | |
 //!
 //! # What is promised
@@ -116,6 +117,7 @@ compile_error!(
      and reserves more address space than 32 bits have"
 );
 
+mod asynchronous;
 mod free;
 mod handle;
 pub mod implement;
@@ -133,6 +135,7 @@ mod unwind;
 mod victim;
 mod worker;
 
+pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
 pub use free::{
     all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
     map_into_vec, map_into_vecs, map_reduce, map_reduce_from, position, sort, sort_by,

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 use std::thread;
 
+use crate::asynchronous::wake;
 use crate::handle::{Handle, Inner, Promise};
 use crate::pool::{keep_orphan, thread_waker};
 use crate::runtime::ReturnBarrier;
@@ -71,7 +72,8 @@ pub(crate) struct TaskEnd {
 
 #[derive(Default)]
 struct Waiting {
-    threads: Vec<Waker>,
+    /// Of threads and of executors.
+    wakers: Vec<Waker>,
     /// The tasks that begin after this end.
     successors: Vec<Arc<Successor>>,
 }
@@ -86,9 +88,9 @@ impl TaskEnd {
     }
 
     /// Lets the end wake a thread, which looks whether the task has ended once more after this.
-    pub(crate) fn add(&self, thread: Waker) {
+    pub(crate) fn add(&self, waker: Waker) {
         if let Some(waiting) = &mut *lock(&self.waiting) {
-            waiting.threads.push(thread);
+            waiting.wakers.push(waker);
         }
     }
 }
@@ -101,7 +103,7 @@ impl Wake for TaskEnd {
     /// A thread that adds itself later sees the end, because this has released the lock.
     fn wake(self: Arc<Self>) {
         let waiting = lock(&self.waiting).take().unwrap_or_default();
-        waiting.threads.into_iter().for_each(Waker::wake);
+        waiting.wakers.into_iter().for_each(wake);
         waiting.successors.iter().for_each(|task| task.came());
     }
 }
@@ -196,6 +198,22 @@ impl<T> SharedHandle<T> {
         }
     }
 
+    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    pub(crate) fn run(&self) {
+        if let Some(promise) = &self.0.promise {
+            promise.run();
+        }
+    }
+
+    /// Lets the end of the task wake `watcher`, unless it has come. If no worker has begun the task,
+    /// calls an idle worker for it.
+    pub(crate) fn watch(&self, watcher: Waker) {
+        if let Some(promise) = &self.0.promise {
+            self.0.end(promise).add(watcher);
+            promise.call_worker();
+        }
+    }
+
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         self.0.promise.as_ref().is_none_or(Promise::is_done)
@@ -215,17 +233,22 @@ impl<T> State<T> {
         })
     }
 
+    /// Returns the end of the task, which watches it.
+    fn end(&self, promise: &Promise<T>) -> &TaskEnd {
+        self.end.get_or_init(|| {
+            let end = TaskEnd::in_scope(0);
+            // SAFETY: one thread sets the end, so this is the only call.
+            unsafe { watch(promise, Arc::clone(&end)) };
+            end
+        })
+    }
+
     fn wait_for(&self, promise: &Promise<T>) {
         promise.run();
         if promise.is_done() {
             return;
         }
-        let end = self.end.get_or_init(|| {
-            let end = TaskEnd::in_scope(0);
-            // SAFETY: one thread sets the end, so this is the only call.
-            unsafe { watch(promise, Arc::clone(&end)) };
-            end
-        });
+        let end = self.end(promise);
         end.add(thread_waker());
         // Relaxed: one thread helps; which one does not matter.
         let helps = !end.is_helped.swap(true, Ordering::Relaxed);

@@ -36,7 +36,7 @@ impl<S: Scheduler> Shared<S> {
 
     /// Passes a panic that no caller gets to the program's handler, or else to the next
     /// [`wait`](super::Pool::wait).
-    pub(super) fn keep_panic(&self, panic: Panic) {
+    pub(crate) fn keep_panic(&self, panic: Panic) {
         match &self.handlers.panic {
             Some(handler) => handler(panic),
             None => {

@@ -91,6 +91,14 @@ impl<S: Scheduler> Inbox<S> {
         })
     }
 
+    /// Takes the job with this tag.
+    pub(super) fn pop_tagged(&self, tag: *const ()) -> Option<Injected<S>> {
+        self.take(|jobs| {
+            let place = jobs.iter().position(|entry| entry.tag == tag)?;
+            jobs.remove(place)
+        })
+    }
+
     fn take(
         &self,
         take: impl FnOnce(&mut VecDeque<Entry<S>>) -> Option<Entry<S>>,
@@ -215,13 +223,13 @@ where
 }
 
 /// Returns a job that runs `f` as a call without a waiting caller. `end` receives the outcome.
-pub(super) fn detached<S: Scheduler, F>(
+pub(super) fn detached<S: Scheduler, F, T>(
     f: F,
     generation: u64,
-    end: impl FnOnce(&Shared<S>, thread::Result<()>) + Send + 'static,
+    end: impl FnOnce(&Shared<S>, thread::Result<T>) + Send + 'static,
 ) -> Injected<S>
 where
-    F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
 {
     Box::new(move |thread| {
         let call = Call::new(null());

@@ -247,6 +247,10 @@ impl<S: Scheduler> Pool<S> {
 }
 
 impl<S: Scheduler> Pool<S> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<S>> {
+        &self.shared
+    }
+
     /// Returns where the time of each worker has gone since the pool was built. All times are zero
     /// unless the pool is [timed](Builder::timed).
     ///
@@ -508,6 +512,30 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
         self.inbox.push(job, null(), tag);
         self.sleep.injected();
+    }
+
+    /// Queues a call without a waiting caller, with a tag as for [`Self::inject_tagged`]. `end`
+    /// receives the outcome.
+    pub(crate) fn inject_detached<F, T>(
+        &self,
+        f: F,
+        end: impl FnOnce(&Shared<S>, thread::Result<T>) + Send + 'static,
+        tag: *const (),
+    ) where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
+    {
+        self.check_process();
+        self.inject_tagged(inbox::detached(f, NO_GENERATION, end), tag);
+    }
+
+    /// Runs the job with this tag, if no worker has taken it and this thread is a worker of this
+    /// pool.
+    pub(crate) fn run_tagged(&self, tag: *const ()) {
+        if let Some(worker) = self.current()
+            && let Some(job) = self.inbox.pop_tagged(tag)
+        {
+            job(worker);
+        }
     }
 
     /// Removes up to `max` jobs with this tag that no worker has taken.

@@ -43,6 +43,7 @@ use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{NonNull, null};
+use std::sync::Arc;
 use std::thread;
 
 use super::join::Token;
@@ -345,6 +346,13 @@ where
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder.
         run: |channel| unsafe { Self::run_for_all(channel.cast()) },
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
+        // The promise is a holder.
+        call_worker: |channel| unsafe {
+            if let Some(pool) = Self::find_pool(channel.cast()) {
+                Self::call_worker(channel.cast(), &pool);
+            }
+        },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder, and calls this once.
         watch: |channel, watcher| unsafe { channel.cast::<Self>().as_ref().channel.watch(watcher) },
@@ -729,6 +737,40 @@ where
         }
     }
 
+    /// Returns the pool of the task. If the pool is gone, the task has ended.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle.
+    unsafe fn find_pool(sender: NonNull<Self>) -> Option<Arc<Shared<S>>> {
+        // SAFETY: the handle is a holder, so the channel lives.
+        let this = unsafe { sender.as_ref() };
+        let pool = Shared::<S>::find(this.pool_id);
+        match &pool {
+            Some(pool) => pool.check_process(),
+            None => debug_assert!(this.is_done()),
+        }
+        pool
+    }
+
+    /// Calls an idle worker for the task, unless a worker has begun it or was called before. Returns
+    /// whether it did.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle. This is the pool of the task.
+    unsafe fn call_worker(sender: NonNull<Self>, pool: &Shared<S>) -> bool {
+        // SAFETY: the handle is a holder, so the channel lives.
+        let this = unsafe { sender.as_ref() };
+        // Relaxed: one thread injects; which one does not matter.
+        let calls = !this.channel.is_begun() && !this.is_injected.swap(true, Ordering::Relaxed);
+        if calls {
+            this.channel.add_holder();
+            inject(pool, sender);
+        }
+        calls
+    }
+
     /// Sleeps until the result is available, on a thread outside the pool. If no worker has begun
     /// the task, calls an idle worker for it.
     ///
@@ -739,18 +781,12 @@ where
     unsafe fn await_outside(sender: NonNull<Self>) {
         // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
-        // If the pool is gone, the task has ended.
-        let Some(pool) = Shared::<S>::find(this.pool_id) else {
-            debug_assert!(this.is_done());
+        // SAFETY: the handle is a holder, so the channel lives.
+        let Some(pool) = (unsafe { Self::find_pool(sender) }) else {
             return;
         };
-        pool.check_process();
-        // Relaxed: one thread injects; which one does not matter.
-        let injected = !this.channel.is_begun() && !this.is_injected.swap(true, Ordering::Relaxed);
-        if injected {
-            this.channel.add_holder();
-            inject(&pool, sender);
-        }
+        // SAFETY: the caller is the handle.
+        let injected = unsafe { Self::call_worker(sender, &pool) };
         pool.wait_outside(Lineage::NONE, &|| this.channel.is_begun(), &|| {
             this.is_done()
         });

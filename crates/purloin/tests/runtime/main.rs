@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod asynchronous;
 mod awaiting;
 mod barrier;
 mod broadcast;

@@ -1,0 +1,349 @@
+//! Results for asynchronous programs: futures of the standard library, whose executor the end of a
+//! task wakes.
+//!
+//! No thread of the pool waits for a future, so polling one costs a lock. A worker that polls for
+//! the result of a task of its own pool runs the task, if no worker has begun it: the executor may
+//! go to sleep next, and the worker with it.
+
+use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use crate::handle::{Handle, Inner};
+use crate::pool::{Pool, Shared};
+use crate::runtime::{ReturnBarrier, Token};
+use crate::scheduler::Scheduler;
+use crate::shared_handle::SharedHandle;
+use crate::sync::{Mutex, lock};
+use crate::unwind::{Panic, discard};
+
+/// Calls an executor's waker, whose panic would end a worker.
+pub(crate) fn wake(waker: Waker) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+        discard(panic);
+    }
+}
+
+/// The result of [`Pool::run_async`].
+///
+/// Dropping it takes the closure back if no worker has begun to run it.
+#[must_use = "dropping this takes the closure back"]
+pub struct RunFuture<T, S: Scheduler = ReturnBarrier> {
+    pool: Weak<Shared<S>>,
+    call: Arc<Call<T>>,
+}
+
+/// A call that no thread waits for.
+struct Call<T>(Mutex<State<T>>);
+
+enum State<T> {
+    /// It has not ended. At the end it wakes the executor that polled last.
+    Running(Option<Waker>),
+    Ended(thread::Result<T>),
+    /// The result was taken, or nobody wants it.
+    Over,
+}
+
+impl<T> Call<T> {
+    /// Records the outcome, and wakes the executor. Returns the panic that nobody gets.
+    fn end(&self, result: thread::Result<T>) -> Option<Panic> {
+        let mut state = lock(&self.0);
+        let State::Running(waker) = &mut *state else {
+            drop(state);
+            return unheard(result);
+        };
+        let waker = waker.take();
+        *state = State::Ended(result);
+        drop(state);
+        waker.into_iter().for_each(wake);
+        None
+    }
+
+    /// Returns the outcome if the call has ended. Otherwise the end wakes `waker`.
+    fn poll(&self, waker: &Waker) -> Option<thread::Result<T>> {
+        let waker = waker.clone();
+        let mut state = lock(&self.0);
+        let old = match &mut *state {
+            State::Running(latest) => latest.replace(waker),
+            state => match std::mem::replace(state, State::Over) {
+                State::Ended(result) => return Some(result),
+                _ => panic!("this future was polled after it had completed"),
+            },
+        };
+        // Not under the lock: wakers are the program's.
+        drop(state);
+        drop(old);
+        None
+    }
+}
+
+/// Drops a result that nobody gets. Returns the panic, if it is one.
+fn unheard<T>(result: thread::Result<T>) -> Option<Panic> {
+    result.map(discard).err()
+}
+
+impl<S: Scheduler> Pool<S> {
+    /// Hands `f` to this pool at once, and returns a future of its result. No thread waits: the
+    /// worker that has run `f` wakes the executor.
+    ///
+    /// An asynchronous program calls this for work that would keep its executor busy for too long.
+    /// Any executor will do. With tokio, `pool.run_async(f).await` is to parallel work what
+    /// `spawn_blocking` is to calls that block; see the example `async_server`.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # fn block_on<F: Future>(future: F) -> F::Output {
+    /// #     struct Unpark(std::thread::Thread);
+    /// #     impl std::task::Wake for Unpark {
+    /// #         fn wake(self: std::sync::Arc<Self>) { self.0.unpark() }
+    /// #     }
+    /// #     let waker = std::sync::Arc::new(Unpark(std::thread::current())).into();
+    /// #     let mut context = std::task::Context::from_waker(&waker);
+    /// #     let mut future = std::pin::pin!(future);
+    /// #     loop {
+    /// #         match future.as_mut().poll(&mut context) {
+    /// #             std::task::Poll::Ready(result) => return result,
+    /// #             std::task::Poll::Pending => std::thread::park(),
+    /// #         }
+    /// #     }
+    /// # }
+    /// async fn squares(pool: &Pool, limit: u64) -> u64 {
+    ///     pool.run_async(move |mut w| w.map_reduce_from(0, 0..limit, |n| n * n, |a, b| a + b))
+    ///         .await
+    /// }
+    ///
+    /// let pool = Pool::new()?;
+    /// assert_eq!(block_on(squares(&pool, 4)), 14);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// If the future is dropped before a worker has begun `f`, then `f` is dropped, too, and never
+    /// runs. If a worker has begun it, it runs to its end, and its result is dropped. When the pool
+    /// is dropped, its workers first run everything that waits.
+    ///
+    /// If the future is polled on a worker of this pool, and no worker has begun `f`, it runs there
+    /// and then.
+    ///
+    /// [`Pool::wait`] does not wait for `f`.
+    ///
+    /// # Panics
+    ///
+    /// Panics in a forked process, which has a copy of the pool but none of its threads. The future
+    /// panics if `f` panics. If the future was dropped, the panic goes where that of a
+    /// [spawned](Pool::spawn) job goes.
+    pub fn run_async<F, T>(&self, f: F) -> RunFuture<T, S>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let call = Arc::new(Call(Mutex::new(State::Running(None))));
+        let running = Arc::clone(&call);
+        let end = move |pool: &Shared<S>, result| {
+            if let Some(panic) = running.end(result) {
+                pool.keep_panic(panic);
+            }
+        };
+        let future = RunFuture {
+            pool: Arc::downgrade(self.shared()),
+            call,
+        };
+        self.shared().inject_detached(f, end, future.tag());
+        future
+    }
+}
+
+impl<T, S: Scheduler> RunFuture<T, S> {
+    /// By what the pool finds the call, while no worker has begun it.
+    fn tag(&self) -> *const () {
+        Arc::as_ptr(&self.call).cast()
+    }
+}
+
+impl<T, S: Scheduler> Future for RunFuture<T, S> {
+    type Output = T;
+
+    /// # Panics
+    ///
+    /// Panics if the closure has panicked, and if this future has completed before.
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.run_tagged(self.tag());
+        }
+        match self.call.poll(context.waker()) {
+            Some(result) => Poll::Ready(result.unwrap_or_else(|panic| resume_unwind(panic))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T, S: Scheduler> Drop for RunFuture<T, S> {
+    fn drop(&mut self) {
+        let state = std::mem::replace(&mut *lock(&self.call.0), State::Over);
+        let pool = self.pool.upgrade();
+        match (state, pool) {
+            // The state is never running without a pool: its workers run every call that is left.
+            (State::Running(waker), Some(pool)) => {
+                drop(waker);
+                pool.withdraw(self.tag(), 1);
+            }
+            (State::Ended(result), pool) => match (unheard(result), pool) {
+                (Some(panic), Some(pool)) => pool.keep_panic(panic),
+                (panic, _) => discard(panic),
+            },
+            _ => (),
+        }
+    }
+}
+
+/// The executor that polled a future last.
+#[derive(Default)]
+struct Latest(Mutex<Option<Waker>>);
+
+impl Latest {
+    fn set(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let old = lock(&self.0).replace(waker);
+        drop(old);
+    }
+}
+
+impl Wake for Latest {
+    fn wake(self: Arc<Self>) {
+        let waker = lock(&self.0).take();
+        waker.into_iter().for_each(wake);
+    }
+}
+
+/// Returns whether a task has ended. If not, its end wakes `waker`. The first call passes a watcher
+/// for the end to `watch`.
+fn has_ended(
+    latest: &mut Option<Arc<Latest>>,
+    waker: &Waker,
+    is_done: impl Fn() -> bool,
+    watch: impl FnOnce(Waker),
+) -> bool {
+    if is_done() {
+        return true;
+    }
+    let is_first = latest.is_none();
+    let latest = latest.get_or_insert_default();
+    latest.set(waker);
+    if is_first {
+        watch(Waker::from(Arc::clone(latest)));
+    }
+    // Once more: the end may have come before `waker`.
+    is_done()
+}
+
+/// A [`Handle`] as a future: `handle.await` is its result.
+#[must_use = "dropping this detaches the task"]
+pub struct HandleFuture<T> {
+    /// None once the future has completed.
+    handle: Option<Handle<T>>,
+    latest: Option<Arc<Latest>>,
+}
+
+impl<T> Unpin for HandleFuture<T> {}
+
+impl<T> IntoFuture for Handle<T> {
+    type Output = T;
+    type IntoFuture = HandleFuture<T>;
+
+    /// Turns this handle into a future of the result, for an asynchronous program.
+    ///
+    /// On a worker of the task's pool, polling runs the task if no worker has begun it, as
+    /// [`Handle::get`] does. On any other thread, polling calls an idle worker for it.
+    fn into_future(self) -> HandleFuture<T> {
+        HandleFuture {
+            handle: Some(self),
+            latest: None,
+        }
+    }
+}
+
+impl<T> Future for HandleFuture<T> {
+    type Output = T;
+
+    /// # Panics
+    ///
+    /// Panics where [`Handle::get`] does, and if this future has completed before.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        let HandleFuture { handle, latest } = &mut *self;
+        let pending = handle
+            .as_ref()
+            .expect("this future was polled after it had completed");
+        if let Inner::Promised(promise) = &pending.0 {
+            promise.run();
+            let watch = |watcher| {
+                // SAFETY: `has_ended` calls this once, and no other code watches the task of a
+                // handle that was turned into a future.
+                unsafe { promise.watch(watcher) };
+                promise.call_worker();
+            };
+            if !has_ended(latest, context.waker(), || promise.is_done(), watch) {
+                return Poll::Pending;
+            }
+        }
+        let handle = handle.take().expect("it was there");
+        Poll::Ready(handle.into_result())
+    }
+}
+
+/// A [`SharedHandle`] as a future: `(&handle).await` is a reference to its result.
+pub struct SharedHandleFuture<'h, T> {
+    handle: &'h SharedHandle<T>,
+    latest: Option<Arc<Latest>>,
+}
+
+impl<'h, T> IntoFuture for &'h SharedHandle<T> {
+    type Output = &'h T;
+    type IntoFuture = SharedHandleFuture<'h, T>;
+
+    /// Turns this handle into a future of a reference to the result, for an asynchronous program.
+    fn into_future(self) -> SharedHandleFuture<'h, T> {
+        SharedHandleFuture {
+            handle: self,
+            latest: None,
+        }
+    }
+}
+
+impl<'h, T> Future for SharedHandleFuture<'h, T> {
+    type Output = &'h T;
+
+    /// # Panics
+    ///
+    /// Panics where [`SharedHandle::get`] does.
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<&'h T> {
+        let SharedHandleFuture { handle, latest } = &mut *self;
+        handle.run();
+        let watch = |watcher| handle.watch(watcher);
+        match has_ended(latest, context.waker(), || handle.is_done(), watch) {
+            true => Poll::Ready(handle.get()),
+            false => Poll::Pending,
+        }
+    }
+}
+
+impl<T, S: Scheduler> std::fmt::Debug for RunFuture<T, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunFuture").finish_non_exhaustive()
+    }
+}
+
+impl<T> std::fmt::Debug for HandleFuture<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("HandleFuture").field(&self.handle).finish()
+    }
+}
+
+impl<T> std::fmt::Debug for SharedHandleFuture<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("SharedHandleFuture")
+            .field(self.handle)
+            .finish()
+    }
+}
