@@ -111,7 +111,7 @@ impl<S: Scheduler> Pool<S> {
     /// #     }
     /// # }
     /// async fn squares(pool: &Pool, limit: u64) -> u64 {
-    ///     pool.run_async(move |mut w| w.map_reduce_from(0, 0..limit, |n| n * n, |a, b| a + b))
+    ///     pool.run_async(move |mut w| w.map_reduce_from(0..limit, || 0, |n| n * n, |a, b| a + b))
     ///         .await
     /// }
     ///

@@ -86,7 +86,7 @@ fn every_example_has_fewer_than_80_lines_and_says_how_to_run_it() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    assert_eq!(examples.len(), 9);
+    assert_eq!(examples.len(), 10);
     for example in examples {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_stem().unwrap().to_str().unwrap();
@@ -95,6 +95,17 @@ fn every_example_has_fewer_than_80_lines_and_says_how_to_run_it() {
         let command = format!("cargo run --release --example {name}");
         assert!(text.contains(&command), "{name} does not say `{command}`");
     }
+}
+
+#[test]
+fn async_server_answers_pings_while_it_counts() {
+    let printed = output("async_server", &[]);
+    assert!(
+        printed.contains("148933 primes below 2000000\n"),
+        "{printed}"
+    );
+    assert!(printed.contains("the longest ping took"), "{printed}");
+    error("async_server", &["nowhere"]);
 }
 
 #[test]

@@ -212,6 +212,27 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
+    /// Runs one job or call that waits for this pool, on the calling thread. Returns false at once if
+    /// none waits, or if this thread is not a worker of this pool.
+    ///
+    /// A task that waits for something in a loop of its own may call this meanwhile. It is the only
+    /// way in which unrelated work runs within a task: the task must hold no lock that a job may
+    /// need. A task that blocks should call [`blocking`] instead.
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// let pool = Pool::builder().workers(1).build()?;
+    /// pool.run(|w| {
+    ///     w.pool().spawn(|_| println!("runs within the call"));
+    ///     assert!(w.pool().yield_now());
+    ///     assert!(!w.pool().yield_now());
+    /// });
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn yield_now(&self) -> bool {
+        self.shared.run_one()
+    }
+
     /// Waits until all jobs that were [spawned](Pool::spawn) before this call have ended, and all
     /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
     /// meanwhile.
@@ -536,6 +557,17 @@ impl<S: Scheduler> Shared<S> {
         {
             job(worker);
         }
+    }
+
+    /// Implements [`Pool::yield_now`].
+    fn run_one(&self) -> bool {
+        if let Some(worker) = self.current()
+            && let Some(job) = self.take_injected()
+        {
+            job(worker);
+            return true;
+        }
+        false
     }
 
     /// Removes up to `max` jobs with this tag that no worker has taken.

@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use crate::common::{busy, eventually, must_end};
-use purloin::{Cancelled, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+use purloin::{Cancelled, Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
 /// A plain executor: it sleeps until the future can go on.

@@ -284,3 +284,34 @@ fn a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it_under_each_sch
         a_thread_may_spawn_into_a_scope_whose_only_worker_waits_for_it(Channel::default(), spares);
     }
 }
+
+#[test]
+fn a_task_may_run_jobs_that_wait() {
+    fn check(scheduler: impl Scheduler) {
+        must_end("a loop that yields", || {
+            let pool = Pool::builder().workers(1).spare_workers(0);
+            let pool = pool.scheduler(scheduler).build().unwrap();
+            assert!(!pool.yield_now());
+            let other = Pool::builder().workers(1).build().unwrap();
+            pool.run(|mut w| {
+                assert!(!other.yield_now());
+                let count = Arc::new(AtomicUsize::new(0));
+                let sum = || count.load(Relaxed);
+                for _ in 0..10 {
+                    let count = Arc::clone(&count);
+                    w.pool().spawn(move |mut w| {
+                        let (a, b) = w.join(|_| 1, |_| 2);
+                        count.fetch_add(a + b, Relaxed);
+                    });
+                }
+                w.join(|w| while w.pool().yield_now() {}, |_| assert_eq!(sum(), 30));
+                let call = w.pool().run_async(|_| 7);
+                assert!(w.pool().yield_now());
+                drop(call);
+            });
+        });
+    }
+    check(ReturnBarrier::default());
+    check(DirectStack::<OneField>::default());
+    check(Channel::default());
+}
