@@ -13,7 +13,7 @@ pub fn progress(text: &str) {
 }
 
 /// Names of the columns.
-const COLUMNS: [&str; 5] = ["serial", "token", "free", "chili", "rayon"];
+const COLUMNS: [&str; 6] = ["serial", "by hand", "token", "free", "chili", "rayon"];
 
 pub fn print(measured: &[Measured]) {
     print!("{:<38}{:>8}", "median times", "workers");
@@ -38,7 +38,7 @@ pub fn print(measured: &[Measured]) {
         }
         println!();
     }
-    println!("\ntoken and free are Purloin: joins through a token, and joins without.");
+    println!("\ntoken and free are Purloin, with and without a token.");
 }
 
 /// A time with three digits.

@@ -1,7 +1,7 @@
 //! Other orders and other items: backwards, every n-th iteration, windows.
 
 use std::iter::{Rev, StepBy};
-use std::ops::{Range, RangeInclusive};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::slice;
 
 use super::{ExactIterations, IntoIterations, Iterations};
@@ -124,6 +124,20 @@ impl<I: ExactIterations> Iterations for Stepped<I> {
         let width = self.width(len);
         self.all.strip(width).step_by(self.step)
     }
+
+    #[inline]
+    fn fold_strip<A>(
+        &mut self,
+        len: usize,
+        sum: A,
+        mut step: impl FnMut(A, I::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        let width = self.width(len);
+        let strip = self.all.strip(width);
+        with_size!(self.step, |size| strip
+            .step_by(size)
+            .try_fold(sum, &mut step))
+    }
 }
 
 /// Returns all series of `size` consecutive elements of a slice as the iterations of a loop. They
@@ -184,6 +198,20 @@ impl<'s, T: Sync> Iterations for Windows<'s, T> {
         let front = self.front(len);
         self.slice = &self.slice[len..];
         front.windows(self.size)
+    }
+
+    #[inline]
+    fn fold_strip<A>(
+        &mut self,
+        len: usize,
+        sum: A,
+        mut step: impl FnMut(A, &'s [T]) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        let front = self.front(len);
+        self.slice = &self.slice[len..];
+        with_size!(self.size, |size| front
+            .windows(size)
+            .try_fold(sum, &mut step))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Loops that stop when their scope is cancelled.
 
+use std::ops::ControlFlow;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -77,6 +78,16 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         self.iterations.strip(len)
+    }
+
+    #[inline]
+    fn fold_strip<A>(
+        &mut self,
+        len: usize,
+        sum: A,
+        step: impl FnMut(A, I::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        self.iterations.fold_strip(len, sum, step)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::iter::Rev;
 use std::mem;
+use std::ops::ControlFlow;
 use std::slice;
 
 use super::{ExactIterations, IntoIterations, Iterations, ReversibleIterations};
@@ -108,6 +109,17 @@ macro_rules! pieces {
                 }
             }
 
+            impl<'s, T> $Chunks<'s, T> {
+                /// Removes the elements of the first `len` pieces.
+                #[inline]
+                fn front(&mut self, len: usize) -> $Slice {
+                    let width = self.width(len);
+                    let (front, rest) = mem::take(&mut self.slice).$split_at(width);
+                    self.slice = rest;
+                    front
+                }
+            }
+
             impl<'s, T: $Bound> Iterations for $Chunks<'s, T> {
                 type Item = $Slice;
                 type Strip<'p>
@@ -129,10 +141,18 @@ macro_rules! pieces {
 
                 #[inline]
                 fn strip(&mut self, len: usize) -> slice::$Chunks<'s, T> {
-                    let width = self.width(len);
-                    let (strip, rest) = mem::take(&mut self.slice).$split_at(width);
-                    self.slice = rest;
-                    strip.$chunks(self.size)
+                    self.front(len).$chunks(self.size)
+                }
+
+                #[inline]
+                fn fold_strip<A>(
+                    &mut self,
+                    len: usize,
+                    sum: A,
+                    mut step: impl FnMut(A, $Slice) -> ControlFlow<A, A>,
+                ) -> ControlFlow<A, A> {
+                    let front = self.front(len);
+                    with_size!(self.size, |size| front.$chunks(size).try_fold(sum, &mut step))
                 }
             }
 

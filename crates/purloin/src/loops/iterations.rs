@@ -3,7 +3,7 @@
 use std::iter::{Map, Zip};
 use std::marker::PhantomData;
 use std::mem;
-use std::ops::{Range, RangeFrom, RangeInclusive};
+use std::ops::{ControlFlow, Range, RangeFrom, RangeInclusive};
 use std::slice;
 
 /// The iterations of a loop: a sequence with a length, which can be split.
@@ -43,6 +43,18 @@ pub trait Iterations: Sized + Send {
     /// is at most [`remaining`](Self::remaining), unless the number is inexact: then it may be
     /// larger.
     fn strip(&mut self, len: usize) -> Self::Strip<'_>;
+
+    /// Removes the first `len` iterations, and folds them until a step breaks. See
+    /// [`strip`](Self::strip).
+    #[inline]
+    fn fold_strip<A>(
+        &mut self,
+        len: usize,
+        sum: A,
+        step: impl FnMut(A, Self::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        self.strip(len).try_fold(sum, step)
+    }
 }
 
 /// Iterations whose number is exact: all but [`lines`](crate::lines), [`words`](crate::words) and

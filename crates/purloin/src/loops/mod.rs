@@ -37,6 +37,20 @@
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
 //! splits for the thieves that have asked it).
 
+/// Calls a function with a size. If the size is 2, 3 or 4, the call is a copy in which the compiler
+/// knows it. It can then unroll and vectorise a loop over pairs, triples or quadruples, in which the
+/// indices are checked otherwise.
+macro_rules! with_size {
+    ($size:expr, $call:expr) => {
+        match $size {
+            2 => ($call)(2),
+            3 => ($call)(3),
+            4 => ($call)(4),
+            size => ($call)(size),
+        }
+    };
+}
+
 mod adaptors;
 mod attempt;
 mod cancel;
@@ -244,9 +258,9 @@ where
     loop {
         let count = strip.min(left);
         left -= count;
-        let mut items = rest.strip(count);
-        sum = items.try_fold(sum, |sum, item| w.lend(|w| (shared.step)(w, sum, item)))?;
-        drop(items);
+        sum = rest.fold_strip(count, sum, |sum, item| {
+            w.lend(|w| (shared.step)(w, sum, item))
+        })?;
         if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
             return ControlFlow::Continue((sum, rest, block - left));
         }
@@ -278,7 +292,7 @@ where
         if len == 0 {
             return sum;
         }
-        match iterations.strip(len).try_fold(sum, &mut step) {
+        match iterations.fold_strip(len, sum, &mut step) {
             ControlFlow::Continue(so_far) => sum = so_far,
             ControlFlow::Break(result) => return result,
         }

@@ -97,7 +97,7 @@ where
         pieces *= 4;
     }
     if pieces == 1 || size_of::<T>() == 0 {
-        return slice.sort_by(compare);
+        return slice.sort_by(|a, b| compare(a, b));
     }
     if is_run(w, slice, compare) {
         return;
@@ -124,7 +124,7 @@ where
     if len <= piece {
         // SAFETY: the elements are here, so all of them are initialised.
         let elements = unsafe { slice::from_raw_parts_mut(part.slice.as_mut_ptr().cast(), len) };
-        return elements.sort_by(compare);
+        return elements.sort_by(|a, b| compare(a, b));
     }
     let middle = len / 2;
     let (mut left, mut right) = part.split_at_mut(middle);

@@ -29,7 +29,7 @@ where
     C: Fn(&T, &T) -> Ordering + Sync,
 {
     if w.sort_pieces() == 1 || slice.len() <= MIN_PIECE || size_of::<T>() == 0 {
-        return slice.sort_unstable_by(compare);
+        return slice.sort_unstable_by(|a, b| compare(a, b));
     }
     if is_run(w, slice, compare) {
         return;
@@ -78,7 +78,7 @@ fn sort<W, T, C>(
         );
         return;
     }
-    slice.sort_unstable_by(compare);
+    slice.sort_unstable_by(|a, b| compare(a, b));
 }
 
 /// Moves the median of a sample to the front. Returns whether all elements of the sample are equal.
@@ -88,7 +88,7 @@ fn move_median_to_front<T>(slice: &mut [T], compare: &impl Fn(&T, &T) -> Orderin
     for index in 1..count {
         slice.swap(index, index * distance);
     }
-    slice[..count].sort_unstable_by(compare);
+    slice[..count].sort_unstable_by(|a, b| compare(a, b));
     let is_uniform = compare(&slice[0], &slice[count - 1]).is_ge();
     slice.swap(0, count / 2);
     is_uniform
