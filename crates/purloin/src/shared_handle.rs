@@ -380,10 +380,11 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
 }
 
 /// A task that begins after several ends.
-struct Successor {
+struct Successor<B: ?Sized = dyn FnMut() + Send> {
     /// Number of ends that have not come; one more while they are being counted.
     missing: AtomicUsize,
-    begin: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    /// Begins the task. It is called once.
+    begin: Mutex<B>,
 }
 
 impl Successor {
@@ -391,8 +392,7 @@ impl Successor {
     fn came(&self) {
         // AcqRel: what the tasks before have done happens before this one begins.
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let begin = lock(&self.begin).take();
-            begin.expect("the last end comes once")();
+            lock(&self.begin)();
         }
     }
 }
@@ -403,13 +403,14 @@ impl Successor {
 ///
 /// The captures of `begin` stay valid until it has run.
 unsafe fn begin_after<'b>(ends: Vec<Arc<TaskEnd>>, begin: impl FnOnce() + Send + 'b) {
-    let begin: Box<dyn FnOnce() + Send + 'b> = Box::new(begin);
-    // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
-    let begin: Box<dyn FnOnce() + Send> = unsafe { std::mem::transmute(begin) };
-    let successor = Arc::new(Successor {
+    let mut begin = Some(begin);
+    let begin = move || begin.take().expect("the last end comes once")();
+    let successor: Arc<Successor<dyn FnMut() + Send + 'b>> = Arc::new(Successor {
         missing: AtomicUsize::new(1),
-        begin: Mutex::new(Some(begin)),
+        begin: Mutex::new(begin),
     });
+    // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
+    let successor: Arc<Successor> = unsafe { std::mem::transmute(successor) };
     for end in ends {
         if let Some(waiting) = &mut *lock(&end.waiting) {
             // Relaxed: the lock orders it before the end.

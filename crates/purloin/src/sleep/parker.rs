@@ -6,7 +6,7 @@ use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
 
 /// The parker of one worker.
 pub(super) struct Parker {
-    woken: Mutex<bool>,
+    state: Mutex<State>,
     wake: Condvar,
     /// Number of blocked workers that sleep until this worker publishes.
     pub(super) awaited: AtomicUsize,
@@ -16,10 +16,20 @@ pub(super) struct Parker {
     pub(super) messages: AtomicUsize,
 }
 
+struct State {
+    /// Whether the worker was unparked since its last sleep.
+    is_woken: bool,
+    /// Whether the worker sleeps, so that waking it takes a system call.
+    is_asleep: bool,
+}
+
 impl Parker {
     pub(super) fn new() -> Parker {
         Parker {
-            woken: Mutex::new(false),
+            state: Mutex::new(State {
+                is_woken: false,
+                is_asleep: false,
+            }),
             wake: Condvar::new(),
             awaited: AtomicUsize::new(0),
             has_thread_index: AtomicUsize::new(0),
@@ -30,25 +40,29 @@ impl Parker {
     /// Sleeps until the worker is unparked. Returns at once if it was unparked since its last
     /// sleep.
     pub(super) fn park(&self) {
-        let mut woken = lock(&self.woken);
-        while !*woken {
-            woken = match self.wake.wait(woken) {
-                Ok(woken) => woken,
+        let mut state = lock(&self.state);
+        while !state.is_woken {
+            state.is_asleep = true;
+            state = match self.wake.wait(state) {
+                Ok(state) => state,
                 Err(poisoned) => poisoned.into_inner(),
             };
         }
-        *woken = false;
+        (state.is_woken, state.is_asleep) = (false, false);
     }
 
     /// Sleeps until the worker is unparked, for at most `time`. Returns false after a timeout.
     #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
-        let woken = lock(&self.woken);
-        let (mut woken, _) = match self.wake.wait_timeout_while(woken, time, |woken| !*woken) {
+        let mut state = lock(&self.state);
+        state.is_asleep = true;
+        let wait = |state: &mut State| !state.is_woken;
+        let (mut state, _) = match self.wake.wait_timeout_while(state, time, wait) {
             Ok(result) => result,
             Err(poisoned) => poisoned.into_inner(),
         };
-        std::mem::replace(&mut woken, false)
+        state.is_asleep = false;
+        std::mem::replace(&mut state.is_woken, false)
     }
 
     #[cfg(loom)]
@@ -59,7 +73,12 @@ impl Parker {
 
     /// Wakes the worker, or lets its next sleep end at once.
     pub(super) fn unpark(&self) {
-        *lock(&self.woken) = true;
-        self.wake.notify_one();
+        let mut state = lock(&self.state);
+        let must_notify = state.is_asleep && !state.is_woken;
+        state.is_woken = true;
+        drop(state);
+        if must_notify {
+            self.wake.notify_one();
+        }
     }
 }

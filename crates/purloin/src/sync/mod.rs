@@ -72,7 +72,7 @@ pub use std::sync::atomic::Ordering;
 ///
 /// The crate runs none of the program's closures while it holds a lock, so the guarded data is
 /// consistent even after a panic.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     match mutex.lock() {
         Ok(guard) => guard,
         Err(poisoned) => poisoned.into_inner(),
