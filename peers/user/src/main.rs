@@ -23,7 +23,7 @@ use contestants::Pools;
 #[derive(Parser)]
 #[command(name = "purloin-user")]
 struct Arguments {
-    /// Measure loops, sorts and graphs of everyday programs instead (ten minutes)
+    /// Measure loops, sorts and graphs of everyday programs instead (two minutes)
     #[arg(long)]
     everyday: bool,
     /// Measure only the rows whose names contain this text
