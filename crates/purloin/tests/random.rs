@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::Lcg;
-use purloin::{Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Spawner, Worker};
+use purloin::{Builder, Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Spawner, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, Stealing, TwoFields};
 
 /// Default number of programs for each scheduler.
@@ -366,6 +366,11 @@ fn setting(variable: &str, default: u64) -> u64 {
 
 /// Runs the programs of all seeds under one scheduler.
 fn check_all<S: Scheduler + Clone>(scheduler: S) {
+    check_with(|builder| builder.scheduler(scheduler.clone()));
+}
+
+/// Runs the programs of all seeds, on pools with options that `options` sets.
+fn check_with<S: Scheduler>(options: impl Fn(Builder) -> Builder<S>) {
     // Panics of the programs are intended, so they are not printed.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -374,9 +379,7 @@ fn check_all<S: Scheduler + Clone>(scheduler: S) {
         }
     }));
     let pools = WORKERS.iter().map(|&workers| {
-        let builder = Pool::builder()
-            .workers(workers)
-            .scheduler(scheduler.clone());
+        let builder = options(Pool::builder().workers(workers));
         builder.build().unwrap()
     });
     let pools: Vec<_> = pools.collect();
@@ -389,6 +392,16 @@ fn check_all<S: Scheduler + Clone>(scheduler: S) {
 #[test]
 fn random_programs_agree_with_their_serial_elision() {
     check_all(ReturnBarrier::default());
+}
+
+#[test]
+fn random_programs_agree_when_blocked_workers_run_anything() {
+    check_with(|builder| builder.run_anything_while_blocked(true));
+}
+
+#[test]
+fn random_programs_agree_when_blocked_workers_run_anything_without_spare_workers() {
+    check_with(|builder| builder.run_anything_while_blocked(true).spare_workers(0));
 }
 
 #[test]

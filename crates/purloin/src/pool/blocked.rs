@@ -3,9 +3,11 @@
 use std::time::Instant;
 
 use super::{Shared, WorkerThread};
-use crate::runtime::Stolen;
+use crate::runtime::{Stolen, from_any};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Sleep, Slept, SpinTime, TinyTasks, recheck_interval};
+use crate::sleep::{
+    Backoff, RECHECK_INTERVAL, Sleep, Slept, SpinTime, TinyTasks, recheck_interval,
+};
 use crate::stats::{Activity, Count};
 
 /// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
@@ -18,6 +20,53 @@ pub(crate) struct HandedOff<'p> {
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
         self.sleep.end_handoff(self.worker);
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Returns whether this blocked worker may run any task or job now. See
+    /// [`Builder::run_anything_while_blocked`](crate::Builder::run_anything_while_blocked).
+    ///
+    /// Not while any worker runs a future: an unrelated task may wait for that future, and the future
+    /// for what this worker runs. Joins and finishes wait only for tasks that began later than they
+    /// did, and so does everything below them on a stack. So without futures, no two of them wait for
+    /// each other. A call from a worker of another pool counts as a future, because a task of that
+    /// pool waits for it.
+    pub(crate) fn may_run_anything(&self) -> bool {
+        let pool = self.pool();
+        S::HANDS_OFF
+            && pool.runs_anything
+            && self.local.may_run_another()
+            && !pool
+                .started()
+                .iter()
+                .any(|worker| worker.local.runs_future())
+    }
+
+    /// Runs `f`, which a worker of another pool waits for, if `is_awaited_elsewhere`.
+    pub(crate) fn run_for_others<R>(&self, is_awaited_elsewhere: bool, f: impl FnOnce() -> R) -> R {
+        if !is_awaited_elsewhere {
+            return f();
+        }
+        self.local.begin_future();
+        let result = f();
+        self.local.end_future();
+        result
+    }
+
+    /// Runs a job from outside or a task of another worker, if there is one, on top of what this
+    /// worker waits for. Called if the worker [may](Self::may_run_anything).
+    pub(crate) fn run_anything(&self, backoff: &mut Backoff) -> bool {
+        let local = &self.local;
+        if let Some(job) = self.pool().take_injected() {
+            local.suspend(|| self.run_on_top(|| job(self)));
+            return true;
+        }
+        let Some(stolen) = from_any(self, backoff) else {
+            return false;
+        };
+        local.suspend(|| self.run_on_top(|| self.run_stolen(stolen)));
+        true
     }
 }
 
@@ -103,6 +152,14 @@ impl<S: Scheduler> Shared<S> {
                     continue;
                 }
             }
+            let runs_anything = me.may_run_anything();
+            if runs_anything {
+                drop(handed_off.take());
+                if me.run_anything(&mut backoff) {
+                    backoff = Backoff::new(SpinTime::DEFAULT);
+                    continue;
+                }
+            }
             if backoff.pause() {
                 continue;
             }
@@ -116,11 +173,15 @@ impl<S: Scheduler> Shared<S> {
                 // This worker's processor has nothing to do until the holder publishes a task or
                 // ends. Another worker may take any task; but if this worker may leapfrog, the
                 // holder's tasks are left to it.
-                handed_off = handed_off.or_else(|| self.hand_off(me));
-                self.look_for_others(|other| {
-                    leapfrogs && (other.index() == holder.index() || other.index() == me.index())
-                });
+                if !runs_anything {
+                    handed_off = handed_off.or_else(|| self.hand_off(me));
+                    self.look_for_others(|other| {
+                        let is_ours = [holder.index(), me.index()].contains(&other.index());
+                        leapfrogs && is_ours
+                    });
+                }
                 let nap = match leapfrogs {
+                    _ if runs_anything => Some(RECHECK_INTERVAL),
                     true => backoff.nap_time(),
                     false => recheck_interval(),
                 };

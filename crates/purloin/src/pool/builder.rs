@@ -51,6 +51,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     timed: bool,
     handlers: Handlers,
     ends_alone: bool,
+    runs_anything: bool,
     scheduler: S,
 }
 
@@ -82,6 +83,7 @@ impl Default for Builder {
             timed: false,
             handlers: Handlers::default(),
             ends_alone: false,
+            runs_anything: false,
             scheduler: ReturnBarrier::default(),
         }
     }
@@ -134,6 +136,37 @@ impl<S: Scheduler> Builder<S> {
     /// ```
     pub fn spare_workers(mut self, spares: usize) -> Self {
         self.spare_workers = Some(spares);
+        self
+    }
+
+    /// Sets whether a blocked worker runs any task or job of the pool, as rayon's threads do. The
+    /// default is false: it runs only descendants of the task that it waits for, and a [spare
+    /// worker](Self::spare_workers) runs everything else.
+    ///
+    /// A program needs this if it has no spare workers, and its tasks wait for each other in a way
+    /// that the pool does not see: in a channel, for example. In return, a task must not hold a lock
+    /// across a join if other tasks lock it, a short task may end late, and the stack grows by tasks
+    /// that have nothing to do with each other.
+    ///
+    /// A worker never runs unrelated tasks while it runs a future, even a blocked one: they might
+    /// wait for this future. The scheduler `Channel` of the crate `purloin-schedulers` ignores this
+    /// option.
+    ///
+    /// ```
+    /// use std::sync::mpsc::channel;
+    /// use purloin::{Pool, Worker};
+    ///
+    /// let pool = Pool::builder().workers(2).spare_workers(0).run_anything_while_blocked(true).build()?;
+    /// let (send, receive) = channel();
+    /// pool.run(|mut w| {
+    ///     w.pool().spawn(move |_| send.send(7).unwrap());
+    ///     // One worker waits in the channel. If the other one waits for it, it runs the job.
+    ///     w.join(|_| (), |_| assert_eq!(receive.recv(), Ok(7)));
+    /// });
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn run_anything_while_blocked(mut self, runs_anything: bool) -> Self {
+        self.runs_anything = runs_anything;
         self
     }
 
@@ -288,6 +321,7 @@ impl<S: Scheduler> Builder<S> {
             timed: self.timed,
             handlers: self.handlers,
             ends_alone: self.ends_alone,
+            runs_anything: self.runs_anything,
             scheduler,
         }
     }
@@ -437,6 +471,7 @@ impl<S: Scheduler> Builder<S> {
             quiescence: Quiescence::new(),
             handlers: self.handlers.clone(),
             ends_alone: self.ends_alone,
+            runs_anything: self.runs_anything,
             steal_delay: self.steal_delay,
             splitting: self.splitting,
             borrowed: OnceLock::new(),

@@ -169,7 +169,9 @@ impl<F, R> CallPtr<F, R> {
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
             let run = || runtime::call(thread, f);
-            let result = thread.with_call(&(*call).call, NO_GENERATION, run);
+            let is_awaited_elsewhere = (*call).call.has_caller();
+            let run = || thread.with_call(&(*call).call, NO_GENERATION, run);
+            let result = thread.run_for_others(is_awaited_elsewhere, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
             let caller = (*call).caller.clone();

@@ -67,6 +67,11 @@ impl Call {
         Call::detour(caller, null())
     }
 
+    /// Returns whether a worker has made the call, and waits for it.
+    pub(super) fn has_caller(&self) -> bool {
+        !self.caller.is_null()
+    }
+
     fn detour(caller: *const Call, origin: *const Call) -> Call {
         Call {
             caller,

@@ -95,27 +95,35 @@ impl<S: Scheduler> WorkerThread<S> {
         let Some(mut job) = self.take_mail() else {
             return false;
         };
-        let outer = self.timer().switch_to_application();
-        let on_top = &self.mailbox().runs_on_top;
-        // Relaxed: a thief that claims a task of the job has acquired it, and sees this store.
-        let was_on_top = on_top.swap(true, Ordering::Relaxed);
-        loop {
-            // A message catches its panics.
-            job(self);
-            match self.take_mail() {
-                Some(next) => job = next,
-                None => break,
+        self.run_on_top(|| {
+            loop {
+                // A message catches its panics.
+                job(self);
+                match self.take_mail() {
+                    Some(next) => job = next,
+                    None => break,
+                }
             }
-        }
-        // Relaxed: no task of the mail is left.
-        on_top.store(was_on_top, Ordering::Relaxed);
-        self.timer().switch_to(outer);
+        });
         true
     }
 
-    /// Returns whether tasks of this worker may descend from mail, and not from the task for which
-    /// the worker is blocked. Called by a thief that has claimed a task.
-    pub(crate) fn runs_mail_on_top(&self) -> bool {
+    /// Runs work that has nothing to do with the task for which this worker is blocked. `work` must
+    /// not panic.
+    pub(super) fn run_on_top(&self, work: impl FnOnce()) {
+        let outer = self.timer().switch_to_application();
+        let on_top = &self.mailbox().runs_on_top;
+        // Relaxed: a thief that claims a task of the work has acquired it, and sees this store.
+        let was_on_top = on_top.swap(true, Ordering::Relaxed);
+        work();
+        // Relaxed: no task of the work is left.
+        on_top.store(was_on_top, Ordering::Relaxed);
+        self.timer().switch_to(outer);
+    }
+
+    /// Returns whether tasks of this worker may descend from other work than the task for which the
+    /// worker is blocked. Called by a thief that has claimed a task.
+    pub(crate) fn runs_on_top(&self) -> bool {
         self.mailbox().runs_on_top.load(Ordering::Relaxed)
     }
 }
@@ -165,7 +173,8 @@ where
     fn run_on(&self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
         let call = Call::new(self.caller);
         let run = || runtime::call(worker, |token| (self.f)(token));
-        let result = worker.with_call(&call, NO_GENERATION, run);
+        let run = || worker.with_call(&call, NO_GENERATION, run);
+        let result = worker.run_for_others(call.has_caller(), run);
         self.end(index, result);
     }
 

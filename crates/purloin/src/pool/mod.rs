@@ -364,6 +364,8 @@ pub struct Shared<S: Scheduler> {
     handlers: Handlers,
     /// See [`Builder::ends_alone`].
     ends_alone: bool,
+    /// See [`Builder::run_anything_while_blocked`].
+    runs_anything: bool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,

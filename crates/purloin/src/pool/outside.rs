@@ -28,6 +28,7 @@ use super::lineage::{Call, Lineage};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
@@ -90,6 +91,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
         let pool = self.pool();
         let outer = self.timer().switch_to(Activity::SearchingInJoin);
         let mut handed_off = None;
+        let mut backoff = Backoff::new(SpinTime::DEFAULT);
         loop {
             let may_sleep = S::TaskPool::offer_all(self);
             if is_done() {
@@ -100,8 +102,16 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 self.run_mail_while_blocked();
                 continue;
             }
-            handed_off = handed_off.or_else(|| pool.hand_off(self));
-            pool.look_for_others(|_| false);
+            let runs_anything = self.may_run_anything();
+            if runs_anything {
+                drop(handed_off.take());
+                if self.run_anything(&mut backoff) || backoff.pause() {
+                    continue;
+                }
+            } else {
+                handed_off = handed_off.or_else(|| pool.hand_off(self));
+                pool.look_for_others(|_| false);
+            }
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
             if serves && let Some(job) = pool.take_descendant_of(awaited) {
                 drop(handed_off.take());

@@ -40,12 +40,16 @@ pub(crate) struct Local<S: Scheduler> {
     pub(super) blocks: Blocks,
     /// The current nesting of spawns that run inline.
     inline_spawns: Cell<u32>,
-    /// The number of stolen tasks on this worker that have returned and wait for their spawns. The
-    /// worker took each of them, except the first, while the previous one waited.
+    /// The number of stolen tasks on this worker that have returned and wait for their spawns, and of
+    /// waits on top of which it runs unrelated work. The worker took each of them, except the first,
+    /// while the previous one waited.
     suspended: Cell<usize>,
     /// Whether the stolen ticket that this worker has just used stays stolen, until the closure that
     /// it runs further down has ended.
     pub(super) keeps_ticket: Cell<bool>,
+    /// The number of futures, and of calls from workers of other pools, that this worker runs, one on
+    /// top of the other.
+    futures: AtomicUsize,
     /// The number of suspended tasks that one finish may cause before its spawns go to its
     /// queue.
     max_suspended: usize,
@@ -54,7 +58,7 @@ pub(crate) struct Local<S: Scheduler> {
     pub(super) depth: AtomicUsize,
 }
 
-// SAFETY: other threads use only `tasks` and `depth`, which are `Sync`. The runtime uses the other
+// SAFETY: other threads use only `tasks`, `depth` and `futures`, which are `Sync`. The runtime uses the other
 // fields on the worker's own thread only.
 unsafe impl<S: Scheduler> Sync for Local<S> {}
 // SAFETY: no field is tied to a thread before the worker starts.
@@ -109,6 +113,7 @@ impl<S: Scheduler> Local<S> {
             inline_spawns: Cell::new(0),
             suspended: Cell::new(0),
             keeps_ticket: Cell::new(false),
+            futures: AtomicUsize::new(0),
             max_suspended: (stack_size / STACK_BYTES_PER_SUSPENDED).max(1),
             depth: AtomicUsize::new(0),
         })
@@ -146,9 +151,36 @@ impl<S: Scheduler> Local<S> {
         self.suspended.get() < 2 * self.max_suspended
     }
 
-    /// Calls `end`, which ends the spawns of a stolen task, and counts the task as suspended
-    /// meanwhile. `end` must not panic.
-    pub(super) fn suspend(&self, end: impl FnOnce()) {
+    /// Counts a future, or a call from a worker of another pool, that this worker begins to run.
+    pub(crate) fn begin_future(&self) {
+        // Relaxed, and not atomic as a whole: only this worker writes. See `Self::runs_future`.
+        let futures = self.futures.load(Ordering::Relaxed);
+        self.futures.store(futures + 1, Ordering::Relaxed);
+    }
+
+    /// Takes back one [`Self::begin_future`].
+    pub(crate) fn end_future(&self) {
+        let futures = self.futures.load(Ordering::Relaxed);
+        self.futures.store(futures - 1, Ordering::Relaxed);
+    }
+
+    /// Returns whether this worker runs a future, or a call from a worker of another pool.
+    ///
+    /// A worker that runs a descendant of the future sees it, because what the descendant was pushed
+    /// to or spawned into has synchronised with it.
+    pub(crate) fn runs_future(&self) -> bool {
+        self.futures.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns whether this blocked worker may run an unrelated task, like any stolen task: it must
+    /// have no tasks of its own to offer.
+    pub(crate) fn may_run_another(&self) -> bool {
+        self.tasks.offers_nothing() && self.may_leapfrog()
+    }
+
+    /// Calls `end`, which ends the spawns of a stolen task or runs unrelated work, and counts the
+    /// task as suspended meanwhile. `end` must not panic.
+    pub(crate) fn suspend(&self, end: impl FnOnce()) {
         let outer = self.suspended.get();
         self.suspended.set(outer + 1);
         end();

@@ -831,6 +831,7 @@ where
             // SAFETY: the claimant is a holder, so the channel lives.
             unsafe { sender.as_ref() }.channel.allow_leapfrogging();
         }
+        thread.local.begin_future();
         Claimed {
             sender,
             thread,
@@ -841,6 +842,7 @@ where
     /// Marks the task done, and wakes those that wait for it.
     fn end(&mut self) {
         self.has_ended = true;
+        self.thread.local.end_future();
         // SAFETY: the claimant is a holder, so the channel lives.
         let waiters = unsafe { self.sender.as_ref() }.channel.end();
         self.thread.wake(waiters);

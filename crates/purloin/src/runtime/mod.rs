@@ -106,4 +106,5 @@ pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
+pub(crate) use steal::from_any;
 pub use steal::{Claim, Reclaimed, Stolen};

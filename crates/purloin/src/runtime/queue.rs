@@ -17,7 +17,7 @@ use std::thread::{self, Thread};
 use super::spawn::{MAX_UNSTOLEN, lock};
 use crate::pool::{Injected, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, SpinTime, recheck_interval};
+use crate::sleep::{Backoff, RECHECK_INTERVAL, SpinTime, recheck_interval};
 use crate::stats::Activity;
 
 /// The thread that opened a finish, and waits for its tasks.
@@ -30,6 +30,11 @@ pub(super) enum Owner {
 }
 
 impl Owner {
+    /// Returns whether the owner may be a worker of another pool.
+    pub(super) fn is_outside(&self) -> bool {
+        matches!(self, Owner::Outside(_))
+    }
+
     fn unpark<S: Scheduler>(&self, pool: &Shared<S>) {
         match self {
             Owner::Worker(worker) => pool.sleep.unpark(*worker),
@@ -139,9 +144,22 @@ impl<S: Scheduler> Queue<S> {
             if self.is_over() {
                 break;
             }
-            handed_off = handed_off.or_else(|| pool.hand_off(owner));
-            pool.look_for_others(|_| false);
+            let runs_anything = owner.may_run_anything();
+            if runs_anything {
+                drop(handed_off.take());
+                if owner.run_anything(&mut backoff) {
+                    backoff = Backoff::new(SpinTime::DEFAULT);
+                    continue;
+                }
+                if backoff.pause() {
+                    continue;
+                }
+            } else {
+                handed_off = handed_off.or_else(|| pool.hand_off(owner));
+                pool.look_for_others(|_| false);
+            }
             let time = match owner.local.tasks.offers_nothing() {
+                true if runs_anything => Some(RECHECK_INTERVAL),
                 true => backoff.sleep_limit(true),
                 false => {
                     S::TaskPool::offer_all(owner);
@@ -223,7 +241,7 @@ impl<S: Scheduler> Queue<S> {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
-        task(thread);
+        thread.run_for_others(self.owner.is_outside(), || task(thread));
         drop(in_lineage);
         thread.timer().switch_to(outer);
         self.ended_one(thread.pool());

@@ -380,7 +380,9 @@ impl<S: Scheduler> Finish<S> {
             let job: Job<'scope, S> = Box::new(move |thread| {
                 let in_lineage = thread.enter_lineage(self.lineage);
                 // Drops its share of `f` before the finish may end.
-                self.run_all::<false, _>(thread, move |token| f(token));
+                thread.run_for_others(self.owner.is_outside(), || {
+                    self.run_all::<false, _>(thread, move |token| f(token));
+                });
                 drop(in_lineage);
                 self.release();
             });

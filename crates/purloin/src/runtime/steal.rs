@@ -221,12 +221,22 @@ pub(crate) fn leapfrog<S: Scheduler>(
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
-    let may_take = || !outcome.is_done() && !holder.runs_mail_on_top();
+    let may_take = || !outcome.is_done() && !holder.runs_on_top();
     let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
     if stolen.is_none() && holder.local.tasks.request() {
         backoff.requested_anew();
     }
     stolen
+}
+
+/// Tries once to steal from each other worker, for a blocked worker that runs anything, and asks for
+/// tasks where that fails.
+pub(crate) fn from_any<S: Scheduler>(
+    me: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.active_others()
+        .find_map(|victim| attempt(me, victim, backoff))
 }
 
 impl<S: Scheduler> WorkerThread<S> {

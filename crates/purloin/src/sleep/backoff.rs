@@ -9,8 +9,8 @@ use crate::sync::{spin_loop, yield_now};
 /// then makes a program hang. See [the page on waiting](super).
 pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
 
-/// Interval at which a blocked worker that may not leapfrog checks again.
-const RECHECK_INTERVAL: Duration = Duration::from_millis(1);
+/// Interval at which a blocked worker checks again, if it may not leapfrog or may run anything.
+pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Returns the longest sleep of a blocked worker that may not leapfrog. It has left its own tasks
 /// to other workers, and may leapfrog once they are stolen. `None` means no limit.

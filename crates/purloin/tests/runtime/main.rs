@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod anything;
 mod asynchronous;
 mod awaiting;
 mod barrier;

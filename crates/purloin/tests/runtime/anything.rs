@@ -1,0 +1,177 @@
+//! Pools whose blocked workers run any task or job.
+//!
+//! None of the pools has spare workers, so most of these programs would hang otherwise.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{MAY_USE_CHASE_LEV, rounds, wait_for};
+use purloin::{Pool, ReturnBarrier, Scheduler, Token, Worker};
+use purloin_schedulers::{ChaseLev, DirectStack};
+
+/// Builds a pool whose blocked workers run anything.
+fn pool<S: Scheduler>(workers: usize, scheduler: S) -> Pool<S> {
+    let builder = Pool::builder().workers(workers).scheduler(scheduler);
+    let builder = builder.spare_workers(0).run_anything_while_blocked(true);
+    builder.build().unwrap()
+}
+
+/// A join whose second closure runs `stolen` on another worker, while this worker waits for it.
+fn block<W: Worker>(mut w: W, stolen: impl FnOnce() + Send) {
+    let begun = AtomicBool::new(false);
+    w.join(
+        |_| wait_for(&begun),
+        |_| {
+            begun.store(true, SeqCst);
+            stolen();
+        },
+    );
+}
+
+fn run_a_job_beside_a_blocked_join<S: Scheduler>(scheduler: S) {
+    let pool = pool(2, scheduler);
+    for _ in 0..rounds(100) {
+        let (send, receive) = channel();
+        let pool = &pool;
+        let stolen = move || {
+            pool.spawn(move |_| send.send(7).unwrap());
+            assert_eq!(receive.recv(), Ok(7));
+        };
+        pool.run(|w| block(w, stolen));
+    }
+}
+
+#[test]
+fn a_blocked_join_runs_a_job() {
+    run_a_job_beside_a_blocked_join(ReturnBarrier::default());
+    run_a_job_beside_a_blocked_join(<DirectStack>::default());
+    if MAY_USE_CHASE_LEV {
+        run_a_job_beside_a_blocked_join(ChaseLev::default());
+    }
+}
+
+#[test]
+fn a_blocked_join_runs_a_task_of_another_call() {
+    let pool = pool(3, ReturnBarrier::default());
+    for _ in 0..rounds(100) {
+        let [begun, pushed, ran] = [(); 3].map(|()| AtomicBool::new(false));
+        thread::scope(|scope| {
+            // The first worker waits for the second one, which waits for a task of the third one.
+            scope.spawn(|| {
+                pool.run(|mut w| {
+                    w.join(
+                        |_| wait_for(&pushed),
+                        |_| {
+                            begun.store(true, SeqCst);
+                            wait_for(&ran);
+                        },
+                    )
+                })
+            });
+            wait_for(&begun);
+            pool.run(|mut w| {
+                w.join(
+                    |_| {
+                        pushed.store(true, SeqCst);
+                        wait_for(&ran);
+                    },
+                    |_| ran.store(true, SeqCst),
+                )
+            });
+        });
+    }
+}
+
+#[test]
+fn the_end_of_a_finish_runs_a_job() {
+    let pool = pool(2, ReturnBarrier::default());
+    for _ in 0..rounds(100) {
+        let (send, receive) = channel();
+        let pool = &pool;
+        let begun = &AtomicBool::new(false);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.spawn(move |_| {
+                    begun.store(true, SeqCst);
+                    pool.spawn(move |_| send.send(7).unwrap());
+                    assert_eq!(receive.recv(), Ok(7));
+                });
+                wait_for(begun);
+            });
+        });
+    }
+}
+
+#[test]
+fn a_worker_that_waits_for_another_pool_runs_its_own_pools_jobs() {
+    let (a, b) = (
+        pool(1, ReturnBarrier::default()),
+        pool(1, ReturnBarrier::default()),
+    );
+    for _ in 0..rounds(100) {
+        let (send, receive) = channel();
+        let receive = Mutex::new(receive);
+        let job = move |_: Token<'_>| send.send(7).unwrap();
+        let answer = a.run(|_| {
+            b.run(|_| {
+                a.spawn(job);
+                // The only worker of `a` waits for this call.
+                receive.lock().unwrap().recv()
+            })
+        });
+        assert_eq!(answer, Ok(7));
+    }
+}
+
+#[test]
+fn a_blocked_future_runs_nothing_unrelated() {
+    let pool = pool(2, ReturnBarrier::default());
+    let [has_begun, has_run, may_end] = [(); 3].map(|()| AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (has_begun, has_run, may_end, pool) = (&has_begun, &has_run, &may_end, &pool);
+        scope.spawn(move || {
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    let stolen = || {
+                        has_begun.store(true, SeqCst);
+                        wait_for(may_end);
+                    };
+                    scope.future(move |w| block(w, stolen)).get();
+                });
+            });
+        });
+        wait_for(has_begun);
+        // Both workers are busy now: one waits in the future.
+        scope.spawn(move || pool.run(|_| has_run.store(true, SeqCst)));
+        thread::sleep(Duration::from_millis(50));
+        assert!(!has_run.load(SeqCst), "it might wait for the future");
+        may_end.store(true, SeqCst);
+    });
+    assert!(has_run.into_inner());
+}
+
+#[test]
+fn unrelated_jobs_do_not_overflow_the_stack() {
+    let builder = Pool::builder().workers(2).stack_size(256 << 10);
+    let builder = builder.spare_workers(0).run_anything_while_blocked(true);
+    let pool = builder.build().unwrap();
+    static SUM: AtomicU64 = AtomicU64::new(0);
+    fn job(mut w: Token<'_>) {
+        let compute = || {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_micros(5) {}
+        };
+        let variables = std::hint::black_box([1; 200]);
+        w.join(|_| compute(), |_| compute());
+        SUM.fetch_add(variables.iter().sum::<u64>(), SeqCst);
+    }
+    let jobs = rounds(20_000) as u64;
+    for _ in 0..jobs {
+        pool.spawn(job);
+    }
+    pool.wait();
+    assert_eq!(SUM.load(SeqCst), 200 * jobs);
+}
