@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use purloin::Pool;
+use purloin::implement::is_on_top;
 
 use crate::registry::{Worker, current, with_current};
 
@@ -20,8 +21,10 @@ impl BroadcastContext<'_> {
         let Some(worker) = current() else {
             unreachable!("broadcasts run on the threads of a pool");
         };
-        // The jobs of this thread that were spawned before the broadcast come first.
-        while worker.registry.run_own(worker) {}
+        // The jobs of this thread that were spawned before the broadcast come first, unless they are
+        // unrelated to what waits below.
+        let is_on_top = purloin::with_token(|token| token.is_some_and(|token| is_on_top(&token)));
+        while !is_on_top && worker.registry.run_own(worker) {}
         f(BroadcastContext {
             worker,
             _thread: PhantomData,

@@ -30,6 +30,7 @@ pub struct ThreadPoolBuilder<S = DefaultSpawn> {
     num_threads: usize,
     use_current_thread: bool,
     breadth_first: bool,
+    runs_anything: bool,
     stack_size: Option<usize>,
     thread_name: Option<ThreadName>,
     panic_handler: Option<PanicHandler>,
@@ -148,6 +149,7 @@ impl Default for ThreadPoolBuilder {
             num_threads: 0,
             use_current_thread: false,
             breadth_first: false,
+            runs_anything: false,
             stack_size: None,
             thread_name: None,
             panic_handler: None,
@@ -216,20 +218,31 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 true => threads.max(MIN_SPARES),
                 false => 0,
             })
+            // Without spare threads, no other thread may be there to do so.
+            .run_anything_while_blocked(self.runs_anything || !S::MAY_START_MORE)
             .start_handler(move |index| of_start.started(index))
             .exit_handler(move |index| of_exit.ends(index));
         if let Some(bytes) = stack_size {
             builder = builder.stack_size(bytes);
         }
-        let mut unnamed = None;
-        let pool = builder.build_with(|worker| self.start(worker, &registry, &mut unnamed));
+        let (mut unnamed, mut current) = (None, None);
+        let pool = builder.build_with(|worker| match worker.index() {
+            0 if self.use_current_thread => {
+                current = Some(worker);
+                Ok(())
+            }
+            _ => self.start(worker, &mut unnamed),
+        });
         if let Some(panic) = unnamed {
             resume_unwind(panic);
         }
-        match pool {
-            Ok(pool) => Ok(ThreadPool { pool, registry }),
-            Err(error) => Err(ErrorKind::Start(into_io(error)).into()),
+        let pool = pool.map_err(|error| ErrorKind::Start(into_io(error)))?;
+        // Last, because it cannot be taken back.
+        if let Some(worker) = current {
+            worker.attach();
+            registry.started(0);
         }
+        Ok(ThreadPool { pool, registry })
     }
 
     /// Builds the global pool, which functions use on threads that belong to no pool. Without this
@@ -244,17 +257,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     }
 
     /// Starts one thread. If the program's function for names panics, keeps the panic in `unnamed`.
-    fn start(
-        &mut self,
-        mut worker: WorkerStart,
-        registry: &Arc<Registry>,
-        unnamed: &mut Option<Panic>,
-    ) -> io::Result<()> {
-        if self.use_current_thread && worker.index() == 0 {
-            worker.attach();
-            registry.started(0);
-            return Ok(());
-        }
+    fn start(&mut self, mut worker: WorkerStart, unnamed: &mut Option<Panic>) -> io::Result<()> {
         let name = self.thread_name.as_mut();
         match halt_unwinding(|| name.map(|name| name(worker.index()))) {
             Ok(name) => {
@@ -305,6 +308,17 @@ impl<S> ThreadPoolBuilder<S> {
     /// for itself, and jobs that it runs by [`yield_now`](crate::yield_now).
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
+        self
+    }
+
+    /// Sets whether a thread that waits in a join or a scope runs any job of the pool, as rayon's own
+    /// threads do. By default it runs only parts of what it waits for, and a spare thread runs the
+    /// rest. rayon itself does not have this option.
+    ///
+    /// A pool with a [`spawn_handler`](Self::spawn_handler) has no spare threads, so its threads
+    /// always run any job.
+    pub fn run_anything_while_blocked(mut self, runs_anything: bool) -> Self {
+        self.runs_anything = runs_anything;
         self
     }
 
@@ -360,6 +374,7 @@ impl<S> ThreadPoolBuilder<S> {
             num_threads: self.num_threads,
             use_current_thread: self.use_current_thread,
             breadth_first: self.breadth_first,
+            runs_anything: self.runs_anything,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             panic_handler: self.panic_handler,

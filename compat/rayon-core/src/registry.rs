@@ -4,8 +4,8 @@
 //! itself from the newest to the oldest, and other threads take the oldest. So the jobs are in a list
 //! for each thread, and the inbox has a **place** for each job. The thread that takes a place runs one
 //! job: its own newest job, or else the oldest job that was spawned outside of the pool, or else the
-//! oldest job of another thread. A place may find no job, because [`yield_now`](crate::yield_now) runs
-//! jobs without a place.
+//! oldest job of another thread. [`yield_local`](crate::yield_local) and broadcasts run jobs without a
+//! place, and leave a **surplus** of places. The next jobs get no places while there is a surplus.
 //!
 //! A job that was spawned in FIFO order is in a second list. In the first list is an entry that
 //! stands for the oldest job of the second.
@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 use std::process::abort;
 use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use purloin::Pool;
 
@@ -32,6 +34,8 @@ pub(crate) struct Registry {
     threads: Box<[Thread]>,
     /// Jobs that were spawned outside of the pool, oldest first.
     outside: Mutex<VecDeque<Job>>,
+    /// The number of places, minus the number of jobs. It is locked while the lists change.
+    surplus: Mutex<usize>,
     panic_handler: Option<PanicHandler>,
     start_handler: Option<ThreadHandler>,
     exit_handler: Option<ThreadHandler>,
@@ -69,7 +73,16 @@ pub(crate) struct Worker {
     /// The number of Purloin's worker. Spare workers come after the threads that the program has
     /// asked for.
     pub(crate) id: usize,
+    /// The number of calls of [`yield_now`](Self::yield_now) in a row that found nothing.
+    idle_yields: Cell<u32>,
 }
+
+/// Number of calls of [`yield_now`](crate::yield_now) that find nothing, after which a thread lends
+/// its processor.
+const ENOUGH_YIELDS: u32 = 16;
+
+/// Time for which it does: a few times as long as it takes to wake a thread.
+const LENT: Duration = Duration::from_micros(200);
 
 impl Worker {
     /// Returns the index of this thread as the program sees it: below the number of threads, and
@@ -82,6 +95,24 @@ impl Worker {
                 None => unreachable!("a thread of a pool of this crate is a worker"),
             }),
         }
+    }
+
+    /// Runs one job, call or broadcast that waits for the pool, and returns whether there was one.
+    ///
+    /// A program that yields again and again may wait for a task that this thread has made itself,
+    /// in a join or a scope. So from time to time another thread may take the tasks of this one.
+    pub(crate) fn yield_now(&self) -> bool {
+        let has_run =
+            purloin::with_token(|token| token.is_some_and(|token| token.pool().yield_now()));
+        self.idle_yields.set(match has_run {
+            true => 0,
+            false => self.idle_yields.get() + 1,
+        });
+        if self.idle_yields.get() >= ENOUGH_YIELDS {
+            self.idle_yields.set(0);
+            purloin::blocking(|| thread::sleep(LENT));
+        }
+        has_run
     }
 
     /// Returns the number of the list with this thread's jobs. A spare worker shares the list of
@@ -107,7 +138,11 @@ pub(crate) fn current<'w>() -> Option<&'w Worker> {
 /// Makes this thread a worker, until it calls [`leave`].
 pub(crate) fn enter(registry: &Arc<Registry>, id: usize) {
     let registry = Arc::clone(registry);
-    CURRENT.set(Box::into_raw(Box::new(Worker { registry, id })));
+    CURRENT.set(Box::into_raw(Box::new(Worker {
+        registry,
+        id,
+        idle_yields: Cell::new(0),
+    })));
 }
 
 /// Ends what [`enter`] began.
@@ -129,6 +164,7 @@ impl Registry {
         Registry {
             threads: (0..threads).map(|_| Thread::default()).collect(),
             outside: Mutex::default(),
+            surplus: Mutex::default(),
             panic_handler,
             start_handler,
             exit_handler,
@@ -186,40 +222,60 @@ impl Registry {
         }
     }
 
-    /// Adds a job. The worker is a thread of this registry that spawns it, if one does.
-    pub(crate) fn push(&self, by: Option<&Worker>, job: Job) {
+    /// Adds a job. The worker is a thread of this registry that spawns it, if one does. Returns
+    /// whether the caller must add a place.
+    #[must_use]
+    pub(crate) fn push(&self, by: Option<&Worker>, job: Job) -> bool {
+        let mut surplus = lock(&self.surplus);
         match by {
             Some(worker) => lock(&self.threads[worker.list()].jobs).push_back(Entry::Job(job)),
             None => lock(&self.outside).push_back(job),
         }
+        use_up(&mut surplus)
     }
 
-    /// Adds a job that runs after all others that the same thread has added in this way.
-    pub(crate) fn push_fifo(&self, by: Option<&Worker>, job: Job) {
+    /// Adds a job that runs after all others that the same thread has added in this way. Returns
+    /// whether the caller must add a place.
+    #[must_use]
+    pub(crate) fn push_fifo(&self, by: Option<&Worker>, job: Job) -> bool {
         let Some(worker) = by else {
             return self.push(None, job);
         };
+        let mut surplus = lock(&self.surplus);
         let thread = &self.threads[worker.list()];
         lock(&thread.fifo).push_back(job);
         lock(&thread.jobs).push_back(Entry::OldestOfFifo);
+        use_up(&mut surplus)
     }
 
-    /// Runs the newest job that the calling thread has spawned, if there is one.
+    /// Runs the newest job that the calling thread has spawned, if there is one, without a place.
     pub(crate) fn run_own(&self, worker: &Worker) -> bool {
-        let job = self.threads[worker.list()].pop(VecDeque::pop_back);
-        self.run(job)
+        let mut surplus = lock(&self.surplus);
+        let Some(job) = self.threads[worker.list()].pop(VecDeque::pop_back) else {
+            return false;
+        };
+        *surplus += 1;
+        drop(surplus);
+        self.catch(job);
+        true
     }
 
-    /// Runs one job, if there is one.
-    pub(crate) fn run_any(&self, worker: &Worker) -> bool {
-        self.run_own(worker) || {
-            let job = lock(&self.outside).pop_front();
-            let others = || {
-                let (left, right) = self.threads.split_at(worker.list());
-                let mut others = right.iter().chain(left);
-                others.find_map(|thread| thread.pop(VecDeque::pop_front))
-            };
-            self.run(job.or_else(others))
+    /// Runs the job of a place, unless the place was left over.
+    pub(crate) fn run_place(&self, worker: &Worker) {
+        let mut surplus = lock(&self.surplus);
+        let own = self.threads[worker.list()].pop(VecDeque::pop_back);
+        let outside = || lock(&self.outside).pop_front();
+        let others = || {
+            let (left, right) = self.threads.split_at(worker.list());
+            let mut others = right.iter().chain(left);
+            others.find_map(|thread| thread.pop(VecDeque::pop_front))
+        };
+        match own.or_else(outside).or_else(others) {
+            Some(job) => {
+                drop(surplus);
+                self.catch(job);
+            }
+            None => *surplus -= 1,
         }
     }
 
@@ -228,18 +284,17 @@ impl Registry {
         !lock(&self.threads[worker.list()].jobs).is_empty()
     }
 
-    fn run(&self, job: Option<Job>) -> bool {
-        let found = job.is_some();
-        if let Some(job) = job {
-            self.catch(job);
-        }
-        found
-    }
-
     /// Returns whether this thread belongs to this registry, as its worker.
     pub(crate) fn current(&self) -> Option<&Worker> {
         current().filter(|worker| std::ptr::eq(&*worker.registry, self))
     }
+}
+
+/// Uses a surplus place for a new job. Returns false if there was one.
+fn use_up(surplus: &mut usize) -> bool {
+    let is_missing = *surplus == 0;
+    *surplus = surplus.saturating_sub(1);
+    is_missing
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -32,20 +32,22 @@ where
 }
 
 pub(crate) fn spawn_in(pool: &Pool, registry: &Registry, job: Job) {
-    registry.push(registry.current(), job);
-    add_place(pool);
+    if registry.push(registry.current(), job) {
+        add_place(pool);
+    }
 }
 
 pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
-    registry.push_fifo(registry.current(), job);
-    add_place(pool);
+    if registry.push_fifo(registry.current(), job) {
+        add_place(pool);
+    }
 }
 
 /// Lets a thread of the pool run one job.
 fn add_place(pool: &Pool) {
     pool.spawn(|_| {
         if let Some(worker) = current() {
-            worker.registry.run_any(worker);
+            worker.registry.run_place(worker);
         }
     });
 }

@@ -152,10 +152,10 @@ impl ThreadPool {
         spawn_broadcast_in(&self.pool, op);
     }
 
-    /// Runs one spawned job, if this thread belongs to this pool. See [`yield_now`].
+    /// Runs one job, call or broadcast, if this thread belongs to this pool. See [`yield_now`].
     pub fn yield_now(&self) -> Option<Yield> {
         let worker = self.registry.current()?;
-        Some(Yield::after(self.registry.run_any(worker)))
+        Some(Yield::after(worker.yield_now()))
     }
 
     /// Runs one job that this thread has spawned, if it belongs to this pool. See [`yield_local`].
@@ -185,10 +185,13 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
     current().map(|worker| worker.registry.has_own(worker))
 }
 
-/// Runs one job that was [spawned](crate::spawn()) in the pool of this thread, if there is one.
-/// Returns `None` if this thread belongs to no pool.
+/// Runs one job that was [spawned](crate::spawn()) in the pool of this thread, or a call or broadcast
+/// that waits for it, if there is one. Returns `None` if this thread belongs to no pool.
+///
+/// After some calls in a row that found nothing, it sleeps for 0.2 ms, so that another thread takes
+/// the tasks of this thread for which the program may wait.
 pub fn yield_now() -> Option<Yield> {
-    current().map(|worker| Yield::after(worker.registry.run_any(worker)))
+    current().map(|worker| Yield::after(worker.yield_now()))
 }
 
 /// Runs the newest job that this thread has spawned, if there is one. Returns `None` if this thread

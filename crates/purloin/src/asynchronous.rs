@@ -125,7 +125,9 @@ impl<S: Scheduler> Pool<S> {
     /// is dropped, its workers first run everything that waits.
     ///
     /// If the future is polled on a worker of this pool, and no worker has begun `f`, it runs there
-    /// and then.
+    /// and then. A task that waits in another way for a thread that polls, as in
+    /// [`thread::JoinHandle::join`], does so in [`blocking`](crate::blocking): if all workers are such
+    /// tasks, no worker begins `f`.
     ///
     /// [`Pool::wait`] does not wait for `f`.
     ///
@@ -167,9 +169,11 @@ impl<T, S: Scheduler> Future for RunFuture<T, S> {
 
     /// # Panics
     ///
-    /// Panics if the closure has panicked, and if this future has completed before.
+    /// Panics if the closure has panicked, if this future has completed before, and in a forked
+    /// process.
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         if let Some(pool) = self.pool.upgrade() {
+            pool.check_process();
             pool.run_tagged(self.tag());
         }
         match self.call.poll(context.waker()) {
@@ -203,9 +207,8 @@ impl<T, S: Scheduler> Drop for RunFuture<T, S> {
 struct Latest(Mutex<Option<Waker>>);
 
 impl Latest {
-    fn set(&self, waker: &Waker) {
-        let waker = waker.clone();
-        let old = lock(&self.0).replace(waker);
+    fn set(&self, waker: Option<Waker>) {
+        let old = std::mem::replace(&mut *lock(&self.0), waker);
         drop(old);
     }
 }
@@ -218,22 +221,26 @@ impl Wake for Latest {
 }
 
 /// Returns whether a task has ended. If not, its end wakes `waker`. The first call passes a watcher
-/// for the end to `watch`.
+/// for the end to `watch`. Each calls a worker for the task.
 fn has_ended(
     latest: &mut Option<Arc<Latest>>,
     waker: &Waker,
     is_done: impl Fn() -> bool,
     watch: impl FnOnce(Waker),
+    call_worker: impl FnOnce(),
 ) -> bool {
     if is_done() {
         return true;
     }
+    // First, because a waker is the program's and may panic.
+    let waker = waker.clone();
     let is_first = latest.is_none();
     let latest = latest.get_or_insert_default();
-    latest.set(waker);
+    latest.set(Some(waker));
     if is_first {
         watch(Waker::from(Arc::clone(latest)));
     }
+    call_worker();
     // Once more: the end may have come before `waker`.
     is_done()
 }
@@ -255,7 +262,8 @@ impl<T> IntoFuture for Handle<T> {
     /// Turns this handle into a future of the result, for an asynchronous program.
     ///
     /// On a worker of the task's pool, polling runs the task if no worker has begun it, as
-    /// [`Handle::get`] does. On any other thread, polling calls an idle worker for it.
+    /// [`Handle::get`] does. On any other thread, polling calls an idle worker for it; see
+    /// [`Pool::run_async`] for tasks that wait for such a thread.
     fn into_future(self) -> HandleFuture<T> {
         HandleFuture {
             handle: Some(self),
@@ -281,9 +289,9 @@ impl<T> Future for HandleFuture<T> {
                 // SAFETY: `has_ended` calls this once, and no other code watches the task of a
                 // handle that was turned into a future.
                 unsafe { promise.watch(watcher) };
-                promise.call_worker();
             };
-            if !has_ended(latest, context.waker(), || promise.is_done(), watch) {
+            let (is_done, call) = (|| promise.is_done(), || promise.call_worker());
+            if !has_ended(latest, context.waker(), is_done, watch, call) {
                 return Poll::Pending;
             }
         }
@@ -321,9 +329,19 @@ impl<'h, T> Future for SharedHandleFuture<'h, T> {
         let SharedHandleFuture { handle, latest } = &mut *self;
         handle.run();
         let watch = |watcher| handle.watch(watcher);
-        match has_ended(latest, context.waker(), || handle.is_done(), watch) {
+        let (is_done, call) = (|| handle.is_done(), || handle.call_worker());
+        match has_ended(latest, context.waker(), is_done, watch, call) {
             true => Poll::Ready(handle.get()),
             false => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for SharedHandleFuture<'_, T> {
+    fn drop(&mut self) {
+        if let Some(latest) = self.latest.take() {
+            latest.set(None);
+            self.handle.unwatch(&Waker::from(latest));
         }
     }
 }

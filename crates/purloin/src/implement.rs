@@ -12,6 +12,8 @@ pub use crate::loops::{in_order, in_pieces};
 pub use crate::stats::clock;
 
 use crate::handle::Handle;
+use crate::runtime::Token;
+use crate::scheduler::Scheduler;
 use crate::worker::{Scope, Spawner};
 
 /// Returns a scope around the state of a finish.
@@ -20,6 +22,12 @@ use crate::worker::{Scope, Spawner};
 /// the scope.
 pub fn scope<'scope, 'env, S: Spawner>(finish: S::Finish) -> Scope<'scope, 'env, S> {
     Scope::new(finish)
+}
+
+/// Returns whether the code with this token runs on top of another task, which waits: it is a
+/// broadcast on a blocked worker, for example.
+pub fn is_on_top<S: Scheduler>(token: &Token<'_, S>) -> bool {
+    token.thread().runs_on_top()
 }
 
 /// Returns the state of the finish that a scope belongs to.

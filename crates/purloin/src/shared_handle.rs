@@ -205,11 +205,25 @@ impl<T> SharedHandle<T> {
         }
     }
 
-    /// Lets the end of the task wake `watcher`, unless it has come. If no worker has begun the task,
-    /// calls an idle worker for it.
+    /// Lets the end of the task wake `watcher`, unless it has come.
     pub(crate) fn watch(&self, watcher: Waker) {
         if let Some(promise) = &self.0.promise {
             self.0.end(promise).add(watcher);
+        }
+    }
+
+    /// Takes back a [`Self::watch`].
+    pub(crate) fn unwatch(&self, watcher: &Waker) {
+        if let Some(end) = self.0.end.get()
+            && let Some(waiting) = &mut *lock(&end.waiting)
+        {
+            waiting.wakers.retain(|other| !other.will_wake(watcher));
+        }
+    }
+
+    /// Calls an idle worker for the task, if no worker has begun it.
+    pub(crate) fn call_worker(&self) {
+        if let Some(promise) = &self.0.promise {
             promise.call_worker();
         }
     }

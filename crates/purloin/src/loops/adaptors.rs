@@ -74,16 +74,18 @@ impl<I: ReversibleIterations> Iterations for Reversed<I> {
 ///
 /// # Panics
 ///
-/// Panics if `step` is 0.
+/// Panics if `step` is 0, and if there are [`usize::MAX`] iterations or more.
 pub fn step_by<I>(iterations: I, step: usize) -> Stepped<I::Iterations>
 where
     I: IntoIterations<Iterations: ExactIterations>,
 {
     assert!(step > 0, "the step must be at least 1");
-    Stepped {
-        all: iterations.into_iterations(),
-        step,
-    }
+    let all = iterations.into_iterations();
+    assert!(
+        all.remaining() < usize::MAX,
+        "`step_by` needs fewer than `usize::MAX` iterations"
+    );
+    Stepped { all, step }
 }
 
 /// Every n-th of some iterations, from [`step_by`].

@@ -540,6 +540,12 @@ mod tests {
     }
 
     #[test]
+    #[should_panic = "fewer than"]
+    fn steps_need_iterations_that_can_be_counted() {
+        crate::step_by(0..=u64::MAX, 1 << 62);
+    }
+
+    #[test]
     fn iterations_may_leave_others_out() {
         use crate::{chunks_exact, chunks_exact_mut, step_by, windows};
 

@@ -13,6 +13,7 @@ use super::outside::current_call;
 use super::{Shared, WorkerThread};
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
+use crate::unwind::discard;
 
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
@@ -236,7 +237,10 @@ where
     Box::new(move |thread| {
         let call = Call::new(null());
         let result = thread.with_call(&call, generation, || runtime::call(thread, f));
-        end(thread.pool(), result);
+        // Wakers and the destructor of the result may leave tasks on the stack.
+        if let Err(panic) = runtime::call(thread, |_| end(thread.pool(), result)) {
+            discard(panic);
+        }
     })
 }
 

@@ -212,8 +212,9 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
-    /// Runs one job or call that waits for this pool, on the calling thread. Returns false at once if
-    /// none waits, or if this thread is not a worker of this pool.
+    /// Runs one job or call that waits for this pool, or [broadcasts](Self::broadcast) to this worker,
+    /// on the calling thread. Returns false at once if none waits, or if this thread is not a worker of
+    /// this pool.
     ///
     /// A task that waits for something in a loop of its own may call this meanwhile. It is the only
     /// way in which unrelated work runs within a task: the task must hold no lock that a job may
@@ -563,13 +564,16 @@ impl<S: Scheduler> Shared<S> {
 
     /// Implements [`Pool::yield_now`].
     fn run_one(&self) -> bool {
-        if let Some(worker) = self.current()
-            && let Some(job) = self.take_injected()
-        {
-            job(worker);
+        let Some(worker) = self.current() else {
+            return false;
+        };
+        if worker.run_mail_while_blocked() {
             return true;
         }
-        false
+        let job = self.take_injected();
+        let found = job.is_some();
+        job.into_iter().for_each(|job| job(worker));
+        found
     }
 
     /// Removes up to `max` jobs with this tag that no worker has taken.

@@ -51,6 +51,7 @@ use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, has_room};
 use super::steal;
+use crate::asynchronous::wake;
 use crate::handle::{Functions, Handle, Place, Promise};
 use crate::pool::{
     Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
@@ -495,10 +496,14 @@ where
                 run_all_apart(thread, null(), closure)
             };
             this.channel.send(result);
+            // Wakers and the destructor of the result may leave tasks on the stack.
+            let stack = thread.local.stack();
+            let (base, spawn_top) = (stack.top(), stack.spawn_top());
             let frame = thread.local.enter(None);
             claimed.end();
-            drop(frame);
             drop(claimed);
+            end_above(thread, base, spawn_top);
+            drop(frame);
         }
     }
 
@@ -887,9 +892,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 }
             }
         }
-        if let Some(watcher) = waiters.watcher {
-            watcher.wake();
-        }
+        waiters.watcher.into_iter().for_each(wake);
     }
 
     /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has the ticket back.

@@ -50,7 +50,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
         }
     }
 
-    pub(super) fn thread(&self) -> &'t WorkerThread<S> {
+    pub(crate) fn thread(&self) -> &'t WorkerThread<S> {
         self.thread
     }
 

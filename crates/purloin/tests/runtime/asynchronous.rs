@@ -311,3 +311,108 @@ fn a_waker_may_panic() {
     assert_eq!(block_on(call), 1);
     assert_eq!(block_on(task), 2);
 }
+
+/// A waker that calls a function.
+struct Calls<F>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Calls<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+fn calls(f: impl Fn() + Send + Sync + 'static) -> Waker {
+    Waker::from(Arc::new(Calls(f)))
+}
+
+#[test]
+fn a_task_that_a_waker_makes_runs() {
+    for workers in [1, 2] {
+        let pool = pool(workers);
+        for _ in 0..100 {
+            let ran = Arc::new(AtomicBool::new(false));
+            let sets = Sets(Arc::clone(&ran));
+            let sets = std::sync::Mutex::new(Some(sets));
+            let waker = calls(move || {
+                drop(purloin::future({
+                    let sets = sets.lock().unwrap().take();
+                    move || drop(sets)
+                }))
+            });
+            let mut one = pin!(pool.run_async(|_| 1));
+            if poll(one.as_mut(), &waker).is_pending() {
+                eventually("the task runs", || ran.load(SeqCst));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_task_that_the_destructor_of_an_unwanted_result_makes_runs() {
+    struct Spawns(Arc<AtomicBool>);
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            let sets = Sets(Arc::clone(&self.0));
+            drop(purloin::future(move || drop(sets)));
+        }
+    }
+    let pool = pool(1);
+    let ran = Arc::new(AtomicBool::new(false));
+    let (begin, begun) = mpsc::channel();
+    let result = Spawns(Arc::clone(&ran));
+    let call = pool.run_async(move |_| {
+        begin.send(()).unwrap();
+        busy(Duration::from_millis(20));
+        result
+    });
+    begun.recv().unwrap();
+    drop(call);
+    eventually("the task runs", || ran.load(SeqCst));
+    // And without a call: the result of a future that nobody gets.
+    let ran = Arc::new(AtomicBool::new(false));
+    let result = Spawns(Arc::clone(&ran));
+    pool.spawn(|_| drop(purloin::future(|| result)));
+    eventually("the task runs", || ran.load(SeqCst));
+}
+
+#[test]
+fn dropped_futures_of_a_shared_handle_leave_nothing_behind() {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let handle = purloin::future(move || receiver.recv()).share();
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    for _ in 0..100 {
+        let mut future = (&handle).into_future();
+        assert!(poll(Pin::new(&mut future), &waker).is_pending());
+    }
+    drop(waker);
+    assert_eq!(Arc::strong_count(&count), 1);
+    drop(sender);
+    let _ = handle.get();
+    assert_eq!(count.0.load(SeqCst), 0);
+}
+
+#[test]
+fn a_waker_whose_clone_panics_does_not_take_the_wake_up_with_it() {
+    use std::task::{RawWaker, RawWakerVTable};
+    const PANICS: &RawWakerVTable = &RawWakerVTable::new(
+        |_| panic!("this waker has no clones"),
+        |_| (),
+        |_| (),
+        |_| (),
+    );
+    let (sender, receiver) = mpsc::channel::<()>();
+    let mut future = purloin::future(move || receiver.recv()).into_future();
+    // SAFETY: the functions of this waker use no data.
+    let waker = unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), PANICS)) };
+    let polled = catch_unwind(AssertUnwindSafe(|| poll(Pin::new(&mut future), &waker)));
+    assert!(polled.is_err());
+    let releases = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(20));
+        drop(sender);
+    });
+    must_end("a future whose first waker panicked", || {
+        assert!(block_on(future).is_err());
+    });
+    releases.join().unwrap();
+}
