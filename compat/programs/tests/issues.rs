@@ -248,3 +248,40 @@ fn an_idle_pool_uses_no_processor_time() {
     let least = least.min().unwrap();
     assert!(least <= 1, "{least} ticks of 10 ms in 300 ms");
 }
+
+#[test]
+fn a_broadcast_runs_no_other_jobs_on_a_thread_that_waits() {
+    static WAS_NESTED: AtomicBool = AtomicBool::new(false);
+    let pool = pool(2);
+    ends(|| {
+        thread::scope(|threads| {
+            let (waits, begin) = channel();
+            let pool = &pool;
+            threads.spawn(move || {
+                begin.recv().unwrap();
+                pool.spawn_broadcast(|_| ());
+            });
+            pool.install(move || {
+                is_nested(|| {
+                    rayon::scope(|scope| {
+                        let (send, taken) = channel();
+                        scope.spawn(move |_| {
+                            send.send(()).unwrap();
+                            sleep(Duration::from_millis(200));
+                        });
+                        taken.recv().unwrap();
+                        // The other thread is busy, and this one soon waits for it.
+                        for _ in 0..100 {
+                            rayon::spawn(|| {
+                                WAS_NESTED.fetch_or(is_nested(|| ()), SeqCst);
+                            });
+                        }
+                        waits.send(()).unwrap();
+                    });
+                });
+            });
+        });
+        drop(pool);
+    });
+    assert!(!WAS_NESTED.load(SeqCst));
+}

@@ -214,12 +214,12 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
             .workers(threads)
             .ends_alone(true)
             .thread_name(|_| String::new())
-            .spare_workers(match S::MAY_START_MORE {
+            .spare_workers(match S::MAY_START_MORE && !self.runs_anything {
                 true => threads.max(MIN_SPARES),
                 false => 0,
             })
-            // Without spare threads, no other thread may be there to do so.
-            .run_anything_while_blocked(self.runs_anything || !S::MAY_START_MORE)
+            // When no spare thread is left.
+            .run_anything_while_blocked(true)
             .start_handler(move |index| of_start.started(index))
             .exit_handler(move |index| of_exit.ends(index));
         if let Some(bytes) = stack_size {
@@ -313,7 +313,7 @@ impl<S> ThreadPoolBuilder<S> {
 
     /// Sets whether a thread that waits in a join or a scope runs any job of the pool, as rayon's own
     /// threads do. By default it runs only parts of what it waits for, and a spare thread runs the
-    /// rest. rayon itself does not have this option.
+    /// rest, unless all spare threads wait, too. rayon itself does not have this option.
     ///
     /// A pool with a [`spawn_handler`](Self::spawn_handler) has no spare threads, so its threads
     /// always run any job.

@@ -24,7 +24,8 @@ impl Drop for HandedOff<'_> {
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    /// Returns whether this blocked worker may run any task or job now. See
+    /// Returns whether this blocked worker may run any task or job now, because no spare worker is
+    /// left to do so. See
     /// [`Builder::run_anything_while_blocked`](crate::Builder::run_anything_while_blocked).
     ///
     /// Not while any worker runs a future: an unrelated task may wait for that future, and the future
@@ -32,15 +33,38 @@ impl<S: Scheduler> WorkerThread<S> {
     /// did, and so does everything below them on a stack. So without futures, no two of them wait for
     /// each other. A call from a worker of another pool counts as a future, because a task of that
     /// pool waits for it.
-    pub(crate) fn may_run_anything(&self) -> bool {
+    pub(crate) fn may_run_anything(&self, has_handed_off: bool) -> bool {
         let pool = self.pool();
         S::HANDS_OFF
             && pool.runs_anything
+            && (!pool.has_spares() || has_handed_off && pool.sleep.lacks_workers())
             && self.local.may_run_another()
             && !pool
                 .started()
                 .iter()
                 .any(|worker| worker.local.runs_future())
+    }
+
+    /// Runs a job from outside or a task of another worker, if there is one, on top of what this
+    /// worker waits for. First ends the handoff. Called if the worker
+    /// [may](Self::may_run_anything).
+    pub(crate) fn run_anything(
+        &self,
+        backoff: &mut Backoff,
+        handed_off: &mut Option<HandedOff<'_>>,
+    ) -> bool {
+        let local = &self.local;
+        if let Some(job) = self.pool().take_injected() {
+            drop(handed_off.take());
+            local.suspend(|| self.run_on_top(|| job(self)));
+            return true;
+        }
+        let Some(stolen) = from_any(self, backoff) else {
+            return false;
+        };
+        drop(handed_off.take());
+        local.suspend(|| self.run_on_top(|| self.run_stolen(stolen)));
+        true
     }
 
     /// Runs `f`, which a worker of another pool waits for, if `is_awaited_elsewhere`.
@@ -52,21 +76,6 @@ impl<S: Scheduler> WorkerThread<S> {
         let result = f();
         self.local.end_future();
         result
-    }
-
-    /// Runs a job from outside or a task of another worker, if there is one, on top of what this
-    /// worker waits for. Called if the worker [may](Self::may_run_anything).
-    pub(crate) fn run_anything(&self, backoff: &mut Backoff) -> bool {
-        let local = &self.local;
-        if let Some(job) = self.pool().take_injected() {
-            local.suspend(|| self.run_on_top(|| job(self)));
-            return true;
-        }
-        let Some(stolen) = from_any(self, backoff) else {
-            return false;
-        };
-        local.suspend(|| self.run_on_top(|| self.run_stolen(stolen)));
-        true
     }
 }
 
@@ -152,13 +161,11 @@ impl<S: Scheduler> Shared<S> {
                     continue;
                 }
             }
-            let runs_anything = me.may_run_anything();
-            if runs_anything {
-                drop(handed_off.take());
-                if me.run_anything(&mut backoff) {
-                    backoff = Backoff::new(SpinTime::DEFAULT);
-                    continue;
-                }
+            if me.may_run_anything(handed_off.is_some())
+                && me.run_anything(&mut backoff, &mut handed_off)
+            {
+                backoff = Backoff::new(SpinTime::DEFAULT);
+                continue;
             }
             if backoff.pause() {
                 continue;
@@ -173,15 +180,12 @@ impl<S: Scheduler> Shared<S> {
                 // This worker's processor has nothing to do until the holder publishes a task or
                 // ends. Another worker may take any task; but if this worker may leapfrog, the
                 // holder's tasks are left to it.
-                if !runs_anything {
-                    handed_off = handed_off.or_else(|| self.hand_off(me));
-                    self.look_for_others(|other| {
-                        let is_ours = [holder.index(), me.index()].contains(&other.index());
-                        leapfrogs && is_ours
-                    });
-                }
+                handed_off = handed_off.or_else(|| self.hand_off(me));
+                self.look_for_others(|other| {
+                    leapfrogs && (other.index() == holder.index() || other.index() == me.index())
+                });
                 let nap = match leapfrogs {
-                    _ if runs_anything => Some(RECHECK_INTERVAL),
+                    _ if me.may_run_anything(true) => Some(RECHECK_INTERVAL),
                     true => backoff.nap_time(),
                     false => recheck_interval(),
                 };

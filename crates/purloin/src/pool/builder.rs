@@ -139,17 +139,18 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// Sets whether a blocked worker runs any task or job of the pool, as rayon's threads do. The
-    /// default is false: it runs only descendants of the task that it waits for, and a [spare
-    /// worker](Self::spare_workers) runs everything else.
+    /// Sets whether a blocked worker runs any task or job of the pool if no [spare
+    /// worker](Self::spare_workers) is left to do so. The default is false: it then runs only
+    /// descendants of the task that it waits for. With 0 spare workers and true, blocked workers wait
+    /// as those of most other libraries do.
     ///
-    /// A program needs this if it has no spare workers, and its tasks wait for each other in a way
-    /// that the pool does not see: in a channel, for example. In return, a task must not hold a lock
-    /// across a join if other tasks lock it, a short task may end late, and the stack grows by tasks
-    /// that have nothing to do with each other.
+    /// A program needs this if its tasks wait for each other in a way that the pool does not see, in a
+    /// channel for example, and spare workers are few. In return, a task must not hold a lock across a
+    /// join if other tasks lock it, a short task may end late, and the stack grows by tasks that have
+    /// nothing to do with each other.
     ///
-    /// A worker never runs unrelated tasks while it runs a future, even a blocked one: they might
-    /// wait for this future. The scheduler `Channel` of the crate `purloin-schedulers` ignores this
+    /// No worker runs unrelated tasks while any worker runs a future, because they might wait for
+    /// each other. The scheduler `Channel` of the crate `purloin-schedulers` ignores this
     /// option.
     ///
     /// ```
@@ -160,8 +161,8 @@ impl<S: Scheduler> Builder<S> {
     /// let (send, receive) = channel();
     /// pool.run(|mut w| {
     ///     w.pool().spawn(move |_| send.send(7).unwrap());
-    ///     // One worker waits in the channel. If the other one waits for it, it runs the job.
-    ///     w.join(|_| (), |_| assert_eq!(receive.recv(), Ok(7)));
+    ///     // One worker may wait in the channel, and the other one for it. Then that runs the job.
+    ///     w.join(|_| (), move |_| assert_eq!(receive.recv(), Ok(7)));
     /// });
     /// # Ok::<(), purloin::BuildError>(())
     /// ```

@@ -400,6 +400,11 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
+    /// Returns whether the pool may have spare workers.
+    fn has_spares(&self) -> bool {
+        self.worker_threads.len() > self.workers
+    }
+
     /// Returns whether this is the process that has the pool's threads.
     fn is_in_own_process(&self) -> bool {
         self.process == std::process::id()

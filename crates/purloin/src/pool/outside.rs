@@ -102,15 +102,12 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 self.run_mail_while_blocked();
                 continue;
             }
-            let runs_anything = self.may_run_anything();
-            if runs_anything {
-                drop(handed_off.take());
-                if self.run_anything(&mut backoff) || backoff.pause() {
-                    continue;
-                }
-            } else {
-                handed_off = handed_off.or_else(|| pool.hand_off(self));
-                pool.look_for_others(|_| false);
+            handed_off = handed_off.or_else(|| pool.hand_off(self));
+            pool.look_for_others(|_| false);
+            if self.may_run_anything(true)
+                && (self.run_anything(&mut backoff, &mut handed_off) || backoff.pause())
+            {
+                continue;
             }
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
             if serves && let Some(job) = pool.take_descendant_of(awaited) {

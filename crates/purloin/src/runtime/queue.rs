@@ -144,19 +144,17 @@ impl<S: Scheduler> Queue<S> {
             if self.is_over() {
                 break;
             }
-            let runs_anything = owner.may_run_anything();
+            handed_off = handed_off.or_else(|| pool.hand_off(owner));
+            pool.look_for_others(|_| false);
+            let runs_anything = owner.may_run_anything(true);
             if runs_anything {
-                drop(handed_off.take());
-                if owner.run_anything(&mut backoff) {
+                if owner.run_anything(&mut backoff, &mut handed_off) {
                     backoff = Backoff::new(SpinTime::DEFAULT);
                     continue;
                 }
                 if backoff.pause() {
                     continue;
                 }
-            } else {
-                handed_off = handed_off.or_else(|| pool.hand_off(owner));
-                pool.look_for_others(|_| false);
             }
             let time = match owner.local.tasks.offers_nothing() {
                 true if runs_anything => Some(RECHECK_INTERVAL),

@@ -1,0 +1,149 @@
+//! What programs rely on, on rayon's own engine and on Purloin alike.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+fn pool(threads: usize) -> ThreadPool {
+    let builder = ThreadPoolBuilder::new().num_threads(threads);
+    builder.build().unwrap()
+}
+
+/// Runs `program`, and ends the process if it takes ten seconds.
+fn ends(program: impl FnOnce()) {
+    let (end, ended) = channel::<()>();
+    let watcher = thread::spawn(move || {
+        if ended.recv_timeout(Duration::from_secs(10)) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("the program hangs");
+            std::process::abort();
+        }
+    });
+    program();
+    drop(end);
+    watcher.join().unwrap();
+}
+
+fn yield_until(flag: &AtomicBool) {
+    while !flag.load(SeqCst) {
+        rayon::yield_now();
+    }
+}
+
+#[test]
+fn yield_now_runs_the_tasks_of_a_scope() {
+    ends(|| {
+        let flag = AtomicBool::new(false);
+        pool(1).install(|| {
+            rayon::scope(|scope| {
+                scope.spawn(|_| flag.store(true, SeqCst));
+                yield_until(&flag);
+            });
+        });
+    });
+}
+
+#[test]
+fn yield_now_runs_the_other_closure_of_a_join() {
+    ends(|| {
+        let flag = AtomicBool::new(false);
+        pool(1).install(|| rayon::join(|| yield_until(&flag), || flag.store(true, SeqCst)));
+    });
+}
+
+#[test]
+fn yield_now_runs_broadcasts() {
+    ends(|| {
+        static FLAG: AtomicBool = AtomicBool::new(false);
+        pool(1).install(|| {
+            rayon::spawn_broadcast(|_| FLAG.store(true, SeqCst));
+            yield_until(&FLAG);
+        });
+    });
+}
+
+#[test]
+fn yield_now_runs_calls_in_a_pool_without_spare_threads() {
+    ends(|| {
+        let (yields, flag) = (AtomicBool::new(false), AtomicBool::new(false));
+        let builder = ThreadPoolBuilder::new().num_threads(1);
+        let run = |pool: &ThreadPool| {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    pool.install(|| {
+                        yields.store(true, SeqCst);
+                        yield_until(&flag);
+                    });
+                });
+                while !yields.load(SeqCst) {
+                    thread::yield_now();
+                }
+                pool.install(|| flag.store(true, SeqCst));
+            });
+        };
+        builder.build_scoped(|thread| thread.run(), run).unwrap();
+    });
+}
+
+#[test]
+fn two_pools_may_wait_for_each_other_a_hundred_times() {
+    fn descend(a: &'static ThreadPool, b: &'static ThreadPool, depth: u32) {
+        if depth == 0 {
+            return;
+        }
+        b.install(|| {
+            let flag: &'static AtomicBool = Box::leak(Box::default());
+            a.spawn(move || {
+                descend(a, b, depth - 1);
+                flag.store(true, SeqCst);
+            });
+            yield_until(flag);
+        });
+    }
+    let (a, b) = (Box::leak(Box::new(pool(1))), Box::leak(Box::new(pool(1))));
+    ends(|| a.install(|| descend(a, b, 100)));
+}
+
+#[test]
+fn a_waiting_pool_without_spare_threads_runs_other_jobs() {
+    ends(|| {
+        let builder = ThreadPoolBuilder::new().num_threads(2);
+        let run = |pool: &ThreadPool| {
+            pool.install(|| {
+                let begun = AtomicBool::new(false);
+                let (send, receive) = channel();
+                let is_begun = &begun;
+                let second = move || {
+                    is_begun.store(true, SeqCst);
+                    rayon::spawn(move || send.send(7).unwrap());
+                    receive.recv()
+                };
+                let first = || {
+                    while !begun.load(SeqCst) {
+                        thread::yield_now();
+                    }
+                };
+                assert_eq!(rayon::join(first, second).1, Ok(7));
+            });
+        };
+        builder.build_scoped(|thread| thread.run(), run).unwrap();
+    });
+}
+
+#[test]
+fn a_pool_that_cannot_be_built_leaves_the_calling_thread_alone() {
+    let build = |name: fn(usize) -> String| {
+        let builder = ThreadPoolBuilder::new().num_threads(2).thread_name(name);
+        builder.use_current_thread().build()
+    };
+    thread::spawn(move || {
+        let failed = catch_unwind(AssertUnwindSafe(|| build(|_| panic!("no name"))));
+        assert!(failed.is_err());
+        assert_eq!(rayon::current_thread_index(), None);
+    })
+    .join()
+    .unwrap();
+}
