@@ -9,7 +9,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -61,37 +61,54 @@ fn median(times: &mut [f64]) -> f64 {
     times[times.len() / 2]
 }
 
-/// Prints a Markdown table with the median of the rounds for each workload and program, and the
-/// ratio to the first program.
+/// Prints a Markdown table with the medians of the rounds for each workload and program, and with the
+/// median of the ratios to the first program in the same round.
 fn compare(rounds: usize, programs: &[String]) {
-    let mut times = vec![vec![Vec::new(); programs.len()]; WORKLOADS.len()];
-    for round in 1..=rounds {
-        eprint!("\rround {round} of {rounds}");
-        for (place, program) in programs.iter().enumerate() {
-            let output = Command::new(program).stderr(Stdio::null()).output();
-            let output = output.unwrap_or_else(|error| panic!("cannot run {program}: {error}"));
-            assert!(output.status.success(), "{program} has failed");
-            let text = String::from_utf8_lossy(&output.stdout);
-            for line in text.lines() {
-                let Some((name, time)) = line.split_once('\t') else {
-                    continue;
-                };
-                let workload = WORKLOADS.iter().position(|(other, _)| *other == name);
-                if let (Some(workload), Ok(time)) = (workload, time.parse()) {
-                    times[workload][place].push(time);
-                }
+    for (name, _) in WORKLOADS {
+        let mut times = vec![Vec::new(); programs.len()];
+        let mut ratios = times.clone();
+        for round in 1..=rounds {
+            progress(&format!("{name}: round {round} of {rounds}"));
+            let run = |program| time_in(program, name);
+            let round: Vec<f64> = programs.iter().map(run).collect();
+            for (place, time) in round.iter().enumerate() {
+                times[place].push(*time);
+                ratios[place].push(time / round[0]);
             }
         }
+        progress("");
+        print!("| {name} |");
+        for (place, (times, ratios)) in times.iter_mut().zip(&mut ratios).enumerate() {
+            print!(" {:.3} ms", median(times));
+            if place > 0 {
+                print!(" ({:.2})", median(ratios));
+            }
+            print!(" |");
+        }
+        println!();
     }
-    eprintln!();
-    for ((name, _), times) in WORKLOADS.iter().zip(&mut times) {
-        let times: Vec<f64> = times.iter_mut().map(|times| median(times)).collect();
-        let cells = times.iter().map(|time| match time / times[0] {
-            1.0 => format!(" {time:.3} ms |"),
-            ratio => format!(" {time:.3} ms ({ratio:.2}) |"),
-        });
-        println!("| {name} |{}", cells.collect::<String>());
+}
+
+/// Shows what runs now, if standard error is a terminal.
+fn progress(text: &str) {
+    if stderr().is_terminal() {
+        eprint!("\r\x1b[K{text}");
     }
+}
+
+/// Returns the time of a workload in a build of this program, in milliseconds.
+fn time_in(program: &String, workload: &str) -> f64 {
+    let output = Command::new(program)
+        .arg(workload)
+        .stderr(Stdio::null())
+        .output();
+    let output = output.unwrap_or_else(|error| panic!("cannot run {program}: {error}"));
+    assert!(output.status.success(), "{program} has failed");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let times = text.lines().filter_map(|line| line.split_once('\t'));
+    let mut times = times.filter(|(name, _)| *name == workload);
+    let time = times.next().and_then(|(_, time)| time.parse().ok());
+    time.unwrap_or_else(|| panic!("{program} prints no time for {workload}"))
 }
 
 fn halo2_fft() -> Box<dyn FnMut()> {
@@ -216,21 +233,28 @@ fn criterion_analysis() -> Box<dyn FnMut()> {
     })
 }
 
+/// The files stay where they are, because making them takes longer than everything else.
 fn jwalk_walk() -> Box<dyn FnMut()> {
-    let folder = Folder::new("jwalk");
-    for number in 0..200 {
-        let inner = folder.0.join(format!("{}/{}", number % 20, number));
+    let folder = target().join("files");
+    for number in (0..200).filter(|_| !folder.join("complete").exists()) {
+        let inner = folder.join(format!("files/{}/{}", number % 20, number));
         fs::create_dir_all(&inner).unwrap();
         for file in 0..100 {
             let file = fs::File::create(inner.join(file.to_string()));
             file.unwrap().write_all(b"x").unwrap();
         }
     }
+    fs::File::create(folder.join("complete")).unwrap();
     Box::new(move || {
-        let files = jwalk::WalkDir::new(&folder.0).into_iter();
+        let files = jwalk::WalkDir::new(folder.join("files")).into_iter();
         let files = files.filter(|entry| entry.as_ref().unwrap().file_type().is_file());
         assert_eq!(files.count(), 20_000);
     })
+}
+
+/// Returns a folder for files that are not kept in the repository.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("target")
 }
 
 /// A temporary folder, removed at the end.
@@ -239,9 +263,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Folder {
         let name = format!("rayon-crates-{name}-{}", process::id());
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("target")
-            .join(name);
+        let folder = target().join(name);
         fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
