@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use crate::common::{busy, eventually, must_end};
+use crate::common::{busy, eventually, must_end, rounds};
 use purloin::{Cancelled, Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField};
 
@@ -76,7 +76,7 @@ fn a_call_wakes_its_executor() {
         must_end("awaiting calls", || {
             let pool = Pool::builder().workers(2).scheduler(scheduler);
             let pool = pool.build().unwrap();
-            for n in 0..2_000_u64 {
+            for n in 0..rounds(2_000) as u64 {
                 let one = pool.run_async(move |mut w| w.join(|_| n, |_| n + 1));
                 let other = pool.run_async(move |_| {
                     n.is_multiple_of(3)
@@ -235,7 +235,7 @@ fn the_last_executor_is_woken() {
 fn handles_wake_their_executors() {
     must_end("awaiting handles", || {
         let pool = pool(3);
-        for n in 0..2_000_u64 {
+        for n in 0..rounds(2_000) as u64 {
             let (one, other) = pool.run(|mut w| {
                 let one = w.future(move |_| busy(Duration::from_nanos(n)));
                 let other = w.future(move |_| n).share();
@@ -259,6 +259,7 @@ fn handles_wake_their_executors() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "the global pool never ends")]
 fn a_handle_made_outside_of_a_pool_can_be_awaited() {
     let handles: Vec<_> = (0..100).map(|n| purloin::future(move || n)).collect();
     let sum: u32 = block_on(async {
@@ -376,6 +377,7 @@ fn a_task_that_the_destructor_of_an_unwanted_result_makes_runs() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "the global pool never ends")]
 fn dropped_futures_of_a_shared_handle_leave_nothing_behind() {
     let (sender, receiver) = mpsc::channel::<()>();
     let handle = purloin::future(move || receiver.recv()).share();
@@ -393,6 +395,7 @@ fn dropped_futures_of_a_shared_handle_leave_nothing_behind() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "the global pool never ends")]
 fn a_waker_whose_clone_panics_does_not_take_the_wake_up_with_it() {
     use std::task::{RawWaker, RawWakerVTable};
     const PANICS: &RawWakerVTable = &RawWakerVTable::new(
