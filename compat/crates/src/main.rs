@@ -1,4 +1,4 @@
-//! Times what crates from the registry do with rayon. `compat/test-crates` builds this program on
+//! Times what crates from the registry do with rayon. `./x rayon --time-crates` builds this program on
 //! rayon's own engine and on Purloin, and compares the two.
 //!
 //! - `rayon-crates [WORKLOAD…]` runs these workloads, or all. For each it prints the name and the
@@ -18,7 +18,11 @@ use std::{env, fs, process};
 /// A workload: prepares its input, and returns what is timed.
 type Workload = fn() -> Box<dyn FnMut()>;
 
-const WORKLOADS: [(&str, Workload); 11] = [
+const WORKLOADS: [(&str, Workload); 15] = [
+    ("rayon: fib(38) by joins", rayon_fib),
+    ("rayon: sum of 1,000", || rayon_sum(1_000)),
+    ("rayon: sum of 100,000", || rayon_sum(100_000)),
+    ("rayon: sum of 10,000,000", || rayon_sum(10_000_000)),
     ("halo2_proofs: FFT of 2^14", halo2_fft),
     ("bvh: build over 50,000 boxes", bvh_build),
     ("ark-poly: FFT of 2^16", ark_fft),
@@ -109,6 +113,27 @@ fn time_in(program: &String, workload: &str) -> f64 {
     let mut times = times.filter(|(name, _)| *name == workload);
     let time = times.next().and_then(|(_, time)| time.parse().ok());
     time.unwrap_or_else(|| panic!("{program} prints no time for {workload}"))
+}
+
+fn rayon_fib() -> Box<dyn FnMut()> {
+    fn fib(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let (a, b) = rayon::join(|| fib(n - 1), || fib(n - 2));
+        a + b
+    }
+    // On a thread of the pool, as in a program whose main function calls `install`.
+    Box::new(|| assert_eq!(rayon::scope(|_| fib(black_box(38))), 39_088_169))
+}
+
+fn rayon_sum(len: u64) -> Box<dyn FnMut()> {
+    use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+    let numbers: Vec<u64> = (0..len).collect();
+    Box::new(move || {
+        let sum: u64 = numbers.par_iter().map(|n| n ^ (n >> 3)).sum();
+        black_box(sum);
+    })
 }
 
 fn halo2_fft() -> Box<dyn FnMut()> {
