@@ -146,7 +146,8 @@ fn a_job_does_not_begin_within_another_one_that_waits_for_another_pool() {
         let (here, there) = (pool(2), pool(1));
         let nested = AtomicUsize::new(0);
         here.scope(|scope| {
-            for _ in 0..50 {
+            // A spare thread for each that waits.
+            for _ in 0..30 {
                 scope.spawn(|_| {
                     let wait = || there.install(|| sleep(Duration::from_micros(200)));
                     nested.fetch_add(is_nested(wait).into(), Relaxed);

@@ -1,6 +1,6 @@
 //! A blocked worker: it leapfrogs with the thief that holds its task, then it sleeps.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Shared, WorkerThread};
 use crate::runtime::{Stolen, from_any};
@@ -15,7 +15,12 @@ pub(crate) struct HandedOff<'p> {
     sleep: &'p Sleep,
     /// The blocked worker, if another worker may use its thread index.
     worker: Option<usize>,
+    since: Instant,
 }
+
+/// Time after which a blocked worker runs anything, if no spare worker has taken its processor. Until
+/// then another worker may resume.
+const LONG_ENOUGH: Duration = Duration::from_millis(20);
 
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
@@ -33,11 +38,16 @@ impl<S: Scheduler> WorkerThread<S> {
     /// did, and so does everything below them on a stack. So without futures, no two of them wait for
     /// each other. A call from a worker of another pool counts as a future, because a task of that
     /// pool waits for it.
-    pub(crate) fn may_run_anything(&self, has_handed_off: bool) -> bool {
+    pub(crate) fn may_run_anything(&self, handed_off: Option<&HandedOff<'_>>) -> bool {
         let pool = self.pool();
+        let is_left_alone = || {
+            let is_long_ago =
+                |handed_off: &HandedOff<'_>| handed_off.since.elapsed() >= LONG_ENOUGH;
+            handed_off.is_some_and(is_long_ago) && pool.sleep.lacks_workers()
+        };
         S::HANDS_OFF
             && pool.runs_anything
-            && (!pool.has_spares() || has_handed_off && pool.sleep.lacks_workers())
+            && (!pool.has_spares() || is_left_alone())
             && self.local.may_run_another()
             && !pool
                 .started()
@@ -95,7 +105,12 @@ impl<S: Scheduler> Shared<S> {
         S::HANDS_OFF.then(|| {
             let sleep = &self.sleep;
             sleep.hand_off(worker);
-            HandedOff { sleep, worker }
+            let since = Instant::now();
+            HandedOff {
+                sleep,
+                worker,
+                since,
+            }
         })
     }
 
@@ -161,7 +176,7 @@ impl<S: Scheduler> Shared<S> {
                     continue;
                 }
             }
-            if me.may_run_anything(handed_off.is_some())
+            if me.may_run_anything(handed_off.as_ref())
                 && me.run_anything(&mut backoff, &mut handed_off)
             {
                 backoff = Backoff::new(SpinTime::DEFAULT);
@@ -185,7 +200,7 @@ impl<S: Scheduler> Shared<S> {
                     leapfrogs && (other.index() == holder.index() || other.index() == me.index())
                 });
                 let nap = match leapfrogs {
-                    _ if me.may_run_anything(true) => Some(RECHECK_INTERVAL),
+                    _ if me.may_run_anything(handed_off.as_ref()) => Some(RECHECK_INTERVAL),
                     true => backoff.nap_time(),
                     false => recheck_interval(),
                 };

@@ -140,7 +140,7 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets whether a blocked worker runs any task or job of the pool if no [spare
-    /// worker](Self::spare_workers) is left to do so. The default is false: it then runs only
+    /// worker](Self::spare_workers) is left to do so for 20 milliseconds. The default is false: it then runs only
     /// descendants of the task that it waits for. With 0 spare workers and true, blocked workers wait
     /// as those of most other libraries do.
     ///

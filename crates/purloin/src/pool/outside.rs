@@ -104,7 +104,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             }
             handed_off = handed_off.or_else(|| pool.hand_off(self));
             pool.look_for_others(|_| false);
-            if self.may_run_anything(true)
+            if self.may_run_anything(handed_off.as_ref())
                 && (self.run_anything(&mut backoff, &mut handed_off) || backoff.pause())
             {
                 continue;

@@ -146,7 +146,7 @@ impl<S: Scheduler> Queue<S> {
             }
             handed_off = handed_off.or_else(|| pool.hand_off(owner));
             pool.look_for_others(|_| false);
-            let runs_anything = owner.may_run_anything(true);
+            let runs_anything = owner.may_run_anything(handed_off.as_ref());
             if runs_anything {
                 if owner.run_anything(&mut backoff, &mut handed_off) {
                     backoff = Backoff::new(SpinTime::DEFAULT);
