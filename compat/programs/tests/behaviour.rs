@@ -1,31 +1,12 @@
-//! What programs rely on, on rayon's own engine and on Purloin alike.
+//! Programs that rayon's own engine runs to the end, and Purloin must, too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
-
-fn pool(threads: usize) -> ThreadPool {
-    let builder = ThreadPoolBuilder::new().num_threads(threads);
-    builder.build().unwrap()
-}
-
-/// Runs `program`, and ends the process if it takes ten seconds.
-fn ends(program: impl FnOnce()) {
-    let (end, ended) = channel::<()>();
-    let watcher = thread::spawn(move || {
-        if ended.recv_timeout(Duration::from_secs(10)) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("the program hangs");
-            std::process::abort();
-        }
-    });
-    program();
-    drop(end);
-    watcher.join().unwrap();
-}
+use rayon_programs::{ends, pool};
 
 fn yield_until(flag: &AtomicBool) {
     while !flag.load(SeqCst) {

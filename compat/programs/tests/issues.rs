@@ -2,36 +2,14 @@
 //! a thread that waits runs other jobs of its pool. Each name says what has to hold.
 
 use std::cell::Cell;
-use std::process::abort;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, OnceLock};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-
-fn pool(threads: usize) -> ThreadPool {
-    let builder = ThreadPoolBuilder::new().num_threads(threads);
-    builder.build().unwrap()
-}
-
-/// Runs `program`, and ends the process if it takes ten seconds: the threads of a program that hangs
-/// cannot be stopped.
-fn ends(program: impl FnOnce() + Send) {
-    let (end, ended) = channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            if ended.recv_timeout(Duration::from_secs(10)) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("the program hangs");
-                abort();
-            }
-        });
-        program();
-        drop(end);
-    });
-}
+use rayon_programs::{ends, pool};
 
 fn busy(time: Duration) {
     let start = Instant::now();

@@ -397,7 +397,8 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
 struct Successor<B: ?Sized = dyn FnMut() + Send> {
     /// Number of ends that have not come; one more while they are being counted.
     missing: AtomicUsize,
-    /// Begins the task. It is called once.
+    /// Begins the task. Only the last end locks and calls it, so no thread waits for this lock, even if
+    /// the task runs inline.
     begin: Mutex<B>,
 }
 

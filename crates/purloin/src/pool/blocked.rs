@@ -1,4 +1,8 @@
 //! A blocked worker: it leapfrogs with the thief that holds its task, then it sleeps.
+//!
+//! If the program asks for it and no spare worker is left, a blocked worker runs any task or job
+//! before it sleeps ([`WorkerThread::run_anything`]). Like [mail](super::mail), that work is on top
+//! of the task that waits, and leapfrogging thieves do not take its tasks.
 
 use std::time::{Duration, Instant};
 

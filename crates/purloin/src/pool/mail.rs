@@ -8,7 +8,7 @@
 //!
 //! A blocked worker runs its messages on top of the task that waits. The tasks that a message pushes
 //! do not descend from that task. A leapfrogging thief must not take them, because they are unrelated
-//! to the task that the thief waits for. So the worker sets a flag while it runs mail on top, and a
+//! to the task that the thief waits for. So the worker sets a flag while it runs such work on top, and a
 //! leapfrogging thief checks the flag after it has claimed a task, just as it checks that the task
 //! that it waits for has not ended (see [`crate::runtime`]).
 //!

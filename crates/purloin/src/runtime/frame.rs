@@ -166,8 +166,8 @@ impl<S: Scheduler> Local<S> {
 
     /// Returns whether this worker runs a future, or a call from a worker of another pool.
     ///
-    /// A worker that runs a descendant of the future sees it, because what the descendant was pushed
-    /// to or spawned into has synchronised with it.
+    /// Relaxed: a worker that runs a descendant of the future sees the count. It has taken the task by
+    /// an acquire that pairs with the push, and the push came after the count.
     pub(crate) fn runs_future(&self) -> bool {
         self.futures.load(Ordering::Relaxed) > 0
     }

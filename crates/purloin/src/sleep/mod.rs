@@ -5,7 +5,8 @@
 //! - An **idle** worker has an empty stack and takes any task from any worker
 //!   ([`idle`](crate::pool::idle)).
 //! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
-//!   descendants of the awaited task ([`blocked`](crate::pool::blocked)).
+//!   descendants of the awaited task, unless the program asks for
+//!   [more](crate::Builder::run_anything_while_blocked) ([`blocked`](crate::pool::blocked)).
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
 //! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their
