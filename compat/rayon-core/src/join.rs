@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use purloin::implement::join_or;
+use purloin::implement::{join_context_or, join_or};
 
-use crate::registry::{current, global, global_pool};
+use crate::registry::global_pool;
 
 /// Tells a closure of [`join_context`] where it runs.
 #[derive(Debug)]
@@ -65,29 +65,9 @@ where
     RA: Send,
     RB: Send,
 {
-    match current() {
-        Some(worker) => join_from(worker.id, false, oper_a, oper_b),
-        None => global().install(|| match current() {
-            Some(worker) => join_from(worker.id, true, oper_a, oper_b),
-            None => unreachable!("`install` runs its closure on a thread of the pool"),
-        }),
-    }
-}
-
-/// Joins on the worker with this number.
-#[inline]
-fn join_from<A, B, RA, RB>(id: usize, is_from_outside: bool, a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce(FnContext) -> RA + Send,
-    B: FnOnce(FnContext) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    join(
-        move || a(FnContext::new(is_from_outside)),
-        move || {
-            let is_elsewhere = current().is_none_or(|worker| worker.id != id);
-            b(FnContext::new(is_from_outside || is_elsewhere))
-        },
+    join_context_or(
+        |migrated| oper_a(FnContext::new(migrated)),
+        |migrated| oper_b(FnContext::new(migrated)),
+        global_pool,
     )
 }

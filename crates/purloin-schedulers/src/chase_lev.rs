@@ -54,6 +54,8 @@ unsafe impl Scheduler for ChaseLev {
     type Header = StateWord;
     type TaskPool = ChaseLevTasks;
 
+    purloin::slow_paths!();
+
     fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> ChaseLevTasks {
         let deque = Deque::new_lifo();
         ChaseLevTasks {

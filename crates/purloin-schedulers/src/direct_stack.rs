@@ -128,6 +128,8 @@ unsafe impl<F: Fields> Scheduler for DirectStack<F> {
     type Header = F::Header;
     type TaskPool = DirectTasks<F>;
 
+    purloin::slow_paths!();
+
     fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> DirectTasks<F> {
         DirectTasks {
             floor: Floor::new(&stack),

@@ -50,14 +50,13 @@ where
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
-    P: FnOnce() -> &'static Pool,
+    P: Fn() -> &'static Pool + Copy + Sync,
 {
     match const { in_registers::<A, B>() } {
         true => join_in_registers(a, b, outside),
         false => match current_of_default() {
             Some(thread) => join_on(thread, a, b),
-            // In boxes, so that the path above keeps the closures out of memory.
-            None => join_outside(in_a_box(a), in_a_box(b), outside),
+            None => from_outside(a, b, outside(), join_here),
         },
     }
 }
@@ -74,11 +73,13 @@ where
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
-    P: FnOnce() -> &'static Pool,
+    P: Fn() -> &'static Pool + Copy + Sync,
 {
     match current_of_default() {
         Some(thread) => join_on(thread, a, b),
-        None => join_outside(a, b, outside),
+        None => from_outside(a, b, outside(), move |a, b| {
+            join_in_registers(a, b, outside)
+        }),
     }
 }
 
@@ -93,22 +94,94 @@ where
     Token::at_top(thread).join_inline::<false, _, _, _, _>(move |_| a(), move |_| b())
 }
 
-#[cold]
-#[inline(never)]
-fn join_outside<A, B, RA, RB, P>(a: A, b: B, outside: P) -> (RA, RB)
+/// Joins on the thread of a worker.
+fn join_here<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
-    P: FnOnce() -> &'static Pool,
 {
-    outside().run(move |mut w| w.join(move |_| a(), move |_| b()))
+    join_on(expect_current(), a, b)
 }
 
-fn in_a_box<R>(f: impl FnOnce() -> R) -> impl FnOnce() -> R {
-    let f = Box::new(f);
-    move || f()
+/// Implements [`join`] for closures that are told whether they run on another thread than the one
+/// that called. See [`join_or`].
+#[inline(always)]
+pub fn join_context_or<A, B, RA, RB>(a: A, b: B, outside: fn() -> &'static Pool) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    match current_of_default() {
+        Some(thread) => join_context_on(thread, thread, a, b),
+        None => from_outside(a, b, outside(), join_context_here),
+    }
+}
+
+/// Joins closures for `caller`, on the thread of `thread`. The caller is null if it is no worker.
+#[inline(always)]
+fn join_context_on<A, B, RA, RB>(
+    thread: &WorkerThread<ReturnBarrier>,
+    caller: *const WorkerThread<ReturnBarrier>,
+    a: A,
+    b: B,
+) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Token::at_top(thread).join_inline::<false, _, _, _, _>(
+        move |w| a(!w.is_of(caller)),
+        move |w| b(!w.is_of(caller)),
+    )
+}
+
+/// Joins on the thread of a worker, for a caller that is no worker.
+fn join_context_here<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    join_context_on(expect_current(), std::ptr::null(), a, b)
+}
+
+fn expect_current<'w>() -> &'w WorkerThread<ReturnBarrier> {
+    current_of_default().expect("a call to a pool runs on a worker")
+}
+
+/// Calls `f` with these closures on a worker of `pool`.
+///
+/// Every join of a program compiles this function once more, so it does as little as it can. The
+/// closures are moved to boxes, so that the path of a join on a worker keeps them out of memory. The
+/// calling thread frees the boxes: see [`Job::in_frame`](crate::pool::Job::in_frame).
+#[cold]
+#[inline(never)]
+fn from_outside<A, B, R>(a: A, b: B, pool: &Pool, f: impl Fn(A, B) -> R + Sync) -> R
+where
+    A: Send,
+    B: Send,
+    R: Send,
+{
+    let mut closures = Box::new(Some((a, b)));
+    let mut result = None;
+    run_outside(pool, &mut || {
+        result = closures.take().map(|(a, b)| f(a, b));
+    });
+    result.expect("the worker has run the call")
+}
+
+/// Calls `f` on a worker of `pool`.
+#[cold]
+#[inline(never)]
+fn run_outside(pool: &Pool, f: &mut (dyn FnMut() + Send)) {
+    pool.run(|_| f());
 }
 
 /// Runs `body`, and waits until all tasks that it spawns have ended. For code that has no token;

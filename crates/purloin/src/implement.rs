@@ -7,7 +7,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use crate::free::join_or;
+pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
 pub use crate::stats::clock;
 

@@ -83,6 +83,73 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// Returns the task pool of one worker, around its empty stack. `workers` is the number of
     /// regular workers.
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> Self::TaskPool;
+
+    // The slow paths of joins and loops, which are the same for all schedulers. `slow_paths!`
+    // implements them.
+
+    /// Owner: answers pending requests.
+    fn serve(owner: &WorkerThread<Self>);
+
+    /// Owner: returns how many of a loop's `rest` iterations should become a task. The number is 0
+    /// if no thief asks, or if the owner has older tasks for the thief.
+    fn split_hint(owner: &WorkerThread<Self>, rest: usize) -> usize;
+
+    /// Owner: returns the slot to push to when the top that the program has may not be used.
+    fn slot_to_push(owner: &WorkerThread<Self>) -> *mut Slot<Self>;
+
+    /// Owner: after a pop of `slot` that failed, returns true if the task is its own again. If not, a
+    /// thief had it, and the task is done when this returns.
+    ///
+    /// # Safety
+    ///
+    /// This is the owner's thread, and it has pushed `slot`.
+    unsafe fn reclaim_or_wait(owner: &WorkerThread<Self>, slot: *mut Slot<Self>) -> bool;
+}
+
+/// Implements the slow paths of a [`Scheduler`], within its `impl` block.
+///
+/// All schedulers have the same ones. They could be functions that are generic over the scheduler,
+/// but then every program would compile them once more, and much of the pool with them. A scheduler
+/// without type parameters compiles them in its own crate.
+#[macro_export]
+macro_rules! slow_paths {
+    () => {
+        #[cold]
+        #[inline(never)]
+        fn serve(owner: &$crate::scheduler::WorkerThread<Self>) {
+            <Self::TaskPool as $crate::scheduler::TaskPool<Self>>::serve(owner);
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn split_hint(owner: &$crate::scheduler::WorkerThread<Self>, rest: usize) -> usize {
+            $crate::scheduler::slow::split_hint(owner, rest)
+        }
+
+        #[cold]
+        #[inline(never)]
+        fn slot_to_push(
+            owner: &$crate::scheduler::WorkerThread<Self>,
+        ) -> *mut $crate::scheduler::Slot<Self> {
+            $crate::scheduler::slow::slot_to_push(owner)
+        }
+
+        #[cold]
+        #[inline(never)]
+        unsafe fn reclaim_or_wait(
+            owner: &$crate::scheduler::WorkerThread<Self>,
+            slot: *mut $crate::scheduler::Slot<Self>,
+        ) -> bool {
+            // SAFETY: the caller guarantees it.
+            unsafe { $crate::scheduler::slow::reclaim_or_wait(owner, slot) }
+        }
+    };
+}
+
+/// The slow paths that [`slow_paths!`](crate::slow_paths) implements.
+#[doc(hidden)]
+pub mod slow {
+    pub use crate::runtime::slow::{reclaim_or_wait, slot_to_push, split_hint};
 }
 
 /// A worker's tasks, as a scheduler shares them with thieves.

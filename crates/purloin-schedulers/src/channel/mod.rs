@@ -218,6 +218,8 @@ unsafe impl Scheduler for Channel {
     // The manager counts the workers, so there must be no spare workers.
     const HANDS_OFF: bool = false;
 
+    purloin::slow_paths!();
+
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks {
         ChannelTasks::new(stack, workers, self.stealing)
     }

@@ -70,7 +70,7 @@ impl<S: Scheduler> WorkerThread<S> {
         let local = &self.local;
         if let Some(job) = self.pool().take_injected() {
             drop(handed_off.take());
-            local.suspend(|| self.run_on_top(|| job(self)));
+            local.suspend(|| self.run_on_top(|| job.run(self)));
             return true;
         }
         let Some(stolen) = from_any(self, backoff) else {

@@ -105,7 +105,11 @@ impl<'m, S: Scheduler> Search<'m, S> {
             S::TaskPool::before_outside_work(me);
             // Active before the job leaves the inbox: no worker ends between the two.
             me.set_active(true);
-            if let Some(job) = me.take_mail().or_else(|| pool.take_injected()) {
+            if let Some(job) = me.take_mail() {
+                return Some(Work::Injected(job));
+            }
+            if let Some(job) = pool.take_injected() {
+                pool.sleep.began_outside_work(me.index());
                 return Some(Work::Injected(job));
             }
             me.set_active(false);

@@ -19,7 +19,51 @@ use crate::unwind::discard;
 pub(crate) type Injected<S> = Job<'static, S>;
 
 /// A job that may borrow.
-pub(crate) type Job<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
+pub(crate) struct Job<'f, S: Scheduler>(Code<'f, S>);
+
+enum Code<'f, S: Scheduler> {
+    Boxed(Closure<'f, S>),
+    InFrame { run: RunInFrame<S>, data: *mut () },
+}
+
+type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
+
+/// Runs a job whose data lies in the frame of a thread that waits for it.
+type RunInFrame<S> = unsafe fn(*mut (), &WorkerThread<S>);
+
+// SAFETY: the closure is `Send`. The caller of `Job::in_frame` guarantees the same of the other
+// kind.
+unsafe impl<S: Scheduler> Send for Job<'_, S> {}
+
+impl<'f, S: Scheduler> Job<'f, S> {
+    pub(crate) fn boxed(f: impl FnOnce(&WorkerThread<S>) + Send + 'f) -> Self {
+        Job(Code::Boxed(Box::new(f)))
+    }
+
+    /// Returns a job that passes `data` to `run`.
+    ///
+    /// The data lies in the frame of a thread that waits for the job, and not in a box. A worker
+    /// would free the box, and the allocator would reuse that memory for the worker's next small
+    /// object. If two workers have freed neighbouring boxes, their objects lie in one cache line,
+    /// for as long as the program goes on. A sort of numbers by their decimal digits took three
+    /// times as long.
+    ///
+    /// # Safety
+    ///
+    /// `run` may be called with `data`, once, on the thread of any worker.
+    pub(super) unsafe fn in_frame(data: *mut (), run: RunInFrame<S>) -> Self {
+        Job(Code::InFrame { run, data })
+    }
+
+    /// Runs the job on the thread of `worker`.
+    pub(crate) fn run(self, worker: &WorkerThread<S>) {
+        match self.0 {
+            Code::Boxed(f) => f(worker),
+            // SAFETY: `in_frame` says so, and `self` is consumed.
+            Code::InFrame { run, data } => unsafe { run(data, worker) },
+        }
+    }
+}
 
 /// A queue of jobs, first in, first out.
 pub(super) struct Inbox<S: Scheduler> {
@@ -146,23 +190,19 @@ struct OutsideCall<F, R> {
     caller: Thread,
 }
 
-struct CallPtr<F, R>(*mut OutsideCall<F, R>);
-
-// SAFETY: exactly one worker uses the pointer, in `run`, and gives the call back through `done`;
-// `F` and `R` are `Send`.
-unsafe impl<F: Send, R: Send> Send for CallPtr<F, R> {}
-
-impl<F, R> CallPtr<F, R> {
+impl<F, R> OutsideCall<F, R> {
     /// Runs the call on `thread`.
     ///
     /// # Safety
     ///
-    /// The caller calls this once, while the calling thread waits.
-    unsafe fn run<S: Scheduler>(self, thread: &WorkerThread<S>)
+    /// `call` points at an `OutsideCall<F, R>`. The caller calls this once, while the calling thread
+    /// waits.
+    unsafe fn run<S: Scheduler>(call: *mut (), thread: &WorkerThread<S>)
     where
-        F: for<'t> FnOnce(Token<'t, S>) -> R,
+        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
+        R: Send,
     {
-        let call = self.0;
+        let call = call.cast::<Self>();
         // SAFETY: by this function's contract the calling thread waits until `done`. Before that it
         // only reads the two flags.
         unsafe {
@@ -199,12 +239,9 @@ where
         caller: thread::current(),
     };
     let call: *mut OutsideCall<F, R> = &mut call;
-    let pointer = CallPtr(call);
-    // SAFETY: the worker that takes the job runs it once. This thread waits for it below.
-    let job: Job<'_, S> = Box::new(move |thread| unsafe { { pointer }.run::<S>(thread) });
-    // SAFETY: only the lifetime changes: this function does not return, nor unwind, before the
-    // job has run.
-    let job: Injected<S> = unsafe { std::mem::transmute(job) };
+    // SAFETY: this thread waits below until the worker that takes the job has run it; `F` and `R` are
+    // `Send`.
+    let job = unsafe { Job::in_frame(call.cast(), OutsideCall::<F, R>::run::<S>) };
     pool.inject_call(job, caller);
     pool.wait_for_call(
         // SAFETY: `call` lives in this frame.
@@ -234,7 +271,7 @@ pub(super) fn detached<S: Scheduler, F, T>(
 where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
 {
-    Box::new(move |thread| {
+    Job::boxed(move |thread| {
         let call = Call::new(null());
         let result = thread.with_call(&call, generation, || runtime::call(thread, f));
         // Wakers and the destructor of the result may leave tasks on the stack.

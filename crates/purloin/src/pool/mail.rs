@@ -82,7 +82,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 Some(job) => {
                     drop(jobs);
                     self.pool().sleep.took_mail(self.index());
-                    self.active(|| job(self));
+                    self.active(|| job.run(self));
                 }
                 None => return *jobs = None,
             }
@@ -98,7 +98,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.run_on_top(|| {
             loop {
                 // A message catches its panics.
-                job(self);
+                job.run(self);
                 match self.take_mail() {
                     Some(next) => job = next,
                     None => break,
@@ -160,6 +160,21 @@ struct Broadcast<'f, F, R> {
     waiting: Thread,
 }
 
+/// The part of a broadcast that one worker runs.
+struct Part<'b, B> {
+    broadcast: &'b B,
+    /// The number of the worker.
+    index: usize,
+}
+
+impl<B> Clone for Part<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Part<'_, B> {}
+
 // SAFETY: `caller` lives until the broadcast is done, because it waits. The results are sent to the
 // caller, and the other fields are `Sync`.
 unsafe impl<F: Sync, R: Send> Sync for Broadcast<'_, F, R> {}
@@ -169,6 +184,18 @@ where
     F: for<'t> Fn(Token<'t>) -> R + Sync,
     R: Send,
 {
+    /// Runs the broadcast's part for one worker, on its thread.
+    ///
+    /// # Safety
+    ///
+    /// `part` points at a `Part` of a broadcast with these types, which has not ended.
+    unsafe fn run_part(part: *mut (), worker: &WorkerThread<ReturnBarrier>) {
+        // SAFETY: by this function's contract. The part is copied, because the broadcast may be gone
+        // before this function returns.
+        let Part { broadcast, index } = unsafe { *part.cast::<Part<'_, Self>>() };
+        broadcast.run_on(worker, index);
+    }
+
     /// Runs the function on `worker`, which is the worker with number `index`.
     fn run_on(&self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
         let call = Call::new(self.caller);
@@ -225,16 +252,19 @@ impl Pool {
             waiting: thread::current(),
         };
         let own = pool.current().filter(|worker| !worker.is_spare());
-        for worker in 0..workers {
+        let part = |index| Part {
+            broadcast: &broadcast,
+            index,
+        };
+        let mut parts: Vec<_> = (0..workers).map(part).collect();
+        for (worker, part) in parts.iter_mut().enumerate() {
             if own.is_some_and(|own| own.index() == worker) {
                 continue;
             }
-            let broadcast = &broadcast;
-            let job: Job<'_, ReturnBarrier> =
-                Box::new(move |thread| broadcast.run_on(thread, worker));
-            // SAFETY: only the lifetime changes: this function does not return, nor unwind, before
-            // every job has run.
-            let job: Injected<ReturnBarrier> = unsafe { std::mem::transmute(job) };
+            let part: *mut Part<'_, Broadcast<'_, F, R>> = part;
+            // SAFETY: this function does not return, nor unwind, before every job has run. `F` is
+            // `Sync` and `R` is `Send`.
+            let job = unsafe { Job::in_frame(part.cast(), Broadcast::<F, R>::run_part) };
             if let Err(panic) = pool.post(worker, job) {
                 broadcast.end(worker, Err(panic));
             }

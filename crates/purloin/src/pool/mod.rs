@@ -563,7 +563,7 @@ impl<S: Scheduler> Shared<S> {
         if let Some(worker) = self.current()
             && let Some(job) = self.inbox.pop_tagged(tag)
         {
-            job(worker);
+            job.run(worker);
         }
     }
 
@@ -577,7 +577,7 @@ impl<S: Scheduler> Shared<S> {
         }
         let job = self.take_injected();
         let found = job.is_some();
-        job.into_iter().for_each(|job| job(worker));
+        job.into_iter().for_each(|job| job.run(worker));
         found
     }
 
@@ -640,7 +640,7 @@ impl<S: Scheduler> Shared<S> {
         };
         loop {
             match work {
-                Work::Injected(job) => me.active(|| job(me)),
+                Work::Injected(job) => me.active(|| job.run(me)),
                 Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
                 Work::Stop => break,
             }
@@ -658,7 +658,7 @@ impl<S: Scheduler> Shared<S> {
             while self.has_injected() {
                 S::TaskPool::before_outside_work(me);
                 if let Some(job) = self.take_injected() {
-                    me.active(|| job(me));
+                    me.active(|| job.run(me));
                 }
             }
         }

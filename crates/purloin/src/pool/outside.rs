@@ -113,7 +113,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             if serves && let Some(job) = pool.take_descendant_of(awaited) {
                 drop(handed_off.take());
                 self.timer().switch_to(Activity::ApplicationInJoin);
-                job(self);
+                job.run(self);
                 self.timer().switch_to(Activity::SearchingInJoin);
                 continue;
             }

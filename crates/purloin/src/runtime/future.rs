@@ -102,7 +102,7 @@ where
     let local = &thread.local;
     thread.pop_claimed_tickets(token_top);
     if !has_room(thread) {
-        thread.serve();
+        S::serve(thread);
         let run = || run_all_apart(thread, finish, closure);
         return Handle::ready(local.run_inline(run));
     }
@@ -233,7 +233,7 @@ where
     T: Send,
 {
     let job = RemoteJob(sender);
-    let job: Job<'_, S> = Box::new(move |thread| {
+    let job: Job<'_, S> = Job::boxed(move |thread| {
         let job = job;
         // SAFETY: the job is a holder, so the channel lives. The worker that claims the closure
         // runs it, and its spawns, before it marks the channel done, and the scope of the future
@@ -904,7 +904,8 @@ impl<S: Scheduler> WorkerThread<S> {
         debug_assert_eq!(ticket.slot, slot);
         local.stack().set_spawn_top(ticket.spawn_top);
         local.resize_frame(slot.wrapping_add(1), slot);
-        local.tasks.pop_spawn(slot) || self.reclaim_or_wait(slot)
+        // SAFETY: the ticket was pushed to this slot of the worker's own stack.
+        local.tasks.pop_spawn(slot) || unsafe { S::reclaim_or_wait(self, slot) }
     }
 
     /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's

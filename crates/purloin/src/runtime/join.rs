@@ -54,6 +54,12 @@ impl<'t, S: Scheduler> Token<'t, S> {
         self.thread
     }
 
+    /// Returns whether this is the token of `worker`.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, worker: *const WorkerThread<S>) -> bool {
+        std::ptr::eq(self.thread, worker)
+    }
+
     /// Returns the index of the worker. A pool's regular workers have the indices below
     /// [`Self::workers`]. [Spare workers](crate::Builder::spare_workers) have the indices after them.
     ///
@@ -129,7 +135,11 @@ impl<'t, S: Scheduler> Token<'t, S> {
                 join_slowly(thread, a, b)
             }
         } else {
-            let slot = if is_open { slot } else { slot_to_push(thread) };
+            let slot = if is_open {
+                slot
+            } else {
+                S::slot_to_push(thread)
+            };
             join_at::<true, _, _, _, _, _>(thread, slot, a, b)
         }
     }
@@ -195,7 +205,7 @@ where
         asymmetric::light();
     }
     if (SERVE || UNTIMED) && !tasks.is_open(slot) {
-        thread.serve();
+        S::serve(thread);
     }
     let first = || {
         a(Token {
@@ -231,14 +241,12 @@ where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    join_at::<true, _, _, _, _, _>(thread, slot_to_push(thread), a, b)
+    join_at::<true, _, _, _, _, _>(thread, S::slot_to_push(thread), a, b)
 }
 
-/// Returns the slot to push to when the token's own top cannot be used, for one of the reasons of
-/// [`join_slowly`].
-#[cold]
-#[inline(never)]
-fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
+/// Implements [`Scheduler::slot_to_push`]: a thief has asked for tasks, or the token is stale, or the
+/// stack may end at the slot.
+pub fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
     let tasks = &thread.local.tasks;
     if tasks.stack().is_full() {
         stack_is_full(thread);
@@ -256,7 +264,8 @@ fn stolen_result<S: Scheduler, B, RB>(thread: &WorkerThread<S>, slot: *mut Slot<
 where
     B: for<'s> FnOnce(Token<'s, S>) -> RB,
 {
-    if thread.reclaim_or_wait(slot) {
+    // SAFETY: the join has pushed the slot, on this thread.
+    if unsafe { S::reclaim_or_wait(thread, slot) } {
         return None;
     }
     // SAFETY: the thief is done, because `reclaim_or_wait` has returned false. Only this function
@@ -308,7 +317,7 @@ where
     // owner has the task back, only the copy is used, and it runs once. If not, the thief is done,
     // and only this function reads the result.
     let result = unsafe {
-        if tasks.pop(slot) || thread.reclaim_or_wait(slot) {
+        if tasks.pop(slot) || S::reclaim_or_wait(thread, slot) {
             // Runs a copy, because the task itself may push to `slot`. Runs it by the code pointer,
             // so that the closure is not compiled once more for this path.
             let own = Slot::<S>::empty();
@@ -546,7 +555,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     fn split_hint(&mut self, rest: usize) -> usize {
         match self.thread.local.tasks.is_open(self.top) {
             true => 0,
-            false => self.thread.split_hint(rest),
+            false => S::split_hint(self.thread, rest),
         }
     }
 

@@ -98,6 +98,12 @@ mod spawn;
 mod stack;
 pub(crate) mod steal;
 
+/// What `slow_paths!` needs.
+pub mod slow {
+    pub use super::join::slot_to_push;
+    pub use super::steal::{reclaim_or_wait, split_hint};
+}
+
 pub(crate) use frame::Local;
 pub(crate) use future::detached_future;
 pub use join::Token;

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
 use super::spawn::{MAX_UNSTOLEN, lock};
-use crate::pool::{Injected, Lineage, Shared, WorkerThread};
+use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, RECHECK_INTERVAL, SpinTime, recheck_interval};
 use crate::stats::Activity;
@@ -239,7 +239,7 @@ impl<S: Scheduler> Queue<S> {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
-        thread.run_for_others(self.owner.is_outside(), || task(thread));
+        thread.run_for_others(self.owner.is_outside(), || task.run(thread));
         drop(in_lineage);
         thread.timer().switch_to(outer);
         self.ended_one(thread.pool());
@@ -277,5 +277,5 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
             queue.run(task, thread);
         }
     };
-    pool.inject_tagged(Box::new(call), tag);
+    pool.inject_tagged(Job::boxed(call), tag);
 }

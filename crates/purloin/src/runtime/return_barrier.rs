@@ -169,6 +169,8 @@ unsafe impl Scheduler for ReturnBarrier {
 
     const LEAVES_TINY_TASKS: bool = true;
 
+    crate::slow_paths!();
+
     fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks {
         BarrierTasks {
             barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),

@@ -121,7 +121,8 @@ pub(super) fn end_above<S: Scheduler>(
         stack.set_spawn_top(if slot > base { slot } else { spawn_top });
         thread.local.tickets.remove(slot);
         thread.local.lower_frame(slot);
-        if tasks.pop_spawn(slot) || thread.reclaim_or_wait(slot) {
+        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
+        if tasks.pop_spawn(slot) || unsafe { S::reclaim_or_wait(thread, slot) } {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
             // anything else is pushed there.
             unsafe { (*slot).run(thread) };
@@ -210,7 +211,7 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        self.add_to_queue(Box::new(move |thread| {
+        self.add_to_queue(Job::boxed(move |thread| {
             self.run_all::<true, F>(thread, ticket);
         }));
     }
@@ -248,7 +249,7 @@ impl<S: Scheduler> Finish<S> {
         }
         if !has_room(thread) {
             // Thieves have plenty of tasks to take, so this task runs inline.
-            thread.serve();
+            S::serve(thread);
             return self.run_inline::<IS_TICKET, F>(thread, task);
         }
         let slot = local.stack().top();
@@ -377,7 +378,7 @@ impl<S: Scheduler> Finish<S> {
         for worker in 0..pool.workers() {
             self.hold();
             let f = Arc::clone(&f);
-            let job: Job<'scope, S> = Box::new(move |thread| {
+            let job: Job<'scope, S> = Job::boxed(move |thread| {
                 let in_lineage = thread.enter_lineage(self.lineage);
                 // Drops its share of `f` before the finish may end.
                 thread.run_for_others(self.owner.is_outside(), || {
@@ -417,7 +418,7 @@ impl<S: Scheduler> Finish<S> {
             }
             Some(_) => (),
         }
-        self.add_to_queue(Box::new(move |thread| {
+        self.add_to_queue(Job::boxed(move |thread| {
             self.run_all::<IS_TICKET, F>(thread, task);
         }));
     }

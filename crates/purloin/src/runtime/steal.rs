@@ -338,27 +338,48 @@ pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
-    /// Owner: answers pending requests.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn serve(&self) {
-        S::TaskPool::serve(self);
+/// Implements [`Scheduler::split_hint`].
+pub fn split_hint<S: Scheduler>(owner: &WorkerThread<S>, rest: usize) -> usize {
+    let tasks = &owner.local.tasks;
+    S::TaskPool::serve(owner);
+    if rest < 2 || !tasks.is_requested() || tasks.stack().is_full() {
+        return 0;
     }
+    owner
+        .pool()
+        .split_hint(rest, S::TaskPool::requesters(owner))
+}
 
-    /// Owner: returns how many of a loop's `rest` iterations should become a task. The number is 0
-    /// if no thief asks, or if the owner has older tasks for the thief.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn split_hint(&self, rest: usize) -> usize {
-        let tasks = &self.local.tasks;
-        self.serve();
-        if rest < 2 || !tasks.is_requested() || tasks.stack().is_full() {
-            return 0;
+/// Implements [`Scheduler::reclaim_or_wait`].
+///
+/// # Safety
+///
+/// This is the owner's thread, and it has pushed `slot`.
+pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: &WorkerThread<S>, slot: *mut Slot<S>) -> bool {
+    let tasks = &owner.local.tasks;
+    if tasks.stack().spawn_top() > slot.wrapping_add(1) {
+        owner.end_futures_above(slot);
+        if tasks.pop(slot) {
+            return true;
         }
-        self.pool().split_hint(rest, S::TaskPool::requesters(self))
     }
+    let begin = owner.timer().now();
+    let reclaimed = tasks.reclaim(slot);
+    owner.timer().crossed(begin);
+    match reclaimed {
+        Reclaimed::Owned => {
+            S::TaskPool::serve(owner);
+            true
+        }
+        Reclaimed::Stolen => {
+            // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
+            owner.await_stolen(unsafe { &*slot }.header().outcome(), &|| true);
+            false
+        }
+    }
+}
 
+impl<S: Scheduler> WorkerThread<S> {
     /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it if a
     /// thief has asked.
     pub(super) fn offer_spawn(&self) {
@@ -367,32 +388,6 @@ impl<S: Scheduler> WorkerThread<S> {
         // Pairs with the heavy side in `finds_anything`.
         asymmetric::light();
         S::TaskPool::spawned(self);
-    }
-
-    /// Owner: after a pop that failed, returns true if the task in `slot` is its own again. If
-    /// not, a thief had it, and the task is done when this returns.
-    pub(super) fn reclaim_or_wait(&self, slot: *mut Slot<S>) -> bool {
-        let tasks = &self.local.tasks;
-        if tasks.stack().spawn_top() > slot.wrapping_add(1) {
-            self.end_futures_above(slot);
-            if tasks.pop(slot) {
-                return true;
-            }
-        }
-        let begin = self.timer().now();
-        let reclaimed = tasks.reclaim(slot);
-        self.timer().crossed(begin);
-        match reclaimed {
-            Reclaimed::Owned => {
-                self.serve();
-                true
-            }
-            Reclaimed::Stolen => {
-                // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
-                self.await_stolen(unsafe { &*slot }.header().outcome(), &|| true);
-                false
-            }
-        }
     }
 
     /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The

@@ -22,6 +22,8 @@ pub struct Sleep {
     pub(super) surplus: CachePadded<AtomicUsize>,
     /// One plus the worker that naps, or 0.
     napper: AtomicUsize,
+    /// The worker that has last begun work from outside.
+    last_outside: AtomicUsize,
     /// Only workers below this number may have a thread. A copy of the number under the lock.
     started: AtomicUsize,
     /// Not 0 once the pool is being dropped.
@@ -68,17 +70,18 @@ pub enum Slept {
 
 impl Sleepers {
     /// Returns the index of the sleeper to wake for the tasks of worker `of`. The order of
-    /// preference is: a worker that is blocked on `of`; the first idle worker that has a thread; if
-    /// a thread may be started, the first worker without one.
+    /// preference is: a worker that is blocked on `of`; worker `preferred`; the first idle worker
+    /// that has a thread; if a thread may be started, the first worker without one.
     ///
     /// The first, rather than the last that fell asleep: so each worker does the same part of a
     /// program that forks again and again, where its processor's caches, and its part of the
     /// allocator, have the memory of that part.
-    fn to_wake(&self, of: usize, may_start: bool) -> Option<usize> {
+    fn to_wake(&self, of: usize, preferred: usize, may_start: bool) -> Option<usize> {
         let rank = |&Sleeper { worker, until }: &Sleeper| match until {
             Some(awaited) => (awaited == of).then_some((0, worker)),
-            None if self.processors.has_thread(worker) => Some((1, worker)),
-            None => may_start.then_some((2, worker)),
+            None if worker == preferred => Some((1, worker)),
+            None if self.processors.has_thread(worker) => Some((2, worker)),
+            None => may_start.then_some((3, worker)),
         };
         let places = self.list.iter().enumerate();
         let ranked = places.filter_map(|(place, sleeper)| Some((rank(sleeper)?, place)));
@@ -101,6 +104,7 @@ impl Sleep {
             }),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
+            last_outside: AtomicUsize::new(0),
             started: AtomicUsize::new(workers),
             stopping: AtomicUsize::new(0),
             parkers: (0..workers + spares).map(parker).collect(),
@@ -147,6 +151,14 @@ impl Sleep {
             || self.parkers[of].awaited.load(Ordering::Relaxed) > 0
     }
 
+    /// Records that a worker has begun work from outside. The next work wakes this worker, if it
+    /// sleeps, because a program often makes the same call again and again.
+    pub fn began_outside_work(&self, worker: usize) {
+        if self.last_outside.load(Ordering::Relaxed) != worker {
+            self.last_outside.store(worker, Ordering::Relaxed);
+        }
+    }
+
     /// Returns the number of idle workers, awake or asleep.
     pub fn idle(&self) -> usize {
         self.searching.load(Ordering::Relaxed) + self.asleep.load(Ordering::Relaxed)
@@ -166,7 +178,11 @@ impl Sleep {
         let mut may_start = true;
         loop {
             let mut sleepers = self.lock();
-            let Some(found) = sleepers.to_wake(of, may_start) else {
+            let preferred = match of {
+                OUTSIDE => self.last_outside.load(Ordering::Relaxed),
+                _ => usize::MAX,
+            };
+            let Some(found) = sleepers.to_wake(of, preferred, may_start) else {
                 return;
             };
             let sleeper = sleepers.list.swap_remove(found);
