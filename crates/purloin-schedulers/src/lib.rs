@@ -26,6 +26,6 @@ mod chase_lev;
 mod direct_stack;
 mod floor;
 
-pub use channel::{Channel, Stealing};
+pub use channel::{Adaptive, Amount, Channel, Stealing};
 pub use chase_lev::ChaseLev;
 pub use direct_stack::{DirectStack, OneField, TwoFields};

@@ -44,6 +44,7 @@ pub use crate::runtime::{
 };
 pub use crate::sleep::{Backoff, Slept};
 pub use crate::stats::Count;
+pub use crate::victim::{SetRound, SetStep};
 
 use crate::runtime::steal;
 
@@ -261,9 +262,14 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         steal::serve(me, Self::publish_spawn);
     }
 
-    /// Returns for how many workers without work a loop should be split.
-    fn requesters(me: &WorkerThread<S>) -> usize {
-        me.idle_workers()
+    /// Answers pending requests, for a worker that runs a loop and can split it. Returns for how
+    /// many thieves it should do so: 0 if it has tasks for them, or if no request is pending.
+    fn serve_in_loop(me: &WorkerThread<S>) -> usize {
+        Self::serve(me);
+        match me.task_pool().is_requested() {
+            true => me.idle_workers().max(1),
+            false => 0,
+        }
     }
 
     /// Called when an idle worker is about to look for work from outside the pool.

@@ -13,6 +13,8 @@ pub(super) const MANAGER: usize = 0;
 pub(super) enum Situation {
     /// It runs something, and may have tasks soon.
     Running,
+    /// It runs a loop, and can split it for each request.
+    InLoop,
     /// It waits for a stolen task. The named worker runs that task, if it is known.
     Blocked(Option<usize>),
     /// It has nothing to run.
@@ -20,13 +22,13 @@ pub(super) enum Situation {
 }
 
 /// Forwards a request that `me` has taken out of its mailbox and cannot answer, or puts it back
-/// if it stays here.
+/// if it stays here. Returns whether another worker has it now.
 pub(super) fn forward(
     network: &(impl Network + ?Sized),
     me: usize,
     id: RequestId,
     situation: Situation,
-) {
+) -> bool {
     let request = network.request(id);
     let is_registrar = me == MANAGER && situation == Situation::Idle;
     loop {
@@ -37,18 +39,19 @@ pub(super) fn forward(
         };
         if let Some(next) = next {
             if next == id.thief() {
-                return request.cancel();
+                request.cancel();
+                return false;
             }
             network.send(id, next);
             if is_registrar {
                 // The thief may sleep without a timer, because there was no worker to ask.
                 network.notify(id.thief());
             }
-            return;
+            return true;
         }
         network.channels(me).mailbox.put(id);
         if !is_registrar {
-            return;
+            return false;
         }
         request.register();
         // Dekker's pattern. A worker that gets something to run first becomes active, and at its
@@ -58,7 +61,7 @@ pub(super) fn forward(
         let mut others = (0..network.workers()).filter(|&other| other != me && other != id.thief());
         let is_any_active = others.any(|other| network.is_active(other));
         if !is_any_active || !network.channels(me).mailbox.take(id) {
-            return;
+            return false;
         }
         request.unregister();
     }
@@ -76,13 +79,14 @@ fn next_handler(
     let is_candidate = |&other: &usize| other != me && other != thief && network.is_active(other);
     let workers_from = |first: usize| (0..workers).map(move |i| (first + i) % workers);
     contents.mark_asked(me);
-    if !contents.is_work_sharing {
+    if !contents.is_work_sharing && situation != Situation::InLoop {
         let mut unasked = workers_from(me + 1).filter(|&other| !contents.was_asked(other));
         if let Some(next) = unasked.find(is_candidate) {
             return Some(next);
         }
     }
     match situation {
+        Situation::InLoop => None,
         Situation::Running if contents.is_work_sharing => None,
         Situation::Running => {
             contents.is_work_sharing = true;

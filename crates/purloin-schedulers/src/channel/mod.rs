@@ -76,6 +76,10 @@
 //!
 //! - A worker that **runs** something keeps a request that it cannot answer, once all active
 //!   workers were asked. Its floor stays raised, and so its next push answers the request.
+//! - A worker that runs a **loop** does not forward it at all. The loop is as good as a task: the
+//!   worker splits it once for each request in its mailbox, so no two requests get the same part.
+//!   While it does, it sends no task twice. Only a loop that has a single iteration left lets go of
+//!   the requests.
 //! - A **blocked** worker forwards it to the worker that runs the task it waits for.
 //! - An **idle** worker forwards it to the nearest active ancestor of the thief, or to the
 //!   **manager**, which is worker 0.
@@ -168,7 +172,7 @@ mod victim;
 
 use purloin::scheduler::{Scheduler, Slot, StateWord, TaskStack, WorkerThread};
 
-pub use self::strategy::Stealing;
+pub use self::strategy::{Adaptive, Amount, Stealing};
 use self::tasks::ChannelTasks;
 
 type ChannelSlot = Slot<Channel>;

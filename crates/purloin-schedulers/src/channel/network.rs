@@ -116,6 +116,9 @@ pub(super) struct WorkerState {
     pub(super) strategy: Strategy,
     /// Whether the worker has become active and has not looked for registered requests since.
     pub(super) is_newly_active: bool,
+    /// Whether the worker is about to split a loop, so that its next push is the share of one
+    /// request.
+    pub(super) is_splitting: bool,
 }
 
 impl Channels {
@@ -129,6 +132,7 @@ impl Channels {
                 received: VecDeque::with_capacity(MAX_TASKS),
                 strategy: Strategy::new(stealing),
                 is_newly_active: false,
+                is_splitting: false,
             })),
         }
     }

@@ -17,16 +17,26 @@ pub enum Stealing {
     Adaptive,
 }
 
-/// How many tasks a request asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Amount {
+/// The number of tasks that a thief takes from its victim.
+///
+/// ```
+/// use purloin_schedulers::Amount;
+///
+/// assert_eq!((Amount::One.of(9), Amount::Half.of(9)), (1, 4));
+/// assert_eq!((Amount::One.of(0), Amount::Half.of(1)), (0, 1));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Amount {
+    /// One task.
+    #[default]
     One,
+    /// Half of the tasks, rounded down, but at least one task if there is one.
     Half,
 }
 
 impl Amount {
     /// Returns this amount as a number of tasks, for a victim that has `count` tasks.
-    pub(super) fn of(self, count: usize) -> usize {
+    pub fn of(self, count: usize) -> usize {
         match self {
             Amount::One => count.min(1),
             Amount::Half => (count / 2).max(count.min(1)),
@@ -34,17 +44,67 @@ impl Amount {
     }
 }
 
-/// Number of steals between two evaluations of the strategy.
-const INTERVAL: u32 = 25;
+/// The decision of an adaptive thief between one task and half of the tasks.
+///
+/// After every 25 steals, the thief compares them with the number of tasks that it has run since
+/// the last decision. The simulator of `purloin-sim` uses this type, too.
+///
+/// ```
+/// use purloin_schedulers::{Adaptive, Amount};
+///
+/// let mut thief = Adaptive::default();
+/// for _ in 0..Adaptive::INTERVAL {
+///     thief.count_tasks(1);
+///     thief.count_steal();
+/// }
+/// assert_eq!(thief.amount(), Amount::Half);
+/// ```
+///
+/// Source: Channel (adaptive stealing).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Adaptive {
+    amount: Amount,
+    /// Number of steals since the last decision.
+    steals: u32,
+    /// Number of tasks run since the last decision.
+    tasks: u32,
+}
+
+impl Adaptive {
+    /// Number of steals between two decisions.
+    pub const INTERVAL: u32 = 25;
+
+    /// Returns how many tasks to take next.
+    pub fn amount(&self) -> Amount {
+        self.amount
+    }
+
+    /// Records that the thief has run this many tasks.
+    pub fn count_tasks(&mut self, tasks: u32) {
+        self.tasks = self.tasks.saturating_add(tasks);
+    }
+
+    /// Records a steal.
+    pub fn count_steal(&mut self) {
+        self.steals += 1;
+        if self.steals == Self::INTERVAL {
+            self.amount = match self.amount {
+                // Each steal brought one task, and no task had children.
+                Amount::One if self.tasks <= Self::INTERVAL => Amount::Half,
+                // Half of the tasks was about one task.
+                Amount::Half if self.tasks < 2 * Self::INTERVAL => Amount::One,
+                amount => amount,
+            };
+            self.steals = 0;
+            self.tasks = 0;
+        }
+    }
+}
 
 /// One thief's strategy.
 pub(super) struct Strategy {
     stealing: Stealing,
-    amount: Amount,
-    /// Number of steals since the last evaluation.
-    steals: u32,
-    /// Number of stolen tasks run since the last evaluation. A task with children counts twice.
-    tasks: u32,
+    adaptive: Adaptive,
     /// Whether the last stolen task had no children.
     was_leaf: bool,
 }
@@ -53,12 +113,7 @@ impl Strategy {
     pub(super) fn new(stealing: Stealing) -> Self {
         Strategy {
             stealing,
-            amount: match stealing {
-                Stealing::One | Stealing::Adaptive => Amount::One,
-                Stealing::Half => Amount::Half,
-            },
-            steals: 0,
-            tasks: 0,
+            adaptive: Adaptive::default(),
             was_leaf: false,
         }
     }
@@ -72,30 +127,22 @@ impl Strategy {
 
     /// Returns how many tasks to ask for next.
     pub(super) fn amount(&self) -> Amount {
-        self.amount
+        match self.stealing {
+            Stealing::One => Amount::One,
+            Stealing::Half => Amount::Half,
+            Stealing::Adaptive => self.adaptive.amount(),
+        }
     }
 
     /// Records that a request was answered.
     pub(super) fn count_steal(&mut self) {
-        self.steals += 1;
-        if self.steals == INTERVAL {
-            if self.stealing == Stealing::Adaptive {
-                self.amount = match self.amount {
-                    // Each steal brought one task, and no task had children.
-                    Amount::One if self.tasks <= INTERVAL => Amount::Half,
-                    // Half of the tasks was about one task.
-                    Amount::Half if self.tasks < 2 * INTERVAL => Amount::One,
-                    amount => amount,
-                };
-            }
-            self.steals = 0;
-            self.tasks = 0;
-        }
+        self.adaptive.count_steal();
     }
 
-    /// Records that the thief has run a stolen task.
+    /// Records that the thief has run a stolen task. A task with children counts twice: counting
+    /// the children would cost every task an instruction.
     pub(super) fn count_task(&mut self, has_children: bool) {
-        self.tasks += 1 + u32::from(has_children);
+        self.adaptive.count_tasks(1 + u32::from(has_children));
         self.was_leaf = !has_children;
     }
 }
@@ -104,55 +151,54 @@ impl Strategy {
 mod tests {
     use super::*;
 
-    fn steal(strategy: &mut Strategy, steals: u32, tasks_each: u32, have_children: bool) {
-        for _ in 0..steals {
-            for _ in 0..tasks_each {
-                strategy.count_task(have_children);
+    /// The decision table: the amount before, the number of tasks that each steal leads to, and the
+    /// amount afterwards.
+    #[test]
+    fn a_decision_depends_on_the_tasks_of_each_steal() {
+        for (before, tasks, after) in [
+            (Amount::One, 0, Amount::Half),
+            (Amount::One, 1, Amount::Half),
+            (Amount::One, 2, Amount::One),
+            (Amount::One, 100, Amount::One),
+            (Amount::Half, 0, Amount::One),
+            (Amount::Half, 1, Amount::One),
+            (Amount::Half, 2, Amount::Half),
+            (Amount::Half, 100, Amount::Half),
+        ] {
+            let mut thief = Adaptive {
+                amount: before,
+                ..Adaptive::default()
+            };
+            for _ in 0..Adaptive::INTERVAL {
+                assert_eq!(thief.amount(), before);
+                thief.count_tasks(tasks);
+                thief.count_steal();
             }
-            strategy.count_steal();
+            assert_eq!(thief.amount(), after, "{before:?}, {tasks}");
         }
     }
 
     #[test]
-    fn an_adaptive_thief_switches_to_half_if_its_tasks_are_leaves() {
-        let mut strategy = Strategy::new(Stealing::Adaptive);
-        assert_eq!(strategy.amount(), Amount::One);
-        steal(&mut strategy, INTERVAL, 1, false);
-        assert_eq!(strategy.amount(), Amount::Half);
-        steal(&mut strategy, 10 * INTERVAL, 20, false);
-        assert_eq!(strategy.amount(), Amount::Half);
-    }
-
-    #[test]
-    fn an_adaptive_thief_stays_with_one_if_its_tasks_have_children() {
-        let mut strategy = Strategy::new(Stealing::Adaptive);
-        steal(&mut strategy, 10 * INTERVAL, 1, true);
-        assert_eq!(strategy.amount(), Amount::One);
-    }
-
-    #[test]
-    fn an_adaptive_thief_returns_to_one_if_half_is_about_one_task() {
-        let mut strategy = Strategy::new(Stealing::Adaptive);
-        steal(&mut strategy, INTERVAL, 1, false);
-        steal(&mut strategy, INTERVAL, 1, false);
-        assert_eq!(strategy.amount(), Amount::One);
+    fn a_task_with_children_is_more_than_one_task() {
+        for (has_children, amount) in [(false, Amount::Half), (true, Amount::One)] {
+            let mut strategy = Strategy::new(Stealing::Adaptive);
+            for _ in 0..Adaptive::INTERVAL {
+                strategy.count_task(has_children);
+                strategy.count_steal();
+            }
+            assert_eq!(strategy.amount(), amount);
+        }
     }
 
     #[test]
     fn a_fixed_strategy_never_changes() {
         for (stealing, amount) in [(Stealing::One, Amount::One), (Stealing::Half, Amount::Half)] {
             let mut strategy = Strategy::new(stealing);
-            steal(&mut strategy, 10 * INTERVAL, 1, false);
-            assert_eq!(strategy.amount(), amount);
+            for _ in 0..10 * Adaptive::INTERVAL {
+                strategy.count_task(false);
+                strategy.count_steal();
+                assert_eq!(strategy.amount(), amount);
+            }
         }
-    }
-
-    #[test]
-    fn a_thief_gets_a_task_unless_there_is_none() {
-        assert_eq!(Amount::One.of(0), 0);
-        assert_eq!(Amount::Half.of(0), 0);
-        assert_eq!(Amount::Half.of(1), 1);
-        assert_eq!(Amount::Half.of(9), 4);
-        assert_eq!(Amount::One.of(9), 1);
     }
 }

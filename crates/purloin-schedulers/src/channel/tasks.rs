@@ -9,6 +9,7 @@ use purloin::scheduler::{
 
 use super::forward::Situation;
 use super::network::{Channels, Network};
+use super::request::{Contents, MAX_TASKS, SentTask};
 use super::strategy::Stealing;
 use super::{Channel, ChannelSlot, Worker, thief, victim};
 use crate::floor::Floor;
@@ -77,8 +78,27 @@ impl ChannelTasks {
         }
     }
 
+    /// Owner: answers a request with its oldest tasks. If it has sent them all, and the request is
+    /// not about to get a part of a loop, answers with sent tasks that no thief has claimed.
+    pub(super) fn answer_with_own(
+        &self,
+        owner: usize,
+        contents: &mut Contents,
+        situation: Situation,
+    ) {
+        let count = contents.amount.of(self.unstolen()).min(MAX_TASKS);
+        self.send_oldest(count, |slot| contents.tasks.push(SentTask { slot, owner }));
+        if count == 0 && contents.awaited.is_none() && situation != Situation::InLoop {
+            // The first thief to claim a task gets it.
+            let sent = self.unclaimed().map(|slot| SentTask { slot, owner });
+            contents.tasks.extend(sent.take(MAX_TASKS));
+            let surplus = contents.tasks.len() - contents.amount.of(contents.tasks.len());
+            contents.tasks.drain(..surplus);
+        }
+    }
+
     /// Owner: returns the sent tasks that no thief has claimed, the newest first.
-    pub(super) fn unclaimed(&self) -> impl Iterator<Item = *mut ChannelSlot> {
+    fn unclaimed(&self) -> impl Iterator<Item = *mut ChannelSlot> {
         let sent = self.stack.position(self.stack.bottom());
         let bottom = self.stack.bottom();
         let slots = (1..=sent.min(MAX_EXAMINED)).map(move |i| bottom.wrapping_sub(i));
@@ -238,8 +258,8 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         }
     }
 
-    fn requesters(me: &Worker) -> usize {
-        me.task_pool().channels.mailbox.iter_any().count()
+    fn serve_in_loop(me: &Worker) -> usize {
+        victim::check_mailbox_in_loop(me)
     }
 
     fn before_outside_work(me: &Worker) {

@@ -5,25 +5,57 @@ use purloin::scheduler::{Count, StateWord, TaskPool};
 use super::Worker;
 use super::forward::{MANAGER, Situation, forward};
 use super::network::{Kind, Network, RequestId, WorkerState};
-use super::request::{MAX_TASKS, RequestState, SentTask};
+use super::request::RequestState;
 use super::tasks::{channels, is_unclaimed};
 
 /// Answers the requests in the worker's mailbox, and forwards the requests that it cannot answer.
 pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
     let began = me.attempt_began();
     empty_mailbox(me, situation);
-    if situation == Situation::Running {
+    if matches!(situation, Situation::Running | Situation::InLoop) {
         me.time_service(began);
     }
+}
+
+/// Answers the requests in the mailbox of a worker that runs a loop, and keeps the requests that it
+/// cannot answer. Returns for how many thieves it should split the loop.
+pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
+    check_mailbox(me, Situation::InLoop);
+    if me.task_pool().unstolen() > 0 {
+        return 0;
+    }
+    let workers = me.peers();
+    let is_other = |id: &RequestId| id.thief() != me.index();
+    let is_awake = |id: RequestId| workers.request(id).state() != RequestState::RegisteredIdle;
+    let here = || channels(me).mailbox.iter().filter(is_other);
+    let mut thieves = here().count();
+    if me.index() != MANAGER {
+        let registered = channels(&workers[MANAGER]).mailbox.iter_any();
+        thieves += registered.filter(is_other).count();
+    }
+    // Thieves that sleep are woken one by one: see `answer_registered`.
+    if me.has_searchers() && !here().any(is_awake) {
+        thieves = 0;
+    }
+    channels(me).worker_state().is_splitting = thieves > 0;
+    thieves
 }
 
 fn empty_mailbox(me: &Worker, situation: Situation) {
     let (tasks, workers) = (me.task_pool(), me.peers());
     let mailbox = &channels(me).mailbox;
     let own = &mut *channels(me).worker_state();
+    let situation = match std::mem::take(&mut own.is_splitting) {
+        // The other requests get their own parts of the loop.
+        true if situation == Situation::Running => Situation::InLoop,
+        _ => situation,
+    };
     loop {
         for id in mailbox.iter() {
             handle(me, own, id, situation);
+        }
+        if tasks.unstolen() > 0 || situation == Situation::InLoop {
+            wake_manager(me, own);
         }
         if tasks.unstolen() > 0 {
             answer_registered(me, own);
@@ -40,23 +72,28 @@ fn empty_mailbox(me: &Worker, situation: Situation) {
     }
 }
 
-/// Answers one of the requests that the manager has registered. Their thieves sleep without a
-/// timer. The caller has a task.
-fn answer_registered(me: &Worker, own: &mut WorkerState) {
-    let workers = me.peers();
-    let is_newly_active = std::mem::take(&mut own.is_newly_active);
-    if me.index() == MANAGER {
-        return;
-    }
-    let manager = &workers[MANAGER];
-    let mailbox = &channels(manager).mailbox;
+/// Wakes the manager if it has found no worker to ask before this worker became active. The caller
+/// has something for thieves.
+fn wake_manager(me: &Worker, own: &mut WorkerState) {
+    let manager = &me.peers()[MANAGER];
     // An idle manager whose own request is UNSENT has found no worker to ask.
-    if is_newly_active
+    if std::mem::take(&mut own.is_newly_active)
+        && me.index() != MANAGER
         && channels(manager).request(Kind::Any).state() == RequestState::Unsent
         && !manager.is_active()
     {
         manager.unpark();
     }
+}
+
+/// Answers one of the requests that the manager has registered. Their thieves sleep without a
+/// timer. The caller has a task.
+fn answer_registered(me: &Worker, own: &mut WorkerState) {
+    if me.index() == MANAGER {
+        return;
+    }
+    let workers = me.peers();
+    let mailbox = &channels(&workers[MANAGER]).mailbox;
     // One request is enough: the thief that wakes up answers the next one with the tasks that it
     // gets.
     if !me.has_searchers()
@@ -64,7 +101,7 @@ fn answer_registered(me: &Worker, own: &mut WorkerState) {
         && mailbox.take(id)
     {
         debug_assert!(me.task_pool().unstolen() > 0);
-        if let Some(state) = try_answer(me, own, id) {
+        if let Some(state) = try_answer(me, own, id, Situation::Running) {
             workers.request(id).release(state);
             mailbox.put(id);
         }
@@ -91,10 +128,11 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
         // No other worker could answer it.
         return request.end();
     }
-    if let Some(state) = try_answer(me, own, id) {
+    if let Some(state) = try_answer(me, own, id, situation) {
         request.release(state);
         match id.kind() {
-            Kind::Any => forward(workers, me.index(), id, situation),
+            Kind::Any if forward(workers, me.index(), id, situation) => me.count(Count::Forwards),
+            Kind::Any => {}
             Kind::Leapfrog => channels(me).mailbox.put(id),
         }
     }
@@ -102,8 +140,12 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
 
 /// Answers a request, which this worker has taken out of a mailbox, or cancels it if its thief no
 /// longer wants it. If there is no task for it, leaves it HELD and returns its previous state.
-fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<RequestState> {
-    let tasks = me.task_pool();
+fn try_answer(
+    me: &Worker,
+    own: &mut WorkerState,
+    id: RequestId,
+    situation: Situation,
+) -> Option<RequestState> {
     let request = me.peers().request(id);
     let state = request.hold()?;
     // SAFETY: this worker has taken the request out of a mailbox and holds it. So it alone uses
@@ -126,17 +168,8 @@ fn try_answer(me: &Worker, own: &mut WorkerState, id: RequestId) -> Option<Reque
                 }
             }
             if contents.tasks.is_empty() {
-                let owner = me.index();
-                let count = contents.amount.of(tasks.unstolen()).min(MAX_TASKS);
-                tasks.send_oldest(count, |slot| contents.tasks.push(SentTask { slot, owner }));
-                if count == 0 && id.kind() == Kind::Any {
-                    // These tasks were sent to other thieves, which have not claimed them yet. The
-                    // first thief to claim a task gets it.
-                    let sent = tasks.unclaimed().map(|slot| SentTask { slot, owner });
-                    contents.tasks.extend(sent.take(MAX_TASKS));
-                    let surplus = contents.tasks.len() - contents.amount.of(contents.tasks.len());
-                    contents.tasks.drain(..surplus);
-                }
+                me.task_pool()
+                    .answer_with_own(me.index(), contents, situation);
             }
             Some(contents.tasks.len())
         })

@@ -218,6 +218,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
     fn run_worker(&mut self, worker: u32) -> Option<u32> {
         let this = self.worker(worker);
         (this.state, this.can_resume) = (State::Busy, false);
+        this.walk.is_searching = false;
         self.answer_requests(worker);
         while !self.is_over {
             if !self.prepare_top_frame(worker) {
@@ -335,7 +336,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
     fn start_task(&mut self, worker: u32, task: TaskId) -> Option<(W::Activation, u32)> {
         let task = self.tasks.get_mut(task);
         let activation = task.activation.take()?;
-        self.workers[worker as usize].history.tasks += 1;
+        self.workers[worker as usize].adaptive.count_tasks(1);
         Some((activation, task.level))
     }
 

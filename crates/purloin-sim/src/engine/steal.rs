@@ -1,15 +1,12 @@
 //! Steal attempts.
 
+use purloin_schedulers::Amount;
+
 use super::events::Event;
 use super::worker::{Attempt, NONE, State, TaskId};
 use super::{Protocol, Simulation, Waiting};
 use crate::Workload;
-use crate::policy::Share;
-
-/// Number of steals after which an adaptive thief decides again whether to take one task or half.
-///
-/// Source: Channel (adaptive stealing).
-const STEALS_PER_DECISION: u32 = 25;
+use crate::policy::{Share, Victims};
 
 impl<W: Workload> Simulation<'_, W> {
     /// Begins a steal attempt of an idle worker, unless one is in progress.
@@ -41,7 +38,10 @@ impl<W: Workload> Simulation<'_, W> {
         if let Some(victim) = self.leapfrog_victim(worker) {
             return self.contact(worker, victim);
         }
-        if self.policy.samples > 0 {
+        // With sets, a thief samples only at the beginning of a search, as in section 5.2 of Wool.
+        // In the simulation of section 4, it always samples.
+        let is_new = self.begin_search(worker);
+        if self.policy.samples > 0 && (is_new || self.policy.victims != Victims::Sets) {
             let left = self.policy.samples;
             self.worker(worker).attempt = Attempt::Sampling {
                 left,
@@ -68,9 +68,15 @@ impl<W: Workload> Simulation<'_, W> {
         Some(self.tasks.get(*awaited).thief)
     }
 
-    /// Looks at another possible victim.
+    /// Looks at another possible victim. A sample ends with the victim set.
     fn sample(&mut self, worker: u32) {
-        let victim = self.choose(worker);
+        let victim = match self.policy.victims {
+            Victims::Sets => match self.next_of_set(worker) {
+                Some(victim) => victim,
+                None => return self.end_sample(worker),
+            },
+            _ => self.choose(worker),
+        };
         self.worker(worker).victim = victim;
         let mean = self.latency(worker, victim).sample;
         let delay = self.machine.draw(mean, &mut self.random);
@@ -89,12 +95,25 @@ impl<W: Workload> Simulation<'_, W> {
             Some(found) if found < level => (victim, found),
             _ => (best, level),
         };
-        if left > 1 {
-            let left = left - 1;
-            self.worker(worker).attempt = Attempt::Sampling { left, best, level };
-            return self.sample(worker);
+        let left = left - 1;
+        self.worker(worker).attempt = Attempt::Sampling { left, best, level };
+        // With sets, an empty task pool ends the sample, because tasks are rare then.
+        match left > 0 && (found.is_some() || self.policy.victims != Victims::Sets) {
+            true => self.sample(worker),
+            false => self.end_sample(worker),
         }
-        let victim = if best == NONE { victim } else { best };
+    }
+
+    /// Steals from the best victim of a sample.
+    fn end_sample(&mut self, worker: u32) {
+        let Attempt::Sampling { best, .. } = self.worker(worker).attempt else {
+            unreachable!("the worker samples");
+        };
+        let victim = match best {
+            NONE if self.policy.victims == Victims::Sets => self.choose(worker),
+            NONE => self.workers[worker as usize].victim,
+            best => best,
+        };
         self.contact(worker, victim);
     }
 
@@ -203,14 +222,15 @@ impl<W: Workload> Simulation<'_, W> {
     /// Takes tasks of a victim. Returns false if it has none.
     pub fn take(&mut self, thief: u32, victim: u32) -> bool {
         if self.offers.level(victim).is_none() {
-            self.note_failure(thief);
             return false;
         }
         let ready = self.workers[victim as usize].ready();
-        let count = match self.takes_half(thief) {
-            true => ready.div_ceil(2),
-            false => 1,
+        let amount = match self.policy.share {
+            Share::One => Amount::One,
+            Share::Half => Amount::Half,
+            Share::Adaptive => self.workers[thief as usize].adaptive.amount(),
         };
+        let count = amount.of(ready);
         for _ in 0..count {
             let task = self.worker(victim).take_oldest().expect("a ready task");
             self.tasks.get_mut(task).thief = thief;
@@ -219,27 +239,8 @@ impl<W: Workload> Simulation<'_, W> {
         self.note_oldest(victim);
         self.outcome.steals += 1;
         self.outcome.stolen += count as u64;
-        self.worker(thief).walk.failures = 0;
+        self.worker(thief).adaptive.count_steal();
         true
-    }
-
-    /// Returns whether the next steal of a thief takes half of the victim's tasks.
-    fn takes_half(&mut self, thief: u32) -> bool {
-        match self.policy.share {
-            Share::One => false,
-            Share::Half => true,
-            Share::Adaptive => {
-                let history = &mut self.worker(thief).history;
-                history.steals += 1;
-                if history.steals == STEALS_PER_DECISION {
-                    // Few tasks per steal mean that stolen tasks spawn little, so that the thief
-                    // should take many at a time.
-                    history.takes_half = history.tasks < 2 * STEALS_PER_DECISION;
-                    (history.steals, history.tasks) = (0, 0);
-                }
-                history.takes_half
-            }
-        }
     }
 
     /// Ends a steal attempt, whether or not it got tasks.

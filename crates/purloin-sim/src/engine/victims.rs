@@ -1,5 +1,7 @@
 //! How thieves choose victims, and the tasks that victims offer: [`Offers`].
 
+use purloin::scheduler::SetStep;
+
 use super::Simulation;
 use super::worker::{State, Walk, Worker};
 use crate::policy::Victims;
@@ -8,16 +10,13 @@ use crate::{Time, Workload};
 /// Minimum number of members of a victim set.
 ///
 /// Source: Wool, section 2.2.
-const MIN_MEMBERS: u32 = 12;
+const MIN_MEMBERS: usize = 12;
 
 /// Number of thieves that a set has before it ends, so that on average this number of thieves tries
 /// each victim.
 ///
 /// Source: Wool, section 2.2.
-const THIEVES_PER_VICTIM: u32 = 4;
-
-/// Number of consecutive failed attempts after which a thief moves its set to another place.
-const MAX_FAILURES: u32 = 1000;
+const THIEVES_PER_VICTIM: usize = 4;
 
 impl<W: Workload> Simulation<'_, W> {
     /// Chooses the next victim to look at or to steal from. Returns the first worker of its core.
@@ -28,7 +27,11 @@ impl<W: Workload> Simulation<'_, W> {
                 self.random_core(worker, 0, cores)
             }
             Victims::Near => self.near_core(worker),
-            Victims::Sets => self.next_of_set(worker),
+            Victims::Sets => loop {
+                if let Some(victim) = self.next_of_set(worker) {
+                    break victim;
+                }
+            },
         }
     }
 
@@ -78,36 +81,57 @@ impl<W: Workload> Simulation<'_, W> {
         self.machine.latency(core, other).steal
     }
 
-    /// Returns the next member of the worker's victim set.
+    /// Returns the next member of the worker's victim set, or `None` at the end of a round.
     ///
     /// A set is a part of the worker's permutation of all other cores. The simulator uses a
     /// permutation that visits the cores in equal strides, because a million arbitrary permutations
     /// would not fit into memory.
-    fn next_of_set(&mut self, worker: u32) -> u32 {
-        let cores = self.machine.size();
-        let others = cores - 1;
+    pub fn next_of_set(&mut self, worker: u32) -> Option<u32> {
+        let others = self.machine.size() - 1;
         let mut walk = self.workers[worker as usize].walk;
-        if walk.stride == 0 || walk.failures >= MAX_FAILURES {
-            walk = Walk {
-                start: self.random.below(others),
-                stride: match walk.stride {
-                    0 => self.stride(others),
-                    stride => stride,
-                },
-                ..Walk::default()
-            };
+        let visited = walk.round.visited();
+        let step = walk
+            .round
+            .step(MIN_MEMBERS, THIEVES_PER_VICTIM, others as usize);
+        if step != SetStep::Next {
+            if step == SetStep::Move {
+                walk.start = self.random.below(others);
+            }
+            self.worker(worker).walk = walk;
+            return None;
         }
-        if walk.asked >= others || walk.asked >= MIN_MEMBERS && walk.thieves >= THIEVES_PER_VICTIM {
-            (walk.asked, walk.thieves) = (0, 0);
-        }
-        let place = u64::from(walk.start) + u64::from(walk.asked) * u64::from(walk.stride);
+        let place = u64::from(walk.start) + u64::from(visited) * u64::from(walk.stride);
         let place = (place % u64::from(others)) as u32;
-        walk.asked += 1;
         let core = self.core(worker);
         let victim = place + u32::from(place >= core);
-        walk.thieves += u32::from(self.workers[self.active(victim) as usize].state == State::Idle);
+        if self.workers[self.active(victim) as usize].state == State::Idle {
+            walk.round.met_thief();
+        }
         self.worker(worker).walk = walk;
-        victim
+        Some(victim)
+    }
+
+    /// Begins a search of a worker, unless one is in progress: chooses the first member of its
+    /// victim set. Returns whether a search begins.
+    pub fn begin_search(&mut self, worker: u32) -> bool {
+        let walk = self.workers[worker as usize].walk;
+        if walk.is_searching {
+            return false;
+        }
+        let mut next = Walk {
+            is_searching: true,
+            ..Walk::default()
+        };
+        if self.policy.victims == Victims::Sets {
+            let others = self.machine.size() - 1;
+            next.start = self.random.below(others);
+            next.stride = match walk.stride {
+                0 => self.stride(others),
+                stride => stride,
+            };
+        }
+        self.worker(worker).walk = next;
+        true
     }
 
     /// Returns a random stride that visits all of `others` cores: the stride and `others` have no
@@ -125,11 +149,6 @@ impl<W: Workload> Simulation<'_, W> {
                 return stride;
             }
         }
-    }
-
-    /// Counts a failed attempt.
-    pub fn note_failure(&mut self, worker: u32) {
-        self.worker(worker).walk.failures += 1;
     }
 }
 

@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 use std::hint::black_box;
 
+use purloin::scheduler::SetRound;
+use purloin_schedulers::Adaptive;
+
 use crate::Time;
 
 /// A number that is not the number of any worker, task or future.
@@ -83,7 +86,8 @@ pub struct Worker<A> {
     pub frames: Vec<Frame<A>>,
     /// The tasks that the worker has spawned and not joined.
     pub tasks: Vec<TaskId>,
-    pub history: StealHistory,
+    /// The worker's decision under the policy `adaptive`.
+    pub adaptive: Adaptive,
     /// Stolen tasks that the worker has not started, oldest first. Thieves may steal them in turn.
     pub stolen: VecDeque<TaskId>,
     /// Stolen tasks that have not arrived yet.
@@ -92,30 +96,16 @@ pub struct Worker<A> {
     pub requests: Vec<u32>,
 }
 
-/// A thief's position in its victim set.
+/// A thief's place in its search, and in its victim set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Walk {
+    /// Whether the thief has made an attempt since it was last busy.
+    pub is_searching: bool,
     /// The first member of the set.
     pub start: u32,
     /// The distance from one member to the next.
     pub stride: u32,
-    /// Number of members that the thief has tried.
-    pub asked: u32,
-    /// Number of the tried members that were thieves themselves.
-    pub thieves: u32,
-    /// Number of failed attempts since the last successful one.
-    pub failures: u32,
-}
-
-/// The record of a thief's recent steals, for adaptive stealing.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StealHistory {
-    /// Number of steals since the last decision.
-    pub steals: u32,
-    /// Number of tasks that the thief has started since the last decision.
-    pub tasks: u32,
-    /// Whether the thief takes half of a victim's tasks instead of one.
-    pub takes_half: bool,
+    pub round: SetRound,
 }
 
 impl<A> Worker<A> {
@@ -131,7 +121,7 @@ impl<A> Worker<A> {
             bottom: 0,
             frames: Vec::new(),
             tasks: Vec::new(),
-            history: StealHistory::default(),
+            adaptive: Adaptive::default(),
             stolen: VecDeque::new(),
             arriving: Vec::new(),
             requests: Vec::new(),

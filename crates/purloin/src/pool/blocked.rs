@@ -167,9 +167,6 @@ impl<S: Scheduler> Shared<S> {
                 if let Some(stolen) = leapfrog(&mut backoff) {
                     me.timer().stolen(begin);
                     me.count(Count::Steals);
-                    if !backoff.has_asked() {
-                        me.count(Count::FreeSteals);
-                    }
                     drop(handed_off.take());
                     S::TaskPool::pass_on(holder);
                     woken_for_tasks = false;

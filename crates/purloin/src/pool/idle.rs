@@ -32,6 +32,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     loop {
         if pool.sleep.enter_reserve(me.index()) || pool.sleep.yield_thread_index(me.index()) {
             pass_on_all(pool);
+            me.set_polling(false);
             pool.sleep.wait_for_processor(me.index());
             search = Search::begin(me);
         }
@@ -63,6 +64,7 @@ pub struct Search<'m, S: Scheduler> {
 
 impl<'m, S: Scheduler> Search<'m, S> {
     fn begin(me: &'m WorkerThread<S>) -> Self {
+        me.set_polling(true);
         me.walk().start();
         Search {
             me,
@@ -83,6 +85,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
     pub fn sleep(&self, time: Option<Duration>, last_look: impl FnOnce() -> bool) -> Slept {
         let pool = self.me.pool();
         self.me.count(Count::Sleeps);
+        self.me.set_polling(false);
         pool.sleep.sleep_idle(self.me.index(), time, || {
             last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over()
         })
@@ -90,6 +93,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
 
     /// Goes on after a sleep or a nap.
     fn restart(&mut self, slept: Slept) {
+        self.me.set_polling(true);
         self.me.walk().start();
         self.has_timed_out = slept == Slept::TimedOut;
         let spin_time = self.backoff.restart(slept);
@@ -142,5 +146,25 @@ pub(super) fn pass_on<'m, S: Scheduler>(
     }
     if pool.has_injected() {
         pool.sleep.injected();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use crate::Pool;
+
+    /// Victim sets grow until they have enough thieves that poll.
+    #[test]
+    fn a_sleeping_worker_is_no_thief_that_polls() {
+        let pool = Pool::builder().workers(5).build().unwrap();
+        pool.run(|w| {
+            let start = Instant::now();
+            while w.thread().peers().iter().any(|peer| peer.is_polling()) {
+                assert!(start.elapsed() < Duration::from_secs(20));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
     }
 }

@@ -32,6 +32,8 @@ pub struct WorkerThread<S: Scheduler> {
     may_pool_end: AtomicBool,
     /// Whether the worker runs anything; only then can it have tasks.
     active: CachePadded<AtomicBool>,
+    /// Whether the worker is idle and awake, so that it looks at one victim after another.
+    polling: AtomicBool,
     own: CachePadded<Own>,
     lineage: OwnLineage,
     mailbox: Mailbox<S>,
@@ -78,6 +80,17 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Returns whether the worker runs anything; only then can it have tasks.
     pub fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed)
+    }
+
+    /// Returns, as a hint, whether the worker is a thief that looks at one victim after another. A
+    /// worker that sleeps does not.
+    pub fn is_polling(&self) -> bool {
+        !self.is_active() && self.polling.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether the worker, while it is idle, looks at one victim after another.
+    pub(super) fn set_polling(&self, is_polling: bool) {
+        self.polling.store(is_polling, Ordering::Relaxed);
     }
 
     /// Returns how many workers of the pool are idle, awake or asleep.
@@ -179,6 +192,7 @@ impl<S: Scheduler> WorkerThread<S> {
             pool,
             may_pool_end: AtomicBool::new(false),
             active: CachePadded::new(AtomicBool::new(false)),
+            polling: AtomicBool::new(false),
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
                 spin_time: Cell::new(SpinTime::DEFAULT),

@@ -103,12 +103,12 @@ use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use super::slot::{Slot, State, StateWord};
+use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::{Claim, Reclaimed};
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::{AtomicUsize, Ordering, asymmetric, fence, spin_loop};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering, asymmetric, fence, spin_loop};
 
 type BarrierSlot = Slot<ReturnBarrier>;
 
@@ -164,7 +164,7 @@ impl ReturnBarrier {
 // SAFETY: the page above shows for each race that exactly one thread gets each task, and every race
 // in it has a loom model. The methods below uphold the other rules of `crate::scheduler`.
 unsafe impl Scheduler for ReturnBarrier {
-    type Header = StateWord;
+    type Header = BarrierHeader;
     type TaskPool = BarrierTasks;
 
     const LEAVES_TINY_TASKS: bool = true;
@@ -181,6 +181,40 @@ unsafe impl Scheduler for ReturnBarrier {
             forced_steals: self.forced_steals && asymmetric::available(),
             barrier_stays: self.barrier,
         }
+    }
+}
+
+/// The state of a slot.
+pub struct BarrierHeader {
+    state: StateWord,
+    /// Not 0 if the owner was interrupted to offer this task. The owner writes it before it makes
+    /// the task public, only for the count of free steals.
+    has_interrupted: AtomicU32,
+}
+
+impl BarrierHeader {
+    fn set_interrupted(&self, has_interrupted: bool) {
+        // Relaxed: the state publishes it.
+        self.has_interrupted
+            .store(u32::from(has_interrupted), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: two words of four bytes each, and `State::EMPTY` is zero.
+unsafe impl Header for BarrierHeader {
+    fn empty() -> BarrierHeader {
+        BarrierHeader {
+            state: StateWord::empty(),
+            has_interrupted: AtomicU32::new(0),
+        }
+    }
+
+    fn outcome(&self) -> &StateWord {
+        &self.state
+    }
+
+    fn has_interrupted(&self) -> bool {
+        self.has_interrupted.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -289,7 +323,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
             return Reclaimed::Owned;
         }
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
-        let state = unsafe { &*slot }.header();
+        let state = unsafe { &*slot }.header().outcome();
         // Orders the store of the top before the load of the state, against a forcing thief
         // that marks the state BUSY and then reads the top.
         fence(Ordering::SeqCst);
@@ -323,6 +357,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
         unsafe { &*slot }
             .header()
+            .outcome()
             .set(State::EMPTY, Ordering::Release);
         // Every older task is stolen, because thieves take the oldest first, and every newer task
         // is gone: this slot is the bottom now. A thread that takes a task pushed from now on
@@ -394,7 +429,12 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     fn has_public_tasks(&self) -> bool {
         // Any state but EMPTY counts: a thief may give back a BUSY task, and if a thief has just
         // stolen the task, `bottom` is about to move on.
-        self.stack.oldest().header().get(Ordering::Relaxed) != State::EMPTY
+        self.stack
+            .oldest()
+            .header()
+            .outcome()
+            .get(Ordering::Relaxed)
+            != State::EMPTY
     }
 
     fn has_private_tasks(&self) -> bool {
@@ -458,7 +498,9 @@ impl BarrierTasks {
         if count > 0 {
             let start = Instant::now();
             // SAFETY: the slot was just published, so it lies in the stack.
-            let state = unsafe { &*self.published.get().wrapping_sub(1) }.header();
+            let state = unsafe { &*self.published.get().wrapping_sub(1) }
+                .header()
+                .outcome();
             // Relaxed: the pop finds out which thread has the task.
             while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
                 && start.elapsed() < MAX_YIELD
@@ -484,7 +526,10 @@ impl BarrierTasks {
             let mut slot = self.published.get();
             while slot < top && count < max {
                 // SAFETY: the slot is below the top, so it lies in the stack.
-                count += usize::from(publish(unsafe { &*slot }.header()));
+                let header = unsafe { &*slot }.header();
+                // The first steal is the one for which the owner has stopped.
+                header.set_interrupted(count == 0 || !self.barrier_stays);
+                count += usize::from(publish(header.outcome()));
                 slot = slot.wrapping_add(1);
             }
             if slot > self.published.get() {
@@ -525,7 +570,7 @@ impl BarrierTasks {
     fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<ReturnBarrier> {
         let bottom = self.stack.bottom();
         // SAFETY: `bottom` always points into the slots.
-        let state = unsafe { &*bottom }.header();
+        let state = unsafe { &*bottom }.header().outcome();
         // Relaxed: the exchange acquires.
         if state.get(Ordering::Relaxed) != State::TASK {
             return Claim::Nothing;
@@ -556,6 +601,7 @@ impl BarrierTasks {
         // SAFETY: `bottom` always points into the slots.
         unsafe { &*bottom }
             .header()
+            .outcome()
             .set(State::stolen(thief), Ordering::Relaxed);
         self.stack.set_bottom(bottom.wrapping_add(1));
     }
@@ -600,7 +646,7 @@ impl BarrierTasks {
             return Claim::Nothing;
         }
         // SAFETY: `bottom` always points into the slots.
-        let state = unsafe { &*bottom }.header();
+        let state = unsafe { &*bottom }.header().outcome();
         if state
             .exchange(State::EMPTY, State::BUSY, Ordering::Acquire)
             .is_err()

@@ -168,6 +168,12 @@ pub unsafe trait Header: Send + Sync + 'static {
     /// Returns the word that the thief sets when it has stolen the task, and again when the task is
     /// done.
     fn outcome(&self) -> &StateWord;
+
+    /// Returns whether a request has interrupted the owner, so that it has offered this task. If
+    /// not, the steal of the task is a free steal.
+    fn has_interrupted(&self) -> bool {
+        false
+    }
 }
 
 // SAFETY: a `StateWord` is four bytes large, and `State::EMPTY` is zero.

@@ -78,9 +78,11 @@ pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>
     }
     while let Some(victim) = walk.next() {
         let victim = &me.peers()[victim];
-        if !victim.is_active() {
+        if victim.is_polling() {
             walk.met_thief();
-        } else if let Some(stolen) = attempt(me, victim, &mut search.backoff) {
+        } else if victim.is_active()
+            && let Some(stolen) = attempt(me, victim, &mut search.backoff)
+        {
             return Some(stolen);
         }
     }
@@ -98,8 +100,10 @@ fn sample<'m, S: Scheduler>(
     for _ in 0..walk.samples() {
         let Some(victim) = walk.next() else { break };
         let victim = &me.peers()[victim];
-        if !victim.is_active() {
+        if victim.is_polling() {
             walk.met_thief();
+        }
+        if !victim.is_active() {
             break;
         }
         let local = &victim.local;
@@ -128,9 +132,6 @@ fn attempt<S: Scheduler>(
         me.note_claim(start.elapsed());
         me.timer().stolen(begin);
         me.count(Count::Steals);
-        if !backoff.has_asked() {
-            me.count(Count::FreeSteals);
-        }
     } else if victim.local.tasks.request() {
         backoff.requested_anew();
     }
@@ -145,7 +146,13 @@ fn steal_if<S: Scheduler>(
 ) -> Option<Stolen<S>> {
     let claim = victim.local.tasks.claim(thief.index(), is_silent, may_take);
     let slot = match claim {
-        Claim::Stolen(slot) => slot,
+        Claim::Stolen(slot) => {
+            // SAFETY: slots live as long as the pool.
+            if !unsafe { &*slot }.header().has_interrupted() {
+                thief.count(Count::FreeSteals);
+            }
+            slot
+        }
         Claim::Forced(slot) => {
             thief.count(Count::ForcedSteals);
             slot
@@ -340,14 +347,14 @@ pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
 
 /// Implements [`Scheduler::split_hint`].
 pub fn split_hint<S: Scheduler>(owner: &WorkerThread<S>, rest: usize) -> usize {
-    let tasks = &owner.local.tasks;
-    S::TaskPool::serve(owner);
-    if rest < 2 || !tasks.is_requested() || tasks.stack().is_full() {
+    if rest < 2 || owner.local.stack().is_full() {
+        S::TaskPool::serve(owner);
         return 0;
     }
-    owner
-        .pool()
-        .split_hint(rest, S::TaskPool::requesters(owner))
+    match S::TaskPool::serve_in_loop(owner) {
+        0 => 0,
+        thieves => owner.pool().split_hint(rest, thieves),
+    }
 }
 
 /// Implements [`Scheduler::reclaim_or_wait`].

@@ -159,8 +159,6 @@ pub struct Backoff {
     rounds: u32,
     /// Number of rounds in which unanswering victims counted as silent.
     forcing_rounds: u32,
-    /// Whether the worker has posted a request in this spell of spinning.
-    has_asked: bool,
     /// Whether, late in this spell of spinning, a victim has answered but the worker got nothing.
     should_nap: bool,
     /// Number of answers since the search began whose task was gone when the worker came for it.
@@ -180,7 +178,6 @@ impl Backoff {
             elapsed: Duration::ZERO,
             rounds: 0,
             forcing_rounds: 0,
-            has_asked: false,
             should_nap: false,
             missed_offers: 0,
             is_over: false,
@@ -214,7 +211,6 @@ impl Backoff {
     /// Records that the worker has posted a new request, because a victim had answered the last
     /// one.
     pub fn requested_anew(&mut self) {
-        self.has_asked = true;
         self.should_nap |= self.is_silent();
     }
 
@@ -224,12 +220,6 @@ impl Backoff {
         self.missed_offers += 1;
         self.should_nap |= self.missed_offers >= MAX_MISSED_OFFERS;
         self.is_over |= self.should_nap;
-    }
-
-    /// Returns whether this worker has asked for tasks since it last got a task. If not, its next
-    /// steal is a free steal.
-    pub fn has_asked(&self) -> bool {
-        self.has_asked
     }
 
     /// Returns whether a victim that has not answered yet counts as silent.

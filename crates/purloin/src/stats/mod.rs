@@ -96,8 +96,8 @@ counted! {
     Steals => steals,
     /// Attempts to take a task from a victim.
     StealAttempts => steal_attempts,
-    /// Steals of tasks that were public already, so that the thief did not have to ask (Return
-    /// barrier, section 5.6).
+    /// Steals for which no request has interrupted the victim: of the tasks that a victim offers at
+    /// once, the first steal is not free, and the others are (Return barrier, section 5.6).
     FreeSteals => free_steals,
     /// Steals from a victim that did not answer.
     ForcedSteals => forced_steals,
@@ -108,6 +108,8 @@ counted! {
     Leapfrogs => leapfrogs,
     /// Requests that a worker has answered with tasks.
     Publications => publications,
+    /// Steal requests that a worker without tasks has passed on to another worker (Channel).
+    Forwards => forwards,
     /// Times that a worker has gone to sleep.
     Sleeps => sleeps,
     /// Times that a blocked worker has handed off its processor, whether or not a spare worker has

@@ -17,7 +17,7 @@ mod sets;
 
 pub use random::Random;
 pub use sampling::Sampling;
-pub use sets::Sets;
+pub use sets::{SetRound, SetStep, Sets};
 
 use crate::pool::BuildError;
 

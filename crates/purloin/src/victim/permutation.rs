@@ -32,6 +32,11 @@ impl Permutation {
         }
     }
 
+    /// Returns the number of victims in a full circle.
+    pub(super) fn victims(&self) -> usize {
+        self.victims.len()
+    }
+
     /// Moves the start to a new random place, and starts a round there.
     pub(super) fn restart(&mut self) {
         self.start = self.random.below(self.victims.len().max(1));

@@ -64,68 +64,120 @@ impl Selection for Sets {
         Box::new(SetWalk {
             sets: *self,
             permutation: Permutation::new(me, workers),
-            attempts: 0,
-            thieves: 0,
-            failures: 0,
+            round: SetRound::default(),
         })
     }
 }
 
-/// Number of victims without a task after which a thief moves its set.
-const MAX_FAILURES: usize = 1000;
-
 struct SetWalk {
     sets: Sets,
     permutation: Permutation,
-    /// Number of victims visited in this round.
-    attempts: usize,
-    /// Number of thieves among the victims visited in this round.
-    thieves: usize,
-    /// Number of victims visited since the set was last moved.
-    failures: usize,
-}
-
-impl SetWalk {
-    fn end_round(&mut self) {
-        self.attempts = 0;
-        self.thieves = 0;
-        if self.failures >= MAX_FAILURES {
-            self.start();
-        }
-    }
+    round: SetRound,
 }
 
 impl Walk for SetWalk {
     fn start(&mut self) {
         self.permutation.restart();
-        self.attempts = 0;
-        self.thieves = 0;
-        self.failures = 0;
+        self.round = SetRound::default();
     }
 
     fn next(&mut self) -> Option<usize> {
-        if self.attempts >= self.sets.least && self.thieves >= self.sets.multiplicity {
-            self.permutation.rewind();
-            self.end_round();
-            return None;
-        }
-        let next = self.permutation.next();
-        match next {
-            Some(_) => {
-                self.attempts += 1;
-                self.failures += 1;
+        let Sets {
+            least,
+            multiplicity,
+        } = self.sets;
+        match self
+            .round
+            .step(least, multiplicity, self.permutation.victims())
+        {
+            SetStep::Next => self.permutation.next(),
+            SetStep::Rewind => {
+                self.permutation.rewind();
+                None
             }
-            None => self.end_round(),
+            SetStep::Move => {
+                self.permutation.restart();
+                None
+            }
         }
-        next
     }
 
     fn met_thief(&mut self) {
-        self.thieves += 1;
+        self.round.met_thief();
     }
 
     fn samples(&self) -> usize {
         1
+    }
+}
+
+/// A thief's progress through its victim set.
+///
+/// The simulator of `purloin-sim` uses this type, too.
+///
+/// ```
+/// use purloin::scheduler::{SetRound, SetStep};
+///
+/// let mut round = SetRound::default();
+/// // A set of at least two victims, one of them a thief, among ten.
+/// assert_eq!(round.step(2, 1, 10), SetStep::Next);
+/// assert_eq!(round.step(2, 1, 10), SetStep::Next);
+/// round.met_thief();
+/// assert_eq!(round.step(2, 1, 10), SetStep::Rewind);
+/// assert_eq!(round.step(2, 1, 10), SetStep::Next);
+/// ```
+///
+/// Source: Wool, section 2.2.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SetRound {
+    /// Number of victims visited in this round.
+    visited: u32,
+    /// Number of thieves among them.
+    thieves: u32,
+    /// Number of victims visited since the set was last moved.
+    failures: u32,
+}
+
+/// What a thief does next in its victim set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SetStep {
+    /// It visits the next victim.
+    Next,
+    /// It has visited the whole set. It goes back to the first victim.
+    Rewind,
+    /// It has visited many victims in vain. It chooses another first victim.
+    Move,
+}
+
+impl SetRound {
+    /// Number of victims without a task after which a thief moves its set.
+    pub const MAX_FAILURES: u32 = 1000;
+
+    /// Returns how many victims the thief has visited in this round.
+    pub fn visited(&self) -> u32 {
+        self.visited
+    }
+
+    /// Takes a step in a set of at least `least` of `victims` victims, in which `multiplicity` are
+    /// thieves.
+    pub fn step(&mut self, least: usize, multiplicity: usize, victims: usize) -> SetStep {
+        if self.failures >= Self::MAX_FAILURES {
+            *self = SetRound::default();
+            return SetStep::Move;
+        }
+        let (visited, thieves) = (self.visited as usize, self.thieves as usize);
+        if visited >= victims || visited >= least && thieves >= multiplicity {
+            (self.visited, self.thieves) = (0, 0);
+            return SetStep::Rewind;
+        }
+        self.visited += 1;
+        self.failures += 1;
+        SetStep::Next
+    }
+
+    /// Records that the last victim is itself a thief.
+    pub fn met_thief(&mut self) {
+        self.thieves += 1;
     }
 }
 
@@ -154,6 +206,7 @@ mod tests {
         assert!((12..40).contains(&half), "{half}");
         let tenth = round(&mut *walk, 10).len();
         assert!((14..200).contains(&tenth), "{tenth}");
+        walk.start();
         assert_eq!(round(&mut *walk, 2000).len(), 999, "the last thief");
     }
 
@@ -162,11 +215,34 @@ mod tests {
         let mut walk = Sets::default().walk(0, 500);
         walk.start();
         let first = round(&mut *walk, 1);
-        let mut rounds = 1;
+        let mut rounds = 1_u32;
         while round(&mut *walk, 1) == first {
             rounds += 1;
         }
-        assert_eq!(rounds, MAX_FAILURES.div_ceil(first.len()));
+        let first = first.len() as u32;
+        assert_eq!(rounds, SetRound::MAX_FAILURES / first);
+    }
+
+    /// The decision table: the victims and thieves so far, and whether the round goes on.
+    #[test]
+    fn a_set_ends_with_enough_victims_and_thieves_or_after_a_full_circle() {
+        for (visited, thieves, victims, step) in [
+            (0, 0, 63, SetStep::Next),
+            (11, 11, 63, SetStep::Next),
+            (12, 3, 63, SetStep::Next),
+            (12, 4, 63, SetStep::Rewind),
+            (62, 3, 63, SetStep::Next),
+            (63, 3, 63, SetStep::Rewind),
+            (7, 0, 7, SetStep::Rewind),
+            (0, 0, 0, SetStep::Rewind),
+        ] {
+            let mut round = SetRound {
+                visited,
+                thieves,
+                failures: visited,
+            };
+            assert_eq!(round.step(12, 4, victims), step, "{visited}, {thieves}");
+        }
     }
 
     #[test]

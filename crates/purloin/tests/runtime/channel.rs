@@ -1,6 +1,8 @@
 //! Promises that only the channel scheduler makes.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::collections::HashSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -81,6 +83,47 @@ fn add_one(count: &AtomicUsize) -> usize {
 /// Sleeps as a leaf, so that other threads can use its core on a machine with few cores.
 fn rest() {
     thread::sleep(Duration::from_micros(50));
+}
+
+/// Five workers run long leaves, and answer nothing. The sixth runs a loop, and two are thieves.
+#[test]
+#[cfg_attr(purloin_untimed, ignore = "the thieves need a timer")]
+fn a_loop_is_split_for_each_request_that_reaches_it() {
+    for _ in 0..20 {
+        assert_eq!(forwards_until_two_thieves_share_a_loop(), 0);
+    }
+}
+
+fn forwards_until_two_thieves_share_a_loop() -> u64 {
+    let pool = pool(8, Stealing::One);
+    let (is_over, forwards) = (AtomicBool::new(false), AtomicU64::new(0));
+    let seen = Mutex::new(HashSet::new());
+    thread::scope(|threads| {
+        for _ in 0..5 {
+            threads.spawn(|| {
+                pool.run(|_| eventually("two thieves share the loop", || is_over.load(Acquire)))
+            });
+        }
+        threads.spawn(|| {
+            thread::sleep(Duration::from_millis(10));
+            pool.run(|mut w| {
+                let start = Instant::now();
+                let before = pool.stats().forwards;
+                w.any(0..usize::MAX, |_| {
+                    assert!(start.elapsed() < Duration::from_secs(20));
+                    let mut seen = seen.lock().unwrap();
+                    if seen.insert(thread::current().id()) && seen.len() == 3 {
+                        forwards.store(pool.stats().forwards - before, Relaxed);
+                        is_over.store(true, Release);
+                    }
+                    drop(seen);
+                    rest();
+                    is_over.load(Relaxed)
+                });
+            });
+        });
+    });
+    forwards.into_inner()
 }
 
 /// Steal requests wait at a worker that runs a long leaf; then another worker has tasks.

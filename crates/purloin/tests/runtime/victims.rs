@@ -97,3 +97,40 @@ fn options_out_of_range_are_named_in_the_error() {
         "victims: samples must be from 1 to 4096, not 0"
     );
 }
+
+/// Each steal interrupts its victim, so none is free.
+#[test]
+fn no_steal_is_free_without_a_barrier() {
+    for forced in [false, true] {
+        let scheduler = ReturnBarrier::default()
+            .barrier(false)
+            .forced_steals(forced);
+        let pool = Pool::builder().workers(4).scheduler(scheduler);
+        let pool = pool.build().unwrap();
+        let start = std::time::Instant::now();
+        while pool.stats().steals < 200 {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            pool.run(|w| tree(w, 12));
+            // Idle workers sleep, and leave their requests with their victims.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(pool.stats().free_steals, 0, "{:?}", pool.stats());
+    }
+}
+
+/// Of the tasks that a victim offers at once, the first steal is not free.
+#[test]
+fn a_steal_is_free_if_its_victim_was_not_interrupted_for_it() {
+    let pool = Pool::builder().workers(3).build().unwrap();
+    let start = std::time::Instant::now();
+    while pool.stats().steals < 200 {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        pool.run(|w| tree(w, 12));
+    }
+    let stats = pool.stats();
+    let interrupting = stats.steals - stats.free_steals;
+    assert!(
+        interrupting <= stats.publications + stats.forced_steals,
+        "{stats:?}"
+    );
+}

@@ -12,7 +12,7 @@ use loom::sync::Arc;
 use super::ChannelSlot;
 use super::forward::{self, MANAGER, Situation};
 use super::network::{Channels, Kind, Network, RequestId};
-use super::request::{Awaited, Request, RequestState, SentTask};
+use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
@@ -113,19 +113,18 @@ impl Model {
                 if id.thief() == me {
                     request.end();
                 } else if let Some(state) = request.hold() {
-                    if tasks.unstolen() == 0 {
+                    // SAFETY: this worker has taken the request out of a mailbox and holds it. So
+                    // it alone uses the contents.
+                    let is_answered = unsafe {
+                        request.with(|contents| {
+                            tasks.answer_with_own(me, contents, situation);
+                            !contents.tasks.is_empty()
+                        })
+                    };
+                    if !is_answered {
                         request.release(state);
                         forward::forward(self, me, id, situation);
                         continue;
-                    }
-                    // SAFETY: this worker has taken the request out of a mailbox and holds it. So
-                    // it alone uses the contents.
-                    unsafe {
-                        request.with(|contents| {
-                            tasks.send_oldest(1, |slot| {
-                                contents.tasks.push(SentTask { slot, owner: me });
-                            });
-                        });
                     }
                     request.answer();
                     self.sleep.unpark(id.thief());
@@ -143,6 +142,10 @@ impl Model {
 
     /// Owner: the first half of a join.
     fn push(&self, me: usize, task: u64) -> *mut ChannelSlot {
+        self.push_and_answer(me, task, Situation::Running)
+    }
+
+    fn push_and_answer(&self, me: usize, task: u64, situation: Situation) -> *mut ChannelSlot {
         let tasks = &self.task_pools[me];
         let slot = tasks.stack().top();
         let is_open = tasks.is_open(slot);
@@ -150,7 +153,7 @@ impl Model {
         unsafe { models::write_number(slot, task) };
         tasks.push(slot);
         if !is_open {
-            self.check_mailbox(me, Situation::Running);
+            self.check_mailbox(me, situation);
         }
         slot
     }

@@ -67,6 +67,37 @@ fn a_second_request_leaves_the_floor_raised_after_an_answer() {
     });
 }
 
+/// The first part of the loop is sent, but not claimed, when the owner handles the second request.
+#[test]
+fn two_requests_at_once_get_one_part_of_a_loop_each() {
+    check(3, 0b001, |model| {
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.send_request(thief, 0);
+                let own = model.own_request(thief);
+                model
+                    .sleep
+                    .park_until(thief, || own.state() == RequestState::Answered);
+                // SAFETY: this thread is the request's thief, and the request is ANSWERED.
+                unsafe { own.with(|contents| contents.tasks.pop().unwrap().slot as usize) }
+            })
+        });
+        let (mailbox, mut parts) = (&model.channels(0).mailbox, 0);
+        while parts < 2 || !mailbox.is_empty() {
+            model.check_mailbox(0, Situation::InLoop);
+            if mailbox.is_empty() {
+                yield_now();
+            } else {
+                model.push_and_answer(0, parts, Situation::InLoop);
+                parts += 1;
+            }
+        }
+        let slots = thieves.map(|thief| thief.join().unwrap());
+        assert_ne!(slots[0], slots[1]);
+    });
+}
+
 /// The owner lowers the floor after its last spawn has ended, while a request arrives.
 #[test]
 fn a_request_that_arrives_while_slots_are_opened_leaves_the_floor_raised() {
