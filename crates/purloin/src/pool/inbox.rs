@@ -31,8 +31,7 @@ type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
 /// Runs a job whose data lies in the frame of a thread that waits for it.
 type RunInFrame<S> = unsafe fn(*mut (), &WorkerThread<S>);
 
-// SAFETY: the closure is `Send`. The caller of `Job::in_frame` guarantees the same of the other
-// kind.
+// SAFETY: the closure is `Send`, and any worker may use the data: `Job::in_frame` requires that.
 unsafe impl<S: Scheduler> Send for Job<'_, S> {}
 
 impl<'f, S: Scheduler> Job<'f, S> {

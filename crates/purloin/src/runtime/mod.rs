@@ -98,7 +98,7 @@ mod spawn;
 mod stack;
 pub(crate) mod steal;
 
-/// What `slow_paths!` needs.
+/// The functions that `slow_paths!` calls.
 pub mod slow {
     pub use super::join::slot_to_push;
     pub use super::steal::{reclaim_or_wait, split_hint};

@@ -36,6 +36,7 @@
 //! | `offers_spawn`: whether the next spawn is the first of a stolen task | owner | owner |
 //! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
+//! | each slot's `has_interrupted` | owner, before it publishes the slot | the thief, for the count of free steals |
 //! | each slot's contents | owner while the slot is free, thief between STOLEN and DONE | |
 //!
 //! # States of a slot

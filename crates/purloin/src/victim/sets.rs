@@ -138,7 +138,7 @@ pub struct SetRound {
     failures: u32,
 }
 
-/// What a thief does next in its victim set.
+/// A thief's next step in its victim set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetStep {
     /// It visits the next victim.
