@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::thread;
 
@@ -127,4 +128,44 @@ fn a_pool_that_cannot_be_built_leaves_the_calling_thread_alone() {
     })
     .join()
     .unwrap();
+}
+
+#[test]
+fn the_thread_that_builds_a_pool_runs_no_start_handler() {
+    ends(|| {
+        let (send, started) = channel();
+        let send = Mutex::new(send);
+        thread::spawn(move || {
+            let start = move |index| send.lock().unwrap().send(index).unwrap();
+            let builder = ThreadPoolBuilder::new().num_threads(2).start_handler(start);
+            let pool = builder.use_current_thread().build().unwrap();
+            assert_eq!(pool.current_thread_index(), Some(0));
+            pool.broadcast(|_| ());
+        })
+        .join()
+        .unwrap();
+        assert_eq!(started.recv(), Ok(1));
+        assert!(started.try_recv().is_err());
+    });
+}
+
+#[test]
+fn a_destructor_of_a_thread_that_was_in_a_pool_may_spawn() {
+    struct Spawns;
+    impl Drop for Spawns {
+        fn drop(&mut self) {
+            rayon::scope(|scope| scope.spawn(|_| RUN.store(true, SeqCst)));
+        }
+    }
+    static RUN: AtomicBool = AtomicBool::new(false);
+    thread_local!(static SPAWNS: Spawns = const { Spawns });
+    ends(|| {
+        let thread = thread::spawn(|| {
+            SPAWNS.with(|_| ());
+            let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread();
+            builder.build().unwrap();
+        });
+        thread.join().unwrap();
+        assert!(RUN.load(SeqCst));
+    });
 }

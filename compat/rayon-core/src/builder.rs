@@ -196,7 +196,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// Returns an error if a thread cannot be started, or if the pool is to use the current thread
     /// and that belongs to a pool already.
     pub fn build(mut self) -> Result<ThreadPool, ThreadPoolBuildError> {
-        if self.use_current_thread && registry::current().is_some() {
+        let is_worker = || purloin::with_token(|token| token.is_some());
+        if self.use_current_thread && (registry::current().is_some() || is_worker()) {
             return Err(ErrorKind::CurrentThreadAlreadyInPool.into());
         }
         let threads = self.threads();
@@ -240,7 +241,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         // Last, because it cannot be taken back.
         if let Some(worker) = current {
             worker.attach();
-            registry.started(0);
+            registry::enter(&registry, 0);
         }
         Ok(ThreadPool { pool, registry })
     }
@@ -262,6 +263,12 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         match halt_unwinding(|| name.map(|name| name(worker.index()))) {
             Ok(name) => {
                 if let Some(name) = &name {
+                    if name.contains('\0') {
+                        return Err(io::Error::new(
+                            io::ErrorKind::InvalidInput,
+                            "the name of a thread contains '\\0'",
+                        ));
+                    }
                     worker.set_name(name);
                 }
                 self.spawn_handler.spawn(ThreadBuilder {

@@ -337,14 +337,12 @@ pub(crate) fn set_global<E>(
 
 /// Calls `f` with the current pool: that of this thread, or else the global one.
 pub(crate) fn with_current<R>(f: impl FnOnce(&Pool, &Arc<Registry>) -> R) -> R {
-    match current() {
-        Some(worker) => purloin::with_token(|token| match token {
-            Some(token) => f(token.pool(), &worker.registry),
-            None => unreachable!("a thread of a pool of this crate is a worker"),
-        }),
-        None => {
+    purloin::with_token(|token| match (current(), token) {
+        (Some(worker), Some(token)) => f(token.pool(), &worker.registry),
+        // Also a destructor of a thread that was a worker, because it has built a pool that uses it.
+        _ => {
             let pool = global();
             f(&pool.pool, &pool.registry)
         }
-    }
+    })
 }

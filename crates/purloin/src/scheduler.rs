@@ -55,8 +55,9 @@ use crate::runtime::steal;
 ///
 /// # Safety
 ///
-/// The implementor upholds the [rules](self). The runtime trusts the scheduler's word on where
-/// closures and results are.
+/// The implementor upholds the [rules](self), and implements the four slow paths by
+/// [`slow_paths!`](crate::slow_paths). The runtime trusts the scheduler's word on where closures and
+/// results are.
 pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// The state of a slot: [`StateWord`], unless a protocol needs more.
     type Header: Header;
@@ -85,17 +86,20 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// regular workers.
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> Self::TaskPool;
 
-    // The slow paths of joins and loops, which are the same for all schedulers. `slow_paths!`
-    // implements them.
+    // The slow paths of joins and loops, which are the same for all schedulers. Only `slow_paths!`
+    // can implement them: they use parts of the task stack that are not public.
 
     /// Owner: answers pending requests.
+    #[doc(hidden)]
     fn serve(owner: &WorkerThread<Self>);
 
     /// Owner: returns how many of a loop's `rest` iterations should become a task. The number is 0
     /// if no thief asks, or if the owner has older tasks for the thief.
+    #[doc(hidden)]
     fn split_hint(owner: &WorkerThread<Self>, rest: usize) -> usize;
 
     /// Owner: returns the slot to push to when the top that the program has may not be used.
+    #[doc(hidden)]
     fn slot_to_push(owner: &WorkerThread<Self>) -> *mut Slot<Self>;
 
     /// Owner: after a pop of `slot` that failed, returns true if the task is its own again. If not, a
@@ -104,6 +108,7 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// # Safety
     ///
     /// This is the owner's thread, and it has pushed `slot`.
+    #[doc(hidden)]
     unsafe fn reclaim_or_wait(owner: &WorkerThread<Self>, slot: *mut Slot<Self>) -> bool;
 }
 

@@ -23,6 +23,35 @@ pub(crate) fn discard<T>(unheard: T) {
     std::mem::forget(panic);
 }
 
+/// Ends the process if it is dropped before [`disarm`](Self::disarm): a panic would free a frame that
+/// other threads still use.
+pub(crate) struct AbortOnUnwind(());
+
+impl AbortOnUnwind {
+    pub(crate) fn new() -> AbortOnUnwind {
+        AbortOnUnwind(())
+    }
+
+    pub(crate) fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        abort("a thread has panicked while it waited for the pool");
+    }
+}
+
+/// Calls a function of the program that must not panic. If it does, the process ends, and the error
+/// names the function.
+pub(crate) fn or_abort(name: &str, f: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(f)).is_err() {
+        let _ = writeln!(stderr(), "purloin: {name} has panicked");
+        std::process::abort();
+    }
+}
+
 /// Ends the process, because of a bug in this crate after which memory is not safe.
 #[cold]
 pub(crate) fn abort(mistake: &str) -> ! {

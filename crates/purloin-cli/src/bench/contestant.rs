@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use cpu_time::ProcessTime;
 use purloin::{Stats, Times};
 use purloin_command::Failure;
 use purloin_kernels::Job;
@@ -15,6 +16,8 @@ pub struct Run {
     pub verified: bool,
     pub stats: Option<Stats>,
     pub times: Option<Times>,
+    /// The processor time that this process has used during the run.
+    pub processor_time: Duration,
     /// The time of the contestant's own sequential form, in seconds, if the contestant is compared
     /// with that form and not with the serial elision.
     pub own_baseline: Option<f64>,
@@ -52,6 +55,7 @@ impl Contestant for Process {
             verified: run.is_right,
             stats: None,
             times: None,
+            processor_time: Duration::ZERO,
             own_baseline: Some(run.sequential),
         })
     }
@@ -75,9 +79,10 @@ impl Contestant for InThreads {
         warm_up(&*runner, &self.scheduler);
         let stats_before = runner.stats();
         let times_before = runner.times();
-        let start = Instant::now();
+        let (used, start) = (ProcessTime::now(), Instant::now());
         let answer = runner.run(&mut instance);
         let seconds = start.elapsed().as_secs_f64();
+        let processor_time = used.elapsed();
         let stats = runner
             .stats()
             .zip(stats_before)
@@ -93,6 +98,7 @@ impl Contestant for InThreads {
             answer: answer.to_string(),
             stats,
             times,
+            processor_time,
             own_baseline: None,
         })
     }

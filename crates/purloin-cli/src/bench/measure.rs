@@ -9,8 +9,9 @@ use purloin_analysis::Counted;
 use purloin_command::Failure;
 use purloin_kernels::Job;
 
-use super::cell::{Cell, StealCosts, median};
+use super::cell::{Cell, median};
 use super::contestant::{self, Run};
+use super::steal_costs::StealCosts;
 use crate::schedulers::{STACK_SIZE, Spec};
 
 /// A scheduler with a number of workers.
@@ -142,14 +143,8 @@ fn summarize(job: &Job, configuration: &Configuration, runs: &[Run], baseline: &
         .iter()
         .filter_map(|run| {
             let (stats, times) = run.stats.zip(run.times)?;
-            let (tasks, workers) = (baseline.tasks, configuration.workers);
-            Some(StealCosts::of_run(
-                stats,
-                times,
-                tasks,
-                run.seconds,
-                workers,
-            ))
+            let (tasks, used) = (baseline.tasks, run.processor_time);
+            Some(StealCosts::of_run(stats, times, tasks, run.seconds, used))
         })
         .collect();
     Cell {
@@ -166,7 +161,7 @@ fn summarize(job: &Job, configuration: &Configuration, runs: &[Run], baseline: &
         verified: is_right(shown),
         tasks: baseline.tasks,
         stats: typical.stats,
-        steal_costs: StealCosts::median(&steal_costs),
+        steal_costs,
         seconds,
     }
 }

@@ -4,6 +4,7 @@ mod cell;
 mod contestant;
 mod measure;
 mod report;
+mod steal_costs;
 mod table;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
 
+pub use self::cell::Cell;
 use self::measure::{configurations, measure, steps};
 use self::report::Report;
 use crate::arguments::{parse_job, parse_number, parse_workers};
@@ -143,9 +145,43 @@ fn check_kernels(schedulers: &[Spec], jobs: &[Job]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Measures each job under each scheduler that has it, with each number of workers. A peer that
+/// cannot be built, fails or takes longer than `limit` for a run is left out, with one line on
+/// standard error.
+pub fn measure_all(
+    jobs: &[Job],
+    mut schedulers: Vec<Spec>,
+    workers: &[usize],
+    runs: u32,
+    limit: Duration,
+) -> Result<Vec<Cell>, Failure> {
+    // Builds the peers before the first run, so that a peer that cannot be built is named once.
+    schedulers.retain(|scheduler| match scheduler.build(limit) {
+        Ok(()) => true,
+        Err(reason) => {
+            Failure::Run(reason).tell("purloin");
+            false
+        }
+    });
+    let jobs = if schedulers.is_empty() { &[] } else { jobs };
+    let configurations = |job| configurations(job, &schedulers, workers);
+    let steps = jobs
+        .iter()
+        .map(|job| steps(&configurations(job), runs))
+        .sum();
+    let progress = progress(steps, "runs");
+    let mut cells = Vec::new();
+    for job in jobs {
+        let configurations = configurations(job);
+        cells.extend(measure(job, &configurations, runs, limit, &progress)?);
+    }
+    progress.finish_and_clear();
+    Ok(cells)
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut jobs = or_default(&args.kernels, DEFAULT_KERNELS)
+    let jobs = or_default(&args.kernels, DEFAULT_KERNELS)
         .iter()
         .map(|text| parse_kernel(text))
         .collect::<Result<Vec<_>, _>>()?;
@@ -170,31 +206,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
 
-    // Builds the peers before the first run, so that a peer that cannot be built is named once.
     let limit = Duration::from_secs(args.time_limit);
-    schedulers.retain(|scheduler| match scheduler.build(limit) {
-        Ok(()) => true,
-        Err(reason) => {
-            Failure::Run(reason).tell("purloin");
-            false
-        }
-    });
-    if schedulers.is_empty() {
-        jobs.clear();
-    }
-
-    let configurations = |job| configurations(job, &schedulers, &workers);
-    let steps = jobs
-        .iter()
-        .map(|job| steps(&configurations(job), args.runs))
-        .sum();
-    let progress = progress(steps, "runs");
-    let mut cells = Vec::new();
-    for job in &jobs {
-        let configurations = configurations(job);
-        cells.extend(measure(job, &configurations, args.runs, limit, &progress)?);
-    }
-    progress.finish_and_clear();
+    let cells = measure_all(&jobs, schedulers, &workers, args.runs, limit)?;
 
     let prints_json = destination
         .as_ref()

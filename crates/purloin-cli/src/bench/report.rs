@@ -3,7 +3,8 @@
 use purloin_command::Machine;
 use serde::Serialize;
 
-use super::cell::{Cell, StealCosts};
+use super::cell::Cell;
+use super::steal_costs::StealCosts;
 
 /// The report of all cells.
 #[derive(Serialize)]
@@ -46,6 +47,7 @@ struct CountedReport {
     back_outs: u64,
     leapfrogs: u64,
     publications: u64,
+    forwards: u64,
     sleeps: u64,
     handoffs: u64,
     spare_tasks: u64,
@@ -76,13 +78,14 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
                     back_outs: stats.back_outs,
                     leapfrogs: stats.leapfrogs,
                     publications: stats.publications,
+                    forwards: stats.forwards,
                     sleeps: stats.sleeps,
                     handoffs: stats.handoffs,
                     spare_tasks: stats.spare_tasks,
                     spare_workers: stats.spare_workers,
                     spare_failures: stats.spare_failures,
                 }),
-                steal_costs: cell.steal_costs,
+                steal_costs: cell.steal_costs(),
             },
         }
     }

@@ -89,26 +89,27 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
 
 /// Writes the table of `--stats full`: what steals cost their victims.
 fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result {
-    if cells.iter().all(|cell| cell.steal_costs.is_none()) {
+    if cells.iter().all(|cell| cell.steal_costs.is_empty()) {
         return Ok(());
     }
     writeln!(text, "\nCost of steals (medians of all runs)")?;
     let mut job = ("", "");
     for cell in cells {
-        let Some(costs) = cell.steal_costs else {
+        let Some(costs) = cell.steal_costs() else {
             continue;
         };
         if job != (cell.kernel, &cell.input) {
             job = (cell.kernel, &cell.input);
             writeln!(
                 text,
-                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>9} {:>8} {:>6}",
+                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>10} {:>9} {:>8} {:>6}",
                 cell.kernel,
                 cell.input,
                 "scheduler",
                 "workers",
                 "steal ratio",
                 "steals/ms",
+                "loss/steal",
                 "overhead",
                 "barrier",
                 "free"
@@ -116,13 +117,14 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
         }
         writeln!(
             text,
-            "  {:<width$} {:>7} {:>11} {:>10.2} {:>8.3}% {:>7.3}% {:>5.0}%",
+            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>5.0}%",
             cell.scheduler,
             cell.workers,
             costs
                 .steal_ratio
                 .map_or("–".to_string(), |ratio| format!("{ratio:.6}")),
             costs.steal_rate,
+            time(costs.loss_per_steal),
             100.0 * costs.dynamic_overhead,
             100.0 * costs.barrier_cost,
             100.0 * costs.free_steal_share,
@@ -132,7 +134,8 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
         text,
         "\nsteal ratio: steals per task\n\
          steals/ms: steal rate\n\
-         overhead: dynamic overhead, the share of the workers' time that victims lose to thieves\n\
+         loss/steal: the time that victims lose to thieves, divided by the number of steals\n\
+         overhead: dynamic overhead, the share of the processor time used that victims lose to thieves\n\
          barrier: the part of the overhead in which owners return to public tasks\n\
          free: share of steals that needed no request"
     )

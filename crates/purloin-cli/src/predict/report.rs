@@ -166,6 +166,7 @@ impl Report {
             (prediction.cores, *least_speed_up, *most_speed_up)
         };
         Picture {
+            horizontal: "cores",
             title: format!(
                 "{} on {}, policy {}",
                 self.program, self.machine, self.policy

@@ -12,7 +12,7 @@ use purloin_analysis::Profile;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
 
-use crate::arguments::{parse_job, parse_workers};
+use crate::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use crate::checked_kernel::CheckedKernel;
 use crate::schedulers::Spec;
 
@@ -74,8 +74,9 @@ pub struct Args {
 }
 
 fn parse_cost(text: &str) -> Result<Duration, String> {
-    purloin_command::format::parse_time(text)
-        .ok_or_else(|| "the cost must be a time from 0ns to 1s, such as 1000ns or 2us".to_string())
+    parse_time_or_cycles(text).ok_or_else(|| {
+        "the cost must be a time from 0ns to 1s, such as 1000ns, 2us or 1000cycles".to_string()
+    })
 }
 
 /// Runs the command.
@@ -147,15 +148,15 @@ fn rows(all: &[&str], only: Option<&str>) -> Result<Vec<Job>, String> {
 }
 
 /// The profile of a kernel.
-struct Case {
+pub struct Case {
     job: Job,
     scheduler: String,
     answer: String,
-    profile: Profile,
+    pub profile: Profile,
 }
 
 impl Case {
-    fn profile(
+    pub fn profile(
         job: Job,
         scheduler: &Spec,
         workers: usize,

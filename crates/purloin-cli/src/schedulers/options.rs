@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use purloin::Splitting;
 
-use purloin_command::format::parse_time;
 use purloin_schedulers::Stealing;
+
+use crate::arguments::parse_time_or_cycles;
 
 /// The values of all options that `--scheduler NAME:KEY=VALUE,…` can set.
 #[derive(Clone, PartialEq, Eq)]
@@ -190,10 +191,10 @@ const THIEVES: Setting = Setting {
 
 const STEAL_DELAY: Setting = Setting {
     key: "steal-delay",
-    values: "a time from 0ns to 1s, such as 4000ns or 20us",
+    values: "a time from 0ns to 1s, such as 4000ns, 20us or 4000cycles",
     about: "extra time that each steal takes, for experiments (default 0ns)",
     set: |options, value| {
-        options.steal_delay = parse_time(value)?;
+        options.steal_delay = parse_time_or_cycles(value)?;
         Some(())
     },
 };

@@ -167,6 +167,7 @@ impl Report {
             ],
         };
         Picture {
+            horizontal: "cores",
             title: format!(
                 "{} on {}, {} trials each, with 95 % confidence intervals",
                 self.workload, self.machine, self.trials

@@ -1,4 +1,4 @@
-//! SVG pictures of values against numbers of cores: [`Picture`].
+//! SVG pictures of values against numbers of cores or other counts: [`Picture`].
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,11 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use purloin_command::Failure;
 
-/// Panels side by side. Every panel has the same lines, and the number of cores on its horizontal
-/// axis.
+/// Panels side by side. Every panel has the same lines and the same horizontal axis.
 pub struct Picture {
     pub title: String,
+    /// What the horizontal axis counts, such as `cores`.
+    pub horizontal: &'static str,
     pub panels: Vec<Panel>,
 }
 
@@ -108,7 +109,7 @@ impl Picture {
         let (graphs, legend) = area.split_horizontally(WIDTH * self.panels.len() as u32);
         let places = graphs.split_evenly((1, self.panels.len()));
         for (panel, place) in self.panels.iter().zip(&places) {
-            panel.draw(place)?;
+            panel.draw(place, self.horizontal)?;
         }
         if let Some(panel) = self.panels.first() {
             panel.draw_legend(&legend)?;
@@ -143,7 +144,7 @@ impl Ranged for HorizontalAxis {
 }
 
 impl Panel {
-    fn draw(&self, area: &Area<'_>) -> Drawn {
+    fn draw(&self, area: &Area<'_>, horizontal_title: &str) -> Drawn {
         let (low, high) = self.vertical_ends();
         let horizontal = HorizontalAxis {
             ends: self.horizontal_ends(),
@@ -166,7 +167,7 @@ impl Panel {
         };
         chart
             .configure_mesh()
-            .x_desc("cores")
+            .x_desc(horizontal_title)
             .x_labels(12)
             .y_labels(10)
             .light_line_style(TRANSPARENT)

@@ -10,7 +10,7 @@ use purloin_sim::{Outcome, Time};
 use crate::arguments::parse_workers;
 
 /// The option for running simulations.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct Runs {
     /// Number of simulations that run at the same time. Each needs its own memory: 0.6 GB for a
     /// million cores [default: number of processors]

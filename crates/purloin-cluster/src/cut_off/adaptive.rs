@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::profile::DEPTHS;
+use super::profile::{DEPTHS, entry};
 use super::{Policy, Profile, queue_bound};
 use crate::options::Grain;
 use crate::queue::MAX_STEAL;
@@ -70,15 +70,10 @@ const WELL_KNOWN: u64 = 32;
 /// Of the tasks of well-known depths, one in this many is timed.
 const TIMED: u32 = 1024;
 
-/// Returns the index of a depth in the profile.
-#[inline(always)]
-fn index(depth: u32) -> usize {
-    (depth as usize).min(DEPTHS - 1)
-}
-
-/// Returns the number of samples that a depth needs before its mean counts.
-fn samples(depth: usize) -> u64 {
-    let tasks = 1_u64.checked_shl(depth as u32).unwrap_or(u64::MAX);
+/// Returns the number of samples that an entry of the profile needs before its mean counts. The first
+/// entries are those of single depths.
+fn samples(entry: usize) -> u64 {
+    let tasks = 1_u64.checked_shl(entry as u32).unwrap_or(u64::MAX);
     (tasks / 100).clamp(1, 16)
 }
 
@@ -104,7 +99,7 @@ impl Adaptive {
 
     /// Returns the mean duration of tasks of a depth, in nanoseconds, if any was timed.
     fn mean(&self, depth: u32) -> Option<u64> {
-        let (tasks, mean) = self.profile.mean(index(depth));
+        let (tasks, mean) = self.profile.mean(entry(depth));
         (tasks > 0).then_some(mean)
     }
 
@@ -142,7 +137,7 @@ impl Adaptive {
             if !self.profile.is_local() {
                 // Other ranks may have timed tasks of this depth.
                 let begin = Instant::now();
-                self.profile.refresh(index(depth));
+                self.profile.refresh(entry(depth));
                 self.cost += begin.elapsed().as_nanos() as u64;
                 self.update_verdicts();
             }
@@ -157,7 +152,7 @@ impl Policy for Adaptive {
 
     #[inline(always)]
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool {
-        match self.verdicts[index(depth)] {
+        match self.verdicts[entry(depth)] {
             Verdict::WorthIt => ready() < ENOUGH,
             Verdict::TooShort | Verdict::Fine => false,
             Verdict::Unknown => self.enqueues_unknown(depth, ready()),
@@ -166,23 +161,23 @@ impl Policy for Adaptive {
 
     #[inline(always)]
     fn is_fine(&self, depth: u32) -> bool {
-        self.verdicts[index(depth)] == Verdict::Fine
+        self.verdicts[entry(depth)] == Verdict::Fine
     }
 
     #[inline(always)]
     fn wants_sample(&mut self, depth: u32) -> bool {
-        self.was_full && self.verdicts[index(depth)] == Verdict::Unknown
+        self.was_full && self.verdicts[entry(depth)] == Verdict::Unknown
     }
 
     #[inline(always)]
     fn wants_time(&mut self, depth: u32) -> bool {
         self.dequeued = self.dequeued.wrapping_add(1);
-        !self.is_well_known[index(depth)] || self.dequeued.is_multiple_of(TIMED)
+        !self.is_well_known[entry(depth)] || self.dequeued.is_multiple_of(TIMED)
     }
 
     fn record(&mut self, depth: u32, work: u64) {
-        self.profile.record(index(depth), work);
-        let (tasks, _) = self.profile.mean(index(depth));
+        self.profile.record(entry(depth), work);
+        let (tasks, _) = self.profile.mean(entry(depth));
         if tasks <= WELL_KNOWN || tasks.is_multiple_of(16) {
             self.update_verdicts();
         }

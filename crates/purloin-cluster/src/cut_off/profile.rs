@@ -7,8 +7,28 @@ use crate::Error;
 use crate::options::Profiling;
 use crate::transport::{NODE_MEMORY, Window, World};
 
-/// The number of depths that the profile distinguishes. Deeper tasks count as the last depth.
-pub const DEPTHS: usize = 64;
+/// The number of entries of the profile: one for each depth below 64, and eight for each doubling
+/// above. See [`entry`].
+pub const DEPTHS: usize = EXACT + STEPS * (u32::BITS - EXACT.ilog2()) as usize;
+
+/// The depths below this number have an entry of their own.
+const EXACT: usize = 64;
+
+/// The entries for each doubling of greater depths.
+const STEPS: usize = 8;
+
+/// Returns the entry of a depth. Depths above 63 share an entry if they differ by less than an eighth.
+/// So a tree that is thousands of levels deep has its own estimates near the root, in the middle and
+/// near the leaves.
+#[inline(always)]
+pub fn entry(depth: u32) -> usize {
+    if (depth as usize) < EXACT {
+        return depth as usize;
+    }
+    let doubling = depth.ilog2();
+    let step = (depth >> (doubling - STEPS.ilog2())) as usize % STEPS;
+    EXACT + STEPS * (doubling - EXACT.ilog2()) as usize + step
+}
 
 /// The durations of tasks of one depth.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -116,5 +136,21 @@ impl Profile {
             tasks: before.tasks + more.tasks,
             work: before.work + more.work,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_above_63_have_entries_of_their_own() {
+        for depth in 0..64 {
+            assert_eq!(entry(depth), depth as usize);
+        }
+        // The levels of UTS's tree T3 near the root, in the middle and near the leaves.
+        let entries = [64, 71, 72, 127, 128, 800, 1572, u32::MAX].map(entry);
+        assert_eq!(entries, [64, 64, 65, 71, 72, 100, 108, DEPTHS - 1]);
+        assert!((0..100_000).all(|depth| entry(depth) <= entry(depth + 1)));
     }
 }

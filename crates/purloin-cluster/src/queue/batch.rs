@@ -2,7 +2,8 @@
 
 /// The largest number of tasks that a thief takes at a time.
 ///
-/// Source: AsynchWS, section IV.B.
+/// AsynchWS bounds the shared tasks of a rank by 24 (section IV.B), so a thief there takes up to 12.
+/// `docs/decisions/cluster-batches.md` says why both numbers are twice as large here.
 pub const MAX_STEAL: usize = 24;
 
 /// The largest number of tasks that a rank offers at a time. The first thief takes half of

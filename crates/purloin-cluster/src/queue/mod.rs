@@ -87,7 +87,7 @@
 //! atomic word, with acquire ordering, before it reads the result.
 //!
 //! Source: AsynchWS, section II (private and shared region, split pointer) and IV.B
-//! (steal-half of at most 24); Dinan and others, *Scalable work stealing* (2009); Cartier,
+//! (steal-half); Dinan and others, *Scalable work stealing* (2009); Cartier,
 //! Dinan and Larkins, *Optimizing work stealing communication with structured atomic
 //! operations* (2021).
 

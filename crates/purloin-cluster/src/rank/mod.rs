@@ -256,19 +256,9 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
     /// nanoseconds.
     #[inline(never)]
     fn run_timed(&mut self, task: T, depth: u32) -> (T::Output, u64) {
-        let outer = self.account;
-        let begin = Instant::now();
-        let output = self.run_untimed(task, depth);
-        let end = Instant::now();
+        let (output, work, end) = self.measure(|engine| engine.run_untimed(task, depth));
         // The cost of one reading of the clock.
         let clock = end.elapsed();
-        let blocked = self.account.blocked - outer.blocked;
-        let elsewhere = self.account.elsewhere - outer.elsewhere;
-        if end - self.poll_timer.last_poll() >= PERIOD {
-            self.poll_timer.expire();
-        }
-        let taken = (end - begin).as_nanos() as u64;
-        let work = taken.saturating_sub(blocked) + elsewhere;
         self.policy.record(depth, work);
         // `end.elapsed()` misses two readings of the clock: the one before `begin`, and the one
         // that it makes itself.
@@ -276,13 +266,31 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
         (output, work)
     }
 
-    /// Runs a stolen task or the first task. Also returns its work in nanoseconds, or 0 if it
-    /// was not measured.
+    /// Calls `run`. Also returns its work, in nanoseconds, and the time at which it ended.
+    #[inline]
+    fn measure<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> (R, u64, Instant) {
+        let outer = self.account;
+        let begin = Instant::now();
+        let output = run(self);
+        let end = Instant::now();
+        let blocked = self.account.blocked - outer.blocked;
+        let elsewhere = self.account.elsewhere - outer.elsewhere;
+        if end - self.poll_timer.last_poll() >= PERIOD {
+            self.poll_timer.expire();
+        }
+        let taken = (end - begin).as_nanos() as u64;
+        (output, taken.saturating_sub(blocked) + elsewhere, end)
+    }
+
+    /// Runs a stolen task or the first task. Also returns its work in nanoseconds, or 0 if the
+    /// cut-off uses no durations.
     fn run_guarded(&mut self, task: T, depth: u32, is_serial: bool) -> (T::Output, u64) {
         let window = self.window.clone();
         let _guard = TaskGuard::new(window.world(), &task, depth);
         if is_serial {
-            (self.run_fine(task, depth), 0)
+            // Its work counts as the work of the tasks above it, although its own depth is known.
+            let (output, work, _) = self.measure(|engine| engine.run_fine(task, depth));
+            (output, if P::MEASURES { work } else { 0 })
         } else if P::MEASURES {
             self.run_timed(task, depth)
         } else {

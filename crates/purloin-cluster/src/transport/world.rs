@@ -14,7 +14,7 @@ use super::reason;
 use crate::{Error, failure};
 
 /// The size of the memory that the ranks of a node share, in bytes.
-pub const NODE_MEMORY: usize = 1 << 10;
+pub const NODE_MEMORY: usize = 1 << 13;
 
 /// All ranks of the job. MPI is finalized when this is dropped.
 pub struct World {

@@ -19,12 +19,48 @@ pub(crate) struct HandedOff<'p> {
     sleep: &'p Sleep,
     /// The blocked worker, if another worker may use its thread index.
     worker: Option<usize>,
+    /// Whether the blocked worker uses its thread index while it looks for something to run.
+    uses_index: bool,
     since: Instant,
 }
 
 /// Time after which a blocked worker runs anything, if no spare worker has taken its processor. Until
 /// then another worker may resume.
 const LONG_ENOUGH: Duration = Duration::from_millis(20);
+
+impl HandedOff<'_> {
+    /// Returns whether the blocked worker may look for something to run: no other worker uses its
+    /// thread index. From then on the worker uses it, until [`rest`](Self::rest).
+    pub(crate) fn may_run(&mut self) -> bool {
+        self.uses_index = match self.worker {
+            Some(worker) => self.uses_index || self.sleep.try_reclaim_thread_index(worker),
+            None => true,
+        };
+        self.uses_index
+    }
+
+    /// Lets other workers use the thread index again. Called before the blocked worker sleeps.
+    pub(crate) fn rest(&mut self) {
+        if std::mem::take(&mut self.uses_index)
+            && let Some(worker) = self.worker
+        {
+            self.sleep.free_thread_index(worker);
+        }
+    }
+}
+
+/// Returns whether a blocked worker may look for something to run. If it may, it uses its thread index
+/// until [`rest`].
+pub(crate) fn may_run(handed_off: &mut Option<HandedOff<'_>>) -> bool {
+    handed_off.as_mut().is_none_or(HandedOff::may_run)
+}
+
+/// Called before a blocked worker sleeps.
+pub(crate) fn rest(handed_off: &mut Option<HandedOff<'_>>) {
+    if let Some(handed_off) = handed_off {
+        handed_off.rest();
+    }
+}
 
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
@@ -67,6 +103,9 @@ impl<S: Scheduler> WorkerThread<S> {
         backoff: &mut Backoff,
         handed_off: &mut Option<HandedOff<'_>>,
     ) -> bool {
+        if !may_run(handed_off) {
+            return false;
+        }
         let local = &self.local;
         if let Some(job) = self.pool().take_injected() {
             drop(handed_off.take());
@@ -113,6 +152,7 @@ impl<S: Scheduler> Shared<S> {
             HandedOff {
                 sleep,
                 worker,
+                uses_index: false,
                 since,
             }
         })
@@ -161,7 +201,7 @@ impl<S: Scheduler> Shared<S> {
                 backoff = Backoff::new(SpinTime::DEFAULT);
                 continue;
             }
-            let leapfrogs = may_leapfrog();
+            let leapfrogs = may_leapfrog() && may_run(&mut handed_off);
             if leapfrogs {
                 let begin = me.timer().now();
                 if let Some(stolen) = leapfrog(&mut backoff) {
@@ -197,6 +237,7 @@ impl<S: Scheduler> Shared<S> {
                 // ends. Another worker may take any task; but if this worker may leapfrog, the
                 // holder's tasks are left to it.
                 handed_off = handed_off.or_else(|| self.hand_off(me));
+                rest(&mut handed_off);
                 self.look_for_others(|other| {
                     leapfrogs && (other.index() == holder.index() || other.index() == me.index())
                 });

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Shared, WorkerThread};
 use crate::runtime;
 use crate::scheduler::Scheduler;
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, discard, or_abort};
 
 /// Gets the number of the thread's worker.
 pub(super) type ThreadHandler = Arc<dyn Fn(usize) + Send + Sync>;
@@ -38,7 +38,7 @@ impl<S: Scheduler> Shared<S> {
     /// [`wait`](super::Pool::wait).
     pub(crate) fn keep_panic(&self, panic: Panic) {
         match &self.handlers.panic {
-            Some(handler) => handler(panic),
+            Some(handler) => or_abort("the panic handler", || handler(panic)),
             None => {
                 if let Err(second) = self.quiescence.keep(panic) {
                     discard(second);

@@ -13,7 +13,7 @@ use super::outside::current_call;
 use super::{Shared, WorkerThread};
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
-use crate::unwind::discard;
+use crate::unwind::{AbortOnUnwind, discard};
 
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
@@ -210,7 +210,7 @@ impl<F, R> OutsideCall<F, R> {
             let f = (*call).f.assume_init_read();
             let run = || runtime::call(thread, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
-            let run = || thread.with_call(&(*call).call, NO_GENERATION, run);
+            let run = || thread.with_call(&(*call).call, run);
             let result = thread.run_for_others(is_awaited_elsewhere, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
@@ -232,7 +232,7 @@ where
     let mut call = OutsideCall {
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
-        call: Call::new(caller),
+        call: Call::new(caller, NO_GENERATION),
         begun: AtomicBool::new(false),
         done: AtomicBool::new(false),
         caller: thread::current(),
@@ -241,6 +241,7 @@ where
     // SAFETY: this thread waits below until the worker that takes the job has run it; `F` and `R` are
     // `Send`.
     let job = unsafe { Job::in_frame(call.cast(), OutsideCall::<F, R>::run::<S>) };
+    let guard = AbortOnUnwind::new();
     pool.inject_call(job, caller);
     pool.wait_for_call(
         // SAFETY: `call` lives in this frame.
@@ -252,6 +253,7 @@ where
         // flags. Acquire: pairs with the worker's release.
         &|| unsafe { (*call).done.load(Ordering::Acquire) },
     );
+    guard.disarm();
     // SAFETY: the call is done, and its worker has left the frame to this thread.
     unsafe {
         match (*call).result.assume_init_read() {
@@ -271,8 +273,8 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
 {
     Job::boxed(move |thread| {
-        let call = Call::new(null());
-        let result = thread.with_call(&call, generation, || runtime::call(thread, f));
+        let call = Call::new(null(), generation);
+        let result = thread.with_call(&call, || runtime::call(thread, f));
         // Wakers and the destructor of the result may leave tasks on the stack.
         if let Err(panic) = runtime::call(thread, |_| end(thread.pool(), result)) {
             discard(panic);

@@ -33,13 +33,12 @@
 //!
 //! # The generation
 //!
-//! [`Quiescence`](super::Quiescence) needs the generation of each job. A worker that runs one task
-//! on top of another records the older of the two generations. So a wait may last longer than it
-//! has to, but never ends early.
+//! [`Quiescence`](super::Quiescence) needs the generation of each job. It is that of the call from which
+//! the task that spawns the job descends, also on top of a task of another generation.
 
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -54,6 +53,8 @@ pub(crate) struct Call {
     caller: *const Call,
     /// The call from which a detour descends besides; null for other calls.
     origin: *const Call,
+    /// The generation of jobs that the call belongs to. See [`Quiescence`](super::Quiescence).
+    generation: u64,
     /// The first orphan: the panic of a task whose result is never fetched.
     orphan: Mutex<Option<Panic>>,
     /// The call that the same worker runs within this one.
@@ -63,8 +64,8 @@ pub(crate) struct Call {
 impl Call {
     /// Returns a call that is made from within `caller`, which outlives it. `caller` is null if no
     /// worker makes the call.
-    pub(super) fn new(caller: *const Call) -> Call {
-        Call::detour(caller, null())
+    pub(super) fn new(caller: *const Call, generation: u64) -> Call {
+        Call::detour(caller, null(), generation)
     }
 
     /// Returns whether a worker has made the call, and waits for it.
@@ -72,10 +73,11 @@ impl Call {
         !self.caller.is_null()
     }
 
-    fn detour(caller: *const Call, origin: *const Call) -> Call {
+    fn detour(caller: *const Call, origin: *const Call, generation: u64) -> Call {
         Call {
             caller,
             origin,
+            generation,
             orphan: Mutex::new(None),
             inner: Inner::none(),
         }
@@ -171,7 +173,7 @@ pub(crate) struct Lineage {
     /// Null for a task that no call waits for.
     call: *const Call,
     /// See [`Quiescence`](super::Quiescence).
-    pub(super) generation: u64,
+    generation: u64,
 }
 
 impl Lineage {
@@ -185,8 +187,33 @@ impl Lineage {
     pub(super) fn of_call(call: &Call) -> Lineage {
         Lineage {
             call,
-            generation: NO_GENERATION,
+            generation: call.generation,
         }
+    }
+
+    /// Returns the lineage of a task that descends from `call`, or from no call if that is null.
+    ///
+    /// # Safety
+    ///
+    /// `call` is null or lives.
+    unsafe fn of(call: *const Call) -> Lineage {
+        // SAFETY: by this function's contract.
+        unsafe { call.as_ref() }.map_or(Lineage::NONE, Lineage::of_call)
+    }
+
+    /// Returns whether a worker waits for the call.
+    ///
+    /// # Safety
+    ///
+    /// The call lives, if there is one.
+    pub(crate) unsafe fn has_caller(self) -> bool {
+        // SAFETY: by this function's contract.
+        unsafe { self.call.as_ref() }.is_some_and(Call::has_caller)
+    }
+
+    /// Returns the generation of jobs that the task belongs to.
+    pub(super) fn generation(self) -> u64 {
+        self.generation
     }
 
     /// Returns the call, or null.
@@ -219,7 +246,6 @@ pub(super) struct OwnLineage {
     first: AtomicPtr<Call>,
     /// The call within the first one. It is not in the first call, which other workers may share.
     inner: Inner,
-    generation: AtomicU64,
     /// The innermost call. Only its own thread reads it.
     call: Cell<*const Call>,
     /// Where a call within the innermost one is recorded: null for `inner`. Only its own thread
@@ -238,22 +264,9 @@ impl OwnLineage {
         OwnLineage {
             first: AtomicPtr::new(null_mut()),
             inner: Inner::none(),
-            generation: AtomicU64::new(NO_GENERATION),
             call: Cell::new(null()),
             newest: Cell::new(null()),
         }
-    }
-
-    fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Relaxed)
-    }
-
-    /// Records the older of this generation and the worker's until the guard is dropped.
-    fn enter_generation(&self, generation: u64) -> InGeneration<'_> {
-        let outer = self.generation();
-        let older = outer.min(generation);
-        self.generation.store(older, Ordering::Relaxed);
-        InGeneration { own: self, outer }
     }
 
     /// Enters `call` until the guard is dropped: the first call, or one within the innermost that
@@ -289,19 +302,6 @@ impl OwnLineage {
     }
 }
 
-/// A guard for the time while a worker runs something of a certain generation.
-#[must_use]
-struct InGeneration<'w> {
-    own: &'w OwnLineage,
-    outer: u64,
-}
-
-impl Drop for InGeneration<'_> {
-    fn drop(&mut self) {
-        self.own.generation.store(self.outer, Ordering::Relaxed);
-    }
-}
-
 /// A guard for the time while a worker is in a call.
 #[must_use]
 struct InCall<'w> {
@@ -331,7 +331,6 @@ impl Drop for InCall<'_> {
 #[must_use]
 pub(crate) struct InLineage<'w> {
     // Fields are dropped in this order.
-    _generation: InGeneration<'w>,
     _call: Option<InCall<'w>>,
     _detour: Option<Detour>,
 }
@@ -340,8 +339,9 @@ pub(crate) struct InLineage<'w> {
 struct Detour(*mut Call);
 
 impl Detour {
-    fn new(caller: *const Call, origin: *const Call) -> Detour {
-        Detour(Box::into_raw(Box::new(Call::detour(caller, origin))))
+    fn new(caller: *const Call, origin: Lineage) -> Detour {
+        let call = Call::detour(caller, origin.call, origin.generation);
+        Detour(Box::into_raw(Box::new(call)))
     }
 }
 
@@ -359,10 +359,8 @@ impl Drop for Detour {
 impl<S: Scheduler> WorkerThread<S> {
     /// Returns the lineage of what this worker runs. Called on the worker's own thread.
     pub(crate) fn lineage(&self) -> Lineage {
-        Lineage {
-            call: self.call(),
-            generation: self.own_lineage().generation(),
-        }
+        // SAFETY: the innermost call lives until this worker leaves it.
+        unsafe { Lineage::of(self.call()) }
     }
 
     /// Returns the lineage of the task in a slot of this worker. Called by a thief while it holds
@@ -377,10 +375,8 @@ impl<S: Scheduler> WorkerThread<S> {
             // which the thief holds.
             inner = unsafe { &*around }.inner.around(slot.addr());
         }
-        Lineage {
-            call,
-            generation: own.generation(),
-        }
+        // SAFETY: the call is null, or it waits for the task, which the thief holds.
+        unsafe { Lineage::of(call) }
     }
 
     /// Returns the innermost call that this worker runs, or null. Called on the worker's own
@@ -402,13 +398,12 @@ impl<S: Scheduler> WorkerThread<S> {
             // SAFETY: the call waits for the task.
             Some(unsafe { own.enter(lineage.call, 0) })
         } else {
-            let call = detour.insert(Detour::new(outer, lineage.call)).0;
+            let call = detour.insert(Detour::new(outer, lineage)).0;
             // SAFETY: `InLineage` leaves the call before it drops the detour, and only this worker
             // enters the call.
             Some(unsafe { own.enter(call, self.stack_top()) })
         };
         InLineage {
-            _generation: own.enter_generation(lineage.generation),
             _call: call,
             _detour: detour,
         }
@@ -419,20 +414,18 @@ impl<S: Scheduler> WorkerThread<S> {
     pub(super) fn with_call<R>(
         &self,
         call: &Call,
-        generation: u64,
         f: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
-        let in_call = self.enter_call(call, generation);
+        let in_call = self.enter_call(call);
         let result = f();
         drop(in_call);
         call.end(result)
     }
 
     #[inline(never)]
-    fn enter_call<'w>(&'w self, call: &'w Call, generation: u64) -> InLineage<'w> {
+    fn enter_call<'w>(&'w self, call: &'w Call) -> InLineage<'w> {
         let own = self.own_lineage();
         InLineage {
-            _generation: own.enter_generation(generation),
             // SAFETY: the reference outlives the guard. By the contract of `with_call`, no other
             // worker enters the call.
             _call: Some(unsafe { own.enter(call, self.stack_top()) }),
@@ -450,7 +443,7 @@ impl<S: Scheduler> WorkerThread<S> {
         &self,
         task: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
-        self.with_call(&Call::new(null()), NO_GENERATION, task)
+        self.with_call(&Call::new(null(), NO_GENERATION), task)
     }
 
     /// Keeps the panic of a task whose result is never fetched, for the innermost call of this

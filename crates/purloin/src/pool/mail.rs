@@ -28,7 +28,7 @@ use super::outside::current_call;
 use super::{Injected, Job, Pool, Shared, WorkerThread, lock};
 use crate::runtime::{self, ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
-use crate::unwind::{Panic, discard};
+use crate::unwind::{AbortOnUnwind, Panic, discard};
 
 /// The messages of one worker. Their number is in [`crate::sleep::Sleep`].
 pub(super) struct Mailbox<S: Scheduler> {
@@ -154,6 +154,8 @@ struct Broadcast<'f, F, R> {
     f: &'f F,
     /// The call from within which the caller broadcasts, or null.
     caller: *const Call,
+    /// The generation of the caller's jobs, if the caller is a worker of the pool.
+    generation: u64,
     results: Box<[Mutex<Option<thread::Result<R>>>]>,
     /// Number of workers that have not ended.
     left: AtomicUsize,
@@ -161,19 +163,19 @@ struct Broadcast<'f, F, R> {
 }
 
 /// The part of a broadcast that one worker runs.
-struct Part<'b, B> {
-    broadcast: &'b B,
+struct Part<B> {
+    broadcast: *const B,
     /// The number of the worker.
     index: usize,
 }
 
-impl<B> Clone for Part<'_, B> {
+impl<B> Clone for Part<B> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<B> Copy for Part<'_, B> {}
+impl<B> Copy for Part<B> {}
 
 // SAFETY: `caller` lives until the broadcast is done, because it waits. The results are sent to the
 // caller, and the other fields are `Sync`.
@@ -192,27 +194,44 @@ where
     unsafe fn run_part(part: *mut (), worker: &WorkerThread<ReturnBarrier>) {
         // SAFETY: by this function's contract. The part is copied, because the broadcast may be gone
         // before this function returns.
-        let Part { broadcast, index } = unsafe { *part.cast::<Part<'_, Self>>() };
-        broadcast.run_on(worker, index);
+        unsafe {
+            let Part { broadcast, index } = *part.cast::<Part<Self>>();
+            Self::run_on(broadcast, worker, index);
+        }
     }
 
     /// Runs the function on `worker`, which is the worker with number `index`.
-    fn run_on(&self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
-        let call = Call::new(self.caller);
-        let run = || runtime::call(worker, |token| (self.f)(token));
-        let run = || worker.with_call(&call, NO_GENERATION, run);
-        let result = worker.run_for_others(call.has_caller(), run);
-        self.end(index, result);
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a broadcast that waits for this worker. It may be gone afterwards, so this
+    /// function gets no reference to it.
+    unsafe fn run_on(this: *const Self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
+        // SAFETY: by this function's contract, until `end`.
+        unsafe {
+            let call = Call::new((*this).caller, (*this).generation);
+            let f = (*this).f;
+            let run = || worker.with_call(&call, || runtime::call(worker, f));
+            let result = worker.run_for_others(call.has_caller(), run);
+            Self::end(this, index, result);
+        }
     }
 
     /// Keeps the result of the worker with number `index`.
-    fn end(&self, index: usize, result: thread::Result<R>) {
-        *lock(&self.results[index]) = Some(result);
-        // The broadcast may be gone once no worker is left.
-        let waiting = self.waiting.clone();
-        // Release: the caller sees the result.
-        if self.left.fetch_sub(1, Ordering::Release) == 1 {
-            waiting.unpark();
+    ///
+    /// # Safety
+    ///
+    /// As for [`run_on`](Self::run_on).
+    unsafe fn end(this: *const Self, index: usize, result: thread::Result<R>) {
+        // SAFETY: by this function's contract the broadcast waits until this worker is counted.
+        unsafe {
+            *lock(&(&(*this).results)[index]) = Some(result);
+            // The broadcast may be gone once no worker is left.
+            let waiting = (*this).waiting.clone();
+            // Release: the caller sees the result.
+            if (*this).left.fetch_sub(1, Ordering::Release) == 1 {
+                waiting.unpark();
+            }
         }
     }
 }
@@ -244,36 +263,44 @@ impl Pool {
         let pool = &*self.shared;
         pool.check_process();
         let workers = pool.workers();
+        let caller = pool.current();
+        let generation = caller.map(|worker| worker.lineage().generation());
         let broadcast = Broadcast {
             f: &f,
             caller: current_call(),
+            generation: generation.unwrap_or(NO_GENERATION),
             results: (0..workers).map(|_| Mutex::new(None)).collect(),
             left: AtomicUsize::new(workers),
             waiting: thread::current(),
         };
-        let own = pool.current().filter(|worker| !worker.is_spare());
+        let own = caller.filter(|worker| !worker.is_spare());
+        let this: *const Broadcast<'_, F, R> = &broadcast;
         let part = |index| Part {
-            broadcast: &broadcast,
+            broadcast: this,
             index,
         };
         let mut parts: Vec<_> = (0..workers).map(part).collect();
+        let guard = AbortOnUnwind::new();
         for (worker, part) in parts.iter_mut().enumerate() {
             if own.is_some_and(|own| own.index() == worker) {
                 continue;
             }
-            let part: *mut Part<'_, Broadcast<'_, F, R>> = part;
+            let part: *mut Part<Broadcast<'_, F, R>> = part;
             // SAFETY: this function does not return, nor unwind, before every job has run. `F` is
             // `Sync` and `R` is `Send`.
             let job = unsafe { Job::in_frame(part.cast(), Broadcast::<F, R>::run_part) };
             if let Err(panic) = pool.post(worker, job) {
-                broadcast.end(worker, Err(panic));
+                // SAFETY: the broadcast is in this frame, and has not counted that worker.
+                unsafe { Broadcast::end(this, worker, Err(panic)) };
             }
         }
         if let Some(own) = own {
-            broadcast.run_on(own, own.index());
+            // SAFETY: the broadcast is in this frame, and has not counted this worker.
+            unsafe { Broadcast::run_on(this, own, own.index()) };
         }
         // Acquire: pairs with the release of each worker.
         super::block_until(|| broadcast.left.load(Ordering::Acquire) == 0);
+        guard.disarm();
         let results = broadcast.results.into_iter();
         let results = results.map(|result| result.into_inner().unwrap_or_else(|e| e.into_inner()));
         in_order(results.map(|result| result.expect("each worker has left its result")))

@@ -389,8 +389,8 @@ impl<S: Scheduler> Shared<S> {
     {
         match self.current() {
             Some(worker) => {
-                let call = Call::new(worker.call());
-                let result = worker.with_call(&call, NO_GENERATION, || runtime::call(worker, f));
+                let call = Call::new(worker.call(), worker.lineage().generation());
+                let result = worker.with_call(&call, || runtime::call(worker, f));
                 result.unwrap_or_else(|panic| resume_unwind(panic))
             }
             None => {
@@ -438,8 +438,7 @@ impl<S: Scheduler> Shared<S> {
             true => NO_GENERATION,
             false => {
                 let parent = self.current().map(WorkerThread::lineage);
-                self.quiescence
-                    .spawned(parent.map(|parent| parent.generation))
+                self.quiescence.spawned(parent.map(Lineage::generation))
             }
         };
         let end = move |pool: &Shared<S>, result| pool.end_job(generation, result);

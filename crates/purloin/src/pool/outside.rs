@@ -23,8 +23,8 @@ use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::blocked::HandedOff;
-use super::lineage::{Call, Lineage};
+use super::blocked::{HandedOff, may_run, rest};
+use super::lineage::{Call, Lineage, NO_GENERATION};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -110,13 +110,17 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 continue;
             }
             let serves = handed_off.is_none() || pool.sleep.lacks_workers();
-            if serves && let Some(job) = pool.take_descendant_of(awaited) {
+            if serves
+                && may_run(&mut handed_off)
+                && let Some(job) = pool.take_descendant_of(awaited)
+            {
                 drop(handed_off.take());
                 self.timer().switch_to(Activity::ApplicationInJoin);
                 job.run(self);
                 self.timer().switch_to(Activity::SearchingInJoin);
                 continue;
             }
+            rest(&mut handed_off);
             let nap = (serves || !may_sleep).then_some(NAP);
             // Other workers of this pool may block later in joins, where they run no calls from
             // outside. So this worker checks again from time to time whether it must serve.
@@ -171,7 +175,7 @@ impl<S: Scheduler> Shared<S> {
         &self,
         f: impl FnOnce(Lineage) -> thread::Result<R>,
     ) -> thread::Result<R> {
-        let call = Call::new(current_call());
+        let call = Call::new(current_call(), NO_GENERATION);
         call.end(f(Lineage::of_call(&call)))
     }
 

@@ -45,7 +45,13 @@ impl<S: Scheduler> WorkerStart<S> {
     }
 
     /// Sets the name for the thread, and for spare workers that are named after it.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the name contains `'\0'`.
     pub fn set_name(&mut self, name: &str) {
+        // A spare worker would start later with this name, and the start would panic.
+        assert!(!name.contains('\0'), "the name of a thread contains '\\0'");
         let threads = self.threads();
         let mut names = lock(&threads.names);
         for of_worker in names.iter_mut().skip(self.worker).step_by(threads.workers) {

@@ -599,7 +599,7 @@ impl<S: Scheduler> Spawner for S {
 
     unsafe fn release(finish: *const Finish<S>) {
         // SAFETY: the caller has held the finish, so it lives until its owner sees the release.
-        unsafe { &*finish }.release();
+        unsafe { Finish::release(finish) };
     }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
 use super::spawn::{MAX_UNSTOLEN, lock};
+use crate::pool::blocked::{may_run, rest};
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, RECHECK_INTERVAL, SpinTime, recheck_interval};
@@ -136,6 +137,10 @@ impl<S: Scheduler> Queue<S> {
                     drop(handed_off.take());
                     owner.run_mail_while_blocked();
                 }
+                // Otherwise the workers that were called run the tasks.
+                if !may_run(&mut handed_off) {
+                    break;
+                }
                 let Some(task) = self.pop() else { break };
                 drop(handed_off.take());
                 self.run(task, owner);
@@ -156,6 +161,7 @@ impl<S: Scheduler> Queue<S> {
                     continue;
                 }
             }
+            rest(&mut handed_off);
             let time = match owner.local.tasks.offers_nothing() {
                 true if runs_anything => Some(RECHECK_INTERVAL),
                 true => backoff.sleep_limit(true),
@@ -239,7 +245,9 @@ impl<S: Scheduler> Queue<S> {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
-        thread.run_for_others(self.owner.is_outside(), || task.run(thread));
+        // SAFETY: the call from which the finish descends waits for the task.
+        let is_awaited_elsewhere = self.owner.is_outside() && unsafe { self.lineage.has_caller() };
+        thread.run_for_others(is_awaited_elsewhere, || task.run(thread));
         drop(in_lineage);
         thread.timer().switch_to(outer);
         self.ended_one(thread.pool());

@@ -362,9 +362,14 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Takes one [`Self::hold`] back.
-    pub(super) fn release(&self) {
-        // The finish may be gone once nothing is pending.
-        let (pool, queue) = (self.pool(), Arc::clone(self.queue()));
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a finish that the caller holds. It may be gone afterwards, so this function
+    /// gets no reference to it. The calling thread keeps the pool alive.
+    pub(super) unsafe fn release(this: *const Self) {
+        // SAFETY: by this function's contract, until nothing is pending.
+        let (pool, queue) = unsafe { (&*(*this).pool, Arc::clone((*this).queue())) };
         queue.ended_one(pool);
     }
 
@@ -381,20 +386,29 @@ impl<S: Scheduler> Finish<S> {
             let job: Job<'scope, S> = Job::boxed(move |thread| {
                 let in_lineage = thread.enter_lineage(self.lineage);
                 // Drops its share of `f` before the finish may end.
-                thread.run_for_others(self.owner.is_outside(), || {
+                thread.run_for_others(self.is_awaited_elsewhere(), || {
                     self.run_all::<false, _>(thread, move |token| f(token));
                 });
                 drop(in_lineage);
-                self.release();
+                // SAFETY: the job holds the finish, and runs on a worker of the pool.
+                unsafe { Finish::release(self) };
             });
             // SAFETY: only the lifetime changes. The finish does not end before the job has, which
             // holds it.
             let job: Injected<S> = unsafe { std::mem::transmute(job) };
             if let Err(panic) = pool.post(worker, job) {
                 self.keep_panic(panic);
-                self.release();
+                // SAFETY: the finish is held for the job that was dropped. Either it runs on a worker
+                // of the pool, or its owner borrows the pool.
+                unsafe { Finish::release(self) };
             }
         }
+    }
+
+    /// Returns whether a worker of another pool waits for this finish.
+    fn is_awaited_elsewhere(&self) -> bool {
+        // SAFETY: the call from which the finish descends waits for it.
+        self.owner.is_outside() && unsafe { self.lineage.has_caller() }
     }
 
     fn queue(&self) -> &Arc<Queue<S>> {

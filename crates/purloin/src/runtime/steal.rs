@@ -69,12 +69,14 @@ impl<S: Scheduler> Stolen<S> {
 pub(crate) fn look<S: Scheduler>(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
     let me = search.me;
     let mut walk = me.walk();
-    if std::mem::replace(&mut search.is_fresh, false)
-        && walk.samples() > 1
-        && let Some(victim) = sample(me, &mut **walk)
-        && let Some(stolen) = attempt(me, victim, &mut search.backoff)
-    {
-        return Some(stolen);
+    if std::mem::replace(&mut search.is_fresh, false) && walk.samples() > 1 {
+        // The samples are a part of what the steal costs (Wool, section 5.4).
+        let begin = me.timer().now();
+        if let Some(victim) = sample(me, &mut **walk)
+            && let Some(stolen) = attempt_since(begin, me, victim, &mut search.backoff)
+        {
+            return Some(stolen);
+        }
     }
     while let Some(victim) = walk.next() {
         let victim = &me.peers()[victim];
@@ -124,8 +126,17 @@ fn attempt<S: Scheduler>(
     victim: &WorkerThread<S>,
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
+    attempt_since(me.timer().now(), me, victim, backoff)
+}
+
+/// Implements [`attempt`]; the attempt has begun at `begin`, in the timer's ticks.
+fn attempt_since<S: Scheduler>(
+    begin: u64,
+    me: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
-    let begin = me.timer().now();
     let start = Instant::now();
     let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {

@@ -13,6 +13,9 @@
 //! - A worker that hands off its processor, because it is blocked, stops using its index. When it
 //!   resumes, it uses the index again. If another worker uses it at that time, the resuming worker
 //!   waits, and its processor stays handed off.
+//! - A blocked worker that looks for a task to run meanwhile uses its index while it looks. If another
+//!   worker uses the index, it does not look: a task that it has taken would wait for the index with
+//!   it, and no other worker could run that task.
 //! - An idle regular worker uses its index, but does not need it. If the worker is asleep or in the
 //!   reserve, another worker may use the index at once; the idle worker stays in the reserve until the
 //!   index is free again. If the worker is searching, it gives up its index when another worker waits
@@ -175,6 +178,31 @@ impl Sleep {
         });
         sleepers.indices.use_own(worker);
         sleepers
+    }
+
+    /// Marks the index of a blocked worker as used, unless another worker uses it. Returns whether the
+    /// blocked worker may run something now.
+    pub(crate) fn try_reclaim_thread_index(&self, worker: usize) -> bool {
+        let mut sleepers = self.lock();
+        let may_run = match sleepers.indices.of(worker) {
+            Some(index) if !sleepers.indices.may_run(worker) => self.vacate(&mut sleepers, index),
+            _ => true,
+        };
+        if may_run {
+            sleepers.indices.use_own(worker);
+            self.rebalance(&mut sleepers);
+        }
+        may_run
+    }
+
+    /// Frees the index of a worker that stays blocked.
+    pub(crate) fn free_thread_index(&self, worker: usize) {
+        let mut sleepers = self.lock();
+        sleepers.indices.free(worker);
+        self.rebalance(&mut sleepers);
+        let waiting = sleepers.indices.waiting();
+        drop(sleepers);
+        self.wake_waiting(waiting);
     }
 
     /// Unbinds a spare worker that has ended the task or job that it took.

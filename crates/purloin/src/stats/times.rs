@@ -221,7 +221,7 @@ macro_rules! times {
 times! {
     /// Running the program.
     application,
-    /// Steals that succeeded.
+    /// Steals that succeeded, with the samples taken before them.
     stealing,
     /// Looking for work without success, and sleeping.
     searching,

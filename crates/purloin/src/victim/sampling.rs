@@ -84,3 +84,63 @@ impl Walk for Sampler {
         self.samples
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Pool, Worker};
+
+    const LOOK: Duration = Duration::from_micros(300);
+
+    /// Samples two victims, and takes its time for each.
+    struct Slow;
+
+    impl Selection for Slow {
+        fn check(&self) -> Result<(), BuildError> {
+            Ok(())
+        }
+
+        fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
+            Box::new(SlowWalk(Random.walk(me, workers)))
+        }
+    }
+
+    struct SlowWalk(Box<dyn Walk>);
+
+    impl Walk for SlowWalk {
+        fn start(&mut self) {
+            self.0.start();
+        }
+
+        fn next(&mut self) -> Option<usize> {
+            std::thread::sleep(LOOK);
+            self.0.next()
+        }
+
+        fn met_thief(&mut self) {
+            self.0.met_thief();
+        }
+
+        fn samples(&self) -> usize {
+            2
+        }
+    }
+
+    #[test]
+    fn samples_are_a_part_of_what_a_steal_costs() {
+        let builder = Pool::builder().workers(2).spare_workers(0).timed(true);
+        let pool = builder.victims(Slow).build().unwrap();
+        // Each answer makes several tasks public, so samples find some of them.
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                for _ in 0..100 {
+                    scope.spawn(|_| std::thread::sleep(LOOK));
+                }
+            });
+        });
+        let stealing = pool.times().into_iter().map(|times| times.stealing);
+        assert!(stealing.sum::<Duration>() >= LOOK, "{:?}", pool.times());
+    }
+}

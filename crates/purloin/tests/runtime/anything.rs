@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{MAY_USE_CHASE_LEV, rounds, wait_for};
+use crate::common::{MAY_USE_CHASE_LEV, must_end, rounds, wait_for};
 use purloin::{Pool, ReturnBarrier, Scheduler, Token, Worker};
 use purloin_schedulers::{ChaseLev, DirectStack};
 
@@ -176,4 +176,55 @@ fn unrelated_jobs_do_not_overflow_the_stack() {
     }
     pool.wait();
     assert_eq!(SUM.load(SeqCst), 200 * jobs);
+}
+
+#[test]
+fn a_scope_that_a_plain_thread_opens_is_no_future() {
+    must_end("a scope opened outside of the pool", || {
+        let pool = &pool(2, ReturnBarrier::default());
+        for _ in 0..rounds(20) {
+            let (send, receive) = channel();
+            let stolen = move || {
+                pool.spawn(move |_| send.send(7).unwrap());
+                assert_eq!(receive.recv(), Ok(7));
+            };
+            pool.finish(|scope| scope.spawn(|w| block(w, stolen)));
+        }
+    });
+}
+
+#[test]
+fn a_wait_ignores_a_chain_that_begins_later_on_top_of_an_older_job() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    static MAY_END: AtomicBool = AtomicBool::new(false);
+    static STOPS: AtomicBool = AtomicBool::new(false);
+    static TICKS: AtomicU64 = AtomicU64::new(0);
+    fn tick(w: Token<'_>) {
+        TICKS.fetch_add(1, SeqCst);
+        if !STOPS.load(SeqCst) {
+            w.pool().spawn(tick);
+        }
+    }
+    must_end("a wait", || {
+        let pool = pool(2, ReturnBarrier::default());
+        pool.spawn(|w| {
+            block(w, || {
+                BEGUN.store(true, SeqCst);
+                wait_for(&MAY_END);
+            })
+        });
+        wait_for(&BEGUN);
+        thread::scope(|scope| {
+            let wait = scope.spawn(|| pool.wait());
+            // The wait must begin before the chain does.
+            thread::sleep(Duration::from_millis(200));
+            pool.spawn(tick);
+            while TICKS.load(SeqCst) < 100 {
+                thread::yield_now();
+            }
+            MAY_END.store(true, SeqCst);
+            wait.join().unwrap();
+        });
+        STOPS.store(true, SeqCst);
+    });
 }

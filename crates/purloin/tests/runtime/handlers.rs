@@ -291,3 +291,33 @@ fn workers_of_a_pool_that_is_not_built_get_no_threads() {
     std::thread::sleep(Duration::from_millis(10));
     assert_eq!(begun.load(Relaxed), 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_panic_of_the_panic_handler_ends_the_process() {
+    const NAME: &str = "handlers::a_panic_of_the_panic_handler_ends_the_process";
+    if crate::common::is_child() {
+        let builder = Pool::builder().workers(1);
+        let pool = builder.panic_handler(|_| panic!("no")).build().unwrap();
+        pool.spawn(|_| panic!("a job"));
+        pool.wait();
+        unreachable!();
+    }
+    let child = crate::common::run_in_child(NAME, &[]);
+    let text = String::from_utf8_lossy(&child.stderr);
+    assert!(!child.status.success());
+    assert!(text.contains("the panic handler has panicked"), "{text}");
+}
+
+#[test]
+fn a_thread_name_with_a_nul_is_refused_where_it_is_set() {
+    let refused = catch_unwind(|| {
+        Pool::builder().workers(1).build_with(|mut worker| {
+            worker.set_name("a\0");
+            Ok(())
+        })
+    });
+    let panic = refused.unwrap_err();
+    let text = panic.downcast_ref::<&str>().unwrap();
+    assert!(text.contains("the name of a thread"), "{text}");
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::busy;
+use crate::common::{busy, must_end, wait_for};
 use purloin::{Pool, Token, Worker};
 
 /// One flag for each index, set while a worker with that index runs a piece of code.
@@ -152,4 +152,44 @@ fn handlers_of_spare_workers_may_ask_for_an_index() {
         });
         drop(pool);
     }
+}
+
+#[test]
+fn a_blocked_worker_takes_no_task_while_a_spare_worker_uses_its_index() {
+    static BLOCKED: AtomicBool = AtomicBool::new(false);
+    static HAS_INDEX: AtomicBool = AtomicBool::new(false);
+    static IS_OVER: AtomicBool = AtomicBool::new(false);
+    must_end("a task that a blocked worker has taken", || {
+        let pool = &Pool::builder().workers(3).build().unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        // Busy until a spare worker has taken the job below, and a while longer.
+        pool.spawn(|_| {
+            wait_for(&HAS_INDEX);
+            thread::sleep(Duration::from_millis(200));
+        });
+        // The second closure is stolen. Its owner waits, and its thief runs it.
+        pool.run(move |mut w| {
+            w.join(
+                |_| wait_for(&BLOCKED),
+                |mut w| {
+                    BLOCKED.store(true, SeqCst);
+                    // A spare worker takes this job, in place of the owner.
+                    w.pool().spawn(move |w| {
+                        w.thread_index();
+                        HAS_INDEX.store(true, SeqCst);
+                        receive.recv().unwrap();
+                    });
+                    wait_for(&HAS_INDEX);
+                    // The owner must leave the second closure to an idle worker.
+                    w.join(
+                        |_| wait_for(&IS_OVER),
+                        |_| {
+                            send.send(()).unwrap();
+                            IS_OVER.store(true, SeqCst);
+                        },
+                    );
+                },
+            )
+        });
+    });
 }

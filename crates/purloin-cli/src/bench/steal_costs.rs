@@ -1,0 +1,166 @@
+//! What steals cost their victims: [`StealCosts`].
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use purloin::{Stats, Times};
+
+use super::cell::median;
+
+/// The cost of steals for their victims.
+///
+/// Source: Return barrier, section 4.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+pub struct StealCosts {
+    /// Steals per task. `None` for a kernel that has only loops, because their tasks exist only if
+    /// stolen.
+    pub steal_ratio: Option<f64>,
+    /// Steals per millisecond.
+    pub steal_rate: f64,
+    /// The share of the processors' time used that victims lose to thieves.
+    pub dynamic_overhead: f64,
+    /// The share of the processors' time used in which owners return to public tasks. It is a part
+    /// of `dynamic_overhead`.
+    pub barrier_cost: f64,
+    /// The time that victims lose for each steal, in seconds.
+    pub loss_per_steal: f64,
+    /// The share of steals that needed no request.
+    pub free_steal_share: f64,
+}
+
+impl StealCosts {
+    /// Computes the costs of one run. It took this number of seconds, and its threads `used` the
+    /// processors for this time. Sleeping workers use none.
+    pub fn of_run(
+        stats: Stats,
+        times: Times,
+        tasks: u64,
+        seconds: f64,
+        used: Duration,
+    ) -> StealCosts {
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let steals = stats.steals as f64;
+        let (used, crossing) = (used.as_secs_f64(), times.crossing.as_secs_f64());
+        let interrupted = match stats.forced_steals {
+            0 => 0.0,
+            forced => forced as f64 * interruption().as_secs_f64(),
+        };
+        let lost = times.serving.as_secs_f64() + crossing + interrupted;
+        StealCosts {
+            steal_ratio: (tasks > 0).then(|| steals / tasks as f64),
+            steal_rate: ratio(steals, seconds * 1e3),
+            dynamic_overhead: ratio(lost, used),
+            barrier_cost: ratio(crossing, used),
+            loss_per_steal: ratio(lost, steals),
+            free_steal_share: ratio(stats.free_steals as f64, steals),
+        }
+    }
+
+    /// Returns the median of each figure. The system may interrupt a victim while it serves a
+    /// thief, which distorts a single run but not the median.
+    pub fn median(runs: &[StealCosts]) -> Option<StealCosts> {
+        let of =
+            |figure: fn(&StealCosts) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
+        (!runs.is_empty()).then(|| StealCosts {
+            steal_ratio: runs[0]
+                .steal_ratio
+                .map(|_| of(|run| run.steal_ratio.unwrap_or(0.0))),
+            steal_rate: of(|run| run.steal_rate),
+            dynamic_overhead: of(|run| run.dynamic_overhead),
+            barrier_cost: of(|run| run.barrier_cost),
+            loss_per_steal: of(|run| run.loss_per_steal),
+            free_steal_share: of(|run| run.free_steal_share),
+        })
+    }
+}
+
+/// The number of interrupts that [`interruption`] averages.
+const INTERRUPTS: u32 = 200;
+
+/// Returns the mean time that a running worker loses when a forced steal interrupts its processor.
+/// The first call measures it, for some 50 ms.
+///
+/// One thread reads the clock without a pause, and adds up the gaps between its readings. The other
+/// interrupts it by `membarrier`, as a forcing thief does. In a second round it does not.
+fn interruption() -> Duration {
+    static TIME: OnceLock<Duration> = OnceLock::new();
+    *TIME.get_or_init(|| {
+        let (with, without) = (gaps(true), gaps(false));
+        with.saturating_sub(without) / INTERRUPTS
+    })
+}
+
+/// The time between two interrupts.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// The gap between two readings of the clock above which something else has run in between.
+const GAP: Duration = Duration::from_nanos(200);
+
+fn gaps(interrupts: bool) -> Duration {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let victim = scope.spawn(|| {
+            let (mut lost, mut last) = (Duration::ZERO, Instant::now());
+            while !is_over.load(Ordering::Relaxed) {
+                let now = Instant::now();
+                let gap = now - last;
+                if gap > GAP {
+                    lost += gap;
+                }
+                last = now;
+            }
+            lost
+        });
+        for _ in 0..INTERRUPTS {
+            let start = Instant::now();
+            if interrupts {
+                interrupt();
+            }
+            while start.elapsed() < PAUSE {
+                std::hint::spin_loop();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        victim.join().expect("the victim does not panic")
+    })
+}
+
+/// Interrupts every processor that runs a thread of this process. The pools that steal by force
+/// have registered the process for the call.
+fn interrupt() {
+    #[cfg(target_os = "linux")]
+    {
+        // From <linux/membarrier.h>.
+        const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+        // SAFETY: the call takes three integers and touches no memory of this process. Where it
+        // fails, no steal is forced.
+        unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_overhead_is_a_share_of_the_processor_time_used() {
+        let (stats, mut times) = (Stats::default(), Times::default());
+        times.serving = Duration::from_millis(10);
+        times.crossing = Duration::from_millis(5);
+        // Two workers, of which one slept for nearly all of the second.
+        let used = Duration::from_millis(1_000);
+        let costs = StealCosts::of_run(stats, times, 1, 1.0, used);
+        assert!((costs.dynamic_overhead - 0.015).abs() < 1e-9);
+        assert!((costs.barrier_cost - 0.005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_forced_steal_costs_its_victim_an_interrupt() {
+        let (mut stats, times) = (Stats::default(), Times::default());
+        stats.forced_steals = 1_000;
+        let costs = StealCosts::of_run(stats, times, 1, 1.0, Duration::from_secs(1));
+        let interrupts = 1_000.0 * interruption().as_secs_f64();
+        assert!((costs.dynamic_overhead - interrupts).abs() < 1e-9);
+    }
+}
