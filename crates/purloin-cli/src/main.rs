@@ -8,6 +8,7 @@ mod arguments;
 mod bench;
 mod checked_kernel;
 mod list;
+mod paper;
 mod predict;
 mod profile;
 mod record;
@@ -35,6 +36,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin record nqueens=12 --out nqueens.dag
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
   purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
+  purloin paper barriers --quick                    the tables and figures of a paper, on this machine
 
 Exit status: 0 for success, 1 for a wrong answer or a failed run, 2 for a mistake in the arguments."
 )]
@@ -50,6 +52,7 @@ enum Command {
     Record(record::Args),
     Predict(predict::Args),
     Sim(sim::Args),
+    Paper(paper::Args),
     List(list::Args),
 }
 
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
             Command::Record(args) => record::run(&args),
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
+            Command::Paper(args) => paper::run(&args),
             Command::List(_) => print(&list::text()),
         },
     };

@@ -388,3 +388,9 @@ fn full_statistics_report_what_steals_cost() {
     }
     assert!(cells[0]["stats"]["dynamic_overhead"].is_null());
 }
+
+#[test]
+fn an_unknown_paper_is_named_with_the_papers_there_are() {
+    let message = refusal(&["paper", "nonsense"]);
+    assert!(message.contains("wool, channel, barriers"), "{message}");
+}

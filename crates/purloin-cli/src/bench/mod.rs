@@ -16,6 +16,7 @@ use purloin_kernels::Job;
 pub use self::cell::Cell;
 use self::measure::{configurations, measure, steps};
 use self::report::Report;
+pub use self::steal_costs::StealCosts;
 use crate::arguments::{parse_job, parse_number, parse_workers};
 use crate::schedulers::Spec;
 

@@ -1,0 +1,523 @@
+//! *Friendly Barriers*: the overhead of steals for their victims, with and without a return barrier.
+
+use purloin_command::Failure;
+use purloin_sim::{Estimate, Machine};
+
+use super::report::{Report, Verdict, geometric_mean, with_margin};
+use super::trial::{Measured, Simulated, Trial};
+use super::{Paper, Part, Results};
+use crate::bench::StealCosts;
+use crate::simulation::picture::{Line, Panel, Picture, Scale};
+
+pub const PAPER: Paper = Paper {
+    name: "barriers",
+    citation: "Kumar, Blackburn and Grove: Friendly Barriers: Efficient Work-Stealing With Return \
+               Barriers (VEE 2014)",
+    parts,
+    report,
+};
+
+/// A benchmark of section 3.1, with what the paper's text says about it at 16 threads. Percentages,
+/// if not said otherwise.
+struct Benchmark {
+    name: &'static str,
+    /// The inputs with `--quick` and without.
+    jobs: [&'static str; 2],
+    /// Dynamic overhead of DefaultWS, and how much of it the barrier removes (section 6.1).
+    overhead: Option<f64>,
+    reduction: f64,
+    /// Share of free steals (section 6.3).
+    free: f64,
+    /// How much faster ReturnBarrierWS is (section 6.4).
+    gain: f64,
+}
+
+static BENCHMARKS: [Benchmark; 6] = [
+    Benchmark {
+        name: "Jacobi",
+        jobs: ["jacobi=1024", "jacobi=1024"],
+        overhead: Some(11.2),
+        reduction: 29.0,
+        free: 7.0,
+        gain: 13.0,
+    },
+    Benchmark {
+        name: "FFT",
+        jobs: ["fft=18", "fft=20"],
+        overhead: Some(3.5),
+        reduction: 40.0,
+        free: 10.0,
+        gain: 20.0,
+    },
+    Benchmark {
+        name: "CilkSort",
+        jobs: ["multisort=2000000", "multisort=10000000"],
+        overhead: None,
+        reduction: 46.0,
+        free: 30.0,
+        gain: 5.0,
+    },
+    Benchmark {
+        name: "Barnes-Hut",
+        jobs: ["barnes-hut=20000", "barnes-hut=100000"],
+        overhead: Some(6.0),
+        reduction: 30.0,
+        free: 3.5,
+        gain: 0.0,
+    },
+    Benchmark {
+        name: "UTS",
+        jobs: ["uts=T2", "uts=T2"],
+        overhead: Some(0.5),
+        reduction: 60.0,
+        free: 30.0,
+        gain: 0.0,
+    },
+    Benchmark {
+        name: "LUD",
+        jobs: ["lud=32", "lud=64"],
+        overhead: Some(6.0),
+        reduction: 24.0,
+        free: 1.5,
+        gain: 0.0,
+    },
+];
+
+impl Benchmark {
+    fn job(&self, trial: &Trial) -> &'static str {
+        self.jobs[usize::from(!trial.quick)]
+    }
+}
+
+/// The paper's baseline: each steal interrupts its victim.
+const DEFAULT_WS: &str = "return-barrier:barrier=off,forced=off";
+/// The paper's system.
+const BARRIER_WS: &str = "return-barrier:forced=off";
+/// Purloin's default, in which thieves may use force.
+const PURLOIN: &str = "return-barrier";
+const FORKJOIN: &str = "forkjoin";
+
+/// The numbers of cores that are simulated: those of the paper are 1 to 16.
+const CORES: [u32; 6] = [1, 2, 4, 8, 12, 16];
+
+fn parts(_: &Trial) -> Vec<Part> {
+    let measured = BENCHMARKS.iter().map(|benchmark| {
+        Part::new(benchmark.name, move |trial| {
+            let schedulers = [DEFAULT_WS, BARRIER_WS, PURLOIN, FORKJOIN];
+            // The paper: 20 invocations.
+            trial.bench(benchmark.job(trial), &schedulers, trial.choose(5, 20))
+        })
+    });
+    let simulated = BENCHMARKS.iter().map(|benchmark| {
+        Part::new(simulation(benchmark), move |trial| {
+            let (job, trials) = (benchmark.job(trial), trial.choose(3, 20));
+            trial.simulate(job, Machine::shared_memory, &CORES, &["random"], trials)
+        })
+    });
+    measured.chain(simulated).collect()
+}
+
+/// Returns the name of the part that simulates a benchmark.
+fn simulation(benchmark: &Benchmark) -> String {
+    format!("{}, simulated", benchmark.name)
+}
+
+/// The data of all benchmarks.
+struct Data {
+    measured: Vec<Vec<Measured>>,
+    simulated: Vec<Vec<Simulated>>,
+    workers: usize,
+}
+
+impl Data {
+    fn read(trial: &Trial, results: &Results) -> Result<Data, Failure> {
+        let all = BENCHMARKS.iter();
+        Ok(Data {
+            measured: all
+                .clone()
+                .map(|benchmark| results.of(benchmark.name))
+                .collect::<Result<_, _>>()?,
+            simulated: all
+                .map(|benchmark| results.of(&simulation(benchmark)))
+                .collect::<Result<_, _>>()?,
+            workers: trial.most_workers(),
+        })
+    }
+
+    /// Returns the run of a benchmark, by its place, with this number of workers.
+    fn cell(&self, place: usize, scheduler: &str, workers: usize) -> Option<&Measured> {
+        let mut cells = self.measured[place].iter();
+        cells.find(|cell| cell.scheduler == scheduler && cell.workers == workers)
+    }
+
+    /// Returns a figure of the run with all workers, or 0 if there is no such run.
+    fn figure(&self, place: usize, scheduler: &str, figure: fn(&StealCosts) -> f64) -> Estimate {
+        let cell = self.cell(place, scheduler, self.workers);
+        let values = cell.map_or(Vec::new(), |cell| cell.costs(figure));
+        match values.is_empty() {
+            true => Estimate {
+                mean: 0.0,
+                margin: 0.0,
+            },
+            false => Estimate::new(&values),
+        }
+    }
+}
+
+fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
+    let data = Data::read(trial, results)?;
+    let mut report = Report::default();
+    report.section("What stands for what");
+    report.paragraph(&format!(
+        "**DefaultWS** is `{DEFAULT_WS}`: a thief asks its victim, and the victim offers one task and \
+         waits until the thief has it. **ReturnBarrierWS** is `{BARRIER_WS}`: the victim makes up to \
+         32 tasks public and goes on, and thieves take the others for free. **Purloin** is \
+         `{PURLOIN}`, in which a thief may also take a task by force from a victim that does not \
+         answer for 30 µs. In the paper the thief walks the victim's stack, and moves a \
+         continuation. Here it moves a closure that lies ready in a slot, so there is no stack to \
+         walk: what is compared is the interruption itself.\n\n\
+         Measured values are those of {} workers, with 95 % confidence intervals (Student's t) over \
+         the runs. The paper's are those of 16 threads on two Xeon E5-2450. For 4 to 16 cores we \
+         simulate: the serial elision of each benchmark is recorded, and thieves on cores that share \
+         memory steal its tasks, each in a microsecond.",
+        data.workers
+    ));
+    steals(&data, &mut report);
+    overheads(&data, &mut report);
+    barrier(&data, &mut report);
+    times(&data, &mut report);
+    Ok(report)
+}
+
+/// Figures 3, 4 and 8.
+fn steals(data: &Data, report: &mut Report) {
+    report.section("Figures 3, 4 and 8: steal ratio, steal rate and number of steals");
+    let rows: Vec<_> = each(|place, benchmark| {
+        let steals = |scheduler| {
+            data.cell(place, scheduler, data.workers)
+                .map_or(0.0, |cell| cell.steals as f64)
+        };
+        let ratio = data.figure(place, DEFAULT_WS, |costs| costs.steal_ratio.unwrap_or(0.0));
+        vec![
+            benchmark.name.to_string(),
+            match ratio.mean > 0.0 {
+                true => format!("{:.2e}", ratio.mean),
+                false => "loops only".to_string(),
+            },
+            with_margin(data.figure(place, DEFAULT_WS, |costs| costs.steal_rate), 2),
+            with_margin(data.figure(place, BARRIER_WS, |costs| costs.steal_rate), 2),
+            relative(steals(BARRIER_WS), steals(DEFAULT_WS)),
+        ]
+    });
+    report.table(
+        &[
+            "benchmark",
+            "steals / tasks, DefaultWS",
+            "steals/ms, DefaultWS",
+            "steals/ms, ReturnBarrierWS",
+            "steals, ReturnBarrierWS / DefaultWS",
+        ],
+        &rows,
+    );
+    report.paragraph(
+        "The paper: with 16 threads Jacobi has the lowest steal ratio, 0.0004, and the highest steal \
+         rate, 35 per ms. The number of steals is about the same in both systems, but for CilkSort \
+         (15 % fewer with the barrier).",
+    );
+    let panel = |title: &str, value: fn(&Simulated) -> f64| Panel {
+        title: title.to_string(),
+        scale: Scale::Logarithmic,
+        lines: lines(data, |_, run| value(run)),
+        region: Vec::new(),
+    };
+    report.picture(
+        "steals",
+        Picture {
+            title: "Figures 3 and 4, simulated".to_string(),
+            horizontal: "cores",
+            panels: vec![
+                panel("steals / tasks", |run| run.steals / run.tasks as f64),
+                panel("steals per ms", |run| run.steals / run.seconds / 1e3),
+            ],
+        },
+    );
+}
+
+/// Figures 5 and 7.
+fn overheads(data: &Data, report: &mut Report) {
+    report.section("Figures 5 and 7: dynamic overhead, without and with the barrier");
+    let overhead = |place, scheduler| data.figure(place, scheduler, |costs| costs.dynamic_overhead);
+    let loss = |place, scheduler| data.figure(place, scheduler, |costs| costs.loss_per_steal);
+    let rows: Vec<_> = each(|place, benchmark| {
+        let (default, barrier) = (overhead(place, DEFAULT_WS), overhead(place, BARRIER_WS));
+        vec![
+            benchmark.name.to_string(),
+            percent(default),
+            percent(barrier),
+            reduction(default.mean, barrier.mean),
+            format!("{:.0} ns", loss(place, DEFAULT_WS).mean * 1e9),
+            format!("{:.0} ns", loss(place, BARRIER_WS).mean * 1e9),
+            benchmark
+                .overhead
+                .map_or("–".to_string(), |value| format!("{value} %")),
+            format!("{} %", benchmark.reduction),
+        ]
+    });
+    report.table(
+        &[
+            "benchmark",
+            "DefaultWS",
+            "ReturnBarrierWS",
+            "less by",
+            "a steal costs its victim, DefaultWS",
+            "ReturnBarrierWS",
+            "paper: DefaultWS",
+            "paper: less by",
+        ],
+        &rows,
+    );
+    report.paragraph(
+        "Dynamic overhead is the share of the processor time used that victims lose to thieves. The \
+         picture multiplies the simulated number of steals by what a steal costs its victim here.",
+    );
+    let panel = |title: &str, scheduler: &'static str| Panel {
+        title: title.to_string(),
+        scale: Scale::Linear,
+        lines: lines(data, |place, run| {
+            100.0 * run.steals * loss(place, scheduler).mean / run.seconds / f64::from(run.cores)
+        }),
+        region: Vec::new(),
+    };
+    report.picture(
+        "overheads",
+        Picture {
+            title: "Figure 7, simulated: dynamic overhead in percent".to_string(),
+            horizontal: "cores",
+            panels: vec![
+                panel("DefaultWS", DEFAULT_WS),
+                panel("ReturnBarrierWS", BARRIER_WS),
+            ],
+        },
+    );
+
+    let ratios =
+        each(|place, _| overhead(place, BARRIER_WS).mean / overhead(place, DEFAULT_WS).mean);
+    let ratio = geometric_mean(&ratios);
+    let largest = each(|place, _| overhead(place, DEFAULT_WS).mean);
+    let largest = 100.0 * largest.into_iter().fold(0.0, f64::max);
+    report.verdict(
+        "we identify victim yields as a major source of remaining overhead",
+        Verdict::confirmed_if(largest >= 3.0),
+        format!(
+            "with {} workers victims lose at most {largest:.2} % of the processor time (paper: 11.2 \
+             % with 16 threads)",
+            data.workers
+        ),
+    );
+    report.verdict(
+        "reduces dynamic overheads by around 50%",
+        Verdict::confirmed_if(ratio <= 0.6),
+        format!(
+            "with the barrier, the dynamic overhead is {ratio:.2} of that without, the geometric mean \
+             over the six benchmarks"
+        ),
+    );
+    report.verdict(
+        "the dynamic overhead is dominated by introspection of the victim's stack",
+        Verdict::NotHere,
+        "Purloin's thieves do not look at a stack: a task lies in a slot with its closure. What \
+         remains of a victim's loss is the wait until the thief has the task"
+            .to_string(),
+    );
+}
+
+/// Figures 9 and 10.
+fn barrier(data: &Data, report: &mut Report) {
+    report.section("Figures 9 and 10: the barrier's own cost, and free steals");
+    let free = |place| data.figure(place, BARRIER_WS, |costs| costs.free_steal_share);
+    let rows: Vec<_> = each(|place, benchmark| {
+        let cost = data.figure(place, BARRIER_WS, |costs| costs.barrier_cost);
+        vec![
+            benchmark.name.to_string(),
+            percent(cost),
+            percent(free(place)),
+            format!("{} %", benchmark.free),
+        ]
+    });
+    report.table(
+        &[
+            "benchmark",
+            "cost of the barrier",
+            "free steals",
+            "paper: free steals",
+        ],
+        &rows,
+    );
+    report.paragraph(
+        "The paper: the barrier costs 0.04 % (UTS) to 0.95 % (Jacobi) of the time with 16 threads, \
+         and at most 1.1 % (Barnes-Hut).",
+    );
+    let shares = each(|place, _| free(place).mean);
+    report.verdict(
+        "allows a thief to steal from a victim's stack without requiring the victim to yield in the \
+         common case",
+        Verdict::confirmed_if(mean(shares.clone()) > 0.5),
+        format!(
+            "{} % of the steals are free, on average over the benchmarks (paper: 1.5 to 30 %)",
+            (100.0 * mean(shares)).round()
+        ),
+    );
+}
+
+/// Figures 11 and 12.
+fn times(data: &Data, report: &mut Report) {
+    report.section("Figures 11 and 12: times relative to DefaultWS, and speed-ups");
+    let workers = data.workers;
+    let median = |place, scheduler, workers| {
+        data.cell(place, scheduler, workers)
+            .map_or(f64::NAN, |cell| cell.median)
+    };
+    let gain = |place, scheduler| {
+        let cell = |scheduler| data.cell(place, scheduler, workers);
+        let pair = cell(DEFAULT_WS).zip(cell(scheduler));
+        pair.map(|(default, other)| Estimate::of_ratio(&default.seconds, &other.seconds))
+    };
+    let rows: Vec<_> = each(|place, benchmark| {
+        let speed_up = |scheduler| {
+            let cell = data.cell(place, scheduler, workers);
+            cell.map_or("–".to_string(), |cell| {
+                format!("{:.2}", 1.0 / cell.vs_serial)
+            })
+        };
+        let gains = [BARRIER_WS, PURLOIN].map(|scheduler| {
+            gain(place, scheduler).map_or("–".to_string(), |gain| with_margin(gain, 3))
+        });
+        let [barrier, purloin] = gains;
+        vec![
+            benchmark.name.to_string(),
+            barrier,
+            purloin,
+            format!("{:.2}", 1.0 + benchmark.gain / 100.0),
+            speed_up(DEFAULT_WS),
+            speed_up(BARRIER_WS),
+            speed_up(PURLOIN),
+            speed_up(FORKJOIN),
+        ]
+    });
+    report.table(
+        &[
+            "benchmark",
+            "speed of ReturnBarrierWS / DefaultWS",
+            "of Purloin / DefaultWS",
+            "paper, 16 threads",
+            "speed-up, DefaultWS",
+            "ReturnBarrierWS",
+            "Purloin",
+            "Java's ForkJoinPool",
+        ],
+        &rows,
+    );
+    report.paragraph(
+        "Speed-ups are relative to the serial elision, and for Java to the sequential form in Java. \
+         A dash stands for a peer that was left out, because it is not installed. Habanero-Java is \
+         not to be had any more.",
+    );
+
+    let gains = each(|place, _| gain(place, BARRIER_WS).map_or(1.0, |gain| gain.mean));
+    let best = gains.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    report.verdict(
+        "resulting in total performance improvements of as much as 20%",
+        Verdict::confirmed_if(best >= 1.1),
+        format!(
+            "the largest gain in speed of a benchmark is {:.1} % with {workers} workers",
+            100.0 * (best - 1.0)
+        ),
+    );
+    let alone = each(|place, _| median(place, DEFAULT_WS, 1) / median(place, BARRIER_WS, 1));
+    let alone = mean(alone);
+    report.verdict(
+        "this result is complementary to recent work addressing the sequential overheads",
+        Verdict::confirmed_if((alone - 1.0).abs() < 0.02),
+        format!(
+            "the time of one worker, which nobody steals from, without the barrier is {alone:.3} of \
+             that with it, on average"
+        ),
+    );
+    let predicted = |place: usize, scheduler| {
+        let loss = data.figure(place, scheduler, |costs| costs.loss_per_steal);
+        let run = data.simulated[place].last();
+        run.map_or(0.0, |run| {
+            run.steals * loss.mean / run.seconds / f64::from(run.cores)
+        })
+    };
+    let saved = each(|place, _| predicted(place, DEFAULT_WS) - predicted(place, BARRIER_WS));
+    let saved = 100.0 * saved.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    report.verdict(
+        "we improve the scalability of work-stealing applications",
+        Verdict::confirmed_if(saved >= 1.0),
+        format!(
+            "on 16 simulated cores the barrier saves at most {saved:.2} % of the processor time of a \
+             benchmark"
+        ),
+    );
+    let is_java_here = data.cell(0, FORKJOIN, workers).is_some();
+    let slower = each(|place, _| {
+        let cells = [FORKJOIN, BARRIER_WS].map(|scheduler| data.cell(place, scheduler, workers));
+        cells.map(|cell| cell.map_or(0.0, |cell| 1.0 / cell.vs_serial))
+    });
+    let slower = slower.iter().filter(|[java, ours]| java < ours).count();
+    report.verdict(
+        "our system … consistently performs well, and in three out of six workloads it substantially \
+         outperforms the other systems",
+        Verdict::confirmed_if(is_java_here && slower >= 3),
+        match is_java_here {
+            true => format!("ReturnBarrierWS has the higher speed-up in {slower} of six benchmarks"),
+            false => "no JDK was found".to_string(),
+        },
+    );
+}
+
+/// Returns a line of simulated values for each benchmark.
+fn lines(data: &Data, value: impl Fn(usize, &Simulated) -> f64) -> Vec<Line> {
+    each(|place, benchmark| Line {
+        name: benchmark.name.to_string(),
+        points: data.simulated[place]
+            .iter()
+            .filter(|run| run.cores > 1)
+            .map(|run| (run.cores, value(place, run), 0.0))
+            .collect(),
+    })
+}
+
+fn each<T>(row: impl Fn(usize, &Benchmark) -> T) -> Vec<T> {
+    let benchmarks = BENCHMARKS.iter().enumerate();
+    benchmarks
+        .map(|(place, benchmark)| row(place, benchmark))
+        .collect()
+}
+
+fn mean(values: Vec<f64>) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn percent(share: Estimate) -> String {
+    let share = Estimate {
+        mean: 100.0 * share.mean,
+        margin: 100.0 * share.margin,
+    };
+    format!("{} %", with_margin(share, 2))
+}
+
+fn relative(value: f64, base: f64) -> String {
+    match base > 0.0 {
+        true => format!("{:.2}", value / base),
+        false => "–".to_string(),
+    }
+}
+
+fn reduction(before: f64, after: f64) -> String {
+    match before > 0.0 {
+        true => format!("{:.0} %", 100.0 * (1.0 - after / before)),
+        false => "–".to_string(),
+    }
+}

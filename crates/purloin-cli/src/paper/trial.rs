@@ -1,0 +1,217 @@
+//! Measuring and simulating for a paper: [`Trial`].
+
+use std::time::Duration;
+
+use purloin_analysis::Profile;
+use purloin_command::{Failure, cores, progress};
+use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::parse_job;
+use crate::bench::{Cell, StealCosts, measure_all};
+use crate::checked_kernel::CheckedKernel;
+use crate::profile::Case;
+use crate::schedulers::Spec;
+use crate::simulation::runs::{Run, Runs};
+
+/// How much a run of `purloin paper` measures.
+pub struct Trial {
+    pub quick: bool,
+    /// The powers of two up to the number of processors.
+    pub workers: Vec<usize>,
+}
+
+/// A kernel under a scheduler with a number of workers.
+#[derive(Serialize, Deserialize)]
+pub struct Measured {
+    pub job: String,
+    pub scheduler: String,
+    pub workers: usize,
+    /// The times of all runs, in seconds.
+    pub seconds: Vec<f64>,
+    /// The median, in seconds.
+    pub median: f64,
+    /// The median divided by that of the serial elision, or of the sequential form in the peer's
+    /// language.
+    pub vs_serial: f64,
+    pub tasks: u64,
+    /// Number of steals in the run with the median time.
+    pub steals: u64,
+    /// What steals cost, in each run.
+    pub costs: Vec<StealCosts>,
+}
+
+/// A recorded program on a simulated machine: means over all trials.
+#[derive(Serialize, Deserialize)]
+pub struct Simulated {
+    pub job: String,
+    pub policy: String,
+    pub cores: u32,
+    /// The time, in seconds.
+    pub seconds: f64,
+    /// The time of all cores together that they run the program, in seconds.
+    pub work: f64,
+    /// The longest chain of strands, in seconds.
+    pub span: f64,
+    pub tasks: u64,
+    pub steals: f64,
+    /// Number of times a thief looked at a possible victim.
+    pub samples: f64,
+}
+
+impl Simulated {
+    /// Returns the speed-up over one core, which does the same work.
+    pub fn speed_up(&self) -> f64 {
+        self.work / self.seconds
+    }
+
+    /// Returns the lower and the upper bound of the expected speed-up (Wool, section 5.2).
+    pub fn expected(&self) -> (f64, f64) {
+        let share = self.work / f64::from(self.cores);
+        (
+            self.work / (self.span + share),
+            self.work / self.span.max(share),
+        )
+    }
+}
+
+/// The time limit of a run of a peer.
+const LIMIT: Duration = Duration::from_secs(600);
+
+impl Trial {
+    pub fn new(quick: bool) -> Trial {
+        let cores = cores();
+        let powers = (0..32).map(|power| 1_usize << power);
+        let mut workers: Vec<_> = powers.take_while(|&power| power < cores).collect();
+        workers.push(cores);
+        Trial { quick, workers }
+    }
+
+    /// Returns the first value with `--quick`, and otherwise the second.
+    pub fn choose<T>(&self, quick: T, full: T) -> T {
+        match self.quick {
+            true => quick,
+            false => full,
+        }
+    }
+
+    /// Returns the largest number of workers.
+    pub fn most_workers(&self) -> usize {
+        self.workers.last().copied().unwrap_or(1)
+    }
+
+    /// Measures a kernel under each scheduler, with each number of workers.
+    pub fn bench(
+        &self,
+        job: &str,
+        schedulers: &[&str],
+        runs: u32,
+    ) -> Result<Vec<Measured>, Failure> {
+        let job = parse_job(job).map_err(Failure::Usage)?;
+        let schedulers = schedulers.iter().map(|text| text.parse::<Spec>());
+        let schedulers = schedulers.map(|spec| spec.map(Spec::timed).map_err(Failure::Usage));
+        let mut schedulers = schedulers.collect::<Result<Vec<_>, _>>()?;
+        schedulers.retain(|scheduler| scheduler.check(&job).is_ok());
+        let cells = measure_all(&[job], schedulers, &self.workers, runs, LIMIT)?;
+        match cells.iter().find(|cell| !cell.verified) {
+            Some(cell) => Err(Failure::Run(format!(
+                "{job} under {} gave a wrong answer: {}",
+                cell.scheduler, cell.answer
+            ))),
+            None => Ok(cells.iter().map(Measured::from).collect()),
+        }
+    }
+
+    /// Profiles a kernel under a scheduler.
+    pub fn profile(
+        &self,
+        job: &str,
+        scheduler: &str,
+        workers: usize,
+        cost: Duration,
+    ) -> Result<Profile, Failure> {
+        let job = parse_job(job).map_err(Failure::Usage)?;
+        let scheduler = scheduler.parse().map_err(Failure::Usage)?;
+        Case::profile(job, &scheduler, workers, cost).map(|case| case.profile)
+    }
+
+    /// Records a kernel, and simulates it on machines with these numbers of cores, under each
+    /// policy.
+    pub fn simulate(
+        &self,
+        name: &str,
+        machine: impl Fn(u32) -> Machine + Sync,
+        cores: &[u32],
+        policies: &[&str],
+        trials: u64,
+    ) -> Result<Vec<Simulated>, Failure> {
+        let job = parse_job(name).map_err(Failure::Usage)?;
+        let mut kernel = CheckedKernel::new(job);
+        let recording = purloin_analysis::record(name, &mut kernel)
+            .map_err(|error| Failure::Run(error.to_string()))?;
+        let wrong = |answer| Failure::Run(format!("{name} gave a wrong answer: {answer}"));
+        kernel.finish().map_err(wrong)?;
+        let recorded = Recorded::new(&recording)
+            .map_err(|error| Failure::Run(format!("the recording of {name}: {error}")))?;
+        let (mut runs, mut cells) = (Vec::new(), Vec::new());
+        for &cores in cores {
+            for &text in policies {
+                let policy: Policy = text.parse().map_err(Failure::usage)?;
+                cells.push((cores, text));
+                for seed in 0..trials {
+                    let (recorded, machine) = (&recorded, &machine);
+                    runs.push(Run {
+                        steps: 1,
+                        message: format!("{name} on {cores} simulated cores"),
+                        simulate: Box::new(move || {
+                            simulate(recorded, &machine(cores), policy, seed)
+                        }),
+                    });
+                }
+            }
+        }
+        let progress = progress(runs.len() as u64, "simulations");
+        let outcomes = Runs::default().all(&runs, &progress)?;
+        let groups = outcomes.chunks(trials as usize).zip(cells);
+        let simulated = groups.map(|(outcomes, (cores, policy))| {
+            let mean = |value: fn(&Outcome) -> f64| {
+                outcomes.iter().map(value).sum::<f64>() / trials as f64
+            };
+            Simulated {
+                job: name.to_string(),
+                policy: policy.to_string(),
+                cores,
+                seconds: mean(|run| run.time.seconds()),
+                work: mean(|run| (run.work + run.overhead).seconds()),
+                span: recording.span().as_secs_f64(),
+                tasks: recording.tasks(),
+                steals: mean(|run| run.stolen as f64),
+                samples: mean(|run| run.samples as f64),
+            }
+        });
+        Ok(simulated.collect())
+    }
+}
+
+impl From<&Cell> for Measured {
+    fn from(cell: &Cell) -> Measured {
+        Measured {
+            job: format!("{}={}", cell.kernel, cell.input),
+            scheduler: cell.scheduler.clone(),
+            workers: cell.workers,
+            seconds: cell.seconds.clone(),
+            median: cell.median(),
+            vs_serial: cell.vs_serial(),
+            tasks: cell.tasks,
+            steals: cell.stats.map_or(0, |stats| stats.steals),
+            costs: cell.steal_costs.clone(),
+        }
+    }
+}
+
+impl Measured {
+    /// Returns the values of a figure in all runs.
+    pub fn costs(&self, figure: fn(&StealCosts) -> f64) -> Vec<f64> {
+        self.costs.iter().map(figure).collect()
+    }
+}
