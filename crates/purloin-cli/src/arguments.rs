@@ -4,8 +4,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+use purloin::implement::clock::nanoseconds_per_tick;
 use purloin_command::format::parse_time;
-use purloin_kernels::{Job, work};
+use purloin_kernels::Job;
 
 /// Parses a number from 1 to `max`. `name` is the subject of the error message.
 pub fn parse_number<N>(name: &str, text: &str, max: N) -> Result<N, String>
@@ -23,13 +24,14 @@ pub fn parse_workers(text: &str) -> Result<usize, String> {
     parse_number("workers", text, purloin::Builder::MAX_WORKERS)
 }
 
-/// Parses a time with its unit, such as `20us`, or a number of clock cycles, such as `4000cycles`.
+/// Parses a time with its unit, such as `20us`, or a number of cycles of the processor's
+/// time-stamp counter, such as `4000cycles`.
 pub fn parse_time_or_cycles(text: &str) -> Option<Duration> {
     let Some(cycles) = text.strip_suffix("cycles") else {
         return parse_time(text);
     };
     let cycles = cycles.parse::<u32>().ok()?;
-    let time = Duration::from_secs_f64(f64::from(cycles) * work::nanoseconds_per_cycle() * 1e-9);
+    let time = Duration::from_secs_f64(f64::from(cycles) * nanoseconds_per_tick() * 1e-9);
     (time <= Duration::from_secs(1)).then_some(time)
 }
 

@@ -39,12 +39,6 @@ pub fn steps_per_microsecond() -> u64 {
     })
 }
 
-/// Returns the duration of a clock cycle, in nanoseconds, from [`steps_per_microsecond`]: a step is
-/// a multiplication of three cycles and an addition of one.
-pub fn nanoseconds_per_cycle() -> f64 {
-    1e3 / (4 * steps_per_microsecond()) as f64
-}
-
 /// The results of pieces of work. The result of a finished piece is not 0.
 #[derive(Debug)]
 pub(crate) struct Results(pub(crate) Vec<u32>);

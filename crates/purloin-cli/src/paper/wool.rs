@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use purloin::Times;
+use purloin::implement::clock::nanoseconds_per_tick;
 use purloin_analysis::Profile;
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
-use purloin_kernels::work::nanoseconds_per_cycle;
 use purloin_sim::{Estimate, Machine, Policy, Tree, simulate};
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +195,7 @@ fn machine(cores: u32, delay: f64) -> Machine {
 }
 
 fn nanoseconds(cycles: f64) -> u64 {
-    (cycles * nanoseconds_per_cycle()).round() as u64
+    (cycles * nanoseconds_per_tick()).round() as u64
 }
 
 fn parts(trial: &Trial) -> Vec<Part> {
@@ -325,7 +325,7 @@ fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          than this machine's {} processors is simulated: the serial elision of each program is \
          recorded, and thieves steal its tasks on machines in which a steal takes {STEAL} cycles and \
          a look at a victim half as long. The simulator has no caches.",
-        nanoseconds_per_cycle(),
+        nanoseconds_per_tick(),
         trial.most_workers(),
     ));
     let mut profiled: Vec<(&Row, Profiled)> = Vec::new();
@@ -355,7 +355,7 @@ fn largest<'s>(runs: &'s [Simulated], policy: &str) -> Option<&'s Simulated> {
 }
 
 fn cycles(seconds: f64) -> f64 {
-    seconds * 1e9 / nanoseconds_per_cycle()
+    seconds * 1e9 / nanoseconds_per_tick()
 }
 
 fn table1(
