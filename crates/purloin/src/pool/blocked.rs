@@ -39,7 +39,8 @@ impl HandedOff<'_> {
         self.uses_index
     }
 
-    /// Lets other workers use the thread index again. Called before the blocked worker sleeps.
+    /// Lets other workers use the thread index again, before the blocked worker sleeps. The caller must
+    /// then [look for others](Shared::look_for_others).
     pub(crate) fn rest(&mut self) {
         if std::mem::take(&mut self.uses_index)
             && let Some(worker) = self.worker
@@ -55,7 +56,7 @@ pub(crate) fn may_run(handed_off: &mut Option<HandedOff<'_>>) -> bool {
     handed_off.as_mut().is_none_or(HandedOff::may_run)
 }
 
-/// Called before a blocked worker sleeps.
+/// Implements [`HandedOff::rest`], if the worker has handed off its processor.
 pub(crate) fn rest(handed_off: &mut Option<HandedOff<'_>>) {
     if let Some(handed_off) = handed_off {
         handed_off.rest();

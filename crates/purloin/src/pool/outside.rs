@@ -103,7 +103,6 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 continue;
             }
             handed_off = handed_off.or_else(|| pool.hand_off(self));
-            pool.look_for_others(|_| false);
             if self.may_run_anything(handed_off.as_ref())
                 && (self.run_anything(&mut backoff, &mut handed_off) || backoff.pause())
             {
@@ -121,6 +120,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
                 continue;
             }
             rest(&mut handed_off);
+            pool.look_for_others(|_| false);
             let nap = (serves || !may_sleep).then_some(NAP);
             // Other workers of this pool may block later in joins, where they run no calls from
             // outside. So this worker checks again from time to time whether it must serve.

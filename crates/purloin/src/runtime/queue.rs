@@ -150,7 +150,6 @@ impl<S: Scheduler> Queue<S> {
                 break;
             }
             handed_off = handed_off.or_else(|| pool.hand_off(owner));
-            pool.look_for_others(|_| false);
             let runs_anything = owner.may_run_anything(handed_off.as_ref());
             if runs_anything {
                 if owner.run_anything(&mut backoff, &mut handed_off) {
@@ -162,6 +161,7 @@ impl<S: Scheduler> Queue<S> {
                 }
             }
             rest(&mut handed_off);
+            pool.look_for_others(|_| false);
             let time = match owner.local.tasks.offers_nothing() {
                 true if runs_anything => Some(RECHECK_INTERVAL),
                 true => backoff.sleep_limit(true),

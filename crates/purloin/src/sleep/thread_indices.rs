@@ -31,7 +31,7 @@
 //! the lock is bound to the same index, neither task can go on.
 
 use super::sleepers::{Sleep, Sleepers};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 
 /// The state of a pool's thread indices.
 pub(super) struct ThreadIndices {
@@ -195,13 +195,16 @@ impl Sleep {
         may_run
     }
 
-    /// Frees the index of a worker that stays blocked.
+    /// Frees the index of a worker that stays blocked. The caller must now look for work, as after
+    /// [`Self::hand_off`]: a worker in the reserve may have become an idle worker that is asleep.
     pub(crate) fn free_thread_index(&self, worker: usize) {
         let mut sleepers = self.lock();
         sleepers.indices.free(worker);
         self.rebalance(&mut sleepers);
         let waiting = sleepers.indices.waiting();
         drop(sleepers);
+        // Orders the registration of a sleeper before the caller's look for tasks.
+        fence(Ordering::SeqCst);
         self.wake_waiting(waiting);
     }
 
