@@ -23,7 +23,7 @@ pub struct Cell {
     pub tasks: u64,
     /// The counters of the run with the median time, if the scheduler counts.
     pub stats: Option<Stats>,
-    /// What steals cost in each run, with `--stats full`.
+    /// The cost of steals in each run, with `--stats full`.
     pub steal_costs: Vec<StealCosts>,
 }
 
@@ -38,7 +38,7 @@ impl Cell {
         self.median() / self.baseline
     }
 
-    /// Returns the medians of what steals cost, if that was measured.
+    /// Returns the median costs of steals, if they were measured.
     pub fn steal_costs(&self) -> Option<StealCosts> {
         StealCosts::median(&self.steal_costs)
     }

@@ -1,4 +1,4 @@
-//! What steals cost their victims: [`StealCosts`].
+//! The cost of steals for their victims: [`StealCosts`].
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

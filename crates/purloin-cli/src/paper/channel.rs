@@ -261,10 +261,7 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
         report.verdict(
             "1. Chase-Lev WS, 2. Channel WS (24 threads: -1.6 % and -2.4 %)",
             Verdict::confirmed_if(channel > deque - 5.0),
-            format!(
-                "private task pools and messages are as fast as concurrent deques, or faster: Channel \
-                 WS {channel:.1} %, Chase-Lev WS {deque:.1} %"
-            ),
+            format!("here Channel WS deviates by {channel:.1} %, and Chase-Lev WS by {deque:.1} %"),
         );
     }
     if let (Some(channel), Some(openmp)) = (means[0], means[4]) {

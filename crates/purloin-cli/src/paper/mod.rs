@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(value_name = "NAME")]
     paper: String,
 
-    /// Run smaller inputs, a few times each, in at most five minutes
+    /// Run smaller inputs, a few times each, in some minutes
     #[arg(long)]
     quick: bool,
 
@@ -99,7 +99,7 @@ fn list() -> String {
 /// The data of the finished parts.
 #[derive(Serialize, Deserialize)]
 struct Results {
-    /// What the data depends on.
+    /// The data of another version, another machine or the other kind of run does not fit.
     version: String,
     machine: String,
     quick: bool,

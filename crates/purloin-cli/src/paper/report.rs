@@ -19,7 +19,7 @@ pub struct Report {
     verdicts: Vec<(&'static str, Verdict, String)>,
 }
 
-/// What our runs say about a statement of the paper.
+/// Whether our runs support a statement of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Confirmed,

@@ -37,7 +37,7 @@ pub struct Measured {
     pub tasks: u64,
     /// Number of steals in the run with the median time.
     pub steals: u64,
-    /// What steals cost, in each run.
+    /// The cost of steals, in each run.
     pub costs: Vec<StealCosts>,
 }
 

@@ -10,7 +10,7 @@ use purloin_command::Failure;
 /// Panels side by side. Every panel has the same lines and the same horizontal axis.
 pub struct Picture {
     pub title: String,
-    /// What the horizontal axis counts, such as `cores`.
+    /// The label of the horizontal axis, such as `cores`.
     pub horizontal: &'static str,
     pub panels: Vec<Panel>,
 }

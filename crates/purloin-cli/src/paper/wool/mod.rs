@@ -1,0 +1,316 @@
+//! *Manycore Work Stealing*: how programs of small tasks scale under Wool, and which victims to
+//! choose. This file measures; `report.rs` makes the tables and verdicts of what was measured.
+
+mod report;
+
+use std::time::Duration;
+
+use purloin::Times;
+use purloin::implement::clock::nanoseconds_per_tick;
+use purloin_analysis::Profile;
+use purloin_command::Failure;
+use purloin_sim::{Estimate, Machine, Policy, Tree, simulate};
+use serde::{Deserialize, Serialize};
+
+use super::trial::Trial;
+use super::{Paper, Part};
+use crate::simulation::runs::{Run, Runs};
+
+pub const PAPER: Paper = Paper {
+    name: "wool",
+    citation: "Faxén and Ardelius: Manycore Work Stealing (extended version of CF 2011)",
+    parts,
+    report: report::report,
+};
+
+/// A row of Table 1.
+struct Row {
+    /// Kernels with the inputs for `--quick`, for the table and for the simulation.
+    quick: &'static str,
+    full: &'static str,
+    simulated: &'static str,
+    paper: Published,
+}
+
+/// The paper's values for a row.
+struct Published {
+    parameter: &'static str,
+    /// Average parallelism with free steals and with steals of 1000 cycles.
+    parallelism: [f64; 2],
+    /// Duration of a repetition, in thousands of cycles.
+    repetition: f64,
+    /// Mean task size, in cycles.
+    task: f64,
+    /// Steal interval with 63 processors, in thousands of cycles.
+    interval: f64,
+}
+
+#[rustfmt::skip]
+const fn row(
+    [quick, full, simulated]: [&'static str; 3], parameter: &'static str, parallelism: [f64; 2],
+    repetition: f64, task: f64, interval: f64,
+) -> Row {
+    Row { quick, full, simulated, paper: Published { parameter, parallelism, repetition, task, interval } }
+}
+
+/// The rows of Table 1. The repetitions of `stress` are fixed: 2²⁰ leaves in all, a 64th of the
+/// paper's. The tasks of `fib=43`, of the largest matrix and of the largest tree do not fit into memory
+/// as a recording. So `fib` is simulated with a smaller number, and the other two are not simulated.
+#[rustfmt::skip]
+static ROWS: &[Row] = &[
+    row(["cholesky=125,4", "cholesky=125,1000", "cholesky=125"], "cholesky 125", [11.7, 10.4], 42841.0, 7008.0, 11.0),
+    row(["cholesky=250,1", "cholesky=250,256", "cholesky=250"], "cholesky 250", [29.6, 26.0], 280848.0, 6824.0, 16.0),
+    row(["", "cholesky=500,64", "cholesky=500"], "cholesky 500", [81.8, 71.0], 2073750.0, 6732.0, 31.0),
+    row(["", "cholesky=1000,16", "cholesky=1000"], "cholesky 1k", [226.5, 200.0], 17013938.0, 6950.0, 80.0),
+    row(["", "cholesky=2000,4", ""], "cholesky 2k", [546.3, 503.5], 157477250.0, 7132.0, 257.0),
+    row(["ssf=12,16", "ssf=12,16384", "ssf=12"], "ssf 12", [92.8, 52.9], 928.0, 6489.0, 9.0),
+    row(["", "ssf=13,8192", "ssf=13"], "ssf 13", [149.4, 104.1], 2661.0, 11469.0, 18.0),
+    row(["ssf=14,4", "ssf=14,4096", "ssf=14"], "ssf 14", [245.3, 192.1], 7591.0, 20190.0, 36.0),
+    row(["", "ssf=15,2048", "ssf=15"], "ssf 15", [403.6, 344.0], 21557.0, 35398.0, 77.0),
+    row(["", "ssf=16,1024", "ssf=16"], "ssf 16", [645.8, 584.8], 60908.0, 61773.0, 179.0),
+    row(["stress=10", "stress=10", "stress=10"], "stress 10", [278.4, 59.7], 601.0, 587.0, 3.0),
+    row(["", "stress=11", "stress=11"], "stress 11", [404.8, 102.7], 1201.0, 587.0, 4.0),
+    row(["stress=12", "stress=12", "stress=12"], "stress 12", [534.3, 170.6], 2402.0, 587.0, 5.0),
+    row(["", "stress=13", "stress=13"], "stress 13", [631.3, 269.5], 4805.0, 587.0, 7.0),
+    row(["", "stress=14", "stress=14"], "stress 14", [1099.6, 480.5], 9610.0, 587.0, 11.0),
+    row(["multisort=16384,16", "multisort=16384,4096", "multisort=16384,16"], "multisort 16K", [68.3, 31.0], 2707.0, 1142.0, 3.0),
+    row(["", "multisort=65536,1024", "multisort=65536,4"], "multisort 64K", [108.8, 73.8], 11512.0, 4645.0, 10.0),
+    row(["multisort=262144,2", "multisort=262144,256", "multisort=262144"], "multisort 256K", [148.9, 129.7], 52500.0, 18130.0, 38.0),
+    row(["", "multisort=1048576,64", "multisort=1048576"], "multisort 1M", [139.9, 137.4], 279891.0, 61626.0, 166.0),
+    row(["", "multisort=4194304,16", "multisort=4194304"], "multisort 4M", [91.5, 91.7], 1442000.0, 122623.0, 624.0),
+    row(["fib=27", "fib=43", "fib=27"], "fib 43", [116802.5, 110982.2], 44121000.0, 63.0, 616.0),
+    row(["uts=T3", "uts=T3", "uts=T3"], "uts T3", [1087.6, 682.4], 8491000.0, 2359.0, 27.0),
+    row(["", "uts=T3L", ""], "uts T3L", [4457.1, 2421.6], 228676000.0, 2567.0, 31.0),
+    row(["nqueens=10", "nqueens=13", "nqueens=11"], "nqueens 13", [65311.8, 27140.4], 31171000.0, 521.0, 2072.0),
+];
+
+impl Row {
+    /// Returns the kernel to profile, unless `--quick` leaves the row out.
+    fn job(&self, trial: &Trial) -> Option<&'static str> {
+        Some(trial.choose(self.quick, self.full)).filter(|job| !job.is_empty())
+    }
+
+    /// Returns the kernel to simulate, unless `--quick` leaves the row out.
+    fn simulated(&self, trial: &Trial) -> Option<&'static str> {
+        let job = trial.choose(!self.quick.is_empty(), true);
+        Some(self.simulated).filter(|name| job && !name.is_empty())
+    }
+
+    /// Returns how often the kernel of the table repeats its work.
+    fn repetitions(job: &str) -> f64 {
+        match job.split_once('=').unwrap_or((job, "")) {
+            // All trees together have 2^20 leaves.
+            ("stress", height) => 2_f64.powi(20 - height.parse().unwrap_or(20)),
+            (_, input) => {
+                let repetitions = input.split(',').nth(1);
+                repetitions
+                    .and_then(|text| text.parse().ok())
+                    .unwrap_or(1.0)
+            }
+        }
+    }
+
+    fn part(&self, what: &str) -> String {
+        format!("{}, {what}", self.paper.parameter)
+    }
+}
+
+/// Wool: the direct task stack, random victims, and leapfrogging only.
+const WOOL: &str = "direct-stack:spares=0,victims=random";
+const TWO_FIELDS: &str = "direct-stack:fields=two,spares=0,victims=random";
+
+/// The policies of section 5.2 on 63 cores, of which a thief samples the square root.
+const POLICIES: [(&str, &str); 4] = [
+    ("RAND", "random+leapfrog"),
+    ("SAMP", "sampling:8+leapfrog"),
+    ("SET", "sets+leapfrog"),
+    ("SAMP+SET", "sampling:8+sets+leapfrog"),
+];
+const SET: &str = POLICIES[2].1;
+const SAMPLED_SET: &str = POLICIES[3].1;
+
+/// The numbers of processors of Table 1.
+const CORES: [u32; 8] = [7, 15, 23, 31, 39, 47, 55, 63];
+
+/// The steals of Figure 8 take this number of cycles longer.
+const DELAY: f64 = 4000.0;
+
+/// The cycles of a simulated steal: Table 1's second parallelism assumes as many.
+const STEAL: f64 = 1000.0;
+
+/// The profile of a row.
+#[derive(Serialize, Deserialize)]
+struct Profiled {
+    job: String,
+    /// In seconds.
+    serial: f64,
+    /// In seconds.
+    task: f64,
+    parallelism: [f64; 2],
+    /// In seconds, if anything was stolen.
+    interval: Option<f64>,
+    /// The mean time of a steal, in seconds.
+    steal: Option<f64>,
+    /// The breakdown for one worker and for all.
+    breakdowns: Vec<Breakdown>,
+}
+
+/// The time of all workers together in one run, in seconds: not blocked, and blocked.
+#[derive(Serialize, Deserialize)]
+struct Breakdown {
+    workers: usize,
+    speed_up: f64,
+    application: [f64; 2],
+    stealing: [f64; 2],
+    searching: [f64; 2],
+}
+
+impl Breakdown {
+    fn of(profile: &Profile) -> Breakdown {
+        let mut all = Times::default();
+        profile.times.iter().for_each(|times| all += *times);
+        let mean =
+            |times: [Duration; 2]| times.map(|time| time.as_secs_f64() / profile.runs as f64);
+        Breakdown {
+            workers: profile.workers,
+            speed_up: profile.speed_up(),
+            application: mean([all.application, all.application_in_join]),
+            stealing: mean([all.stealing, all.stealing_in_join]),
+            searching: mean([all.searching, all.searching_in_join]),
+        }
+    }
+}
+
+/// The machine of the simulations: a steal takes 1000 cycles more than `delay`, and a look at a
+/// victim half as long as a steal without delay (section 2.1).
+fn machine(cores: u32, delay: f64) -> Machine {
+    let text = format!(
+        "cores = {cores}\n[socket]\nsteal = \"{}ns\"\nsample = \"{}ns\"\nmessage = \"{}ns\"\n",
+        nanoseconds(STEAL + delay),
+        nanoseconds(STEAL / 2.0),
+        nanoseconds(STEAL / 2.0),
+    );
+    Machine::from_toml(&text).expect("the text is a machine file")
+}
+
+fn nanoseconds(cycles: f64) -> u64 {
+    (cycles * nanoseconds_per_tick()).round() as u64
+}
+
+fn parts(trial: &Trial) -> Vec<Part> {
+    let mut parts = vec![Part::new("Figure 4", figure4)];
+    for row in ROWS {
+        if let Some(job) = row.job(trial) {
+            parts.push(Part::new(row.part("profiled"), move |trial| {
+                profile(trial, job)
+            }));
+        }
+    }
+    for row in ROWS {
+        if let Some(job) = row.simulated(trial) {
+            parts.push(Part::new(row.part("simulated"), move |trial| {
+                let policies = POLICIES.map(|(_, policy)| policy);
+                let (cores, trials) = (trial.choose(&CORES[6..], &CORES[..]), trial.choose(2, 10));
+                let machine = |cores| machine(cores, 0.0);
+                trial.simulate(job, machine, cores, &policies, trials)
+            }));
+            parts.push(Part::new(row.part("delayed"), move |trial| {
+                let machine = |cores| machine(cores, DELAY);
+                let (policies, trials) = ([SET, SAMPLED_SET], trial.choose(2, 10));
+                trial.simulate(job, machine, &CORES[7..], &policies, trials)
+            }));
+        }
+    }
+    parts.push(Part::new("one field and two", |trial| {
+        let job = trial.choose("fib=30", "fib=36");
+        trial.bench(job, &[WOOL, TWO_FIELDS], trial.choose(5, 15))
+    }));
+    parts
+}
+
+fn profile(trial: &Trial, job: &str) -> Result<Profiled, Failure> {
+    let cost = Duration::from_nanos(nanoseconds(STEAL));
+    let mut profiles = Vec::new();
+    for workers in [1, trial.most_workers()] {
+        profiles.push(trial.profile(job, WOOL, workers, cost)?);
+    }
+    let all = &profiles[1];
+    Ok(Profiled {
+        job: job.to_string(),
+        serial: all.serial.as_secs_f64(),
+        task: all.task_size(),
+        parallelism: [all.ideal.parallelism, all.burdened.parallelism],
+        interval: all.steal_interval(),
+        steal: all.steal_cost(),
+        breakdowns: profiles.iter().map(Breakdown::of).collect(),
+    })
+}
+
+/// Time and steal attempts under a policy, relative to another.
+#[derive(Serialize, Deserialize)]
+struct Sampled {
+    cores: u32,
+    samples: u32,
+    /// Ratios with the margins of their confidence intervals, relative to a thief that steals
+    /// without looking, and to one that looks at one victim.
+    time: [(f64, f64); 2],
+    attempts: [(f64, f64); 2],
+}
+
+/// Simulates section 4: balanced trees with four leaves for each core.
+fn figure4(trial: &Trial) -> Result<Vec<Sampled>, Failure> {
+    const SIZES: [u32; 7] = [16, 32, 64, 128, 256, 512, 1024];
+    /// The bases, and the sample sizes of the figure.
+    const POLICIES: [&str; 5] = [
+        "random",
+        "sampling:1",
+        "sampling:2",
+        "sampling:3",
+        "sampling:4",
+    ];
+    let trials = trial.choose(40, 400);
+    let mut runs = Vec::new();
+    for cores in SIZES {
+        for text in POLICIES {
+            let policy: Policy = text.parse().map_err(Failure::usage)?;
+            for seed in 0..trials {
+                runs.push(Run {
+                    steps: 1,
+                    message: format!("{cores} cores"),
+                    simulate: Box::new(move || {
+                        simulate(&Tree::wool(cores), &Machine::wool(cores), policy, seed)
+                    }),
+                });
+            }
+        }
+    }
+    let progress = purloin_command::progress(runs.len() as u64, "simulations");
+    let outcomes = Runs::default().all(&runs, &progress)?;
+    let mut cells = outcomes.chunks(trials as usize);
+    let mut sampled = Vec::new();
+    for cores in SIZES {
+        let cells: Vec<_> = cells.by_ref().take(POLICIES.len()).collect();
+        let times = |policy: usize| -> Vec<f64> {
+            cells[policy].iter().map(|run| run.time.seconds()).collect()
+        };
+        let attempts = |policy: usize| -> Vec<f64> {
+            cells[policy]
+                .iter()
+                .map(|run| run.attempts as f64)
+                .collect()
+        };
+        for samples in 2..=4 {
+            let pair = |estimate: Estimate| (estimate.mean, estimate.margin);
+            let time = [0, 1].map(|base| pair(Estimate::of_ratio(&times(samples), &times(base))));
+            let attempts =
+                [0, 1].map(|base| pair(Estimate::of_ratio(&attempts(samples), &attempts(base))));
+            sampled.push(Sampled {
+                cores,
+                samples: samples as u32,
+                time,
+                attempts,
+            });
+        }
+    }
+    Ok(sampled)
+}
