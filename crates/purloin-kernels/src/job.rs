@@ -9,6 +9,7 @@ use crate::cholesky::Cholesky;
 use crate::fft::Fft;
 use crate::fib::Fib;
 use crate::flood::Flood;
+use crate::floorplan::Floorplan;
 use crate::forks::{Fanout, Forks};
 use crate::futures::Futures;
 use crate::jacobi::Jacobi;
@@ -19,8 +20,10 @@ use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
 use crate::producers::{Bpc, BpcLoop, Spc, SpcLoop};
 use crate::skynet::Skynet;
+use crate::sparselu::SparseLu;
 use crate::ssf::Ssf;
 use crate::straggler::Straggler;
+use crate::strassen::Strassen;
 use crate::stress::Stress;
 use crate::tree::Tree;
 use crate::uts::Uts;
@@ -64,7 +67,8 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Straggler, Forks, Fanout, Flood
+    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Floorplan, SparseLu, Strassen, Straggler, Forks,
+    Fanout, Flood
 );
 
 /// A kernel and an input for it.

@@ -29,9 +29,11 @@
 
 mod barnes_hut;
 mod cholesky;
+pub mod dense;
 mod fft;
 pub mod fib;
 mod flood;
+pub mod floorplan;
 mod forks;
 pub mod futures;
 mod jacobi;
@@ -44,8 +46,10 @@ pub mod nqueens;
 mod producers;
 pub mod random;
 pub mod skynet;
+pub mod sparselu;
 pub mod ssf;
 mod straggler;
+pub mod strassen;
 pub mod stress;
 pub mod tree;
 pub mod uts;

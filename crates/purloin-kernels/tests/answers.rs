@@ -253,3 +253,22 @@ fn barnes_hut_agrees_with_direct_summation() {
     let inputs = [("1", "1"), ("2,3", "2"), ("100,5", "100"), ("5000", "5000")];
     check("barnes-hut", &inputs);
 }
+
+#[test]
+fn floorplan_finds_the_smallest_areas() {
+    check(
+        "floorplan",
+        &[(1, "30"), (5, "216"), (10, "323"), (15, "713")],
+    );
+}
+
+#[test]
+fn sparselu_factors_matrices_of_any_size() {
+    let inputs = [("1", "1"), ("2,1", "5"), ("7,5", "80"), ("12,16", "230")];
+    check("sparselu", &inputs);
+}
+
+#[test]
+fn strassen_takes_seven_products_for_each_level() {
+    check("strassen", &[("128", "1"), ("256", "7"), ("512", "49")]);
+}

@@ -31,4 +31,4 @@ pub use policy::{Policy, PolicyError, Protocol, Share, Victims, Waiting};
 pub use random::Random;
 pub use statistics::Estimate;
 pub use time::{Time, TimeError};
-pub use workload::{Recorded, RecordingTooLong, Step, Tree, Uts, Workload};
+pub use workload::{CutOff, Recorded, RecordingTooLong, Step, Tree, Uts, Workload};

@@ -9,6 +9,9 @@ const MAX_SAMPLES: u32 = 64;
 /// Maximum number of residual tasks.
 const MAX_RESIDUAL: u32 = 6;
 
+/// Maximum bound of a worker's tasks.
+const MAX_BOUND: u32 = 1_000_000;
+
 /// How a thief chooses its victims.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Victims {
@@ -73,7 +76,8 @@ pub enum Waiting {
 /// - `one` (default), `half` or `adaptive`: the number of tasks that a thief gets;
 /// - `direct` (default), `ask` or `forward`: how a thief gets them;
 /// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
-/// - `residual:R`: when a worker starts to steal.
+/// - `residual:R`: when a worker starts to steal;
+/// - `bound:N`: how many ready tasks a worker may have.
 ///
 /// `both` is short for `sampling:2+sets`.
 ///
@@ -106,6 +110,11 @@ pub struct Policy {
     ///
     /// Source: AsynchWS, section II.
     pub residual: u32,
+    /// A worker with this many ready tasks runs a task where it would spawn it, unless it is a
+    /// future. With 0, there is no bound.
+    ///
+    /// Source: AsynchWS, section III.
+    pub bound: u32,
 }
 
 /// The error of parsing a [`Policy`]. `Display` writes one line that names the part at fault.
@@ -157,6 +166,7 @@ enum Aspect {
     Protocol,
     Waiting,
     Residual,
+    Bound,
 }
 
 impl Policy {
@@ -175,6 +185,7 @@ impl Policy {
         match name {
             "sampling" => self.samples = number(1, MAX_SAMPLES)?,
             "residual" => self.residual = number(0, MAX_RESIDUAL)?,
+            "bound" => self.bound = number(0, MAX_BOUND)?,
             _ if value.is_some() => return Err(unknown(part)),
             "random" => self.victims = Victims::Random,
             "near" => self.victims = Victims::Near,
@@ -194,6 +205,7 @@ impl Policy {
         Ok(match name {
             "sampling" => &[Aspect::Samples],
             "residual" => &[Aspect::Residual],
+            "bound" => &[Aspect::Bound],
             "random" | "near" | "sets" => &[Aspect::Victims],
             "both" => &[Aspect::Victims, Aspect::Samples],
             "one" | "half" | "adaptive" => &[Aspect::Share],
@@ -212,6 +224,7 @@ impl Policy {
         Policy {
             share: self.share,
             waiting,
+            bound: self.bound,
             ..Policy::default()
         }
     }
@@ -234,8 +247,8 @@ impl Policy {
 fn unknown(part: &str) -> PolicyError {
     PolicyError(format!(
         "{part:?}: no such policy; choose random, near, sets, sampling:K, both (sampling:2+sets), \
-         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare or residual:R, or join \
-         several of them with +"
+         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R or bound:N, \
+         or join several of them with +"
     ))
 }
 
@@ -268,6 +281,9 @@ impl fmt::Display for Policy {
         if self.residual > 0 {
             parts.push(format!("residual:{}", self.residual));
         }
+        if self.bound > 0 {
+            parts.push(format!("bound:{}", self.bound));
+        }
         if parts.is_empty() {
             return f.write_str("random");
         }
@@ -284,7 +300,7 @@ mod tests {
         for text in [
             "random",
             "sampling:2",
-            "sampling:3+sets+half+ask+spare+residual:6",
+            "sampling:3+sets+half+ask+spare+residual:6+bound:24",
             "near+adaptive+forward",
             "leapfrog",
         ] {

@@ -2,7 +2,6 @@
 //!
 //! Source: AsynchWS, Table I; all but `uts` are from the Barcelona OpenMP Tasks Suite.
 
-mod dense;
 mod fib;
 mod floorplan;
 mod nqueens;

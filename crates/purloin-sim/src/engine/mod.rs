@@ -240,7 +240,11 @@ impl<'s, W: Workload> Simulation<'s, W> {
                     return None;
                 }
                 Step::Fork(activation) => {
-                    self.spawn(worker, activation, NONE);
+                    let level = frame.level + 1;
+                    match self.may_spawn(worker) {
+                        true => drop(self.spawn(worker, activation, NONE)),
+                        false => self.call(worker, activation, TaskId::NONE, level),
+                    }
                 }
                 Step::Future(activation, number) => {
                     let task = self.spawn(worker, activation, number);
@@ -258,6 +262,12 @@ impl<'s, W: Workload> Simulation<'s, W> {
             }
         }
         None
+    }
+
+    /// Returns whether a worker has fewer ready tasks than the policy's bound.
+    fn may_spawn(&self, worker: u32) -> bool {
+        let bound = self.policy.bound as usize;
+        bound == 0 || self.workers[worker as usize].ready() < bound
     }
 
     /// Spawns a task of the top frame. A future has its number in `future`.

@@ -4,7 +4,7 @@ mod recorded;
 mod tree;
 mod uts;
 
-pub use recorded::{Recorded, RecordingTooLong};
+pub use recorded::{CutOff, Recorded, RecordingTooLong};
 pub use tree::Tree;
 pub use uts::Uts;
 

@@ -1,41 +1,28 @@
-//! The product of two dense matrices by seven products of their quadrants.
+//! The product of two dense matrices by seven products of their quadrants, over ranks: see
+//! [`purloin_kernels::strassen`].
 //!
 //! One global array contains both factors, their product and room for temporaries, in tiles. The
-//! tiles of a matrix are in Z-order, so that a quadrant of a matrix, and a quadrant of the
-//! quadrant, is a range of tiles like the matrix itself.
-//!
-//! A product of matrices larger than a tile takes three steps, one after the other: sums of
-//! quadrants, seven products, and sums of the products. Each step consists of many tasks. The place
-//! of a task's output follows from its position in the recursion, so that tasks allocate nothing.
+//! sums of quadrants consist of many tasks, too. The place of a task's output follows from its
+//! position in the recursion, so that tasks allocate nothing.
 //!
 //! The temporaries take much memory: if the seven products of a level are computed in parallel, the
 //! next level needs 7/4 times as much as this level. So only the lowest levels are parallel, just
 //! enough of them to keep all ranks busy. On the levels above, the products are computed one after
 //! the other and share their temporaries.
-//!
-//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), after the program of the same
-//! name in the Cilk distribution.
 
 mod product;
-mod sums;
 
 use std::cell::RefCell;
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, GlobalArray, Rank, Task};
-use purloin_kernels::{Description, Input, Inputs};
+use purloin_kernels::dense::add_product;
+use purloin_kernels::strassen::{SIDE, TILE, fill, is_product, sums, tiles};
+use purloin_kernels::{Description, Input, strassen};
 
-use self::product::{Product, room, row_and_column, tiles};
+use self::product::{Product, room};
 use super::Kernel;
-use super::dense::{add_image, add_product, are_close, fill_randomly};
-
-/// The number of rows and columns of a tile. Three tiles take 384 KiB, which fits into a
-/// second-level cache.
-const SIDE: usize = 128;
-
-/// The number of elements in a tile.
-const TILE: usize = SIDE * SIDE;
 
 /// The number of parallel products of tiles per rank that keeps all ranks busy, even when some
 /// ranks have none left.
@@ -196,11 +183,6 @@ impl Matrices {
         }
     }
 
-    /// Computes the input in a tile of a factor.
-    fn factor(tile: u32, into: &mut [f64]) {
-        fill_randomly(tile.into(), into);
-    }
-
     /// Fills the tiles of a range that this rank holds.
     fn fill(&self, cluster: &Cluster, tiles: Range<u32>, fill: fn(u32, &mut [f64])) {
         let mut scratch = vec![0.0; TILE];
@@ -211,19 +193,6 @@ impl Matrices {
             }
         }
     }
-
-    /// Returns the image of a vector under the matrix at the place `from`, whose tiles `get` reads.
-    fn image(&self, from: u32, vector: &[f64], get: impl Fn(u32, &mut [f64])) -> Vec<f64> {
-        let mut image = vec![0.0; vector.len()];
-        let mut scratch = vec![0.0; TILE];
-        for tile in 0..tiles(self.levels) {
-            get(from + tile, &mut scratch);
-            let (row, column) = row_and_column(tile as usize);
-            let [row, column] = [row, column].map(|tile| tile * SIDE..(tile + 1) * SIDE);
-            add_image(&mut image[row], &scratch, &vector[column]);
-        }
-        image
-    }
 }
 
 /// The kernel `strassen`.
@@ -233,12 +202,7 @@ pub struct Strassen {
 }
 
 impl Kernel for Strassen {
-    const DESCRIPTION: Description = Description {
-        name: "strassen",
-        about: "the product of two dense n by n matrices of doubles, by Strassen's algorithm",
-        inputs: Inputs::Name(&["128", "256", "512", "1024", "2048", "4096", "8192", "16384"]),
-        default: "2048",
-    };
+    const DESCRIPTION: Description = <strassen::Strassen as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Work;
 
@@ -255,7 +219,7 @@ impl Kernel for Strassen {
             scratch: RefCell::new(vec![0.0; 7 * TILE]),
         };
         let product = Product::whole(matrices.levels);
-        matrices.fill(cluster, product.left..product.result, Matrices::factor);
+        matrices.fill(cluster, product.left..product.result, fill);
         cluster.barrier();
         let rank = cluster.rank();
         Ok(Strassen { matrices, rank })
@@ -288,41 +252,15 @@ impl Kernel for Strassen {
         format!("{products} products of tiles")
     }
 
-    /// Makes Freivalds' check: whether *c*·*x* equals *a*·(*b*·*x*) for a random *x*. Only rank 0
-    /// checks, which keeps the other ranks' reads off the network.
+    /// Checks the product. Only rank 0 checks, which keeps the other ranks' reads off the network.
     fn verify(&self, products: &u64) -> bool {
         let matrices = &self.matrices;
         if self.rank != 0 {
             return true;
         }
-        let Product {
-            levels,
-            left,
-            right,
-            result,
-            ..
-        } = Product::whole(matrices.levels);
-        let mut vector = vec![0.0; SIDE << levels];
-        fill_randomly(u64::MAX, &mut vector);
-        // Computes the factors anew instead of reading them, so that the check notices a factor
-        // that a task has overwritten.
-        let image = matrices.image(right, &vector, Matrices::factor);
-        let expected = matrices.image(left, &image, Matrices::factor);
-        let found = matrices.image(result, &vector, |tile, into| matrices.get(tile, into));
-        *products == 7_u64.pow(levels) && are_close(&expected, &found)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_input_is_the_side_of_a_matrix() {
-        let inputs = Strassen::DESCRIPTION.inputs;
-        for side in [128, 256, 2048, 16384] {
-            let input = inputs.parse(&side.to_string()).unwrap();
-            assert_eq!(SIDE << input[0], side);
-        }
+        let levels = matrices.levels;
+        let first = Product::whole(levels).result;
+        *products == 7_u64.pow(levels)
+            && is_product(levels, |tile, into| matrices.get(first + tile, into))
     }
 }

@@ -1,6 +1,7 @@
 //! The places of factors, results and temporaries: [`Product`].
 
 use bytemuck::{Pod, Zeroable};
+use purloin_kernels::strassen::tiles;
 
 /// The number of temporaries of a product, each as large as a quadrant: eight sums, and three of
 /// the seven products. The other four products lie in the quadrants of the result.
@@ -29,21 +30,6 @@ pub fn room(levels: u32, parallel_levels: u32) -> u32 {
         }
         _ => TEMPORARIES * tiles(levels - 1) + 7 * room(levels - 1, parallel_levels),
     }
-}
-
-/// Returns the number of tiles in a matrix.
-pub fn tiles(levels: u32) -> u32 {
-    1 << (2 * levels)
-}
-
-/// Returns the row and the column of a tile in a matrix. The bits of the two are interleaved in the
-/// number of the tile.
-pub fn row_and_column(tile: usize) -> (usize, usize) {
-    let even_bits = |number: usize| {
-        let bits = (0..usize::BITS / 2).map(|bit| (number >> (2 * bit) & 1) << bit);
-        bits.sum()
-    };
-    (even_bits(tile >> 1), even_bits(tile))
 }
 
 impl Product {
@@ -82,7 +68,7 @@ impl Product {
     }
 
     /// Returns the seven products that make up this product, in the order of the parameters of
-    /// [`whole`](super::sums::whole).
+    /// [`whole`](purloin_kernels::strassen::sums::whole).
     pub fn seven(&self, parallel_levels: u32) -> [Product; 7] {
         let [a11, a12, _, a22] = self.quadrants(self.left);
         let [s1, s2, s3, s4] = self.left_sums();
@@ -128,23 +114,6 @@ impl Product {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_quadrant_is_a_range_of_tiles() {
-        let quadrants = [(0, 0), (0, 1), (1, 0), (1, 1)];
-        assert_eq!([0, 1, 2, 3].map(row_and_column), quadrants);
-        for levels in 1..=4 {
-            let half = 1 << (levels - 1);
-            for tile in 0..tiles(levels) as usize {
-                let (row, column) = row_and_column(tile);
-                assert!(row < 2 * half && column < 2 * half);
-                let quadrant = tile / tiles(levels - 1) as usize;
-                assert_eq!(quadrant, 2 * (row / half) + column / half);
-                let in_quadrant = row_and_column(tile % tiles(levels - 1) as usize);
-                assert_eq!(in_quadrant, (row % half, column % half));
-            }
-        }
-    }
 
     /// Appends the temporaries of a product and of all products below it to `written`: the first
     /// tile of each, and the number of tiles.

@@ -1,5 +1,6 @@
 //! Recorded programs: [`Recorded`].
 
+mod cut_off;
 #[cfg(test)]
 mod tests;
 
@@ -9,6 +10,7 @@ use purloin_analysis::{Mark, Recording};
 
 use super::{Step, Workload};
 use crate::Time;
+pub use cut_off::CutOff;
 
 /// A recorded program.
 ///

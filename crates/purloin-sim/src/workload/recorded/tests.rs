@@ -270,3 +270,78 @@ fn a_program_with_futures_is_refused_without_spare_workers() {
     let recorded = Recorded::new(&recording).unwrap();
     simulate(&recorded, &Machine::wool(2), "random".parse().unwrap(), 1);
 }
+
+/// A balanced tree of joins whose leaves take the same time.
+struct Leaves;
+
+impl Program for Leaves {
+    fn run<W: Worker>(&mut self, w: W) {
+        leaves(w, 6);
+    }
+}
+
+fn leaves<W: Worker>(mut w: W, height: u32) {
+    match height.checked_sub(1) {
+        None => {
+            std::hint::black_box((0..1000).sum::<u64>());
+        }
+        Some(height) => {
+            w.join(|w| leaves(w, height), |w| leaves(w, height));
+        }
+    }
+}
+
+#[test]
+fn a_cut_off_by_depth_leaves_the_upper_tasks() {
+    let recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    for depth in 0..=6 {
+        let cut = recorded.with_cut_off(CutOff::Depth(depth));
+        assert_eq!(cut.tasks(), (1 << depth) - 1);
+        // A strand before, between and after the closures of each join, and those of the leaves.
+        let joins = cut.tasks() as usize;
+        assert_eq!(cut.strands.len(), 3 * joins + 1, "{depth}");
+        let outcome = simulate(&cut, &Machine::wool(3), "random".parse().unwrap(), 1);
+        assert_eq!(
+            (outcome.work, outcome.tasks),
+            (recorded.work(), cut.tasks())
+        );
+    }
+}
+
+#[test]
+fn a_cut_off_by_work_leaves_the_depths_whose_tasks_are_long() {
+    let mut recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    // Each join has three strands of its own, but the last of one is the first of the next.
+    for strand in &mut recorded.strands {
+        strand.time = 1_000;
+    }
+    let all = recorded.strands.len() as u64;
+    recorded.work = Time::from_picoseconds(1_000 * all);
+    let of_tasks = |limit| recorded.with_cut_off(CutOff::MeanWork(limit)).tasks();
+    assert_eq!(of_tasks(Time::ZERO), recorded.tasks());
+    assert_eq!(of_tasks(recorded.work()), 0);
+    assert_eq!(of_tasks(recorded.work().scaled(0.4)), 1);
+    assert_eq!(of_tasks(recorded.work().scaled(0.2)), 3);
+}
+
+#[test]
+fn programs_with_a_cut_off_run_completely_under_every_policy() {
+    for (is_nested, policies) in [(true, ["random", "half+residual:2"]), (false, ["spare"; 2])] {
+        let recording = record("everything", &mut Everything { is_nested }).unwrap();
+        let recorded = Recorded::new(&recording).unwrap();
+        for depth in [0, 1, 2, 3, 5, 8, 100] {
+            let cut = recorded.with_cut_off(CutOff::Depth(depth));
+            for policy in policies {
+                for seed in 0..3 {
+                    let policy = policy.parse().unwrap();
+                    let outcome = simulate(&cut, &Machine::wool(5), policy, seed);
+                    assert_eq!(outcome.work, recorded.work(), "{depth} {policy}");
+                    assert_eq!(outcome.tasks, cut.tasks(), "{depth} {policy}");
+                }
+            }
+            if depth == 100 {
+                assert_eq!(cut.tasks(), recorded.tasks());
+            }
+        }
+    }
+}

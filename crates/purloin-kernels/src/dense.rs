@@ -1,6 +1,6 @@
 //! Dense square blocks, stored in row-major order: products, images of vectors, and comparison.
 
-use purloin_cluster::Random;
+use crate::random::SplitMix;
 
 /// The largest number of rows of a block.
 pub const MAX_SIDE: usize = 256;
@@ -16,7 +16,7 @@ type Strip = [[f64; WIDTH]];
 
 /// Adds `scale` times `left`·`right` to `target`.
 ///
-/// This function does most of the work of two kernels. It is not generic, so that only one copy
+/// This function does most of the work of `sparselu` and `strassen`. It is not generic, so that only one copy
 /// exists.
 ///
 /// # Panics
@@ -92,14 +92,15 @@ pub fn are_close(expected: &[f64], found: &[f64]) -> bool {
     expected.len() == found.len() && pairs.all(|(a, b)| (a - b).abs() <= 1e-9 * greatest)
 }
 
-/// Fills a block with random numbers from -½ to below ½, the same on each rank and in each run.
+/// Fills a block with random numbers from -½ to below ½, the same in each run and on
+/// each machine.
 pub fn fill_randomly(seed: u64, numbers: &mut [f64]) {
-    let mut random = Random::new(seed);
-    numbers.fill_with(|| random.real() - 0.5);
+    let mut random = SplitMix::hashed(seed);
+    numbers.fill_with(|| random.unit() - 0.5);
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Returns a random block.

@@ -1,23 +1,23 @@
 //! The cells to be placed: [`CELLS`].
 
 /// The number of cells in [`CELLS`].
-pub(super) const MAX_CELLS: usize = 20;
+pub const MAX_CELLS: usize = 20;
 
 /// A cell: a rectangle with several possible shapes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cell {
+pub struct Cell {
     /// The possible shapes.
-    pub(super) shapes: &'static [Shape],
+    pub shapes: &'static [Shape],
     /// The places that the cell may take.
-    pub(super) place: Place,
+    pub place: Place,
 }
 
 /// The number of rows of a cell, and its number of columns.
-pub(super) type Shape = (u8, u8);
+pub type Shape = (u8, u8);
 
 /// The places that a cell may take, relative to earlier cells.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub enum Place {
     /// The upper left corner of the board.
     Corner,
     /// Anywhere along the lower edge of this cell, as long as the two touch.
@@ -40,7 +40,7 @@ use Place::{Below, Between, Corner};
 /// Suite, and each input begins with the cells of the previous one. The suite numbers cells from 1,
 /// and this table from 0.
 #[rustfmt::skip]
-pub(super) static CELLS: [Cell; MAX_CELLS] = [
+pub static CELLS: [Cell; MAX_CELLS] = [
     cell(&[(3, 10), (6, 5)], Corner),
     cell(&[(2, 12), (3, 8), (4, 6)], Below(0)),
     cell(&[(5, 12), (6, 10)], Between { left: 1, above: 0 }),
@@ -65,7 +65,7 @@ pub(super) static CELLS: [Cell; MAX_CELLS] = [
 
 /// The smallest area for the first 1, 2, 3 … cells. The areas for 5, 15 and 20 cells are published
 /// with the inputs. The suite's own program computed the others.
-pub(super) static AREAS: [u64; MAX_CELLS] = [
+pub static AREAS: [u64; MAX_CELLS] = [
     30, 60, 144, 192, 216, 252, 270, 270, 285, 323, 361, 380, 460, 540, 713, 736, 837, 837, 837,
     896,
 ];

@@ -68,6 +68,12 @@ impl Pattern {
         (number != EMPTY).then_some(number as usize)
     }
 
+    /// Returns the number of operations on blocks that the factorisation takes.
+    pub fn operations(&self) -> u64 {
+        let squares = (0..self.side).map(|step| (1 + self.beyond(step).count() as u64).pow(2));
+        squares.sum()
+    }
+
     /// Returns the columns of the non-empty blocks to the right of a block on the diagonal. Because
     /// the pattern is symmetric, these are also the rows of the non-empty blocks below it.
     pub fn beyond(&self, step: usize) -> impl Iterator<Item = usize> {

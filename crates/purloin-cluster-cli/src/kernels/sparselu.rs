@@ -1,33 +1,21 @@
-//! LU factorisation of a sparse matrix of dense blocks.
+//! LU factorisation of a sparse matrix of dense blocks over ranks: see
+//! [`purloin_kernels::sparselu`].
 //!
 //! A global array contains the non-empty blocks, including the blocks that fill during the
 //! factorisation. Every rank knows their pattern beforehand.
 //!
-//! The first task goes through the blocks of the diagonal, and does three things for each:
-//!
-//! 1. It factors the block.
-//! 2. It spawns tasks that solve for the blocks to its right and below it, with these factors.
-//! 3. It spawns tasks that update the blocks in the columns of the blocks to the right and the rows
-//!    of the blocks below.
-//!
-//! Each task handles one block. A separate task spawns the updates of a row, and a thief can steal
-//! it as a whole. When the first task spawned all updates itself, two ranks made four times as many
-//! steals.
-//!
-//! Source: Duran et al., Barcelona OpenMP Tasks Suite (ICPP 2009), which uses floats.
-
-mod block;
-mod pattern;
+//! A separate task spawns the updates of a row, and a thief can steal it as a whole. When the first
+//! task spawned all updates itself, two ranks made four times as many steals.
 
 use std::cell::RefCell;
 
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, Error, GlobalArray, Rank, Task};
-use purloin_kernels::{Description, Input, Inputs, Range};
+use purloin_kernels::dense::add_product;
+use purloin_kernels::sparselu::{Pattern, are_factors, block, fill};
+use purloin_kernels::{Description, Input, sparselu};
 
-use self::pattern::{Pattern, is_given};
 use super::Kernel;
-use super::dense::{MAX_SIDE, add_image, add_product, are_close, fill_randomly};
 
 /// The task that does one step of the factorisation on one or more blocks. Each step belongs to a
 /// block of the diagonal.
@@ -191,23 +179,6 @@ impl Blocks {
         self.put(number, target);
     }
 
-    /// Computes a block of the input: random numbers, larger on the diagonal. The matrix is
-    /// diagonally dominant, so the factorisation needs no row exchanges.
-    fn given(&self, row: usize, column: usize, into: &mut [f64]) {
-        let blocks = self.pattern.side();
-        if !is_given(row, column) {
-            return into.fill(0.0);
-        }
-        fill_randomly((row * blocks + column) as u64, into);
-        if row == column {
-            let given = (0..blocks).filter(|&column| is_given(row, column)).count();
-            for diagonal in into.iter_mut().step_by(self.side + 1) {
-                // No other number in the row is greater than a half.
-                *diagonal += 0.5 * (given * self.side) as f64;
-            }
-        }
-    }
-
     /// Writes the input to the matrix. All ranks must call this function.
     fn fill(&self, cluster: &Cluster) {
         let mut block = vec![0.0; self.side * self.side];
@@ -217,45 +188,12 @@ impl Blocks {
                     continue;
                 };
                 if self.blocks.owner(number) == cluster.rank() {
-                    self.given(row, column, &mut block);
+                    fill(self.pattern.side(), self.side, (row, column), &mut block);
                     self.put(number, &block);
                 }
             }
         }
         cluster.barrier();
-    }
-
-    /// Returns the images of a vector under the input, and under the product of its factors.
-    fn images(&self, vector: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut block = vec![0.0; self.side * self.side];
-        let [mut given, mut upper, mut lower] = [(); 3].map(|()| vec![0.0; vector.len()]);
-        let part = |block: usize| block * self.side..(block + 1) * self.side;
-        for row in 0..self.pattern.side() {
-            for column in 0..self.pattern.side() {
-                if is_given(row, column) {
-                    self.given(row, column, &mut block);
-                    add_image(&mut given[part(row)], &block, &vector[part(column)]);
-                }
-            }
-            // From right to left: the lower factor is applied to the image under the upper factor,
-            // which is complete once the loop reaches the diagonal.
-            for column in (0..self.pattern.side()).rev() {
-                let Some(number) = self.pattern.number(row, column) else {
-                    continue;
-                };
-                self.get(number, &mut block);
-                let upper_row = &mut upper[part(row)];
-                if column > row {
-                    add_image(upper_row, &block, &vector[part(column)]);
-                } else if column == row {
-                    block::add_upper_image(upper_row, &block, &vector[part(column)]);
-                    block::add_lower_image(&mut lower[part(row)], &block, &upper[part(column)]);
-                } else {
-                    add_image(&mut lower[part(row)], &block, &upper[part(column)]);
-                }
-            }
-        }
-        (given, lower)
     }
 }
 
@@ -266,25 +204,7 @@ pub struct SparseLu {
 }
 
 impl Kernel for SparseLu {
-    const DESCRIPTION: Description = Description {
-        name: "sparselu",
-        about: "the LU factorisation of a sparse matrix of doubles, with n by n dense blocks",
-        inputs: Inputs::Numbers(&[
-            Range {
-                name: "blocks in a row",
-                min: 1,
-                max: 1024,
-                default: None,
-            },
-            Range {
-                name: "rows of a block",
-                min: 1,
-                max: MAX_SIDE as u32,
-                default: Some(64),
-            },
-        ]),
-        default: "64",
-    };
+    const DESCRIPTION: Description = <sparselu::SparseLu as purloin_kernels::Kernel>::DESCRIPTION;
 
     type Task = Work;
 
@@ -333,17 +253,16 @@ impl Kernel for SparseLu {
         format!("{count} blocks, {operations} operations on them")
     }
 
-    /// Returns whether *l*·(*u*·*x*) equals *a*·*x* for a random *x*. Only rank 0 checks, which
-    /// keeps the other ranks' reads off the network.
+    /// Returns whether the product of the factors is the input. Only rank 0 checks, which keeps the
+    /// other ranks' reads off the network.
     fn verify(&self, operations: &u64) -> bool {
         if self.rank != 0 {
             return true;
         }
-        let pattern = &self.blocks.pattern;
-        let squares = (0..pattern.side()).map(|step| (1 + pattern.beyond(step).count()).pow(2));
-        let mut vector = vec![0.0; pattern.side() * self.blocks.side];
-        fill_randomly(u64::MAX, &mut vector);
-        let (given, found) = self.blocks.images(&vector);
-        *operations == squares.sum::<usize>() as u64 && are_close(&given, &found)
+        let Blocks { pattern, side, .. } = &self.blocks;
+        let get = |row, column, into: &mut [f64]| {
+            self.blocks.get(self.blocks.number(row, column), into);
+        };
+        *operations == pattern.operations() && are_factors(pattern, *side, get)
     }
 }

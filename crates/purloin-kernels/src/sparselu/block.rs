@@ -3,7 +3,7 @@
 //! These functions do most of the kernel's work. They are not generic, so that only one copy of
 //! each exists.
 
-use super::super::dense::dot;
+use crate::dense::dot;
 
 /// Subtracts `factor` times `other` from `row`.
 #[inline(always)]
@@ -72,9 +72,9 @@ pub fn add_lower_image(target: &mut [f64], factors: &[f64], vector: &[f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::dense::tests::{product, random};
-    use super::super::super::dense::{add_image, are_close};
     use super::*;
+    use crate::dense::tests::{product, random};
+    use crate::dense::{add_image, are_close};
 
     const SIDES: [usize; 5] = [1, 2, 7, 16, 33];
 

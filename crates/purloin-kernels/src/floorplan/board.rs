@@ -30,7 +30,7 @@ pub struct Board {
 /// The place of a cell: rows from `top` to before `bottom`, columns from `left` to before `right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
-pub(super) struct Rectangle {
+struct Rectangle {
     top: u8,
     bottom: u8,
     left: u8,
@@ -50,26 +50,26 @@ impl Rectangle {
 
 impl Board {
     /// The area of a full board.
-    pub(super) const AREA: u64 = (SIDE as u64).pow(2);
+    pub const AREA: u64 = (SIDE as u64).pow(2);
 
     /// Creates a board without cells.
-    pub(super) fn new() -> Board {
+    pub fn empty() -> Board {
         Board::zeroed()
     }
 
     /// Returns the number of cells on the board.
-    pub(super) fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.len.into()
     }
 
     /// Returns the area of the smallest rectangle that contains all cells and the board's corner.
-    pub(super) fn area(&self) -> u64 {
+    pub fn area(&self) -> u64 {
         u64::from(self.rows) * u64::from(self.columns)
     }
 
     /// Returns all boards that have `cell` in addition and an area below `limit`. The area of this
     /// board must be below `limit`.
-    pub(super) fn with_next(&self, cell: &'static Cell, limit: u64) -> impl Iterator<Item = Board> {
+    pub fn with_next(&self, cell: &'static Cell, limit: u64) -> impl Iterator<Item = Board> {
         let mut shapes = cell.shapes.iter();
         let mut shape = (0, 0);
         let (mut top, mut lefts) = (0, 0);
@@ -87,7 +87,7 @@ impl Board {
     /// Returns this board with one more cell.
     fn with(&self, place: Rectangle) -> Board {
         let mut board = *self;
-        board.cells[self.len()] = place;
+        board.cells[self.count()] = place;
         board.len += 1;
         board.rows = self.rows.max(place.bottom);
         board.columns = self.columns.max(place.right);
@@ -146,7 +146,7 @@ impl Board {
     /// Returns the columns that are occupied in any row from `top` to before `bottom`, as bits.
     fn occupied(&self, top: u8, bottom: u8) -> u64 {
         let mut occupied = 0;
-        for cell in &self.cells[..self.len()] {
+        for cell in &self.cells[..self.count()] {
             // The branch is predictable, because most cells end above these rows.
             if cell.bottom > top && cell.top < bottom {
                 occupied |= span(cell.left, cell.right);
@@ -186,7 +186,7 @@ mod tests {
 
     /// Returns whether a cell may be at this place. Checks every square.
     fn fits(board: &Board, at: Rectangle, place: Place, limit: u64) -> bool {
-        let cells = &board.cells[..board.len()];
+        let cells = &board.cells[..board.count()];
         let free = |row, column| cells.iter().all(|&cell| !covers(cell, row, column));
         let mut columns = at.left..at.right;
         let touches = match place {
@@ -229,13 +229,13 @@ mod tests {
 
     /// Returns all places where [`Board::with_next`] puts `cell`.
     fn found(board: &Board, cell: &'static Cell, limit: u64) -> Vec<Rectangle> {
-        let last = |next: Board| next.cells[board.len()];
+        let last = |next: Board| next.cells[board.count()];
         board.with_next(cell, limit).map(last).collect()
     }
 
     /// Places cells in all permitted places, and checks one in 8,000 boards square by square.
     fn check_some_boards(board: &Board, cells: &'static [Cell], limit: u64, boards: &mut u32) {
-        let Some(cell) = cells.get(board.len()) else {
+        let Some(cell) = cells.get(board.count()) else {
             return;
         };
         *boards += 1;
@@ -251,7 +251,7 @@ mod tests {
     fn a_cell_may_be_wherever_it_touches_and_fits() {
         for (cells, limit) in [(7, Board::AREA), (13, 461)] {
             let mut boards = 0;
-            check_some_boards(&Board::new(), &CELLS[..cells], limit, &mut boards);
+            check_some_boards(&Board::empty(), &CELLS[..cells], limit, &mut boards);
             assert!(boards > 10_000);
         }
     }
@@ -263,7 +263,7 @@ mod tests {
             place: Place::Below(0),
         };
         for (top, left) in [(0, 0), (0, 61), (60, 0), (60, 61), (61, 40)] {
-            let board = Board::new().with(Rectangle::new(top, left, (3, 3)));
+            let board = Board::empty().with(Rectangle::new(top, left, (3, 3)));
             let limit = Board::AREA + 1;
             assert_eq!(
                 found(&board, &BELOW, limit),
