@@ -40,8 +40,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "async")]
     pub steal: StealArg,
 
-    /// The spawned tasks that other ranks can steal: adaptive, none (no cut-off: all tasks),
-    /// depth:D or queue
+    /// The spawned tasks that other ranks can steal: adaptive, paper (as published), none (no
+    /// cut-off: all tasks), depth:D or queue
     #[arg(
         long = "cutoff",
         value_name = "CUTOFF",
@@ -55,7 +55,8 @@ pub struct Args {
     pub residual: usize,
 
     /// The shortest time of a task that is worth stealing, for the adaptive cut-off, such as the
-    /// paper's 2ms; auto means 10us, and derives the other times from the measured cost of a steal
+    /// paper's 2ms; auto means 10us (2ms for the cut-off paper), and derives the other times from the measured
+    /// cost of a steal
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 

@@ -12,9 +12,10 @@ pub fn parse_cut_off(text: &str) -> Result<CutOff, String> {
             _ => Err("a depth is a number from 0 to 1000000, such as depth:5".to_owned()),
         },
         None if text == "adaptive" => Ok(CutOff::Adaptive),
+        None if text == "paper" => Ok(CutOff::Paper),
         None if text == "none" => Ok(CutOff::None),
         None if text == "queue" => Ok(CutOff::Queue),
-        _ => Err("a cut-off is adaptive, none, depth:D or queue".to_owned()),
+        _ => Err("a cut-off is adaptive, paper, none, depth:D or queue".to_owned()),
     }
 }
 
@@ -22,6 +23,7 @@ pub fn parse_cut_off(text: &str) -> Result<CutOff, String> {
 pub fn cut_off_text(cut_off: CutOff) -> String {
     match cut_off {
         CutOff::Adaptive => "adaptive".to_owned(),
+        CutOff::Paper => "paper".to_owned(),
         CutOff::None => "none".to_owned(),
         CutOff::Depth(depth) => format!("depth:{depth}"),
         CutOff::Queue => "queue".to_owned(),

@@ -4,7 +4,7 @@ mod common;
 
 use common::report;
 
-const CUT_OFFS: [&str; 4] = ["adaptive", "none", "depth:4", "queue"];
+const CUT_OFFS: [&str; 5] = ["adaptive", "paper", "none", "depth:4", "queue"];
 
 /// Small inputs, which take milliseconds.
 #[cfg(debug_assertions)]

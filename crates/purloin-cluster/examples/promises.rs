@@ -119,6 +119,7 @@ fn try_all(cluster: &Cluster) -> Result<(), Error> {
     let mut options = Options::default();
     for cut_off in [
         CutOff::Adaptive,
+        CutOff::Paper,
         CutOff::None,
         CutOff::Depth(3),
         CutOff::Queue,

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytemuck::{Zeroable, bytes_of_mut};
 
-use crate::cut_off::{Adaptive, Depth, Grains, NoCutOff, Policy, Profile, QueueBound};
+use crate::cut_off::{Adaptive, Depth, Grains, NoCutOff, Paper, Policy, Profile, QueueBound};
 use crate::options::{CutOff, Options};
 use crate::rank::Engine;
 use crate::stats::Stats;
@@ -180,6 +180,14 @@ impl Cluster {
             CutOff::Queue => {
                 let policy = QueueBound::new(ranks_on_node);
                 self.run_with(task, context, options, policy)?.0
+            }
+            CutOff::Paper => {
+                let profile = Profile::new(&self.world, options.profiling)?;
+                let grains = Grains::of_paper(options.grain);
+                let policy = Paper::new(profile, grains, ranks_on_node);
+                let (mut run, policy) = self.run_with(task, context, options, policy)?;
+                run.stats.profiling_nanoseconds += policy.cost();
+                run
             }
             CutOff::Adaptive => {
                 let profile = Profile::new(&self.world, options.profiling)?;

@@ -26,6 +26,11 @@ pub enum CutOff {
     /// Source: AsynchWS, section III (Figure 2).
     #[default]
     Adaptive,
+    /// As [`CutOff::Adaptive`], but exactly as published: in a queue with fewer places, and with
+    /// few samples that nothing refutes. For comparison.
+    ///
+    /// Source: AsynchWS, section III (Figure 2).
+    Paper,
     /// All tasks.
     None,
     /// Tasks of at most this depth. The first task has depth 0.
@@ -35,12 +40,13 @@ pub enum CutOff {
     Queue,
 }
 
-/// The minimum duration of a task that is worth a place in the queue, for [`CutOff::Adaptive`].
+/// The minimum duration of a task that is worth a place in the queue, for [`CutOff::Adaptive`]
+/// and [`CutOff::Paper`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Grain {
     /// 10 µs, which is a thousand times the cost of creating a task. The other times of the
     /// algorithm, which the paper derives from its network, are derived from the measured
-    /// cost of a steal.
+    /// cost of a steal. For [`CutOff::Paper`], 2 ms.
     #[default]
     Auto,
     /// A fixed time, from which the other times of the algorithm are derived. The paper uses

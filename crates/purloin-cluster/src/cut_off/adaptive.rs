@@ -1,6 +1,6 @@
 //! The adaptive cut-off: [`Adaptive`], with its thresholds, [`Grains`].
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::profile::{DEPTHS, entry};
 use super::{Policy, Profile, queue_bound};
@@ -13,8 +13,8 @@ use crate::queue::MAX_STEAL;
 /// tasks enter the queue. From then on it is work-first: tasks of unknown depths run inline,
 /// and some of them are timed. Once the mean duration of a depth is known, the mean decides.
 ///
-/// The rule differs from the paper in four points. `docs/decisions/cluster-cut-off.md` has the
-/// measurements.
+/// The rule differs from the paper in four points, and [`Paper`](super::Paper) does not.
+/// `docs/decisions/cluster-cut-off.md` has the measurements.
 ///
 /// * A task is worth a place in the queue from a much shorter duration on, because creating a
 ///   task is cheap here. The thresholds that concern the network follow from the measured cost
@@ -72,7 +72,7 @@ const TIMED: u32 = 1024;
 
 /// Returns the number of samples that an entry of the profile needs before its mean counts. The first
 /// entries are those of single depths.
-fn samples(entry: usize) -> u64 {
+pub(super) fn samples(entry: usize) -> u64 {
     let tasks = 1_u64.checked_shl(entry as u32).unwrap_or(u64::MAX);
     (tasks / 100).clamp(1, 16)
 }
@@ -219,6 +219,9 @@ impl Policy for Adaptive {
 /// 24 of them at a time.
 const LEAST: u64 = 10_000;
 
+/// The same time in the paper, for its network.
+const LEAST_OF_PAPER: Duration = Duration::from_millis(2);
+
 /// The thresholds, in nanoseconds, that tell long tasks from short ones.
 ///
 /// The paper has one fixed threshold each, for its network. Here, the thresholds that concern a
@@ -252,6 +255,14 @@ impl Grains {
             refill: MAX_STEAL,
             remote: least.saturating_mul(2),
             is_fixed,
+        }
+    }
+
+    /// Returns the thresholds of the paper, or those that follow from a time that the user sets.
+    pub fn of_paper(grain: Grain) -> Grains {
+        match grain {
+            Grain::Auto => Grains::new(Grain::Fixed(LEAST_OF_PAPER)),
+            fixed => Grains::new(fixed),
         }
     }
 
@@ -293,13 +304,11 @@ impl Grains {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_papers_grain_gives_the_papers_thresholds() {
-        let grains = Grains::new(Grain::Fixed(Duration::from_millis(2)));
+        let grains = Grains::of_paper(Grain::Auto);
         assert!(grains.is_worth_it(2_000_001) && !grains.is_worth_it(2_000_000));
         assert!(grains.is_worth_it_remotely(4_000_001) && !grains.is_worth_it_remotely(4_000_000));
         assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));

@@ -1,14 +1,18 @@
-//! The rules that decide which spawned tasks enter the queue: [`Policy`] and its four
+//! The rules that decide which spawned tasks enter the queue: [`Policy`] and its five
 //! implementations.
 //!
 //! A task that does not enter the queue runs inline, as a plain call at its spawn. So the cut-off,
 //! not the program's spawns, sets the real granularity.
 
 mod adaptive;
+mod paper;
 mod profile;
 
 pub use adaptive::{Adaptive, Grains};
+pub use paper::Paper;
 pub use profile::Profile;
+
+use crate::queue::MAX_OFFERED;
 
 /// A rule that decides which spawned tasks enter the queue.
 ///
@@ -24,6 +28,9 @@ pub trait Policy {
     /// If one of them ran inline instead, thieves could not reach the tasks after it while it runs.
     const GROUP: usize = 0;
 
+    /// The largest number of tasks that a rank offers to thieves at a time.
+    const MAX_OFFERED: usize = MAX_OFFERED;
+
     /// Returns whether a task of this depth enters the queue. `ready` returns the number of
     /// tasks that wait in the queue.
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool;
@@ -31,6 +38,12 @@ pub trait Policy {
     /// Returns whether no task of this depth or below enters the queue. Subtrees below a fine task
     /// run without asking the rule about each spawn.
     fn is_fine(&self, depth: u32) -> bool;
+
+    /// Returns whether the siblings after a task of this depth, which runs inline, wait in the queue
+    /// meanwhile. `ready` tasks wait there.
+    fn leaves_siblings(&self, _depth: u32, _ready: usize) -> bool {
+        false
+    }
 
     /// Returns whether to time a task of this depth that runs inline.
     fn wants_sample(&mut self, _depth: u32) -> bool {

@@ -77,6 +77,15 @@ impl Profile {
         })
     }
 
+    /// Creates an empty profile for one rank alone.
+    #[cfg(test)]
+    pub fn of_one_rank() -> Profile {
+        Profile {
+            place: Place::Rank,
+            durations: [Durations::default(); DEPTHS],
+        }
+    }
+
     /// Returns, from this rank's copy, the number of timed tasks of a depth and their mean
     /// duration in nanoseconds.
     pub fn mean(&self, depth: usize) -> (u64, u64) {

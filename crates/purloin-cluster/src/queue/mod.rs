@@ -99,6 +99,6 @@ mod models;
 mod random_tests;
 mod stack;
 
-pub use batch::{CLAIM, MAX_STEAL, claimed};
+pub use batch::{CLAIM, MAX_OFFERED, MAX_STEAL, claimed};
 pub use layout::{BATCH_WORD, DONE_FLAG, Header, Layout, MAX_TASK_BYTES, Origin, SlotHandle};
 pub use stack::Stack;

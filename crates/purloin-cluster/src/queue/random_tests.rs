@@ -375,7 +375,7 @@ fn every_task_runs_once_in_any_interleaving_of_owner_and_thieves() {
     for seed in 0..if cfg!(miri) { 20 } else { 3000 } {
         let world = World::new(seed);
         let mut owner = Owner {
-            stack: Stack::new(&world),
+            stack: Stack::new(&world, MAX_OFFERED),
             world: world.clone(),
             taken: 0,
         };
@@ -403,7 +403,7 @@ fn a_nearly_used_up_offer_is_replenished() {
     let world = World::new(1);
     // The only thief.
     let claim = || claimed(world.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed));
-    let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()));
+    let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()), MAX_OFFERED);
     for _ in 0..100 {
         stack.push(world.spawn(), 0);
     }

@@ -5,7 +5,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::batch::{MAX_OFFERED, Offer, Word};
+use super::batch::{Offer, Word};
 use super::layout::{BATCH_WORD, Header, Layout, Origin, SlotHandle};
 use crate::Task;
 use crate::transport::Window;
@@ -136,6 +136,8 @@ pub struct Stack<T, M = Rc<Window>> {
     top: usize,
     /// The first private slot.
     split: usize,
+    /// The largest number of tasks to offer at a time.
+    max_offered: usize,
     /// Whether the job has other ranks, which can steal.
     is_shared: bool,
     marks: Box<[Mark]>,
@@ -145,14 +147,16 @@ pub struct Stack<T, M = Rc<Window>> {
 }
 
 impl<T: Task, M: Memory> Stack<T, M> {
-    /// Creates an empty stack in a window of [`Layout::WINDOW_BYTES`] bytes.
-    pub fn new(memory: &M) -> Self {
+    /// Creates an empty stack in a window of [`Layout::WINDOW_BYTES`] bytes. It offers up to
+    /// `max_offered` tasks at a time.
+    pub fn new(memory: &M, max_offered: usize) -> Self {
         Stack {
             memory: memory.clone(),
             offer: Offer::new(OwnWord(memory.clone())),
             rank: memory.rank() as u32,
             top: 0,
             split: 0,
+            max_offered,
             is_shared: memory.is_shared(),
             marks: vec![Mark::default(); Layout::<T>::CAPACITY].into(),
             settled: 0,
@@ -291,7 +295,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
         }
         let unclaimed = self.offer.unclaimed();
         let ready = unclaimed + self.top - self.split;
-        if 2 * unclaimed < ready.min(MAX_OFFERED) {
+        if 2 * unclaimed < ready.min(self.max_offered) {
             if unclaimed > 0 {
                 if self.settled > 0 {
                     // A batch ends before a settled slot, so the new batch might be the same
@@ -312,7 +316,7 @@ impl<T: Task, M: Memory> Stack<T, M> {
                 self.split += 1;
             }
         }
-        let max = (self.top - self.split).min(MAX_OFFERED);
+        let max = (self.top - self.split).min(self.max_offered);
         let marks = &self.marks[self.split..][..max];
         let count = match self.settled {
             0 => max,

@@ -142,7 +142,7 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
         let window = Rc::new(Window::allocate(world, Layout::<T>::WINDOW_BYTES)?);
         let mut engine = Engine {
             context,
-            stack: Stack::new(&window),
+            stack: Stack::new(&window, P::MAX_OFFERED),
             policy,
             thief: Thief::new(&window),
             writes: Writes::new(&window),
@@ -193,6 +193,13 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
             return;
         }
         self.stack.replenish_offer();
+    }
+
+    /// Returns whether the siblings of a task that runs inline wait in the queue meanwhile.
+    #[inline]
+    fn leaves_siblings(&mut self, depth: u32) -> bool {
+        self.stack.has_room_for(1 + MAX_STEAL)
+            && self.policy.leaves_siblings(depth, self.stack.ready())
     }
 
     /// Runs a task that did not enter the queue.

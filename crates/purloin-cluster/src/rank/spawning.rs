@@ -62,20 +62,32 @@ impl<'r, 'c, T: Task, P: Policy> SpawningRank<'r, 'c, T, P> {
         let depth = self.child_depth();
         let first = self.engine.stack.top();
         let mut sum = start;
+        // A task that runs inline when its siblings wait in the queue.
+        let mut eager = None;
         for task in tasks {
             let stack = &mut self.engine.stack;
-            enqueues = match enqueues && stack.ready() < P::GROUP {
-                true => stack.has_room_for(1 + MAX_STEAL),
-                false => self.enqueues(),
+            enqueues = if enqueues && stack.ready() < P::GROUP {
+                stack.has_room_for(1 + MAX_STEAL)
+            } else if eager.is_some() && self.engine.leaves_siblings(depth) {
+                true
+            } else {
+                self.enqueues()
             };
             if enqueues {
                 self.engine.push(task, depth);
+            } else if eager.is_none() && self.engine.leaves_siblings(depth) {
+                eager = Some(task);
             } else {
                 let output = self.engine.run_inline(task, depth);
                 sum = combine(sum, output);
             }
         }
         debug_assert!(self.engine.stack.top() >= first);
+        if let Some(task) = eager {
+            self.engine.offer_if_none();
+            let output = self.engine.run_inline(task, depth);
+            sum = combine(sum, output);
+        }
         // The owner pops the newest task. After the reversal, it runs the tasks in the order of
         // their spawns, as the serial elision does, and thieves take the last ones.
         self.engine.stack.reverse(first);
@@ -95,11 +107,11 @@ impl<T: Task, P: Policy> Rank<T> for SpawningRank<'_, '_, T, P> {
     #[inline]
     fn join(&mut self, a: T, b: T) -> (T::Output, T::Output) {
         let depth = self.child_depth();
-        if !self.enqueues() {
-            let a = self.engine.run_inline(a, depth);
-            return (a, self.engine.run_inline(b, depth));
+        if self.enqueues() || self.engine.leaves_siblings(depth) {
+            return self.push_and_join(a, b);
         }
-        self.push_and_join(a, b)
+        let a = self.engine.run_inline(a, depth);
+        (a, self.engine.run_inline(b, depth))
     }
 
     fn spawn(&mut self, task: T) -> Spawned<T> {
