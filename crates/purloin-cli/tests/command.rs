@@ -379,7 +379,12 @@ fn full_statistics_report_what_steals_cost() {
     let cells = report["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 3);
     for cell in cells.iter().filter(|cell| cell["scheduler"] != "serial") {
-        for part in ["dynamic_overhead", "barrier_cost", "free_steal_share"] {
+        for part in [
+            "dynamic_overhead",
+            "barrier_cost",
+            "waking_cost",
+            "free_steal_share",
+        ] {
             let part = cell["stats"][part].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&part), "{cell}");
         }
@@ -392,5 +397,8 @@ fn full_statistics_report_what_steals_cost() {
 #[test]
 fn an_unknown_paper_is_named_with_the_papers_there_are() {
     let message = refusal(&["paper", "nonsense"]);
-    assert!(message.contains("wool, channel, barriers"), "{message}");
+    assert!(
+        message.contains("wool, channel, asynchws, barriers"),
+        "{message}"
+    );
 }

@@ -23,6 +23,7 @@ use crate::values::{parse_cut_off, parse_grain, parse_latency, parse_residual, p
   mpirun -n 2 purloin-cluster nqueens=13
   mpirun -n 4 --oversubscribe purloin-cluster uts=T3 --steal sync --cutoff depth:3
   srun --nodes 8 --ntasks-per-node 12 --kill-on-bad-exit purloin-cluster uts=T3L --json uts.json
+  mpirun -n 2 purloin-cluster latency
   purloin-cluster figures
 
 Exit status: 0 if every answer was right, 1 if one was wrong or the run failed, 2 for a mistake in
@@ -85,7 +86,9 @@ pub struct Args {
 pub enum Other {
     /// List the kernels with their inputs
     List,
-    /// Repeat the paper's Figures 6 to 10 on this machine, and print their tables
+    /// Measure the time of a get from another rank, by size
+    Latency(super::latency::Args),
+    /// Repeat the paper's Figures 5 to 10 on this machine, and print their tables
     Figures(super::figures::Args),
 }
 

@@ -3,6 +3,7 @@
 mod args;
 mod figures;
 mod kernels;
+mod latency;
 mod report;
 mod run;
 mod values;
@@ -15,7 +16,7 @@ use purloin_cluster::{Cluster, launch};
 use purloin_command::{Failure, is_help, one_line, print};
 
 use self::args::{Args, Other};
-use self::kernels::KERNELS;
+use self::kernels::{KERNELS, TASK_BYTES};
 
 /// The name of the command, which begins all of its messages.
 const NAME: &str = "purloin-cluster";
@@ -24,18 +25,13 @@ fn main() -> ExitCode {
     match Args::try_parse() {
         Err(error) if is_help(&error) => error.exit(),
         Ok(Args {
-            subcommand: Some(other),
+            subcommand: Some(Other::List),
             ..
-        }) => {
-            let result = match &other {
-                Other::List => print(&list()),
-                Other::Figures(args) => figures::run(args),
-            };
-            match result {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(failure) => failure.tell(NAME),
-            }
-        }
+        }) => exit_code(print(&list())),
+        Ok(Args {
+            subcommand: Some(Other::Figures(args)),
+            ..
+        }) => exit_code(figures::run(&args)),
         // All other mistakes are reported once the ranks know of each other.
         args => launch(|| run_on_all_ranks(args)).unwrap_or_else(|error| {
             Failure::Run(format!("cannot start a thread: {error}")).tell(NAME)
@@ -43,7 +39,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the kernel on all ranks. Only rank 0 reports mistakes.
+fn exit_code(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.tell(NAME),
+    }
+}
+
+/// Runs the kernel or the subcommand on all ranks. Only rank 0 reports mistakes.
 fn run_on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
     let cluster = match Cluster::initialize() {
         Ok(cluster) => cluster,
@@ -54,6 +57,10 @@ fn run_on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
         Err(error) => Err(Failure::usage(error)),
         Ok(()) => match args {
             Err(error) => Err(Failure::Usage(one_line(&error))),
+            Ok(Args {
+                subcommand: Some(Other::Latency(args)),
+                ..
+            }) => latency::run(&cluster, &args),
             Ok(args) => run::run(&cluster, &args),
         },
     };
@@ -69,11 +76,11 @@ fn run_on_all_ranks(args: Result<Args, clap::Error>) -> ExitCode {
 /// Returns the text of `purloin-cluster list`.
 fn list() -> String {
     let mut text = String::new();
-    for kernel in KERNELS {
+    for (kernel, bytes) in KERNELS.iter().zip(TASK_BYTES) {
         let _ = writeln!(
             text,
-            "{:<10} {}\n{:<10} input: {}; default {}",
-            kernel.name, kernel.about, "", kernel.inputs, kernel.default
+            "{:<10} {}\n{:<10} input: {}; default {}\n{:<10} a task has {bytes} bytes",
+            kernel.name, kernel.about, "", kernel.inputs, kernel.default, ""
         );
     }
     text

@@ -18,6 +18,8 @@ pub struct Report {
 pub struct Outcome {
     pub kernel: String,
     pub input: String,
+    /// The size of a task.
+    pub task_bytes: usize,
     pub ranks: usize,
     pub nodes: usize,
     pub steal: String,

@@ -100,6 +100,7 @@ impl Action for RunKernel<'_> {
         Ok(Outcome {
             kernel: K::DESCRIPTION.name.to_owned(),
             input: K::DESCRIPTION.inputs.text(input),
+            task_bytes: size_of::<K::Task>(),
             ranks: cluster.ranks(),
             nodes: cluster.nodes(),
             steal: format!("{:?}", args.steal).to_lowercase(),

@@ -18,12 +18,14 @@ pub struct StealCosts {
     pub steal_ratio: Option<f64>,
     /// Steals per millisecond.
     pub steal_rate: f64,
-    /// The share of the processors' time used that victims lose to thieves.
+    /// The share of the processors' time used that victims lose to thieves, without `waking_cost`.
     pub dynamic_overhead: f64,
     /// The share of the processors' time used in which owners return to public tasks. It is a part
     /// of `dynamic_overhead`.
     pub barrier_cost: f64,
-    /// The time that victims lose for each steal, in seconds.
+    /// The share of the processors' time used in which owners wake sleeping thieves.
+    pub waking_cost: f64,
+    /// The time that victims lose for each steal, in seconds, without waking the thief.
     pub loss_per_steal: f64,
     /// The share of steals that needed no request.
     pub free_steal_share: f64,
@@ -52,6 +54,7 @@ impl StealCosts {
             steal_rate: ratio(steals, seconds * 1e3),
             dynamic_overhead: ratio(lost, used),
             barrier_cost: ratio(crossing, used),
+            waking_cost: ratio(times.waking.as_secs_f64(), used),
             loss_per_steal: ratio(lost, steals),
             free_steal_share: ratio(stats.free_steals as f64, steals),
         }
@@ -69,6 +72,7 @@ impl StealCosts {
             steal_rate: of(|run| run.steal_rate),
             dynamic_overhead: of(|run| run.dynamic_overhead),
             barrier_cost: of(|run| run.barrier_cost),
+            waking_cost: of(|run| run.waking_cost),
             loss_per_steal: of(|run| run.loss_per_steal),
             free_steal_share: of(|run| run.free_steal_share),
         })

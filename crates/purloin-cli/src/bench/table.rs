@@ -102,7 +102,7 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
             job = (cell.kernel, &cell.input);
             writeln!(
                 text,
-                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>10} {:>9} {:>8} {:>6}",
+                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>10} {:>9} {:>8} {:>8} {:>6}",
                 cell.kernel,
                 cell.input,
                 "scheduler",
@@ -112,12 +112,13 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
                 "loss/steal",
                 "overhead",
                 "barrier",
+                "waking",
                 "free"
             )?;
         }
         writeln!(
             text,
-            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>5.0}%",
+            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>7.3}% {:>5.0}%",
             cell.scheduler,
             cell.workers,
             costs
@@ -127,6 +128,7 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
             time(costs.loss_per_steal),
             100.0 * costs.dynamic_overhead,
             100.0 * costs.barrier_cost,
+            100.0 * costs.waking_cost,
             100.0 * costs.free_steal_share,
         )?;
     }
@@ -137,6 +139,7 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
          loss/steal: the time that victims lose to thieves, divided by the number of steals\n\
          overhead: dynamic overhead, the share of the processor time used that victims lose to thieves\n\
          barrier: the part of the overhead in which owners return to public tasks\n\
+         waking: share of the processor time used in which owners wake thieves that sleep\n\
          free: share of steals that needed no request"
     )
 }

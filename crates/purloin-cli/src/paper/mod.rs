@@ -8,6 +8,7 @@
 //! Read `report.rs` (tables, pictures and verdicts) and `trial.rs` (measuring) first, then the file
 //! of a paper.
 
+mod asynchws;
 mod barriers;
 mod channel;
 mod report;
@@ -86,7 +87,12 @@ impl Part {
     }
 }
 
-const PAPERS: &[Paper] = &[wool::PAPER, channel::PAPER, barriers::PAPER];
+const PAPERS: &[Paper] = &[
+    wool::PAPER,
+    channel::PAPER,
+    asynchws::PAPER,
+    barriers::PAPER,
+];
 
 fn list() -> String {
     let lines = PAPERS.iter().map(|paper| {

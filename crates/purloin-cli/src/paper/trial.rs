@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use purloin_analysis::Profile;
+use purloin_analysis::{Profile, Recording};
 use purloin_command::{Failure, cores, progress};
 use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
 use serde::{Deserialize, Serialize};
@@ -135,6 +135,17 @@ impl Trial {
         Case::profile(job, &scheduler, workers, cost).map(|case| case.profile)
     }
 
+    /// Records a kernel.
+    pub fn record(&self, name: &str) -> Result<Recording, Failure> {
+        let job = parse_job(name).map_err(Failure::Usage)?;
+        let mut kernel = CheckedKernel::new(job);
+        let recording = purloin_analysis::record(name, &mut kernel)
+            .map_err(|error| Failure::Run(error.to_string()))?;
+        let wrong = |answer| Failure::Run(format!("{name} gave a wrong answer: {answer}"));
+        kernel.finish().map_err(wrong)?;
+        Ok(recording)
+    }
+
     /// Records a kernel, and simulates it on machines with these numbers of cores, under each
     /// policy.
     pub fn simulate(
@@ -145,12 +156,7 @@ impl Trial {
         policies: &[&str],
         trials: u64,
     ) -> Result<Vec<Simulated>, Failure> {
-        let job = parse_job(name).map_err(Failure::Usage)?;
-        let mut kernel = CheckedKernel::new(job);
-        let recording = purloin_analysis::record(name, &mut kernel)
-            .map_err(|error| Failure::Run(error.to_string()))?;
-        let wrong = |answer| Failure::Run(format!("{name} gave a wrong answer: {answer}"));
-        kernel.finish().map_err(wrong)?;
+        let recording = self.record(name)?;
         let recorded = Recorded::new(&recording)
             .map_err(|error| Failure::Run(format!("the recording of {name}: {error}")))?;
         let (mut runs, mut cells) = (Vec::new(), Vec::new());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::values::{parse_latency, parse_number, parse_runs};
 
-/// Repeats the measurements of the AsynchWS paper's Figures 6 to 10, and prints their tables.
+/// Repeats the measurements of the AsynchWS paper's Figures 5 to 10, and prints their tables.
 ///
 /// Each table comes with the paper's result and the command that repeats it.
 #[derive(clap::Args, Debug)]
@@ -20,7 +20,7 @@ minutes.
 Exit status: 0 if every answer was right, 1 if one was wrong or a job failed, 2 for a mistake in
 the arguments.")]
 pub struct Args {
-    /// Show this figure, from 6 to 10; repeat the option for several [default: all]
+    /// Show this figure, from 5 to 10; repeat the option for several [default: all]
     #[arg(long = "figure", value_name = "N", value_parser = parse_figure)]
     pub figures: Vec<u32>,
 
@@ -63,7 +63,7 @@ pub const KERNELS: &[&str] = &[
 ];
 
 fn parse_figure(text: &str) -> Result<u32, String> {
-    parse_number(text, 6, 10).map(|number| number as u32)
+    parse_number(text, 5, 10).map(|number| number as u32)
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

@@ -45,10 +45,13 @@ fn variant(name: impl Into<String>, change: impl FnOnce(&mut Options)) -> Varian
 /// hundreds of levels deep.
 pub const DEPTHS: &[u32] = &[1, 2, 4, 6, 8, 12, 16, 24, 48];
 
+/// The number of the figure that shows the time of a get, and needs no kernels.
+pub const LATENCY_FIGURE: u32 = 5;
+
 /// The number of the figure that needs the best depth.
 pub const FIGURE_WITH_DEPTH: u32 = 8;
 
-/// All figures, in order.
+/// All figures that need kernels, in order.
 ///
 /// Source: AsynchWS, sections V.B to V.E.
 pub const FIGURES: &[Figure] = &[

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use purloin_command::Failure;
+use serde::de::DeserializeOwned;
 
 use super::job::Job;
 use crate::NAME;
+use crate::latency::Latencies;
 use crate::report::Outcome;
 
 /// A command that starts jobs, such as `mpirun`.
@@ -56,16 +58,7 @@ impl Launcher {
     /// Runs a job to its end, and returns its report.
     pub fn run(&self, job: &Job) -> Result<Outcome, Failure> {
         let failed = |why: String| Failure::Run(format!("cannot run {job}: {why}"));
-        let output = self
-            .command(job)
-            .output()
-            .map_err(|error| failed(error.to_string()))?;
-        if !output.status.success() {
-            let reason = reason(&String::from_utf8_lossy(&output.stderr));
-            return Err(failed(reason.unwrap_or_else(|| output.status.to_string())));
-        }
-        let outcome: Outcome = serde_json::from_slice(&output.stdout)
-            .map_err(|error| failed(format!("cannot read its report: {error}")))?;
+        let outcome: Outcome = self.read(job.ranks, &job.arguments()).map_err(failed)?;
         // The launcher of another MPI would start many jobs of one rank.
         if outcome.ranks != job.ranks {
             return Err(failed(format!(
@@ -80,16 +73,35 @@ impl Launcher {
         }
     }
 
-    fn command(&self, job: &Job) -> Command {
+    /// Measures the time of gets from the last of some ranks.
+    pub fn latencies(&self, ranks: usize) -> Result<Latencies, Failure> {
+        self.read(ranks, &["latency".to_owned()])
+            .map_err(|why| Failure::Run(format!("cannot run latency on {ranks} ranks: {why}")))
+    }
+
+    /// Runs the command on some ranks, and reads its JSON report. The error is the reason of a
+    /// failure.
+    fn read<R: DeserializeOwned>(&self, ranks: usize, arguments: &[String]) -> Result<R, String> {
+        let output = self.command(ranks, arguments).output();
+        let output = output.map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            let reason = reason(&String::from_utf8_lossy(&output.stderr));
+            return Err(reason.unwrap_or_else(|| output.status.to_string()));
+        }
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("cannot read its report: {error}"))
+    }
+
+    fn command(&self, ranks: usize, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]);
         if self.is_open_mpi {
             command.arg("--oversubscribe");
         }
         command
-            .args(["-n", &job.ranks.to_string()])
+            .args(["-n", &ranks.to_string()])
             .arg(&self.program)
-            .args(job.arguments())
+            .args(arguments)
             .args(["--json", "-"])
             .stdin(Stdio::null());
         command

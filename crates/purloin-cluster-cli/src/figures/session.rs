@@ -5,7 +5,7 @@ use purloin_cluster::{CutOff, Options};
 use purloin_command::{Failure, Machine, progress};
 
 use super::args::{Args, KERNELS, with_input};
-use super::figure::{DEPTHS, FIGURE_WITH_DEPTH, FIGURES, Figure, Shows};
+use super::figure::{DEPTHS, FIGURE_WITH_DEPTH, FIGURES, Figure, LATENCY_FIGURE, Shows};
 use super::job::{Job, option_arguments};
 use super::launcher::Launcher;
 use super::measure::Measurements;
@@ -40,6 +40,9 @@ impl<'a> Session<'a> {
             false => args.kernels.iter().map(String::as_str).collect(),
         };
         let mut kernels = Vec::new();
+        let is_selected =
+            |figure: &&Figure| args.figures.is_empty() || args.figures.contains(&figure.number);
+        let figures: Vec<_> = FIGURES.iter().filter(is_selected).collect();
         for kernel in given {
             let kernel = with_input(kernel);
             kernels::check(&kernel)?;
@@ -47,13 +50,15 @@ impl<'a> Session<'a> {
                 kernels.push(kernel);
             }
         }
-        let is_selected =
-            |figure: &&Figure| args.figures.is_empty() || args.figures.contains(&figure.number);
+        if figures.is_empty() {
+            // Figure 5 has no kernels.
+            kernels.clear();
+        }
         let mpirun = args.mpirun.clone().or_else(|| std::env::var("MPIRUN").ok());
         let mut session = Session {
             args,
             kernels,
-            figures: FIGURES.iter().filter(is_selected).collect(),
+            figures,
             launcher: Launcher::find(mpirun.as_deref().unwrap_or("mpirun"))?,
             progress: ProgressBar::hidden(),
         };
@@ -65,6 +70,10 @@ impl<'a> Session<'a> {
 
     /// Runs all jobs, and returns their results.
     pub fn report(&self) -> Result<Report, Failure> {
+        let latencies = match self.wants_latencies() {
+            true => Some(self.launcher.latencies(self.args.ranks)?),
+            false => None,
+        };
         let kernels = self.kernels.iter().map(|kernel| self.measure(kernel));
         let kernels = kernels.collect::<Result<Vec<_>, _>>();
         self.progress.finish_and_clear();
@@ -83,12 +92,18 @@ impl<'a> Session<'a> {
             runs,
             latency_seconds: latency.as_secs_f64(),
             latency: time_text(latency),
+            latencies,
             figures: self
                 .figures
                 .iter()
                 .map(|figure| self.result(figure, &kernels))
                 .collect(),
         })
+    }
+
+    /// Returns whether the user has asked for Figure 5, which needs no kernels.
+    fn wants_latencies(&self) -> bool {
+        self.args.figures.is_empty() || self.args.figures.contains(&LATENCY_FIGURE)
     }
 
     /// Runs all jobs of a kernel.

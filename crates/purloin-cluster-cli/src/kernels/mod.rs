@@ -65,6 +65,9 @@ macro_rules! kernels {
         /// The descriptions of all kernels.
         pub const KERNELS: &[Description] = &[$($Kernel::DESCRIPTION),*];
 
+        /// The size of a task of each kernel, in bytes.
+        pub const TASK_BYTES: &[usize] = &[$(size_of::<<$Kernel as Kernel>::Task>()),*];
+
         /// Performs an action on the kernel that `job` names, with its input: `NAME=INPUT`, or
         /// `NAME` for the default input.
         ///

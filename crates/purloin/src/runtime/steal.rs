@@ -341,11 +341,14 @@ pub(super) unsafe fn end<S: Scheduler>(
 /// Makes tasks public by `publish`, if thieves have asked, and wakes a sleeping thief for them.
 pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskPool) -> usize) {
     let begin = owner.timer().now();
-    if publish(&owner.local.tasks) > 0 {
-        owner.count(Count::Publications);
-        owner.pool().sleep.published(owner.index());
-    }
+    let published = publish(&owner.local.tasks);
     owner.timer().served(begin);
+    if published > 0 {
+        owner.count(Count::Publications);
+        let begin = owner.timer().now();
+        owner.pool().sleep.published(owner.index());
+        owner.timer().woke(begin);
+    }
 }
 
 /// Implements [`TaskPool::became_active`].

@@ -31,8 +31,10 @@ pub(crate) struct Timer {
     /// Start of the current activity, or of the part of it that is not in the total yet, in ticks.
     since: AtomicU64,
     totals: [AtomicU64; ACTIVITIES],
-    /// Parts of the totals, in ticks: see [`Times::serving`] and [`Times::crossing`].
+    /// Parts of the totals, in ticks: see [`Times::serving`], [`Times::waking`] and
+    /// [`Times::crossing`].
     serving: AtomicU64,
+    waking: AtomicU64,
     crossing: AtomicU64,
 }
 
@@ -45,6 +47,7 @@ impl Timer {
             since: AtomicU64::new(ticks()),
             totals: Default::default(),
             serving: AtomicU64::new(0),
+            waking: AtomicU64::new(0),
             crossing: AtomicU64::new(0),
         }
     }
@@ -89,6 +92,11 @@ impl Timer {
     /// Records that the worker has answered a thief since `begin`.
     pub(crate) fn served(&self, begin: u64) {
         self.lose(&self.serving, begin);
+    }
+
+    /// Records that the worker has woken a thief since `begin`.
+    pub(crate) fn woke(&self, begin: u64) {
+        self.lose(&self.waking, begin);
     }
 
     /// Records that since `begin` the worker has reclaimed a task that thieves could take.
@@ -174,6 +182,7 @@ impl Timer {
                     application_in_join: time(Activity::ApplicationInJoin),
                     stealing_in_join: time(Activity::StealingInJoin),
                     searching_in_join: time(Activity::SearchingInJoin),
+                    waking: to_time(self.waking.load(Ordering::Relaxed) as f64),
                     serving: to_time(self.serving.load(Ordering::Relaxed) as f64),
                     crossing: to_time(self.crossing.load(Ordering::Relaxed) as f64),
                 };
@@ -234,6 +243,9 @@ times! {
     /// Part of the times above: answering thieves, or waiting for a thief to take the offered task
     /// (Return barrier, section 4.2).
     serving,
+    /// Part of the times above: waking a thief that sleeps, or starting the thread of a spare worker,
+    /// by a system call.
+    waking,
     /// Part of the times above: returning to public tasks, and finding out which thread has them
     /// (Return barrier, section 6: the barrier's own cost).
     crossing,

@@ -1,0 +1,362 @@
+//! *Asynchronous Work Stealing on Distributed Memory Systems*: residual tasks, cut-offs and early
+//! steals, on the ranks of this machine and simulated on the paper's cluster. This file measures;
+//! `report.rs` makes the tables and verdicts of what was measured.
+
+mod report;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use purloin_command::{Failure, progress};
+use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::trial::Trial;
+use super::{Paper, Part};
+use crate::simulation::runs::{Run, Runs};
+
+pub const PAPER: Paper = Paper {
+    name: "asynchws",
+    citation: "Li, Hu, Cheng and Zhao: Asynchronous Work Stealing on Distributed Memory Systems \
+               (HPCC 2013)",
+    parts,
+    report: report::report,
+};
+
+/// A program of Table I.
+struct Program {
+    name: &'static str,
+    /// The paper's input, and the bytes of a task there.
+    input: &'static str,
+    bytes: &'static str,
+    /// The input on ranks.
+    ranks: &'static str,
+    /// The inputs of the simulation with `--quick` and without.
+    simulated: [&'static str; 2],
+    /// The best number of residual tasks in Figure 7.
+    residual: &'static str,
+    /// What the text says about asynchronous stealing in Figure 9, and the gain in Figure 10.
+    async_is: &'static str,
+    gain: &'static str,
+}
+
+#[rustfmt::skip]
+static PROGRAMS: [Program; 6] = [
+    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: "fib=40", simulated: ["fib=31", "fib=34"], residual: "0", async_is: "equal", gain: "a little worse" },
+    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: "floorplan=20", simulated: ["floorplan=15", "floorplan=20"], residual: "2 or 3", async_is: "better", gain: "1.16" },
+    Program { name: "NQueens", input: "14", bytes: "164", ranks: "nqueens=13", simulated: ["nqueens=12", "nqueens=13"], residual: "2 or 3", async_is: "better", gain: "1.06" },
+    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: "sparselu=24,128", simulated: ["sparselu=48", "sparselu=64"], residual: "0", async_is: "worse", gain: "a little worse" },
+    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: "strassen=1024", simulated: ["strassen=2048", "strassen=4096"], residual: "2", async_is: "equal", gain: "1.11" },
+    Program { name: "UTS", input: "T3L", bytes: "120", ranks: "uts=T3", simulated: ["uts=T3", "uts=T3"], residual: "2 or 3", async_is: "better", gain: "1.14" },
+];
+
+impl Program {
+    fn simulated(&self, trial: &Trial) -> &'static str {
+        self.simulated[usize::from(!trial.quick)]
+    }
+
+    fn part(&self, what: &str) -> String {
+        format!("{}, {what}", self.name)
+    }
+}
+
+const TABLE: &str = "Table I";
+const FIGURE_5: &str = "Figure 5";
+
+fn parts(_: &Trial) -> Vec<Part> {
+    let mut parts = vec![
+        Part::new(TABLE, |_| table()),
+        Part::new(FIGURE_5, |_| {
+            let arguments = ["figures", "--figure", "5", "--json", "-"];
+            on_ranks::<Figures>(&arguments.map(str::to_owned))
+        }),
+    ];
+    for program in &PROGRAMS {
+        parts.push(Part::new(program.part("on ranks"), |trial| {
+            let mut arguments = ["figures", "--json", "-"].map(str::to_owned).to_vec();
+            for figure in 6..=10 {
+                arguments.extend(["--figure".to_owned(), figure.to_string()]);
+            }
+            arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
+            arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
+            on_ranks::<Figures>(&arguments)
+        }));
+    }
+    for program in &PROGRAMS {
+        parts.push(Part::new(program.part("simulated"), |trial| {
+            simulated(trial, program)
+        }));
+    }
+    parts
+}
+
+/// What `purloin-cluster` has measured, or why it could not.
+#[derive(Serialize, Deserialize)]
+enum Measured<T> {
+    Done(T),
+    Missing(String),
+}
+
+/// The report of `purloin-cluster figures`, as far as it is needed.
+#[derive(Serialize, Deserialize)]
+struct Figures {
+    ranks: usize,
+    latency_seconds: f64,
+    latencies: Option<Latencies>,
+    figures: Vec<Figure>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Latencies {
+    gets: Vec<Get>,
+}
+
+/// The time of a get from another rank.
+#[derive(Serialize, Deserialize)]
+struct Get {
+    bytes: usize,
+    seconds: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Figure {
+    figure: u32,
+    rows: Vec<Row>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    kernel: String,
+    one_rank_seconds: Option<f64>,
+    cells: Vec<Cell>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Cell {
+    variant: String,
+    all_seconds: Vec<f64>,
+    profiling_percent: f64,
+}
+
+/// The report of a kernel on one rank.
+#[derive(Serialize, Deserialize)]
+struct OneRank {
+    task_bytes: usize,
+}
+
+/// Returns the size of a task of each program.
+fn table() -> Result<Measured<Vec<usize>>, Failure> {
+    let mut bytes = Vec::new();
+    for program in &PROGRAMS {
+        let arguments = [program.ranks, "--json", "-"].map(str::to_owned);
+        match on_ranks::<OneRank>(&arguments)? {
+            Measured::Done(report) => bytes.push(report.task_bytes),
+            Measured::Missing(why) => return Ok(Measured::Missing(why)),
+        }
+    }
+    Ok(Measured::Done(bytes))
+}
+
+/// Runs `purloin-cluster`, and reads its JSON report.
+fn on_ranks<T: DeserializeOwned>(arguments: &[String]) -> Result<Measured<T>, Failure> {
+    let missing = |why: String| Ok(Measured::Missing(why));
+    let Some(program) = cluster_command() else {
+        return missing(
+            "there is no purloin-cluster beside purloin; `./x cluster list` builds it".to_owned(),
+        );
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    // Open MPI refuses to run as root otherwise. Rank 0 writes nothing but the report.
+    for allowance in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+        command.env(allowance, "1");
+    }
+    let output = match command.output() {
+        Ok(output) => output,
+        Err(error) => return missing(format!("purloin-cluster cannot be run: {error}")),
+    };
+    let messages = String::from_utf8_lossy(&output.stderr);
+    let mut messages = messages
+        .lines()
+        .filter_map(|line| line.strip_prefix("purloin-cluster: "));
+    let message = messages.next().unwrap_or("it failed").to_owned();
+    match output.status.code() {
+        Some(0) => serde_json::from_slice(&output.stdout)
+            .map(Measured::Done)
+            .map_err(|error| Failure::Run(format!("the report of purloin-cluster: {error}"))),
+        // A mistake in the arguments, such as a missing mpirun, or a missing library.
+        Some(2 | 127) => missing(message),
+        _ => Err(Failure::Run(format!(
+            "purloin-cluster {}: {message}",
+            arguments.join(" ")
+        ))),
+    }
+}
+
+/// Returns the path of `purloin-cluster`, which lies in the folder of this program.
+fn cluster_command() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?;
+    let path = path.with_file_name("purloin-cluster");
+    path.exists().then_some(path)
+}
+
+/// The nodes of the paper's cluster.
+const NODES: u32 = 32;
+
+/// The cores of a node, in two sockets.
+const CORES: u32 = 12;
+
+/// The simulated times of a steal between nodes, in microseconds.
+const LATENCIES: [u32; 2] = [5, 50];
+
+/// The paper's minimum duration of a task, 2 ms, divided by its time of a steal of one task, 4.5 ms.
+const GRAIN: f64 = 2.0 / 4.5;
+
+/// The residual tasks of Figure 7, of which the paper chooses the third.
+const RESIDUAL: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
+const CHOSEN: usize = 2;
+
+/// The depths that are tried for the cut-off by depth.
+const DEPTHS: [u32; 6] = [4, 8, 10, 12, 16, 20];
+
+const ADAPTIVE: &str = "adaptive";
+const QUEUE: &str = "queue";
+const NONE: &str = "none";
+const DEPTH: &str = "depth";
+
+/// A program on the simulated cluster.
+#[derive(Serialize, Deserialize)]
+struct Simulated {
+    job: String,
+    /// In seconds.
+    work: f64,
+    span: f64,
+    cells: Vec<Case>,
+}
+
+/// A variant on a cluster with one latency.
+#[derive(Serialize, Deserialize)]
+struct Case {
+    /// In microseconds.
+    latency: u32,
+    cut_off: String,
+    residual: String,
+    tasks: u64,
+    /// The times of all trials.
+    seconds: Vec<f64>,
+    /// The mean number of steals.
+    steals: f64,
+}
+
+impl Simulated {
+    fn case(&self, latency: u32, cut_off: &str, residual: &str) -> Option<&Case> {
+        self.cells.iter().find(|case| {
+            (case.latency, &*case.cut_off, &*case.residual) == (latency, cut_off, residual)
+        })
+    }
+
+    /// Returns the fastest of the cases with a cut-off by depth, and its depth.
+    fn best_depth(&self, latency: u32) -> Option<(&Case, u32)> {
+        let cases = self.cells.iter().filter(|case| case.latency == latency);
+        let cases = cases.filter_map(|case| {
+            let (name, depth) = case.cut_off.split_once(':')?;
+            Some((case, (name == DEPTH).then(|| depth.parse().ok())??))
+        });
+        cases.min_by(|(a, _), (b, _)| a.mean().total_cmp(&b.mean()))
+    }
+}
+
+impl Case {
+    fn mean(&self) -> f64 {
+        self.seconds.iter().sum::<f64>() / self.seconds.len() as f64
+    }
+}
+
+/// The paper's cluster with this time of a steal between nodes. A look and a message take half of
+/// it.
+fn cluster(microseconds: u32) -> Machine {
+    let text = format!(
+        "nodes = {NODES}\nsockets = 2\ncores = {}\n\
+         [socket]\nsteal = \"1us\"\nsample = \"100ns\"\nmessage = \"100ns\"\n\
+         [node]\nsteal = \"2us\"\nsample = \"300ns\"\nmessage = \"300ns\"\n\
+         [network]\nsteal = \"{microseconds}us\"\nsample = \"{half}ns\"\nmessage = \"{half}ns\"\n",
+        CORES / 2,
+        half = 500 * microseconds
+    );
+    Machine::from_toml(&text).expect("the text is a machine file")
+}
+
+/// Records a program, and simulates all variants.
+fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
+    let job = program.simulated(trial);
+    let recording = trial.record(job)?;
+    let whole = Recorded::new(&recording)
+        .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
+    let by_depth: Vec<_> = DEPTHS
+        .iter()
+        .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
+        .collect();
+    let adaptive: Vec<_> = LATENCIES
+        .iter()
+        .map(|&latency| {
+            let grain = Time::from_nanoseconds((1e3 * f64::from(latency) * GRAIN) as u64);
+            whole.with_cut_off(CutOff::MeanWork(grain))
+        })
+        .collect();
+
+    let chosen = RESIDUAL[CHOSEN];
+    let mut variants: Vec<(usize, String, &str, &Recorded)> = Vec::new();
+    for (place, adaptive) in adaptive.iter().enumerate() {
+        for residual in RESIDUAL {
+            variants.push((place, ADAPTIVE.to_owned(), residual, adaptive));
+        }
+        for residual in [RESIDUAL[0], chosen] {
+            variants.push((place, QUEUE.to_owned(), residual, &whole));
+        }
+        variants.push((place, NONE.to_owned(), chosen, &whole));
+        for (depth, recorded) in DEPTHS.iter().zip(&by_depth) {
+            variants.push((place, format!("{DEPTH}:{depth}"), chosen, recorded));
+        }
+    }
+    let machines = LATENCIES.map(cluster);
+    let trials = trial.choose(3, 10);
+    let mut runs = Vec::new();
+    for (place, cut_off, residual, recorded) in &variants {
+        let bound = match &**cut_off {
+            QUEUE | ADAPTIVE => format!("+bound:{}", 3 * CORES),
+            _ => String::new(),
+        };
+        let policy = format!("near+half+residual:{residual}{bound}");
+        let policy: Policy = policy.parse().map_err(Failure::usage)?;
+        let machine = &machines[*place];
+        for seed in 0..trials {
+            runs.push(Run {
+                steps: 1,
+                message: format!("{job}, {} us", LATENCIES[*place]),
+                simulate: Box::new(move || simulate(*recorded, machine, policy, seed)),
+            });
+        }
+    }
+    let progress = progress(runs.len() as u64, "simulations");
+    let outcomes = Runs::default().all(&runs, &progress)?;
+    let cases = outcomes.chunks(trials as usize).zip(&variants);
+    let cases = cases.map(|(outcomes, (place, cut_off, residual, recorded))| Case {
+        latency: LATENCIES[*place],
+        cut_off: cut_off.clone(),
+        residual: (*residual).to_owned(),
+        tasks: recorded.tasks(),
+        seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
+        steals: outcomes
+            .iter()
+            .map(|run: &Outcome| run.steals as f64)
+            .sum::<f64>()
+            / trials as f64,
+    });
+    Ok(Simulated {
+        job: job.to_owned(),
+        work: whole.work().seconds(),
+        span: recording.span().as_secs_f64(),
+        cells: cases.collect(),
+    })
+}

@@ -1,0 +1,166 @@
+//! *Friendly Barriers*: the overhead of steals for their victims, with and without a return barrier.
+//! This file measures; `report.rs` makes the tables and verdicts of what was measured.
+
+mod report;
+
+use purloin_command::Failure;
+use purloin_sim::{Estimate, Machine};
+
+use super::trial::{Measured, Simulated, Trial};
+use super::{Paper, Part, Results};
+use crate::bench::StealCosts;
+
+pub const PAPER: Paper = Paper {
+    name: "barriers",
+    citation: "Kumar, Blackburn and Grove: Friendly Barriers: Efficient Work-Stealing With Return \
+               Barriers (VEE 2014)",
+    parts,
+    report: report::report,
+};
+
+/// A benchmark of section 3.1, with what the paper's text says about it at 16 threads. Percentages,
+/// if not said otherwise.
+struct Benchmark {
+    name: &'static str,
+    /// The inputs with `--quick` and without.
+    jobs: [&'static str; 2],
+    /// Dynamic overhead of DefaultWS, and how much of it the barrier removes (section 6.1).
+    overhead: Option<f64>,
+    reduction: f64,
+    /// Share of free steals (section 6.3).
+    free: f64,
+    /// How much faster ReturnBarrierWS is (section 6.4).
+    gain: f64,
+}
+
+static BENCHMARKS: [Benchmark; 6] = [
+    Benchmark {
+        name: "Jacobi",
+        jobs: ["jacobi=1024", "jacobi=1024"],
+        overhead: Some(11.2),
+        reduction: 29.0,
+        free: 7.0,
+        gain: 13.0,
+    },
+    Benchmark {
+        name: "FFT",
+        jobs: ["fft=18", "fft=20"],
+        overhead: Some(3.5),
+        reduction: 40.0,
+        free: 10.0,
+        gain: 20.0,
+    },
+    Benchmark {
+        name: "CilkSort",
+        jobs: ["multisort=2000000", "multisort=10000000"],
+        overhead: None,
+        reduction: 46.0,
+        free: 30.0,
+        gain: 5.0,
+    },
+    Benchmark {
+        name: "Barnes-Hut",
+        jobs: ["barnes-hut=20000", "barnes-hut=100000"],
+        overhead: Some(6.0),
+        reduction: 30.0,
+        free: 3.5,
+        gain: 0.0,
+    },
+    Benchmark {
+        name: "UTS",
+        jobs: ["uts=T2", "uts=T2"],
+        overhead: Some(0.5),
+        reduction: 60.0,
+        free: 30.0,
+        gain: 0.0,
+    },
+    Benchmark {
+        name: "LUD",
+        jobs: ["lud=32", "lud=64"],
+        overhead: Some(6.0),
+        reduction: 24.0,
+        free: 1.5,
+        gain: 0.0,
+    },
+];
+
+impl Benchmark {
+    fn job(&self, trial: &Trial) -> &'static str {
+        self.jobs[usize::from(!trial.quick)]
+    }
+}
+
+/// The paper's baseline: each steal interrupts its victim.
+const DEFAULT_WS: &str = "return-barrier:barrier=off,forced=off";
+/// The paper's system.
+const BARRIER_WS: &str = "return-barrier:forced=off";
+/// Purloin's default, in which thieves may use force.
+const PURLOIN: &str = "return-barrier";
+const FORKJOIN: &str = "forkjoin";
+
+/// The numbers of cores that are simulated: those of the paper are 1 to 16.
+const CORES: [u32; 6] = [1, 2, 4, 8, 12, 16];
+
+fn parts(_: &Trial) -> Vec<Part> {
+    let measured = BENCHMARKS.iter().map(|benchmark| {
+        Part::new(benchmark.name, move |trial| {
+            let schedulers = [DEFAULT_WS, BARRIER_WS, PURLOIN, FORKJOIN];
+            // The paper: 20 invocations.
+            trial.bench(benchmark.job(trial), &schedulers, trial.choose(5, 20))
+        })
+    });
+    let simulated = BENCHMARKS.iter().map(|benchmark| {
+        Part::new(simulation(benchmark), move |trial| {
+            let (job, trials) = (benchmark.job(trial), trial.choose(3, 20));
+            trial.simulate(job, Machine::shared_memory, &CORES, &["random"], trials)
+        })
+    });
+    measured.chain(simulated).collect()
+}
+
+/// Returns the name of the part that simulates a benchmark.
+fn simulation(benchmark: &Benchmark) -> String {
+    format!("{}, simulated", benchmark.name)
+}
+
+/// The data of all benchmarks.
+struct Data {
+    measured: Vec<Vec<Measured>>,
+    simulated: Vec<Vec<Simulated>>,
+    workers: usize,
+}
+
+impl Data {
+    fn read(trial: &Trial, results: &Results) -> Result<Data, Failure> {
+        let all = BENCHMARKS.iter();
+        Ok(Data {
+            measured: all
+                .clone()
+                .map(|benchmark| results.of(benchmark.name))
+                .collect::<Result<_, _>>()?,
+            simulated: all
+                .map(|benchmark| results.of(&simulation(benchmark)))
+                .collect::<Result<_, _>>()?,
+            workers: trial.most_workers(),
+        })
+    }
+
+    /// Returns the run of a benchmark, by its place, with this number of workers.
+    fn cell(&self, place: usize, scheduler: &str, workers: usize) -> Option<&Measured> {
+        let mut cells = self.measured[place].iter();
+        cells.find(|cell| cell.scheduler == scheduler && cell.workers == workers)
+    }
+
+    /// Returns a figure of the run with all workers, or 0 if there is no such run.
+    fn figure(&self, place: usize, scheduler: &str, figure: fn(&StealCosts) -> f64) -> Estimate {
+        let cell = self.cell(place, scheduler, self.workers);
+        let values = cell.map_or(Vec::new(), |cell| cell.costs(figure));
+        match values.is_empty() {
+            true => Estimate {
+                mean: 0.0,
+                margin: 0.0,
+            },
+            false => Estimate::new(&values),
+        }
+    }
+}
