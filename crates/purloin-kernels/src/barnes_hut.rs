@@ -24,11 +24,19 @@ const TIME_STEP: f64 = 1e-3;
 /// Maximum number of bodies in a cell that is not divided.
 const LEAF: usize = 8;
 
-/// Maximum number of bodies in a cell that is divided sequentially.
-const FEW: usize = 256;
-
 /// Maximum depth of the tree. Without it, bodies in the same place would be divided forever.
 const DEPTH: u32 = 48;
+
+/// A cube of space to be divided.
+#[derive(Clone, Copy)]
+struct Cube {
+    corner: Vector,
+    side: f64,
+    /// The number of levels that may lie below.
+    depth: u32,
+    /// Maximum number of bodies in a cell that is divided without tasks.
+    few: usize,
+}
 
 fn combine(a: Vector, b: Vector, f: impl Fn(f64, f64) -> f64) -> Vector {
     [f(a[0], b[0]), f(a[1], b[1]), f(a[2], b[2])]
@@ -73,14 +81,8 @@ fn square(vector: Vector) -> f64 {
 impl Cell {
     /// Builds the cell with this corner and side. Sorts its bodies, which start at `first` in the
     /// array, by place.
-    fn build<W: Worker>(
-        w: W,
-        bodies: &mut [Body],
-        first: usize,
-        corner: Vector,
-        side: f64,
-        depth: u32,
-    ) -> Cell {
+    fn build<W: Worker>(w: W, bodies: &mut [Body], first: usize, cube: Cube) -> Cell {
+        let Cube { side, depth, .. } = cube;
         if bodies.len() <= LEAF || depth == 0 {
             let masses = bodies.iter().map(|body| (body.mass, body.place));
             let (mass, centre) = centre_of_mass(masses);
@@ -92,7 +94,12 @@ impl Cell {
                 inside,
             };
         }
-        let cells = divide(w, bodies, first, corner, side / 2.0, depth - 1, 0);
+        let half = Cube {
+            side: side / 2.0,
+            depth: depth - 1,
+            ..cube
+        };
+        let cells = divide(w, bodies, first, half, 0);
         let (mass, centre) = centre_of_mass(cells.iter().map(|cell| (cell.mass, cell.centre)));
         let inside = Inside::Cells(cells);
         Cell {
@@ -143,32 +150,30 @@ fn divide<W: Worker>(
     mut w: W,
     bodies: &mut [Body],
     first: usize,
-    corner: Vector,
-    side: f64,
-    depth: u32,
+    cube: Cube,
     axis: usize,
 ) -> Vec<Cell> {
     if bodies.is_empty() {
         return Vec::new();
     }
-    if axis == corner.len() {
-        return vec![Cell::build(w, bodies, first, corner, side, depth)];
+    if axis == cube.corner.len() {
+        return vec![Cell::build(w, bodies, first, cube)];
     }
-    let mut upper = corner;
-    upper[axis] += side;
-    let is_few = bodies.len() <= FEW;
-    let count = partition(bodies, |body| body.place[axis] < upper[axis]);
+    let mut upper = cube;
+    upper.corner[axis] += cube.side;
+    let is_few = bodies.len() <= cube.few;
+    let count = partition(bodies, |body| body.place[axis] < upper.corner[axis]);
     let (low, high) = bodies.split_at_mut(count);
     let next = axis + 1;
     let (mut cells, others) = if is_few {
         (
-            divide(Serial, low, first, corner, side, depth, next),
-            divide(Serial, high, first + count, upper, side, depth, next),
+            divide(Serial, low, first, cube, next),
+            divide(Serial, high, first + count, upper, next),
         )
     } else {
         w.join(
-            move |w| divide(w, low, first, corner, side, depth, next),
-            move |w| divide(w, high, first + count, upper, side, depth, next),
+            move |w| divide(w, low, first, cube, next),
+            move |w| divide(w, high, first + count, upper, next),
         )
     };
     cells.extend(others);
@@ -192,6 +197,8 @@ fn partition<T>(items: &mut [T], is_first: impl Fn(&T) -> bool) -> usize {
 pub struct BarnesHut {
     bodies: Vec<Body>,
     steps: usize,
+    /// Maximum number of bodies in a cell that is divided without tasks.
+    few: usize,
     /// The acceleration of each body at the last step.
     pulls: Vec<Vector>,
 }
@@ -210,7 +217,13 @@ impl BarnesHut {
         let sides = combine(end, corner, |end, corner| end - corner);
         // Slightly larger, so that the body with the largest coordinate is inside.
         let side = sides.into_iter().fold(f64::MIN_POSITIVE, f64::max) * (1.0 + f64::EPSILON);
-        let root = w.lend(|w| Cell::build(w, bodies, 0, corner, side, DEPTH));
+        let cube = Cube {
+            corner,
+            side,
+            depth: DEPTH,
+            few: self.few,
+        };
+        let root = w.lend(|w| Cell::build(w, bodies, 0, cube));
         let (root, all) = (&root, &**bodies);
         w.for_each((all, &mut *pulls), move |(body, pull)| {
             *pull = root.pull_on(body.place, all);
@@ -239,6 +252,12 @@ impl Kernel for BarnesHut {
                 max: 1_000_000,
                 default: Some(1),
             },
+            kernel::Range {
+                name: "bodies divided without tasks",
+                min: 0,
+                max: 10_000_000,
+                default: Some(256),
+            },
         ]),
         default: "100000",
     };
@@ -262,6 +281,7 @@ impl Kernel for BarnesHut {
         BarnesHut {
             bodies: (0..count).map(&mut body).collect(),
             steps: input[1] as usize,
+            few: input[2] as usize,
             pulls: vec![[1.0; 3]; count],
         }
     }

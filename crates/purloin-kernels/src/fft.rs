@@ -74,34 +74,33 @@ impl Mul for Complex {
     }
 }
 
-/// Maximum number of points that are transformed without tasks.
-const LEAF: usize = 64;
-
-/// Minimum number of points whose two halves are combined by a parallel loop.
-const PARALLEL_COMBINE: usize = 1 << 13;
+/// Two halves with this many times as many points as a leaf are combined by a parallel loop.
+const PARALLEL_COMBINE: usize = 128;
 
 /// Transforms every `stride`-th point of `from` into `to`. `roots` are the roots of unity for the
-/// whole transform, which has `stride` times as many points as `to`.
+/// whole transform, which has `stride` times as many points as `to`. Up to `leaf` points are transformed
+/// without tasks.
 fn transform<W: Worker>(
     mut w: W,
     from: &[Complex],
     stride: usize,
     roots: &[Complex],
     to: &mut [Complex],
+    leaf: usize,
 ) {
     let (even, odd) = to.split_at_mut(to.len() / 2);
     if even.is_empty() {
         odd[0] = from[0];
         return;
     }
-    if 2 * odd.len() <= LEAF {
-        transform(Serial, from, 2 * stride, roots, even);
-        transform(Serial, &from[stride..], 2 * stride, roots, odd);
+    if 2 * odd.len() <= leaf {
+        transform(Serial, from, 2 * stride, roots, even, leaf);
+        transform(Serial, &from[stride..], 2 * stride, roots, odd, leaf);
     } else {
         let (even, odd) = (&mut *even, &mut *odd);
         w.join(
-            move |w| transform(w, from, 2 * stride, roots, even),
-            move |w| transform(w, &from[stride..], 2 * stride, roots, odd),
+            move |w| transform(w, from, 2 * stride, roots, even, leaf),
+            move |w| transform(w, &from[stride..], 2 * stride, roots, odd, leaf),
         );
     }
     let butterfly = move |(k, (even, odd)): (usize, (&mut Complex, &mut Complex))| {
@@ -109,7 +108,7 @@ fn transform<W: Worker>(
         *odd = *even - turned;
         *even = *even + turned;
     };
-    if 2 * odd.len() < PARALLEL_COMBINE {
+    if 2 * odd.len() < PARALLEL_COMBINE * leaf {
         (0..).zip(even.iter_mut().zip(odd)).for_each(butterfly);
     } else {
         w.for_each((0.., (even, odd)), butterfly);
@@ -122,6 +121,8 @@ pub struct Fft {
     points: Vec<Complex>,
     roots: Vec<Complex>,
     transformed: Vec<Complex>,
+    /// Maximum number of points that are transformed without tasks.
+    leaf: usize,
 }
 
 impl Fft {
@@ -140,12 +141,20 @@ impl Kernel for Fft {
     const DESCRIPTION: Description = Description {
         name: "fft",
         about: "fast Fourier transform of 2^n complex points, divided into halves",
-        inputs: Inputs::Numbers(&[Range {
-            name: "logarithms",
-            min: 0,
-            max: 26,
-            default: None,
-        }]),
+        inputs: Inputs::Numbers(&[
+            Range {
+                name: "logarithms",
+                min: 0,
+                max: 26,
+                default: None,
+            },
+            Range {
+                name: "points of a leaf",
+                min: 1,
+                max: 1 << 26,
+                default: Some(64),
+            },
+        ]),
         default: "20",
     };
 
@@ -163,11 +172,13 @@ impl Kernel for Fft {
                 .collect(),
             // Not zeros, so that the system supplies the memory now instead of in the timed run.
             transformed: vec![Complex { re: 1.0, im: 1.0 }; len],
+            leaf: input[1] as usize,
         }
     }
 
     fn run<W: Worker>(&mut self, w: W) -> Answer {
-        transform(w, &self.points, 1, &self.roots, &mut self.transformed);
+        let (points, roots, leaf) = (&self.points, &self.roots, self.leaf);
+        transform(w, points, 1, roots, &mut self.transformed, leaf);
         Answer::Number(self.transformed.len() as u64)
     }
 
@@ -178,7 +189,7 @@ impl Kernel for Fft {
         // their number.
         let conjugates: Vec<_> = self.transformed.iter().map(|c| c.conjugate()).collect();
         let mut back = vec![Complex::ZERO; len];
-        transform(Serial, &conjugates, 1, &self.roots, &mut back);
+        transform(Serial, &conjugates, 1, &self.roots, &mut back, self.leaf);
         let scale = Complex {
             re: 1.0 / len as f64,
             im: 0.0,

@@ -31,6 +31,58 @@ fn mesh(size: usize) -> Vec<f64> {
         .collect()
 }
 
+/// The kernel `jacobi-join`.
+#[derive(Debug)]
+pub struct JacobiJoin(Jacobi);
+
+/// Computes rows from row `first` on after a step, by joins of halves.
+fn relax_rows<W: Worker>(mut w: W, size: usize, mesh: &[f64], first: usize, rows: &mut [f64]) {
+    match rows.len() / size {
+        0 => {}
+        1 => relax(size, mesh, first, rows),
+        count => {
+            let half = count / 2;
+            let (upper, lower) = rows.split_at_mut(half * size);
+            w.join(
+                |w| relax_rows(w, size, mesh, first, upper),
+                |w| relax_rows(w, size, mesh, first + half, lower),
+            );
+        }
+    }
+}
+
+impl Kernel for JacobiJoin {
+    const DESCRIPTION: Description = Description {
+        name: "jacobi-join",
+        about: "like jacobi, but halves of the mesh are joined, down to a row, instead of a loop",
+        ..Jacobi::DESCRIPTION
+    };
+
+    fn prepare(input: Input) -> Self {
+        JacobiJoin(Jacobi::prepare(input))
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        let Jacobi {
+            size,
+            steps,
+            mesh,
+            next,
+        } = &mut self.0;
+        for _ in 0..*steps {
+            let size = *size;
+            let (from, to) = (&*mesh, &mut next[size..size * (size - 1)]);
+            w.lend(|w| relax_rows(w, size, from, 1, to));
+            std::mem::swap(mesh, next);
+        }
+        digest(mesh)
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        self.0.verify(answer)
+    }
+}
+
 /// Computes the inner points of row `i` after a step.
 fn relax(size: usize, mesh: &[f64], i: usize, row: &mut [f64]) {
     let [above, own, below] = [i - 1, i, i + 1].map(|i| &mesh[i * size..(i + 1) * size]);

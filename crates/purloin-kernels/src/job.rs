@@ -12,10 +12,10 @@ use crate::flood::Flood;
 use crate::floorplan::Floorplan;
 use crate::forks::{Fanout, Forks};
 use crate::futures::Futures;
-use crate::jacobi::Jacobi;
+use crate::jacobi::{Jacobi, JacobiJoin};
 use crate::kernel::{Answer, Description, Input, Kernel};
 use crate::loops::Loops;
-use crate::lud::Lud;
+use crate::lud::{Lud, LudJoin};
 use crate::multisort::Multisort;
 use crate::nqueens::Nqueens;
 use crate::producers::{Bpc, BpcLoop, Spc, SpcLoop};
@@ -67,8 +67,8 @@ macro_rules! kernels {
 
 kernels!(
     Fib, Stress, Nqueens, Uts, Multisort, Skynet, Cholesky, Ssf, Spc, SpcLoop, Bpc, BpcLoop, Tree,
-    Futures, Loops, Jacobi, Fft, Lud, BarnesHut, Floorplan, SparseLu, Strassen, Straggler, Forks,
-    Fanout, Flood
+    Futures, Loops, Jacobi, JacobiJoin, Fft, Lud, LudJoin, BarnesHut, Floorplan, SparseLu,
+    Strassen, Straggler, Forks, Fanout, Flood
 );
 
 /// A kernel and an input for it.

@@ -7,6 +7,7 @@ use purloin::{Worker, chunks_mut};
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::random::Xorshift;
+use crate::strassen::row_and_column;
 
 /// Number of rows and of columns of a block. A block has 2 KiB, so that three fit the first-level
 /// cache.
@@ -117,6 +118,144 @@ fn decompose<W: Worker>(mut w: W, side: usize, blocks: &mut [Block]) {
                 block.subtract_product(left, right);
             }
         });
+    }
+}
+
+/// The kernel `lud-join`. Its blocks lie in Z-order, so that each quadrant of the matrix is a slice.
+#[derive(Debug)]
+pub struct LudJoin(Lud);
+
+fn quadrants(blocks: &[Block]) -> [&[Block]; 4] {
+    let mut quadrants = blocks.chunks_exact(blocks.len() / 4);
+    std::array::from_fn(|_| quadrants.next().expect("four quadrants"))
+}
+
+fn quadrants_mut(blocks: &mut [Block]) -> [&mut [Block]; 4] {
+    let mut quadrants = blocks.chunks_exact_mut(blocks.len() / 4);
+    std::array::from_fn(|_| quadrants.next().expect("four quadrants"))
+}
+
+/// Replaces a matrix by its factors.
+fn factor<W: Worker>(w: &mut W, a: &mut [Block]) {
+    if let [block] = a {
+        return block.factor();
+    }
+    let [a00, a01, a10, a11] = quadrants_mut(a);
+    factor(w, a00);
+    let diagonal = &*a00;
+    w.join(
+        |mut w| solve_lower(&mut w, a01, diagonal),
+        |mut w| solve_upper(&mut w, a10, diagonal),
+    );
+    subtract_product(w, a11, a10, a01);
+    factor(w, a11);
+}
+
+/// Replaces *a* by the solution *x* of *l*·*x* = *a*.
+fn solve_lower<W: Worker>(w: &mut W, a: &mut [Block], l: &[Block]) {
+    if let ([a], [l]) = (&mut *a, l) {
+        return a.solve_lower(l);
+    }
+    let [l00, _, l10, l11] = quadrants(l);
+    let [a00, a01, a10, a11] = quadrants_mut(a);
+    fn solve<W: Worker>(w: &mut W, upper: &mut [Block], lower: &mut [Block], l: [&[Block]; 3]) {
+        let [l00, l10, l11] = l;
+        solve_lower(w, upper, l00);
+        subtract_product(w, lower, l10, upper);
+        solve_lower(w, lower, l11);
+    }
+    let l = [l00, l10, l11];
+    w.join(
+        |mut w| solve(&mut w, a00, a10, l),
+        |mut w| solve(&mut w, a01, a11, l),
+    );
+}
+
+/// Replaces *a* by the solution *x* of *x*·*u* = *a*.
+fn solve_upper<W: Worker>(w: &mut W, a: &mut [Block], u: &[Block]) {
+    if let ([a], [u]) = (&mut *a, u) {
+        return a.solve_upper(u);
+    }
+    let [u00, u01, _, u11] = quadrants(u);
+    let [a00, a01, a10, a11] = quadrants_mut(a);
+    fn solve<W: Worker>(w: &mut W, left: &mut [Block], right: &mut [Block], u: [&[Block]; 3]) {
+        let [u00, u01, u11] = u;
+        solve_upper(w, left, u00);
+        subtract_product(w, right, left, u01);
+        solve_upper(w, right, u11);
+    }
+    let u = [u00, u01, u11];
+    w.join(
+        |mut w| solve(&mut w, a00, a01, u),
+        |mut w| solve(&mut w, a10, a11, u),
+    );
+}
+
+/// Subtracts *a*·*b* from *c*, the four quadrants in parallel.
+fn subtract_product<W: Worker>(w: &mut W, c: &mut [Block], a: &[Block], b: &[Block]) {
+    if let ([c], [a], [b]) = (&mut *c, a, b) {
+        return c.subtract_product(a, b);
+    }
+    let [a00, a01, a10, a11] = quadrants(a);
+    let [b00, b01, b10, b11] = quadrants(b);
+    let [c00, c01, c10, c11] = quadrants_mut(c);
+    fn row<W: Worker>(w: &mut W, c: [&mut [Block]; 2], a: [&[Block]; 2], b: [&[Block]; 4]) {
+        let ([c0, c1], [a0, a1], [b00, b01, b10, b11]) = (c, a, b);
+        w.join(
+            |mut w| {
+                subtract_product(&mut w, c0, a0, b00);
+                subtract_product(&mut w, c0, a1, b10);
+            },
+            |mut w| {
+                subtract_product(&mut w, c1, a0, b01);
+                subtract_product(&mut w, c1, a1, b11);
+            },
+        );
+    }
+    let b = [b00, b01, b10, b11];
+    w.join(
+        |mut w| row(&mut w, [c00, c01], [a00, a01], b),
+        |mut w| row(&mut w, [c10, c11], [a10, a11], b),
+    );
+}
+
+impl Kernel for LudJoin {
+    const DESCRIPTION: Description = Description {
+        name: "lud-join",
+        about: "LU decomposition of a dense n by n matrix of doubles, by joins of quadrants",
+        inputs: Inputs::Name(&[
+            "16", "32", "64", "128", "256", "512", "1024", "2048", "4096",
+        ]),
+        default: "1024",
+    };
+
+    fn prepare(input: Input) -> Self {
+        let side = 1 << input[0];
+        let rows = matrix(side);
+        let blocks = (0..side * side).map(|place| {
+            let (row, column) = row_and_column(place);
+            rows[row * side + column].clone()
+        });
+        LudJoin(Lud {
+            side,
+            blocks: blocks.collect(),
+        })
+    }
+
+    fn run<W: Worker>(&mut self, mut w: W) -> Answer {
+        factor(&mut w, &mut self.0.blocks);
+        Answer::Number((self.0.side * SIDE) as u64)
+    }
+
+    fn verify(&self, answer: &Answer) -> bool {
+        let Lud { side, blocks } = &self.0;
+        let mut rows = blocks.clone();
+        for (place, block) in blocks.iter().enumerate() {
+            let (row, column) = row_and_column(place);
+            rows[row * side + column] = block.clone();
+        }
+        let (side, blocks) = (*side, rows);
+        Lud { side, blocks }.verify(answer)
     }
 }
 

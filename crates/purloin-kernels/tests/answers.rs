@@ -255,6 +255,24 @@ fn barnes_hut_agrees_with_direct_summation() {
 }
 
 #[test]
+fn the_recursive_forms_give_the_answers_of_the_loops() {
+    for input in ["3,1", "100,10", "257,3"] {
+        let [joins, loops] = ["jacobi-join", "jacobi"].map(|kernel| {
+            let job = Job::parse(&format!("{kernel}={input}")).expect("a job");
+            (on(&pool(3), job), serially(job))
+        });
+        assert_eq!(joins, loops, "{input}");
+    }
+    check("lud-join", &[("16", "16"), ("32", "32"), ("256", "256")]);
+}
+
+#[test]
+fn leaves_may_be_as_small_as_a_point_or_a_body() {
+    check("fft", &[("0,1", "1"), ("10,1", "1024"), ("14,1", "16384")]);
+    check("barnes-hut", &[("2,1,0", "2"), ("5000,2,0", "5000")]);
+}
+
+#[test]
 fn floorplan_finds_the_smallest_areas() {
     check(
         "floorplan",

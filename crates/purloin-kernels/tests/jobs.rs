@@ -52,8 +52,8 @@ fn inputs_just_out_of_range_are_refused() {
 #[test]
 fn errors_name_the_culprit_and_list_what_is_possible() {
     let all = "fib, stress, nqueens, uts, multisort, skynet, cholesky, ssf, spc, spc-loop, bpc, \
-               bpc-loop, tree, futures, loops, jacobi, fft, lud, barnes-hut, floorplan, \
-               sparselu, strassen, straggler, forks, fanout, flood";
+               bpc-loop, tree, futures, loops, jacobi, jacobi-join, fft, lud, \
+               lud-join, barnes-hut, floorplan, sparselu, strassen, straggler, forks, fanout, flood";
     assert_eq!(
         error("foo=3"),
         format!(r#"no kernel "foo"; the kernels are {all}"#)

@@ -22,8 +22,10 @@ pub const PAPER: Paper = Paper {
 /// if not said otherwise.
 struct Benchmark {
     name: &'static str,
-    /// The inputs with `--quick` and without.
+    /// The kernel with its inputs for `--quick` and without.
     jobs: [&'static str; 2],
+    /// The kernel under Java's ForkJoinPool, if it has another form there.
+    java: Option<[&'static str; 2]>,
     /// Dynamic overhead of DefaultWS, and how much of it the barrier removes (section 6.1).
     overhead: Option<f64>,
     reduction: f64,
@@ -36,7 +38,8 @@ struct Benchmark {
 static BENCHMARKS: [Benchmark; 6] = [
     Benchmark {
         name: "Jacobi",
-        jobs: ["jacobi=1024", "jacobi=1024"],
+        jobs: ["jacobi-join=1024", "jacobi-join=1024"],
+        java: Some(["jacobi=1024", "jacobi=1024"]),
         overhead: Some(11.2),
         reduction: 29.0,
         free: 7.0,
@@ -45,6 +48,7 @@ static BENCHMARKS: [Benchmark; 6] = [
     Benchmark {
         name: "FFT",
         jobs: ["fft=18", "fft=20"],
+        java: None,
         overhead: Some(3.5),
         reduction: 40.0,
         free: 10.0,
@@ -53,6 +57,7 @@ static BENCHMARKS: [Benchmark; 6] = [
     Benchmark {
         name: "CilkSort",
         jobs: ["multisort=2000000", "multisort=10000000"],
+        java: None,
         overhead: None,
         reduction: 46.0,
         free: 30.0,
@@ -60,7 +65,8 @@ static BENCHMARKS: [Benchmark; 6] = [
     },
     Benchmark {
         name: "Barnes-Hut",
-        jobs: ["barnes-hut=20000", "barnes-hut=100000"],
+        jobs: ["barnes-hut=20000,1,0", "barnes-hut=100000,1,0"],
+        java: Some(["barnes-hut=20000", "barnes-hut=100000"]),
         overhead: Some(6.0),
         reduction: 30.0,
         free: 3.5,
@@ -69,6 +75,7 @@ static BENCHMARKS: [Benchmark; 6] = [
     Benchmark {
         name: "UTS",
         jobs: ["uts=T2", "uts=T2"],
+        java: None,
         overhead: Some(0.5),
         reduction: 60.0,
         free: 30.0,
@@ -76,7 +83,8 @@ static BENCHMARKS: [Benchmark; 6] = [
     },
     Benchmark {
         name: "LUD",
-        jobs: ["lud=32", "lud=64"],
+        jobs: ["lud-join=512", "lud-join=1024"],
+        java: Some(["lud=32", "lud=64"]),
         overhead: Some(6.0),
         reduction: 24.0,
         free: 1.5,
@@ -87,6 +95,17 @@ static BENCHMARKS: [Benchmark; 6] = [
 impl Benchmark {
     fn job(&self, trial: &Trial) -> &'static str {
         self.jobs[usize::from(!trial.quick)]
+    }
+
+    /// Measures the benchmark under all schedulers.
+    fn measure(&self, trial: &Trial) -> Result<Vec<Measured>, Failure> {
+        // The paper: 20 invocations.
+        let runs = trial.choose(5, 20);
+        let ours = [DEFAULT_WS, BARRIER_WS, PURLOIN];
+        let java = self.java.unwrap_or(self.jobs)[usize::from(!trial.quick)];
+        let mut measured = trial.bench(self.job(trial), &ours, runs)?;
+        measured.extend(trial.bench(java, &[FORKJOIN], runs)?);
+        Ok(measured)
     }
 }
 
@@ -102,13 +121,9 @@ const FORKJOIN: &str = "forkjoin";
 const CORES: [u32; 6] = [1, 2, 4, 8, 12, 16];
 
 fn parts(_: &Trial) -> Vec<Part> {
-    let measured = BENCHMARKS.iter().map(|benchmark| {
-        Part::new(benchmark.name, move |trial| {
-            let schedulers = [DEFAULT_WS, BARRIER_WS, PURLOIN, FORKJOIN];
-            // The paper: 20 invocations.
-            trial.bench(benchmark.job(trial), &schedulers, trial.choose(5, 20))
-        })
-    });
+    let measured = BENCHMARKS
+        .iter()
+        .map(|benchmark| Part::new(benchmark.name, |trial| benchmark.measure(trial)));
     let simulated = BENCHMARKS.iter().map(|benchmark| {
         Part::new(simulation(benchmark), move |trial| {
             let (job, trials) = (benchmark.job(trial), trial.choose(3, 20));

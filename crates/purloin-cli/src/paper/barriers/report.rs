@@ -20,7 +20,9 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          `{PURLOIN}`, in which a thief may also take a task by force from a victim that does not \
          answer for 30 µs. In the paper the thief walks the victim's stack, and moves a \
          continuation. Here it moves a closure that lies ready in a slot, so there is no stack to \
-         walk: what is compared is the interruption itself.\n\n\
+         walk: what is compared is the interruption itself. Jacobi and LUD join halves and quadrants \
+         recursively, and Barnes-Hut divides space without a cut-off, as in the paper. Under Java's \
+         ForkJoinPool they have loops and a cut-off.\n\n\
          Measured values are those of {} workers, with 95 % confidence intervals (Student's t) over \
          the runs. The paper's are those of 16 threads on two Xeon E5-2450. For 4 to 16 cores we \
          simulate: the serial elision of each benchmark is recorded, and thieves on cores that share \
