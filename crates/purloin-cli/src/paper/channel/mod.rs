@@ -1,0 +1,159 @@
+//! *Embracing Explicit Communication*: private task pools and messages against concurrent deques.
+//! This file measures; `report.rs` makes the tables and verdicts of what was measured.
+
+mod barrier;
+mod report;
+
+use purloin_sim::Machine;
+
+use super::trial::Trial;
+use super::{Paper, Part};
+
+pub const PAPER: Paper = Paper {
+    name: "channel",
+    citation: "Prell: Embracing Explicit Communication in Work-Stealing Runtime Systems (2016)",
+    parts,
+    report: report::report,
+};
+
+/// A workload of the slides.
+struct Workload {
+    name: &'static str,
+    quick: &'static str,
+    full: &'static str,
+}
+
+const fn workload(name: &'static str, quick: &'static str, full: &'static str) -> Workload {
+    Workload { name, quick, full }
+}
+
+impl Workload {
+    fn job(&self, trial: &Trial) -> &'static str {
+        trial.choose(self.quick, self.full)
+    }
+}
+
+/// The 21 workloads that are ranked. The slides do not list theirs; these are all that they show.
+#[rustfmt::skip]
+static WORKLOADS: &[Workload] = &[
+    workload("SPC, 1 µs", "spc=100000,1", "spc=1000000,1"),
+    workload("SPC, 10 µs", "spc=10000,10", "spc=1000000,10"),
+    workload("SPC, 100 µs", "spc=1000,100", "spc=1000000,100"),
+    workload("SPC, 1 µs, splittable", "spc-loop=100000,1", "spc-loop=1000000,1"),
+    workload("BPC, n = 9, 10 µs", "bpc=1000,9,10", "bpc=100000,9,10"),
+    workload("BPC, n = 999,999, 10 µs", "bpc=1,9999,10", "bpc=1,999999,10"),
+    workload("BPC, n = 9, 10 µs, splittable", "bpc-loop=1000,9,10", "bpc-loop=10000,9,10"),
+    workload("BPC, n = 99, 10 µs, splittable", "bpc-loop=100,99,10", "bpc-loop=1000,99,10"),
+    workload("BPC, n = 999, 10 µs, splittable", "bpc-loop=10,999,10", "bpc-loop=100,999,10"),
+    workload("BPC, n = 9, 1 µs, splittable", "bpc-loop=10000,9,1", "bpc-loop=100000,9,1"),
+    workload("BPC, n = 99, 1 µs, splittable", "bpc-loop=1000,99,1", "bpc-loop=10000,99,1"),
+    workload("BPC, n = 999, 1 µs, splittable", "bpc-loop=100,999,1", "bpc-loop=1000,999,1"),
+    workload("tree recursion, 1 µs", "tree=23,1", "tree=34,1"),
+    workload("14 queens", "nqueens=11", "nqueens=14"),
+    workload("Cilk sort", "multisort=1000000", "multisort=100000000"),
+    workload("UTS", "uts=T3", "uts=T3L"),
+    workload("loop, fine", "loops=fine", "loops=fine"),
+    workload("loop, coarse", "loops=coarse", "loops=coarse"),
+    workload("loop, random", "loops=random", "loops=random"),
+    workload("loop, increasing", "loops=increasing", "loops=increasing"),
+    workload("loop, decreasing", "loops=decreasing", "loops=decreasing"),
+];
+
+/// The shapes of loops, which the three ways of splitting are compared on.
+fn loops() -> impl Iterator<Item = &'static Workload> {
+    WORKLOADS
+        .iter()
+        .filter(|workload| workload.full.starts_with("loops="))
+}
+
+const CHANNEL: &str = "channel";
+const CHASE_LEV: &str = "chase-lev";
+const OPENMP: &str = "openmp";
+
+/// The contestants of the ranking. Cilk Plus is not to be had any more.
+const RANKED: [&str; 5] = [CHANNEL, CHASE_LEV, "return-barrier", "direct-stack", OPENMP];
+
+/// The workloads of *Stealing Tasks* and *Adaptive Stealing*.
+const STEALING: [&str; 6] = [
+    "SPC, 1 µs",
+    "SPC, 10 µs",
+    "SPC, 100 µs",
+    "BPC, n = 9, 10 µs",
+    "BPC, n = 999,999, 10 µs",
+    "tree recursion, 1 µs",
+];
+
+const AMOUNTS: [&str; 3] = [
+    "channel:steal=one",
+    "channel:steal=half",
+    "channel:steal=adaptive",
+];
+
+const SPLITTINGS: [&str; 3] = ["lazy-binary", "lazy-guided", "lazy-adaptive"];
+
+const BARRIER: &str = "task barrier";
+
+/// The numbers of threads of the paper's machines.
+const CORES: [u32; 3] = [24, 48, 240];
+
+/// The simulated policies: with acknowledgements and with forwarding, and how much is stolen.
+const POLICIES: [&str; 4] = ["ask+one", "forward+one", "forward+half", "forward+adaptive"];
+
+fn parts(_: &Trial) -> Vec<Part> {
+    let mut parts = vec![Part::new(BARRIER, barrier::measure)];
+    for workload in WORKLOADS {
+        parts.push(Part::new(workload.name, move |trial| {
+            trial.bench(workload.job(trial), &RANKED, trial.choose(3, 15))
+        }));
+    }
+    for name in STEALING {
+        parts.push(Part::new(amounts(name), move |trial| {
+            trial.bench(find(name).job(trial), &AMOUNTS, trial.choose(3, 15))
+        }));
+    }
+    for workload in loops() {
+        parts.push(Part::new(splittings(workload), move |trial| {
+            let schedulers: Vec<_> = [CHANNEL, CHASE_LEV]
+                .iter()
+                .flat_map(|scheduler| SPLITTINGS.map(|split| splitting(scheduler, split)))
+                .collect();
+            let schedulers: Vec<_> = schedulers.iter().map(String::as_str).collect();
+            trial.bench(workload.job(trial), &schedulers, trial.choose(3, 15))
+        }));
+    }
+    for name in STEALING {
+        parts.push(Part::new(simulation(name), move |trial| {
+            let cores = trial.choose(&CORES[..1], &CORES[..]);
+            let job = find(name).quick;
+            trial.simulate(
+                job,
+                Machine::shared_memory,
+                cores,
+                &POLICIES,
+                trial.choose(2, 10),
+            )
+        }));
+    }
+    parts
+}
+
+fn find(name: &str) -> &'static Workload {
+    let found = WORKLOADS.iter().find(|workload| workload.name == name);
+    found.expect("STEALING has names of WORKLOADS")
+}
+
+fn amounts(name: &str) -> String {
+    format!("{name}: one, half or adaptive")
+}
+
+fn splittings(workload: &Workload) -> String {
+    format!("{}: three ways to split", workload.name)
+}
+
+fn splitting(scheduler: &str, split: &str) -> String {
+    format!("{scheduler}:split={split}")
+}
+
+fn simulation(name: &str) -> String {
+    format!("{name}, simulated")
+}
