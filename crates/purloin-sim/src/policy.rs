@@ -67,6 +67,17 @@ pub enum Waiting {
     Spare,
 }
 
+/// How the size of a task is guessed from its depth, for samples.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Depth {
+    /// The depth is the number of spawns around the task.
+    #[default]
+    Spawns,
+    /// The depth is the number of tasks around the task that thieves could take when it was spawned,
+    /// as in the library: the tasks of a second closure that runs inline are as shallow as itself.
+    Pending,
+}
+
 /// A steal policy.
 ///
 /// Its text is a list of names, joined by `+`, with at most one name from each of these groups:
@@ -77,6 +88,7 @@ pub enum Waiting {
 /// - `direct` (default), `ask` or `forward`: how a thief gets them;
 /// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
 /// - `residual:R`: when a worker starts to steal;
+/// - `spawns` (default) or `pending`: how deep a task is, for samples;
 /// - `bound:N`: how many ready tasks a worker may have.
 ///
 /// `both` is short for `sampling:2+sets`.
@@ -110,6 +122,8 @@ pub struct Policy {
     ///
     /// Source: AsynchWS, section II.
     pub residual: u32,
+    /// How the size of a task is guessed from its depth, for samples.
+    pub depth: Depth,
     /// A worker with this many ready tasks runs a task where it would spawn it, unless it is a
     /// future. With 0, there is no bound.
     ///
@@ -166,6 +180,7 @@ enum Aspect {
     Protocol,
     Waiting,
     Residual,
+    Depth,
     Bound,
 }
 
@@ -200,12 +215,15 @@ impl Policy {
             "anything" => self.waiting = Waiting::Anything,
             "leapfrog" => self.waiting = Waiting::Leapfrog,
             "spare" => self.waiting = Waiting::Spare,
+            "spawns" => self.depth = Depth::Spawns,
+            "pending" => self.depth = Depth::Pending,
             _ => return Err(unknown(part)),
         }
         Ok(match name {
             "sampling" => &[Aspect::Samples],
             "residual" => &[Aspect::Residual],
             "bound" => &[Aspect::Bound],
+            "spawns" | "pending" => &[Aspect::Depth],
             "random" | "near" | "sets" => &[Aspect::Victims],
             "both" => &[Aspect::Victims, Aspect::Samples],
             "one" | "half" | "adaptive" => &[Aspect::Share],
@@ -247,8 +265,8 @@ impl Policy {
 fn unknown(part: &str) -> PolicyError {
     PolicyError(format!(
         "{part:?}: no such policy; choose random, near, sets, sampling:K, both (sampling:2+sets), \
-         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R or bound:N, \
-         or join several of them with +"
+         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, spawns, \
+         pending or bound:N, or join several of them with +"
     ))
 }
 
@@ -281,6 +299,10 @@ impl fmt::Display for Policy {
         if self.residual > 0 {
             parts.push(format!("residual:{}", self.residual));
         }
+        match self.depth {
+            Depth::Spawns => {}
+            Depth::Pending => parts.push("pending".to_owned()),
+        }
         if self.bound > 0 {
             parts.push(format!("bound:{}", self.bound));
         }
@@ -300,7 +322,7 @@ mod tests {
         for text in [
             "random",
             "sampling:2",
-            "sampling:3+sets+half+ask+spare+residual:6+bound:24",
+            "sampling:3+sets+half+ask+spare+residual:6+pending+bound:24",
             "near+adaptive+forward",
             "leapfrog",
         ] {

@@ -57,6 +57,8 @@ the former names of cores and attempts; the next version removes them.";
 ///             off the core to a spare worker; required by programs that fetch futures out of
 ///             order)
 ///   early     residual:R (start to steal when fewer than R tasks remain; the default is 0)
+///   depth     spawns (a sample compares tasks by the spawns around them), pending (by the tasks
+///             around them that could still be stolen, as in Purloin)
 ///   bound     bound:N (a worker with N ready tasks runs a task where it would spawn it; the
 ///             default is no bound)
 #[derive(clap::Args)]

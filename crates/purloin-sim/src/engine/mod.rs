@@ -30,7 +30,7 @@ use self::events::{Event, Events};
 use self::victims::Offers;
 use self::waiting::{CoreWorkers, Futures};
 use self::worker::{Frame, NONE, State, Task, TaskId, Tasks, Wait, Worker};
-use crate::policy::{Protocol, Waiting};
+use crate::policy::{Depth, Protocol, Waiting};
 use crate::{Machine, Policy, Random, Step, Time, Workload};
 
 /// The result of a simulated run.
@@ -335,6 +335,10 @@ impl<'s, W: Workload> Simulation<'s, W> {
             }
             let awaited = self.finish_join(worker, newest);
             if let Some((activation, level)) = started {
+                let level = match self.policy.depth {
+                    Depth::Spawns => level,
+                    Depth::Pending => level - 1,
+                };
                 self.call(worker, activation, awaited, level);
                 return true;
             }
