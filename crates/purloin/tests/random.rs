@@ -439,3 +439,8 @@ fn random_programs_agree_under_channels_that_bring_one_task() {
 fn random_programs_agree_under_channels_that_bring_half_of_the_tasks() {
     check_all(Channel::default().steal(Stealing::Half));
 }
+
+#[test]
+fn random_programs_agree_under_channels_whose_workers_refuse_requests() {
+    check_all(Channel::default().forward(false));
+}

@@ -20,6 +20,7 @@ pub struct Options {
     /// Whether a task's state is in two fields instead of one.
     pub two_fields: bool,
     pub stealing: Stealing,
+    pub forwards: bool,
     pub victims: Victims,
     /// The minimum number of victims in a set (Wool's W).
     pub set_size: Option<usize>,
@@ -43,6 +44,7 @@ impl Default for Options {
             barrier: true,
             two_fields: false,
             stealing: Stealing::default(),
+            forwards: true,
             victims: Victims::Random,
             set_size: None,
             thieves: None,
@@ -123,6 +125,17 @@ pub const FIELDS: Setting = Setting {
             with a test-and-set lock",
     set: |options, value| {
         options.two_fields = is_second(value, "one", "two")?;
+        Some(())
+    },
+};
+
+pub const FORWARD: Setting = Setting {
+    key: "forward",
+    values: "on or off",
+    about: "a worker without tasks passes a request on (default on); off: it refuses, and the thief \
+            asks the next worker",
+    set: |options, value| {
+        options.forwards = is_second(value, "off", "on")?;
         Some(())
     },
 };

@@ -80,14 +80,12 @@ pub const CHANNEL: Description = Description {
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
-        let scheduler = Channel::default().steal(options.stealing);
-        Ok(Box::new(pool(workers, options, scheduler)?))
+        Ok(Box::new(pool(workers, options, channel(options))?))
     }),
     profile: Some(|workers, options, cost, kernel| {
-        let scheduler = Channel::default().steal(options.stealing);
-        profile(builder(workers, options, scheduler), cost, kernel)
+        profile(builder(workers, options, channel(options)), cost, kernel)
     }),
-    options: &[&[&options::STEAL], options::EVERY_POOL],
+    options: &[&[&options::STEAL, &options::FORWARD], options::EVERY_POOL],
 };
 
 pub const CHASE_LEV: Description = Description {
@@ -127,6 +125,12 @@ fn return_barrier(options: &Options) -> ReturnBarrier {
     ReturnBarrier::default()
         .forced_steals(options.forced)
         .barrier(options.barrier)
+}
+
+fn channel(options: &Options) -> Channel {
+    Channel::default()
+        .steal(options.stealing)
+        .forward(options.forwards)
 }
 
 fn pool<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Result<Pool<S>, String> {

@@ -34,15 +34,20 @@ pub(super) fn forward(
     loop {
         // SAFETY: this worker has taken the request out of its mailbox, and before each further
         // round of the loop it takes the request out again. So it alone uses the contents.
-        let next = unsafe {
-            request.with(|contents| next_handler(network, me, id.thief(), contents, situation))
+        let (next, is_work_sharing) = unsafe {
+            request.with(|contents| {
+                let next = next_handler(network, me, id.thief(), contents, situation);
+                (next, contents.is_work_sharing)
+            })
         };
         if let Some(next) = next {
             if next == id.thief() {
                 request.cancel();
                 return false;
             }
-            network.send(id, next);
+            // The thief of a registered request sleeps, and need not know.
+            let is_refused = !network.forwards() && !is_work_sharing && !is_registrar;
+            network.send(id, if is_refused { id.thief() } else { next });
             if is_registrar {
                 // The thief may sleep without a timer, because there was no worker to ask.
                 network.notify(id.thief());
@@ -93,6 +98,11 @@ fn next_handler(
             ancestors(thief).find(is_candidate)
         }
         Situation::Blocked(holder) => holder,
+        Situation::Idle if me == MANAGER && thief == MANAGER => {
+            // Its own request, which all active workers have refused.
+            contents.is_work_sharing = true;
+            workers_from(me + 1).find(is_candidate)
+        }
         Situation::Idle if me == MANAGER => {
             // The start depends on the thief, so that not all requests go to one worker.
             let next = workers_from(me + 1 + thief).find(is_candidate)?;
@@ -111,6 +121,25 @@ fn next_handler(
 fn ancestors(worker: usize) -> impl Iterator<Item = usize> {
     let parent = |worker: &usize| Some(worker.checked_sub(1)? / 2);
     std::iter::successors(parent(&worker), parent)
+}
+
+/// Thief: sends its own request, which has come back refused, to the next worker. The thief is idle,
+/// and has taken the request out of its mailbox. Returns false if no worker is left to ask; the
+/// thief then still has the request.
+pub(super) fn ask_next(network: &(impl Network + ?Sized), me: usize, id: RequestId) -> bool {
+    // SAFETY: this worker has taken the request out of its mailbox, so it alone uses the contents.
+    let next = unsafe {
+        network
+            .request(id)
+            .with(|contents| next_handler(network, me, me, contents, Situation::Idle))
+    };
+    match next.filter(|&next| next != me) {
+        Some(next) => {
+            network.send(id, next);
+            true
+        }
+        None => false,
+    }
 }
 
 /// Returns the worker to which thief `me` sends its request after `previous` has not answered it:

@@ -86,6 +86,11 @@
 //! - The **manager**, if it is idle itself, forwards it to any active worker. If there is none, it
 //!   **registers** the request. The request's thief sleeps without a timer.
 //!
+//! Without forwarding ([`Channel::forward`]), a worker that cannot answer a request sends it back to
+//! the thief's own mailbox, until all active workers were asked. The thief finds it there, and sends
+//! it to the next worker; from then on it is a work-sharing request, and travels as above. If the thief
+//! has something to run meanwhile, it keeps the request, UNSENT.
+//!
 //! A worker that becomes active looks into the manager's mailbox at its first push, and its floor
 //! stays raised as long as there are registered requests. It answers one of them, wakes the manager
 //! if the manager sleeps, and leaves the other requests to the thief that it has woken. No worker
@@ -198,9 +203,19 @@ type Worker = WorkerThread<Channel>;
 /// samples are not used, because no worker looks into another worker's task pool.
 ///
 /// Source: Channel, all of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Channel {
     stealing: Stealing,
+    forwards: bool,
+}
+
+impl Default for Channel {
+    fn default() -> Self {
+        Channel {
+            stealing: Stealing::default(),
+            forwards: true,
+        }
+    }
 }
 
 impl Channel {
@@ -208,6 +223,18 @@ impl Channel {
     /// [`Stealing::Adaptive`].
     pub fn steal(mut self, stealing: Stealing) -> Self {
         self.stealing = stealing;
+        self
+    }
+
+    /// Sets whether a worker that cannot answer a request sends it to the next worker. The default
+    /// is true.
+    ///
+    /// If false, it sends the request back, and the thief asks the next worker itself: two messages
+    /// for each victim in vain, instead of one. For experiments.
+    ///
+    /// Source: Channel, "Forwarding steal requests".
+    pub fn forward(mut self, forwards: bool) -> Self {
+        self.forwards = forwards;
         self
     }
 }
@@ -225,6 +252,6 @@ unsafe impl Scheduler for Channel {
     purloin::slow_paths!();
 
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks {
-        ChannelTasks::new(stack, workers, self.stealing)
+        ChannelTasks::new(stack, workers, self.stealing, self.forwards)
     }
 }

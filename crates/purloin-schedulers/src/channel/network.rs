@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 
+use super::forward::MANAGER;
 use super::request::{MAX_TASKS, Request, RequestState, SentTask};
 use super::strategy::{Stealing, Strategy};
 use purloin::scheduler::sync::{AtomicUsize, Ordering};
@@ -101,6 +102,8 @@ pub(super) struct Channels {
     /// One request of each [`Kind`]. They also bring the tasks.
     requests: [CachePadded<Request>; 2],
     own: CachePadded<RefCell<WorkerState>>,
+    /// Whether workers without tasks pass requests on: see [`Network::forwards`].
+    forwards: bool,
 }
 
 // SAFETY: only the worker's own thread uses `own`: the callers of `Channels::worker_state` see to
@@ -123,7 +126,7 @@ pub(super) struct WorkerState {
 
 impl Channels {
     /// Returns the channels of one worker in a pool of this many.
-    pub(super) fn new(workers: usize, stealing: Stealing) -> Channels {
+    pub(super) fn new(workers: usize, stealing: Stealing, forwards: bool) -> Channels {
         let request = |max_tasks| CachePadded::new(Request::new(workers, max_tasks));
         Channels {
             mailbox: CachePadded::new(Mailbox::new(2 * workers)),
@@ -134,6 +137,7 @@ impl Channels {
                 is_newly_active: false,
                 is_splitting: false,
             })),
+            forwards,
         }
     }
 
@@ -161,6 +165,12 @@ pub(super) trait Network {
 
     /// Makes a worker look into its mailbox soon.
     fn notify(&self, worker: usize);
+
+    /// Returns whether a worker that cannot answer a request sends it to the next worker. Otherwise
+    /// it sends it back to the thief, which asks the next worker itself.
+    fn forwards(&self) -> bool {
+        self.channels(MANAGER).forwards
+    }
 
     fn request(&self, id: RequestId) -> &Request {
         self.channels(id.thief()).request(id.kind())

@@ -29,10 +29,11 @@ impl ChannelTasks {
         stack: TaskStack<Channel>,
         workers: usize,
         stealing: Stealing,
+        forwards: bool,
     ) -> ChannelTasks {
         ChannelTasks {
             floor: Floor::new(&stack),
-            channels: Channels::new(workers, stealing),
+            channels: Channels::new(workers, stealing, forwards),
             stack,
         }
     }

@@ -3,7 +3,7 @@
 use purloin::scheduler::{Count, StateWord, TaskPool};
 
 use super::Worker;
-use super::forward::{MANAGER, Situation, forward};
+use super::forward::{MANAGER, Situation, ask_next, forward};
 use super::network::{Kind, Network, RequestId, WorkerState};
 use super::request::RequestState;
 use super::tasks::{channels, is_unclaimed};
@@ -125,7 +125,11 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
         return;
     }
     if id.thief() == me.index() {
-        // No other worker could answer it.
+        let goes_on = !workers.forwards() && situation == Situation::Idle;
+        if goes_on && ask_next(workers, me.index(), id) {
+            return me.count(Count::StealAttempts);
+        }
+        // No other worker could answer it, or this worker no longer wants an answer.
         return request.end();
     }
     if let Some(state) = try_answer(me, own, id, situation) {

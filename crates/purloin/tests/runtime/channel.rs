@@ -231,3 +231,29 @@ fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
         assert_eq!(late, 0, "tasks that waited for the long leaf to end");
     }
 }
+
+/// Jobs that come while the workers sleep and search, and waits for all of them.
+#[test]
+fn a_pool_whose_workers_refuse_requests_runs_all_jobs_and_falls_asleep() {
+    for workers in [1, 2, 3, 8] {
+        let pool = pool_with(Channel::default().forward(false), workers);
+        let done = std::sync::Arc::new(AtomicUsize::new(0));
+        for round in 1..=30 {
+            for _ in 0..20 {
+                let done = std::sync::Arc::clone(&done);
+                pool.spawn(move |mut w| {
+                    w.join(|_| busy(Duration::from_micros(10)), |_| ());
+                    done.fetch_add(1, Relaxed);
+                });
+            }
+            pool.wait();
+            assert_eq!(done.load(Relaxed), 20 * round);
+            if round % 10 == 0 {
+                // Until all workers sleep.
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        let sum = pool.run(|mut w| w.map_reduce(0..20_000_u64, |n| n, |a, b| a + b));
+        assert_eq!(sum, Some(199_990_000));
+    }
+}

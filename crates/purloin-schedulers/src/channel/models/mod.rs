@@ -55,10 +55,21 @@ impl Network for Model {
 
 /// Runs a model of this many workers. The workers in the bit set `active` run something.
 fn check(workers: usize, active: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
+    check_with(true, workers, active, model);
+}
+
+/// Runs a model in which workers forward requests, or refuse them.
+fn check_with(
+    forwards: bool,
+    workers: usize,
+    active: usize,
+    model: impl Fn(Arc<Model>) + Sync + Send + 'static,
+) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let task_pool = |_| ChannelTasks::new(models::task_stack(4), workers, Stealing::One);
+        let task_pool =
+            |_| ChannelTasks::new(models::task_stack(4), workers, Stealing::One, forwards);
         model(Arc::new(Model {
             task_pools: (0..workers).map(task_pool).collect(),
             active: AtomicUsize::new(active),
@@ -111,7 +122,10 @@ impl Model {
                 }
                 let request = self.request(id);
                 if id.thief() == me {
-                    request.end();
+                    let goes_on = !self.forwards() && situation == Situation::Idle;
+                    if !goes_on || !forward::ask_next(self, me, id) {
+                        request.end();
+                    }
                 } else if let Some(state) = request.hold() {
                     // SAFETY: this worker has taken the request out of a mailbox and holds it. So
                     // it alone uses the contents.

@@ -329,3 +329,47 @@ fn a_forwarded_request_is_in_one_place() {
         assert_eq!(mailboxes[0] + mailboxes[1] + usize::from(is_unsent), 1);
     });
 }
+
+/// A worker without tasks refuses the request while its thief recalls it.
+#[test]
+fn a_refused_request_is_in_one_place() {
+    check_with(false, 3, 0b011, |model| {
+        model.send_request(2, 0);
+        let other = {
+            let model = model.clone();
+            thread::spawn(move || model.check_mailbox(0, Situation::Running))
+        };
+        let own = model.own_request(2);
+        if model.recall(RequestId::new(2, Kind::Any)) {
+            assert_eq!(own.state(), RequestState::Unsent);
+        }
+        other.join().unwrap();
+        let mailboxes =
+            [0, 1, 2].map(|worker| usize::from(!model.channels(worker).mailbox.is_empty()));
+        let is_unsent = own.state() == RequestState::Unsent;
+        assert_eq!(mailboxes.iter().sum::<usize>() + usize::from(is_unsent), 1);
+        assert_eq!(mailboxes[1], 0, "only the thief asks the next worker");
+    });
+}
+
+/// The thief learns of the refusal, also while it falls asleep, and asks a worker that has a task.
+#[test]
+fn a_thief_asks_the_next_worker_after_a_refusal() {
+    check_with(false, 3, 0b011, |model| {
+        let slot = model.push(1, 0);
+        model.send_request(2, 0);
+        let refuser = {
+            let model = model.clone();
+            thread::spawn(move || model.check_mailbox(0, Situation::Running))
+        };
+        model.sleep.park_until(2, || {
+            model.check_mailbox(2, Situation::Idle);
+            !model.channels(1).mailbox.is_empty()
+        });
+        refuser.join().unwrap();
+        model.check_mailbox(1, Situation::Running);
+        model.receive(2);
+        model.join(1, slot, 0);
+        model.assert_each_ran_once(1);
+    });
+}
