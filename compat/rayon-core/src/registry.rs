@@ -215,7 +215,10 @@ impl Registry {
             match &self.panic_handler {
                 Some(handler) if halt_unwinding(|| handler(panic)).is_ok() => (),
                 _ => {
-                    eprintln!("a job without a caller has panicked; aborting");
+                    eprintln!(
+                        "a spawned job or a handler of a thread has panicked, and no caller gets its \
+                         panic; aborting. ThreadPoolBuilder::panic_handler sets a function that gets it"
+                    );
                     abort();
                 }
             }

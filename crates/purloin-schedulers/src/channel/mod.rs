@@ -156,6 +156,21 @@
 //! The tasks of a finish need none of this: the frame that has spawned a task also joins it, see
 //! [`purloin::scheduler`].
 //!
+//! # What differs from the source
+//!
+//! - A request lies in its thief's memory, and a mailbox is a set of bits. In the source, a request is
+//!   copied from one FIFO channel to the next. So here a thief can recall its request, and no channel
+//!   can be full (`docs/decisions/channel-requests-as-bits.md`).
+//! - Thief, handler and manager change the state of a request, the source's colour, by atomic exchange.
+//!   In the source the colour travels with the request, and messages update it.
+//! - A worker sees which other workers are active, as a hint. In the source it knows only what it was
+//!   sent.
+//! - The owner may take back a task that was sent, and may send it again: see above.
+//! - A worker that becomes active looks into the manager's mailbox at its first push.
+//! - `Pool::wait`, the task barrier, is called by a thread that is no worker. In the source the master
+//!   waits in the barrier and runs tasks meanwhile. `Pool::spawn` on a worker gives the job to the pool,
+//!   not to the worker's own tasks.
+//!
 //! # Limits
 //!
 //! A victim in a long leaf answers no request, and no thief can take its tasks. A program hangs if

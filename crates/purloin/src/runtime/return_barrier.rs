@@ -96,6 +96,18 @@
 //! thief asks. To reclaim it, the owner loads the barrier once more, and finds no request there.
 //! After the last spawn the barrier stays where it is until a join meets it.
 //!
+//! # What differs from the sources
+//!
+//! - In Wool all tasks are public, so that each push and pop is atomic. The crate `purloin-schedulers`
+//!   has that as `DirectStack`.
+//! - The return barrier lies in the execution stack, and a thief takes a continuation out of it. Here
+//!   it is a word, and a thief takes the closure in a slot. [`ReturnBarrier::barrier`] with `false`, and
+//!   without forced steals, is the paper's baseline DefaultWS: each steal interrupts its victim.
+//! - A steal request has no sender: it is one bit at the victim. In Channel it names its thief, and the
+//!   victim sends tasks to it.
+//! - The depth of a task, which a thief that samples compares, is its place in the stack
+//!   (`docs/decisions/depth-of-tasks.md`).
+//!
 //! Sources: Wool, section 3; Return barrier, section 5; Channel (steal requests); the
 //! asymmetric Dekker pattern after Linux's membarrier(2).
 

@@ -217,8 +217,8 @@ const GRAIN: f64 = 2.0 / 4.5;
 const RESIDUAL: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
 const CHOSEN: usize = 2;
 
-/// The depths that are tried for the cut-off by depth.
-const DEPTHS: [u32; 6] = [4, 8, 10, 12, 16, 20];
+/// The depths that are tried for the cut-off by depth, with `--quick` and without.
+const DEPTHS: [&[u32]; 2] = [&[8, 16], &[4, 8, 10, 12, 16, 20]];
 
 const ADAPTIVE: &str = "adaptive";
 const QUEUE: &str = "queue";
@@ -293,7 +293,8 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let recording = trial.record(job)?;
     let whole = Recorded::new(&recording)
         .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
-    let by_depth: Vec<_> = DEPTHS
+    let depths = trial.choose(DEPTHS[0], DEPTHS[1]);
+    let by_depth: Vec<_> = depths
         .iter()
         .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
         .collect();
@@ -315,12 +316,12 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
             variants.push((place, QUEUE.to_owned(), residual, &whole));
         }
         variants.push((place, NONE.to_owned(), chosen, &whole));
-        for (depth, recorded) in DEPTHS.iter().zip(&by_depth) {
+        for (depth, recorded) in depths.iter().zip(&by_depth) {
             variants.push((place, format!("{DEPTH}:{depth}"), chosen, recorded));
         }
     }
     let machines = LATENCIES.map(cluster);
-    let trials = trial.choose(3, 10);
+    let trials = trial.choose(2, 10);
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {
         let bound = match &**cut_off {

@@ -9,6 +9,9 @@ use crate::paper::report::{Report, Verdict, geometric_mean, with_margin};
 use crate::paper::trial::{Simulated, Trial};
 use crate::simulation::picture::{Line, Panel, Picture, Scale};
 
+/// The time of a simulated steal, in seconds.
+const SIMULATED_STEAL: f64 = 1e-6;
+
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let data = Data::read(trial, results)?;
     let mut report = Report::default();
@@ -128,13 +131,16 @@ fn overheads(data: &Data, report: &mut Report) {
     report.paragraph(
         "Dynamic overhead is the share of the processor time used that victims lose to thieves. It does \
          not contain the time in which victims wake thieves that sleep, which is shown beside it: the \
-         paper's thieves never sleep. The picture multiplies the simulated number of steals by what a steal costs its victim here.",
+         paper's thieves never sleep. The picture multiplies \
+         the simulated number of steals by what a steal costs its victim here, but at most a \
+         microsecond, the time of a simulated steal: with two workers, a victim often waits in vain \
+         for a thief that has fallen asleep.",
     );
     let panel = |title: &str, scheduler: &'static str| Panel {
         title: title.to_string(),
         scale: Scale::Linear,
         lines: lines(data, |place, run| {
-            100.0 * run.steals * loss(place, scheduler).mean / run.seconds / f64::from(run.cores)
+            100.0 * simulated_overhead(data, place, scheduler, run)
         }),
         region: Vec::new(),
     };
@@ -294,11 +300,8 @@ fn times(data: &Data, report: &mut Report) {
         ),
     );
     let predicted = |place: usize, scheduler| {
-        let loss = data.figure(place, scheduler, |costs| costs.loss_per_steal);
         let run = data.simulated[place].last();
-        run.map_or(0.0, |run| {
-            run.steals * loss.mean / run.seconds / f64::from(run.cores)
-        })
+        run.map_or(0.0, |run| simulated_overhead(data, place, scheduler, run))
     };
     let saved = each(|place, _| predicted(place, DEFAULT_WS) - predicted(place, BARRIER_WS));
     let saved = 100.0 * saved.into_iter().fold(f64::NEG_INFINITY, f64::max);
@@ -325,6 +328,13 @@ fn times(data: &Data, report: &mut Report) {
             false => "no JDK was found".to_string(),
         },
     );
+}
+
+/// Returns the share of the simulated processor time that victims lose: the simulated number of
+/// steals times what a steal costs its victim here, but at most the time of a simulated steal.
+fn simulated_overhead(data: &Data, place: usize, scheduler: &str, run: &Simulated) -> f64 {
+    let loss = data.figure(place, scheduler, |costs| costs.loss_per_steal);
+    run.steals * loss.mean.min(SIMULATED_STEAL) / run.seconds / f64::from(run.cores)
 }
 
 /// Returns a line of simulated values for each benchmark.

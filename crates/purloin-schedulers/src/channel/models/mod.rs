@@ -1,6 +1,6 @@
 //! Loom models of requests, answers, forwarding, work sharing and the manager.
 //!
-//! Run with `RUSTFLAGS="--cfg loom" cargo test --release -p purloin-schedulers --lib`.
+//! Run with `./x prove loom`.
 
 mod manager;
 mod requests;
