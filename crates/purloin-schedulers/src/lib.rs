@@ -5,6 +5,7 @@
 //! |---|---|---|
 //! | [`DirectStack`] | all tasks are public; owner and thieves synchronise on each task | Wool, section 3 |
 //! | [`Channel`] | no worker reaches into another's task pool; thieves send requests, victims answer | Channel |
+//! | [`StrictChannel`] | the same by messages alone: a worker knows nothing else of the others | Channel |
 //! | [`ChaseLev`] | each worker has a concurrent deque, of `crossbeam-deque` | Channel (its comparisons) |
 //!
 //! A program runs under each scheduler unchanged:
@@ -26,6 +27,6 @@ mod chase_lev;
 mod direct_stack;
 mod floor;
 
-pub use channel::{Adaptive, Amount, Channel, Stealing};
+pub use channel::{Adaptive, Amount, Channel, Stealing, StrictChannel};
 pub use chase_lev::ChaseLev;
 pub use direct_stack::{DirectStack, OneField, TwoFields};

@@ -7,7 +7,7 @@ use purloin::{Builder, Pool, ReturnBarrier, Sampling, Scheduler, Serial, Sets, S
 use purloin_analysis::{Profile, Profiler};
 
 use purloin_kernels::{Answer, Instance};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel, TwoFields};
 
 use super::options::{self, Options, Victims};
 use super::token_free::TokenFree;
@@ -80,12 +80,22 @@ pub const CHANNEL: Description = Description {
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
-        Ok(Box::new(pool(workers, options, channel(options))?))
+        Ok(match options.strict {
+            false => Box::new(pool(workers, options, channel(options))?),
+            true => Box::new(pool(workers, options, strict_channel(options))?),
+        })
     }),
-    profile: Some(|workers, options, cost, kernel| {
-        profile(builder(workers, options, channel(options)), cost, kernel)
+    profile: Some(|workers, options, cost, kernel| match options.strict {
+        false => profile(builder(workers, options, channel(options)), cost, kernel),
+        true => {
+            let scheduler = strict_channel(options);
+            profile(builder(workers, options, scheduler), cost, kernel)
+        }
     }),
-    options: &[&[&options::STEAL, &options::FORWARD], options::EVERY_POOL],
+    options: &[
+        &[&options::STEAL, &options::FORWARD, &options::EXPLICIT],
+        options::EVERY_POOL,
+    ],
 };
 
 pub const CHASE_LEV: Description = Description {
@@ -129,6 +139,12 @@ fn return_barrier(options: &Options) -> ReturnBarrier {
 
 fn channel(options: &Options) -> Channel {
     Channel::default()
+        .steal(options.stealing)
+        .forward(options.forwards)
+}
+
+fn strict_channel(options: &Options) -> StrictChannel {
+    StrictChannel::default()
         .steal(options.stealing)
         .forward(options.forwards)
 }

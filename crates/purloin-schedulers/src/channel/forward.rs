@@ -1,25 +1,13 @@
 //! Forwarding: the route of a request for any task that its handler cannot answer, and how the
 //! manager concludes from the requests that all workers are idle.
 
-use super::network::{Kind, Network, RequestId};
+use super::network::{Network, RequestId};
+use super::protocol::{Kind, Situation};
 use super::request::{Contents, Request, RequestState};
 use purloin::scheduler::sync::{Ordering, fence};
 
 /// The worker that detects when all workers are idle. It is the root of the tree of workers.
 pub(super) const MANAGER: usize = 0;
-
-/// The state of a worker while it handles a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Situation {
-    /// It runs something, and may have tasks soon.
-    Running,
-    /// It runs a loop, and can split it for each request.
-    InLoop,
-    /// It waits for a stolen task. The named worker runs that task, if it is known.
-    Blocked(Option<usize>),
-    /// It has nothing to run.
-    Idle,
-}
 
 /// Forwards a request that `me` has taken out of its mailbox and cannot answer, or puts it back
 /// if it stays here. Returns whether another worker has it now.

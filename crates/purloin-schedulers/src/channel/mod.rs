@@ -26,6 +26,8 @@
 //! 7. [`victim`]: how a worker handles the requests in its mailbox.
 //! 8. [`thief`]: how a worker without work sends requests and receives tasks.
 //!
+//! [`strict`] is a protocol of its own over the same tasks; [`protocol`] is the seam between the two.
+//!
 //! # Channels
 //!
 //! | channel | from, to | capacity | content |
@@ -158,6 +160,8 @@
 //!
 //! # What differs from the source
 //!
+//! [`StrictChannel`] has the first three points and the fifth as in the source.
+//!
 //! - A request lies in its thief's memory, and a mailbox is a set of bits. In the source, a request is
 //!   copied from one FIFO channel to the next. So here a thief can recall its request, and no channel
 //!   can be full (`docs/decisions/channel-requests-as-bits.md`).
@@ -184,18 +188,24 @@ mod forward;
 #[cfg(all(loom, test))]
 mod models;
 mod network;
+mod protocol;
 mod request;
 mod strategy;
+mod strict;
 mod tasks;
 mod thief;
 mod victim;
 
-use purloin::scheduler::{Scheduler, Slot, StateWord, TaskStack, WorkerThread};
+use purloin::scheduler::{
+    Backoff, Scheduler, Search, Slept, StateWord, Stolen, TaskStack, WorkerThread,
+};
 
+use self::network::Channels;
+use self::protocol::{Protocol, Situation};
 pub use self::strategy::{Adaptive, Amount, Stealing};
+pub use self::strict::StrictChannel;
 use self::tasks::ChannelTasks;
 
-type ChannelSlot = Slot<Channel>;
 type Worker = WorkerThread<Channel>;
 
 /// Work stealing by messages: thieves send requests, and victims answer with tasks.
@@ -258,7 +268,7 @@ impl Channel {
 // `ChannelTasks` upholds the rules for task pools.
 unsafe impl Scheduler for Channel {
     type Header = StateWord;
-    type TaskPool = ChannelTasks;
+    type TaskPool = ChannelTasks<Self>;
 
     const DETECTS_QUIESCENCE: bool = true;
     // The manager counts the workers, so there must be no spare workers.
@@ -266,7 +276,61 @@ unsafe impl Scheduler for Channel {
 
     purloin::slow_paths!();
 
-    fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks {
-        ChannelTasks::new(stack, workers, self.stealing, self.forwards)
+    fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks<Self> {
+        let channels = Channels::new(workers, self.stealing, self.forwards);
+        ChannelTasks::new(stack, channels)
+    }
+}
+
+impl Protocol for Channel {
+    type Channels = Channels;
+
+    fn check_mailbox(me: &Worker, situation: Situation) {
+        victim::check_mailbox(me, situation);
+    }
+
+    fn check_mailbox_in_loop(me: &Worker) -> usize {
+        victim::check_mailbox_in_loop(me)
+    }
+
+    fn before_outside_work(me: &Worker) {
+        thief::before_outside_work(me);
+    }
+
+    fn became_active(me: &Worker) {
+        thief::became_active(me);
+    }
+
+    fn look(search: &mut Search<'_, Self>) -> Option<Stolen<Self>> {
+        thief::look(search)
+    }
+
+    fn sleep(search: &mut Search<'_, Self>) -> Slept {
+        thief::sleep(search)
+    }
+
+    fn leapfrog(
+        me: &Worker,
+        holder: &Worker,
+        outcome: &StateWord,
+        backoff: &mut Backoff,
+    ) -> Option<Stolen<Self>> {
+        thief::leapfrog(me, holder, outcome, backoff)
+    }
+
+    fn has_leapfrog_answer(me: &Worker) -> bool {
+        thief::has_leapfrog_answer(me)
+    }
+
+    fn stop_leapfrogging(me: &Worker) {
+        thief::stop_leapfrogging(me);
+    }
+
+    fn begin_stolen(me: &Worker) {
+        thief::begin_stolen(me);
+    }
+
+    fn end_stolen(me: &Worker, outcome: &StateWord) {
+        thief::end_stolen(me, outcome);
     }
 }

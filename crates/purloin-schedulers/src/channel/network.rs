@@ -6,18 +6,12 @@ use std::collections::VecDeque;
 use crossbeam_utils::CachePadded;
 
 use super::forward::MANAGER;
-use super::request::{MAX_TASKS, Request, RequestState, SentTask};
+use super::protocol::{Kind, MAX_TASKS, SentTask};
+use super::request::{Request, RequestState};
 use super::strategy::{Stealing, Strategy};
+use super::tasks::channels;
+use super::{Channel, Worker};
 use purloin::scheduler::sync::{AtomicUsize, Ordering};
-
-/// The two requests that each worker has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
-    /// Asks for any task. Workers that cannot answer it forward it.
-    Any,
-    /// Asks for a descendant of a stolen task. It goes only to the thief of that task.
-    Leapfrog,
-}
 
 /// The number of a request. It stands for the request in messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,7 +91,7 @@ impl Mailbox {
 }
 
 /// A worker's channels, and the state that it keeps between messages.
-pub(super) struct Channels {
+pub struct Channels {
     pub(super) mailbox: CachePadded<Mailbox>,
     /// One request of each [`Kind`]. They also bring the tasks.
     requests: [CachePadded<Request>; 2],
@@ -115,7 +109,7 @@ unsafe impl Send for Channels {}
 /// State that only the worker's own thread uses.
 pub(super) struct WorkerState {
     /// Tasks that victims have sent to this worker and that it has not claimed, the oldest first.
-    pub(super) received: VecDeque<SentTask>,
+    pub(super) received: VecDeque<SentTask<Channel>>,
     pub(super) strategy: Strategy,
     /// Whether the worker has become active and has not looked for registered requests since.
     pub(super) is_newly_active: bool,
@@ -203,5 +197,24 @@ pub(super) trait Network {
             _ if self.recall(id) => RequestState::Unsent,
             _ => request.withdraw(),
         }
+    }
+}
+
+impl Network for [Worker] {
+    fn workers(&self) -> usize {
+        self.len()
+    }
+
+    fn channels(&self, worker: usize) -> &Channels {
+        channels(&self[worker])
+    }
+
+    fn is_active(&self, worker: usize) -> bool {
+        self[worker].is_active()
+    }
+
+    fn notify(&self, worker: usize) {
+        self[worker].task_pool().notify();
+        self[worker].unpark();
     }
 }

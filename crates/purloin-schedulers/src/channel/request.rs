@@ -3,13 +3,11 @@
 //! The page of the protocol, [`super`], has the table of states and names the worker that makes
 //! each change.
 
-use super::ChannelSlot;
+use super::Channel;
+use super::protocol::SentTask;
 use super::strategy::Amount;
 use purloin::scheduler::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 use purloin::scheduler::{ShortSpin, StateWord};
-
-/// Maximum number of tasks in one answer.
-pub(super) const MAX_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// The state of a request: whether it is under way, and whether its thief is idle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,15 +52,6 @@ impl RequestState {
     }
 }
 
-/// A task that was sent to a thief.
-#[derive(Clone, Copy)]
-pub(super) struct SentTask {
-    /// The address of the task.
-    pub(super) slot: *mut ChannelSlot,
-    /// The number of the worker in whose stack the task lies.
-    pub(super) owner: usize,
-}
-
 /// The state word of the task that a blocked thief waits for.
 #[derive(Clone, Copy)]
 pub(super) struct Awaited(*const StateWord);
@@ -98,10 +87,10 @@ pub(super) struct Contents {
     pub(super) is_work_sharing: bool,
     /// How many of a victim's tasks the thief wants.
     pub(super) amount: Amount,
-    /// The task on which the thief is blocked. Only a [`Leapfrog`](super::network::Kind)
+    /// The task on which the thief is blocked. Only a [`Leapfrog`](super::protocol::Kind)
     /// request has one.
     pub(super) awaited: Option<Awaited>,
-    pub(super) tasks: Vec<SentTask>,
+    pub(super) tasks: Vec<SentTask<Channel>>,
 }
 
 impl Contents {

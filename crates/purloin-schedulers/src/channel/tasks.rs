@@ -4,42 +4,35 @@
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Backoff, Reclaimed, Search, Slept, State, StateWord, Stolen, TaskPool, TaskStack,
+    Backoff, Reclaimed, Search, Slept, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
+    WorkerThread,
 };
 
-use super::forward::Situation;
-use super::network::{Channels, Network};
-use super::request::{Contents, MAX_TASKS, SentTask};
-use super::strategy::Stealing;
-use super::{Channel, ChannelSlot, Worker, thief, victim};
+use super::protocol::{Kind, MAX_TASKS, Protocol, SentTask, Situation};
+use super::strategy::Amount;
 use crate::floor::Floor;
 
-/// A worker's tasks and channels.
-pub struct ChannelTasks {
+/// A worker's tasks, and the channels by which its protocol shares them.
+pub struct ChannelTasks<P: Protocol> {
     /// Its bottom is the oldest task that was not sent to a thief.
-    stack: TaskStack<Channel>,
-    /// Raised to `REQUESTED` while the mailbox may hold a new request, or holds a request that the
-    /// owner could not answer. Otherwise the floor is above the sent tasks and the spawns.
+    stack: TaskStack<P>,
+    /// Raised to `REQUESTED` while the mailbox may hold a new message, or while the owner has a
+    /// request that it could not answer. Otherwise the floor is above the sent tasks and the spawns.
     floor: Floor,
-    pub(super) channels: Channels,
+    pub(super) channels: P::Channels,
 }
 
-impl ChannelTasks {
-    pub(super) fn new(
-        stack: TaskStack<Channel>,
-        workers: usize,
-        stealing: Stealing,
-        forwards: bool,
-    ) -> ChannelTasks {
+impl<P: Protocol> ChannelTasks<P> {
+    pub(super) fn new(stack: TaskStack<P>, channels: P::Channels) -> Self {
         ChannelTasks {
             floor: Floor::new(&stack),
-            channels: Channels::new(workers, stealing, forwards),
+            channels,
             stack,
         }
     }
 
     /// Returns the first slot that is above all sent tasks and above all spawns.
-    fn first_open(&self) -> *mut ChannelSlot {
+    fn first_open(&self) -> *mut Slot<P> {
         self.stack.bottom().max(self.stack.spawn_top())
     }
 
@@ -59,13 +52,21 @@ impl ChannelTasks {
         self.floor.acknowledge(self.first_open());
     }
 
+    /// Owner: does one or the other.
+    pub(super) fn set_floor(&self, is_raised: bool) {
+        match is_raised {
+            true => self.keep_floor_raised(),
+            false => self.take_floor_down(),
+        }
+    }
+
     /// Owner: closes the slots below a spawn that was just pushed.
     pub(super) fn close_below_spawn(&self) {
         self.floor.raise(self.first_open());
     }
 
     /// Owner: marks its oldest `count` tasks as sent, and passes their addresses to `send`.
-    pub(super) fn send_oldest(&self, count: usize, mut send: impl FnMut(*mut ChannelSlot)) {
+    pub(super) fn send_oldest(&self, count: usize, mut send: impl FnMut(*mut Slot<P>)) {
         for _ in 0..count {
             let slot = self.stack.bottom();
             debug_assert!(slot < self.stack.top());
@@ -79,27 +80,28 @@ impl ChannelTasks {
         }
     }
 
-    /// Owner: answers a request with its oldest tasks. If it has sent them all, and the request is
-    /// not about to get a part of a loop, answers with sent tasks that no thief has claimed.
+    /// Owner: adds its oldest tasks to the answer of a request. If it has sent them all, and the
+    /// request is not about to get a part of a loop, adds sent tasks that no thief has claimed.
     pub(super) fn answer_with_own(
         &self,
         owner: usize,
-        contents: &mut Contents,
+        (kind, amount): (Kind, Amount),
         situation: Situation,
+        tasks: &mut Vec<SentTask<P>>,
     ) {
-        let count = contents.amount.of(self.unstolen()).min(MAX_TASKS);
-        self.send_oldest(count, |slot| contents.tasks.push(SentTask { slot, owner }));
-        if count == 0 && contents.awaited.is_none() && situation != Situation::InLoop {
+        let count = amount.of(self.unstolen()).min(MAX_TASKS);
+        self.send_oldest(count, |slot| tasks.push(SentTask { slot, owner }));
+        if count == 0 && kind == Kind::Any && situation != Situation::InLoop {
             // The first thief to claim a task gets it.
             let sent = self.unclaimed().map(|slot| SentTask { slot, owner });
-            contents.tasks.extend(sent.take(MAX_TASKS));
-            let surplus = contents.tasks.len() - contents.amount.of(contents.tasks.len());
-            contents.tasks.drain(..surplus);
+            tasks.extend(sent.take(MAX_TASKS));
+            let surplus = tasks.len() - amount.of(tasks.len());
+            tasks.drain(..surplus);
         }
     }
 
     /// Owner: returns the sent tasks that no thief has claimed, the newest first.
-    fn unclaimed(&self) -> impl Iterator<Item = *mut ChannelSlot> {
+    fn unclaimed(&self) -> impl Iterator<Item = *mut Slot<P>> {
         let sent = self.stack.position(self.stack.bottom());
         let bottom = self.stack.bottom();
         let slots = (1..=sent.min(MAX_EXAMINED)).map(move |i| bottom.wrapping_sub(i));
@@ -111,7 +113,7 @@ impl ChannelTasks {
 const MAX_EXAMINED: usize = 256;
 
 /// Returns, as a hint, whether the task in `slot` was sent and no thread has claimed it.
-pub(super) fn is_unclaimed(slot: *mut ChannelSlot) -> bool {
+pub(super) fn is_unclaimed<P: Protocol>(slot: *mut Slot<P>) -> bool {
     // Relaxed: the thread that claims the task checks again.
     // SAFETY: slots live as long as the pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
@@ -122,7 +124,11 @@ pub(super) fn is_unclaimed(slot: *mut ChannelSlot) -> bool {
 ///
 /// The slot may hold a newer task by now. If its owner has sent the newer task, to any thief, this
 /// thief may take it.
-pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() -> bool) -> bool {
+pub(super) fn claim<P: Protocol>(
+    slot: *mut Slot<P>,
+    thief: usize,
+    may_take: impl Fn() -> bool,
+) -> bool {
     // SAFETY: slots live as long as the pool.
     let state = unsafe { &*slot }.header();
     // Acquire: the contents of the task.
@@ -144,68 +150,49 @@ pub(super) fn claim(slot: *mut ChannelSlot, thief: usize, may_take: impl Fn() ->
 }
 
 /// Returns the channels of a worker.
-pub(super) fn channels(worker: &Worker) -> &Channels {
+pub(super) fn channels<P: Protocol>(worker: &WorkerThread<P>) -> &P::Channels {
     &worker.task_pool().channels
-}
-
-impl Network for [Worker] {
-    fn workers(&self) -> usize {
-        self.len()
-    }
-
-    fn channels(&self, worker: usize) -> &Channels {
-        channels(&self[worker])
-    }
-
-    fn is_active(&self, worker: usize) -> bool {
-        self[worker].is_active()
-    }
-
-    fn notify(&self, worker: usize) {
-        self[worker].task_pool().notify();
-        self[worker].unpark();
-    }
 }
 
 // SAFETY: the page of the protocol shows that exactly one thread gets each task: private tasks are
 // the owner's, and for a sent task one atomic exchange of the slot's state decides.
-unsafe impl TaskPool<Channel> for ChannelTasks {
+unsafe impl<P: Protocol> TaskPool<P> for ChannelTasks<P> {
     #[inline(always)]
-    fn stack(&self) -> &TaskStack<Channel> {
+    fn stack(&self) -> &TaskStack<P> {
         &self.stack
     }
 
     #[inline(always)]
-    fn is_open(&self, slot: *mut ChannelSlot) -> bool {
+    fn is_open(&self, slot: *mut Slot<P>) -> bool {
         self.floor.is_open(slot)
     }
 
     #[inline(always)]
-    fn push(&self, slot: *mut ChannelSlot) {
+    fn push(&self, slot: *mut Slot<P>) {
         // Relaxed: only the owner reads it.
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// One store, one load, one compare.
     #[inline(always)]
-    fn pop(&self, slot: *mut ChannelSlot) -> bool {
+    fn pop(&self, slot: *mut Slot<P>) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
         self.floor.is_open(slot)
     }
 
     #[inline(always)]
-    fn pop_spawn(&self, slot: *mut ChannelSlot) -> bool {
+    fn pop_spawn(&self, slot: *mut Slot<P>) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
         slot >= self.stack.bottom() && !self.is_requested()
     }
 
-    fn reopen(&self, _slot: *mut ChannelSlot) {
+    fn reopen(&self, _slot: *mut Slot<P>) {
         self.floor.lower(self.first_open());
     }
 
     /// Takes back a task that was sent if no thief has claimed it.
     #[cold]
-    fn reclaim(&self, slot: *mut ChannelSlot) -> Reclaimed {
+    fn reclaim(&self, slot: *mut Slot<P>) -> Reclaimed {
         if slot < self.stack.bottom() {
             // SAFETY: the owner has pushed `slot`, so it lies in the stack.
             let state = unsafe { &*slot }.header();
@@ -234,7 +221,7 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
     }
 
     #[cold]
-    fn release(&self, slot: *mut ChannelSlot) {
+    fn release(&self, slot: *mut Slot<P>) {
         // The slot's state stays DONE until the owner sends it again.
         self.stack.set_top(slot, Ordering::Relaxed);
         self.stack.set_bottom(slot);
@@ -247,11 +234,11 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
 
     // The methods below replace the defaults, because thieves send messages.
 
-    fn serve(me: &Worker) {
-        victim::check_mailbox(me, Situation::Running);
+    fn serve(me: &WorkerThread<P>) {
+        P::check_mailbox(me, Situation::Running);
     }
 
-    fn spawned(me: &Worker) {
+    fn spawned(me: &WorkerThread<P>) {
         let tasks = me.task_pool();
         tasks.close_below_spawn();
         if tasks.is_requested() {
@@ -259,61 +246,61 @@ unsafe impl TaskPool<Channel> for ChannelTasks {
         }
     }
 
-    fn serve_in_loop(me: &Worker) -> usize {
-        victim::check_mailbox_in_loop(me)
+    fn serve_in_loop(me: &WorkerThread<P>) -> usize {
+        P::check_mailbox_in_loop(me)
     }
 
-    fn before_outside_work(me: &Worker) {
-        thief::before_outside_work(me);
+    fn before_outside_work(me: &WorkerThread<P>) {
+        P::before_outside_work(me);
     }
 
-    fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
-        thief::look(search)
+    fn look(search: &mut Search<'_, P>) -> Option<Stolen<P>> {
+        P::look(search)
     }
 
-    fn sleep(search: &mut Search<'_, Channel>) -> Slept {
-        thief::sleep(search)
+    fn sleep(search: &mut Search<'_, P>) -> Slept {
+        P::sleep(search)
     }
 
-    fn serve_while_blocked(me: &Worker, holder: Option<&Worker>) {
-        victim::check_mailbox(me, Situation::Blocked(holder.map(Worker::index)));
+    fn serve_while_blocked(me: &WorkerThread<P>, holder: Option<&WorkerThread<P>>) {
+        P::check_mailbox(me, Situation::Blocked(holder.map(WorkerThread::index)));
     }
 
     /// Returns false: only the worker itself can send its tasks, and it cannot while it sleeps.
-    fn offer_all(me: &Worker) -> bool {
+    fn offer_all(me: &WorkerThread<P>) -> bool {
         Self::serve_while_blocked(me, None);
         false
     }
 
     fn leapfrog(
-        me: &Worker,
-        holder: &Worker,
+        me: &WorkerThread<P>,
+        holder: &WorkerThread<P>,
         outcome: &StateWord,
         backoff: &mut Backoff,
-    ) -> Option<Stolen<Channel>> {
-        thief::leapfrog(me, holder, outcome, backoff)
+    ) -> Option<Stolen<P>> {
+        P::leapfrog(me, holder, outcome, backoff)
     }
 
-    fn should_stay_awake(me: &Worker, _holder: &Worker) -> bool {
-        thief::has_leapfrog_answer(me)
+    fn should_stay_awake(me: &WorkerThread<P>, _holder: &WorkerThread<P>) -> bool {
+        P::has_leapfrog_answer(me)
     }
 
-    fn stop_leapfrogging(me: &Worker) {
-        thief::stop_leapfrogging(me);
+    fn stop_leapfrogging(me: &WorkerThread<P>) {
+        P::stop_leapfrogging(me);
     }
 
-    fn begin_stolen(me: &Worker) {
-        thief::begin_stolen(me);
+    fn begin_stolen(me: &WorkerThread<P>) {
+        P::begin_stolen(me);
     }
 
-    fn end_stolen(me: &Worker, outcome: &StateWord) {
-        thief::end_stolen(me, outcome);
+    fn end_stolen(me: &WorkerThread<P>, outcome: &StateWord) {
+        P::end_stolen(me, outcome);
     }
 
     /// Does nothing: a sleeping thief's request is with a worker that will answer it.
-    fn pass_on(_victim: &Worker) {}
+    fn pass_on(_victim: &WorkerThread<P>) {}
 
-    fn became_active(me: &Worker) {
-        thief::became_active(me);
+    fn became_active(me: &WorkerThread<P>) {
+        P::became_active(me);
     }
 }

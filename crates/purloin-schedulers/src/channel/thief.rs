@@ -6,9 +6,10 @@
 use purloin::scheduler::sync::{Ordering, fence};
 use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen};
 
-use super::forward::{MANAGER, Situation, is_quiescent, next_victim};
-use super::network::{Kind, Network, RequestId};
-use super::request::{Awaited, Request, RequestState, SentTask};
+use super::forward::{MANAGER, is_quiescent, next_victim};
+use super::network::{Network, RequestId};
+use super::protocol::{Kind, SentTask, Situation};
+use super::request::{Awaited, Request, RequestState};
 use super::tasks::{channels, claim};
 use super::victim::{cancel_leapfrogs, check_mailbox};
 use super::{Channel, Worker};
@@ -234,7 +235,7 @@ fn receive_tasks(me: &Worker) {
 }
 
 /// Receives the task that a leapfrog request has brought.
-fn receive_descendant(own: &Request) -> Option<SentTask> {
+fn receive_descendant(own: &Request) -> Option<SentTask<Channel>> {
     debug_assert_eq!(own.state(), RequestState::Answered);
     // SAFETY: the calling worker is the request's thief, and the request is ANSWERED.
     let sent = unsafe { own.with(|contents| contents.tasks.pop()) };

@@ -3,8 +3,9 @@
 use purloin::scheduler::{Count, StateWord, TaskPool};
 
 use super::Worker;
-use super::forward::{MANAGER, Situation, ask_next, forward};
-use super::network::{Kind, Network, RequestId, WorkerState};
+use super::forward::{MANAGER, ask_next, forward};
+use super::network::{Network, RequestId, WorkerState};
+use super::protocol::{Kind, Situation};
 use super::request::RequestState;
 use super::tasks::{channels, is_unclaimed};
 
@@ -172,8 +173,9 @@ fn try_answer(
                 }
             }
             if contents.tasks.is_empty() {
+                let demand = (id.kind(), contents.amount);
                 me.task_pool()
-                    .answer_with_own(me.index(), contents, situation);
+                    .answer_with_own(me.index(), demand, situation, &mut contents.tasks);
             }
             Some(contents.tasks.len())
         })

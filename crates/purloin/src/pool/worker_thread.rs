@@ -117,6 +117,15 @@ impl<S: Scheduler> WorkerThread<S> {
         }
     }
 
+    /// Begins a search for a victim, on the worker's own thread. Returns the first victim in the order
+    /// of the pool's [victim selection](crate::VictimSelection), active or not, or `None` if the worker
+    /// is the only one.
+    pub fn drawn_victim(&self) -> Option<&WorkerThread<S>> {
+        let mut walk = self.walk();
+        walk.start();
+        Some(&self.peers()[walk.next()?])
+    }
+
     /// Returns whether work from outside the pool waits for an idle worker.
     pub fn has_outside_work(&self) -> bool {
         self.pool().has_injected()

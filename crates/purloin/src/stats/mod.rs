@@ -110,6 +110,10 @@ counted! {
     Publications => publications,
     /// Steal requests that a worker without tasks has passed on to another worker (Channel).
     Forwards => forwards,
+    /// Times that the manager has counted a worker as idle (Channel, `StrictChannel` only).
+    IdleRegistrations => idle_registrations,
+    /// Messages that a worker counted as idle is about to get tasks (Channel, `StrictChannel` only).
+    Updates => updates,
     /// Times that a worker has gone to sleep.
     Sleeps => sleeps,
     /// Times that a blocked worker has handed off its processor, whether or not a spare worker has

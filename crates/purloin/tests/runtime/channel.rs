@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{add, busy, eventually, pool_with};
-use purloin::{Pool, Worker};
-use purloin_schedulers::{Channel, Stealing};
+use purloin::{Pool, Scheduler, Worker};
+use purloin_schedulers::{Channel, Stealing, StrictChannel};
 
 fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
     pool_with(Channel::default().steal(stealing), workers)
@@ -233,10 +233,9 @@ fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
 }
 
 /// Jobs that come while the workers sleep and search, and waits for all of them.
-#[test]
-fn a_pool_whose_workers_refuse_requests_runs_all_jobs_and_falls_asleep() {
+fn runs_all_jobs_and_falls_asleep<S: Scheduler + Clone>(scheduler: S) {
     for workers in [1, 2, 3, 8] {
-        let pool = pool_with(Channel::default().forward(false), workers);
+        let pool = pool_with(scheduler.clone(), workers);
         let done = std::sync::Arc::new(AtomicUsize::new(0));
         for round in 1..=30 {
             for _ in 0..20 {
@@ -256,4 +255,15 @@ fn a_pool_whose_workers_refuse_requests_runs_all_jobs_and_falls_asleep() {
         let sum = pool.run(|mut w| w.map_reduce(0..20_000_u64, |n| n, |a, b| a + b));
         assert_eq!(sum, Some(199_990_000));
     }
+}
+
+#[test]
+fn a_pool_whose_workers_refuse_requests_runs_all_jobs_and_falls_asleep() {
+    runs_all_jobs_and_falls_asleep(Channel::default().forward(false));
+}
+
+#[test]
+fn a_pool_whose_workers_know_messages_only_runs_all_jobs_and_falls_asleep() {
+    runs_all_jobs_and_falls_asleep(StrictChannel::default());
+    runs_all_jobs_and_falls_asleep(StrictChannel::default().forward(false));
 }

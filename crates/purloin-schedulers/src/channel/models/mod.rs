@@ -9,19 +9,20 @@ use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use loom::sync::Arc;
 
-use super::ChannelSlot;
-use super::forward::{self, MANAGER, Situation};
-use super::network::{Channels, Kind, Network, RequestId};
+use super::Channel;
+use super::forward::{self, MANAGER};
+use super::network::{Channels, Network, RequestId};
+use super::protocol::{Kind, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
-use purloin::scheduler::{Reclaimed, State, StateWord, TaskPool};
+use purloin::scheduler::{Reclaimed, Slot, State, StateWord, TaskPool};
 
 /// A few workers with their task pools. Each task is a number.
 struct Model {
-    task_pools: Vec<ChannelTasks>,
+    task_pools: Vec<ChannelTasks<Channel>>,
     /// The workers that run something, one bit each.
     active: AtomicUsize,
     sleep: Sleep,
@@ -68,8 +69,10 @@ fn check_with(
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(move || {
-        let task_pool =
-            |_| ChannelTasks::new(models::task_stack(4), workers, Stealing::One, forwards);
+        let task_pool = |_| {
+            let channels = Channels::new(workers, Stealing::One, forwards);
+            ChannelTasks::new(models::task_stack(4), channels)
+        };
         model(Arc::new(Model {
             task_pools: (0..workers).map(task_pool).collect(),
             active: AtomicUsize::new(active),
@@ -131,7 +134,8 @@ impl Model {
                     // it alone uses the contents.
                     let is_answered = unsafe {
                         request.with(|contents| {
-                            tasks.answer_with_own(me, contents, situation);
+                            let demand = (id.kind(), contents.amount);
+                            tasks.answer_with_own(me, demand, situation, &mut contents.tasks);
                             !contents.tasks.is_empty()
                         })
                     };
@@ -155,11 +159,11 @@ impl Model {
     }
 
     /// Owner: the first half of a join.
-    fn push(&self, me: usize, task: u64) -> *mut ChannelSlot {
+    fn push(&self, me: usize, task: u64) -> *mut Slot<Channel> {
         self.push_and_answer(me, task, Situation::Running)
     }
 
-    fn push_and_answer(&self, me: usize, task: u64, situation: Situation) -> *mut ChannelSlot {
+    fn push_and_answer(&self, me: usize, task: u64, situation: Situation) -> *mut Slot<Channel> {
         let tasks = &self.task_pools[me];
         let slot = tasks.stack().top();
         let is_open = tasks.is_open(slot);
@@ -179,7 +183,7 @@ impl Model {
     }
 
     /// Owner: the second half of a join.
-    fn join(&self, me: usize, slot: *mut ChannelSlot, task: u64) {
+    fn join(&self, me: usize, slot: *mut Slot<Channel>, task: u64) {
         let tasks = &self.task_pools[me];
         if tasks.pop(slot) {
             return self.run(task);
@@ -211,7 +215,7 @@ impl Model {
         }
     }
 
-    fn claim_and_run(&self, thief: usize, slot: *mut ChannelSlot) {
+    fn claim_and_run(&self, thief: usize, slot: *mut Slot<Channel>) {
         if claim(slot, thief, || true) {
             // SAFETY: the thief has claimed the task, so the slot is the thief's until DONE.
             unsafe {

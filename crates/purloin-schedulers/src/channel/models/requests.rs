@@ -165,7 +165,7 @@ fn an_outdated_address_gives_no_task_that_was_not_sent() {
         model.send_oldest(0);
         let thief = {
             let (model, slot) = (model.clone(), slot as usize);
-            thread::spawn(move || model.claim_and_run(1, slot as *mut ChannelSlot))
+            thread::spawn(move || model.claim_and_run(1, slot as *mut Slot<Channel>))
         };
         model.join(0, slot, 0);
         // The owner does not send this task.
@@ -186,7 +186,7 @@ fn a_late_leapfrog_takes_no_unrelated_task() {
         let thief = {
             let (model, slot, done) = (model.clone(), slot as usize, done.clone());
             thread::spawn(move || {
-                let slot = slot as *mut ChannelSlot;
+                let slot = slot as *mut Slot<Channel>;
                 if claim(slot, 1, || done.load(Ordering::Acquire) == 0) {
                     // SAFETY: this thread has claimed the task, so the slot is its own until DONE.
                     let task = unsafe { models::read_number(slot) };
@@ -217,15 +217,15 @@ fn a_thief_sees_the_contents_of_a_task_that_was_given_back() {
         let slot = model.task_pools[0].stack().top() as usize;
         // Both threads start before the push, so that only the slot's state tells them of it.
         let blocked = thread::spawn(move || {
-            claim(slot as *mut ChannelSlot, 1, || false);
+            claim(slot as *mut Slot<Channel>, 1, || false);
         });
         let thief = {
             let model = model.clone();
-            thread::spawn(move || model.claim_and_run(2, slot as *mut ChannelSlot))
+            thread::spawn(move || model.claim_and_run(2, slot as *mut Slot<Channel>))
         };
         model.push(0, 0);
         model.send_oldest(0);
-        model.join(0, slot as *mut ChannelSlot, 0);
+        model.join(0, slot as *mut Slot<Channel>, 0);
         blocked.join().unwrap();
         thief.join().unwrap();
         model.assert_each_ran_once(1);
