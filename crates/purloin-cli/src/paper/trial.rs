@@ -107,18 +107,30 @@ impl Trial {
         schedulers: &[&str],
         runs: u32,
     ) -> Result<Vec<Measured>, Failure> {
+        let cells = self.cells(job, schedulers, &self.workers, runs)?;
+        Ok(cells.iter().map(Measured::from).collect())
+    }
+
+    /// Measures a kernel under each scheduler, with each of these numbers of workers.
+    pub fn cells(
+        &self,
+        job: &str,
+        schedulers: &[&str],
+        workers: &[usize],
+        runs: u32,
+    ) -> Result<Vec<Cell>, Failure> {
         let job = parse_job(job).map_err(Failure::Usage)?;
         let schedulers = schedulers.iter().map(|text| text.parse::<Spec>());
         let schedulers = schedulers.map(|spec| spec.map(Spec::timed).map_err(Failure::Usage));
         let mut schedulers = schedulers.collect::<Result<Vec<_>, _>>()?;
         schedulers.retain(|scheduler| scheduler.check(&job).is_ok());
-        let cells = measure_all(&[job], schedulers, &self.workers, runs, LIMIT)?;
+        let cells = measure_all(&[job], schedulers, workers, runs, LIMIT)?;
         match cells.iter().find(|cell| !cell.verified) {
             Some(cell) => Err(Failure::Run(format!(
                 "{job} under {} gave a wrong answer: {}",
                 cell.scheduler, cell.answer
             ))),
-            None => Ok(cells.iter().map(Measured::from).collect()),
+            None => Ok(cells),
         }
     }
 

@@ -4,22 +4,33 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use purloin::{Pool, ReturnBarrier, Scheduler};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_command::Failure;
-use purloin_schedulers::{Channel, ChaseLev};
+use purloin_schedulers::{Channel, ChaseLev, StrictChannel};
 use serde::{Deserialize, Serialize};
 
-use super::{CHANNEL, CHASE_LEV};
+use super::{CHANNEL, CHASE_LEV, STRICT};
 use crate::paper::trial::Trial;
 
 /// The numbers of tasks for each worker before a barrier.
 pub const TASKS: [u64; 3] = [0, 1, 100];
+
+/// The thread that spawns the tasks and waits for them.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq)]
+pub enum Waiter {
+    /// A thread that is not a worker. It waits in [`Pool::wait`].
+    Outside,
+    /// A worker, the paper's master. It pushes the tasks to its own stack, and runs tasks while it
+    /// waits in a finish.
+    Master,
+}
 
 /// The time of a task barrier under a scheduler.
 #[derive(Serialize, Deserialize)]
 pub struct Barrier {
     pub scheduler: String,
     pub workers: usize,
+    pub waiter: Waiter,
     /// For each number of [`TASKS`], the median time from the first spawn until the barrier has
     /// ended, in seconds.
     pub seconds: Vec<f64>,
@@ -29,11 +40,11 @@ pub struct Barrier {
 pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
     let mut barriers = Vec::new();
     for workers in [trial.most_workers(), 8] {
-        barriers.extend([
-            under(trial, CHANNEL, Channel::default(), workers)?,
-            under(trial, CHASE_LEV, ChaseLev::default(), workers)?,
-            under(trial, "return-barrier", ReturnBarrier::default(), workers)?,
-        ]);
+        barriers.extend(under(trial, CHANNEL, Channel::default(), workers)?);
+        barriers.extend(under(trial, STRICT, StrictChannel::default(), workers)?);
+        barriers.extend(under(trial, CHASE_LEV, ChaseLev::default(), workers)?);
+        let default = ReturnBarrier::default();
+        barriers.extend(under(trial, "return-barrier", default, workers)?);
     }
     Ok(barriers)
 }
@@ -43,35 +54,54 @@ fn under<S: Scheduler>(
     name: &str,
     scheduler: S,
     workers: usize,
-) -> Result<Barrier, Failure> {
+) -> Result<[Barrier; 2], Failure> {
     let pool = Pool::builder().workers(workers).scheduler(scheduler);
     let pool = pool
         .build()
         .map_err(|error| Failure::Run(error.to_string()))?;
     let repetitions = trial.choose(201, 2001);
-    let median = |tasks: u64| {
+    let median = |waiter: Waiter, tasks: u64| {
         let tasks = tasks * workers as u64;
-        let mut times: Vec<_> = (0..repetitions).map(|_| time(&pool, tasks)).collect();
+        let time = || match waiter {
+            Waiter::Outside => time_outside(&pool, tasks),
+            Waiter::Master => pool.run(|w| time_of_master(w, tasks)),
+        };
+        let mut times: Vec<_> = (0..repetitions).map(|_| time()).collect();
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     };
-    Ok(Barrier {
+    Ok([Waiter::Outside, Waiter::Master].map(|waiter| Barrier {
         scheduler: name.to_owned(),
         workers,
-        seconds: TASKS.map(median).into(),
-    })
+        waiter,
+        seconds: TASKS.map(|tasks| median(waiter, tasks)).into(),
+    }))
 }
 
-/// Spawns this number of tiny tasks on a worker, and waits until all have ended.
-fn time<S: Scheduler>(pool: &Pool<S>, tasks: u64) -> f64 {
-    static SUM: AtomicU64 = AtomicU64::new(0);
+static SUM: AtomicU64 = AtomicU64::new(0);
+
+fn run_task(task: u64) {
+    // Relaxed: nothing reads the sum.
+    black_box(SUM.fetch_add(task, Ordering::Relaxed));
+}
+
+/// Spawns this number of tiny tasks on the pool, and waits until all have ended.
+fn time_outside<S: Scheduler>(pool: &Pool<S>, tasks: u64) -> f64 {
     let begin = Instant::now();
     for task in 0..tasks {
-        pool.spawn(move |_| {
-            // Relaxed: nothing reads the sum.
-            black_box(SUM.fetch_add(task, Ordering::Relaxed));
-        });
+        pool.spawn(move |_| run_task(task));
     }
     pool.wait();
+    begin.elapsed().as_secs_f64()
+}
+
+/// Spawns this number of tiny tasks in a finish, which waits until all have ended.
+fn time_of_master(mut w: impl Worker, tasks: u64) -> f64 {
+    let begin = Instant::now();
+    w.finish(|scope| {
+        for task in 0..tasks {
+            scope.spawn(move |_| run_task(task));
+        }
+    });
     begin.elapsed().as_secs_f64()
 }

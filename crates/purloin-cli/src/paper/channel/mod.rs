@@ -2,6 +2,7 @@
 //! This file measures; `report.rs` makes the tables and verdicts of what was measured.
 
 mod barrier;
+mod messages;
 mod report;
 
 use purloin_sim::Machine;
@@ -67,11 +68,19 @@ fn loops() -> impl Iterator<Item = &'static Workload> {
 }
 
 const CHANNEL: &str = "channel";
+const STRICT: &str = "channel:explicit=strict";
 const CHASE_LEV: &str = "chase-lev";
 const OPENMP: &str = "openmp";
 
-/// The contestants of the ranking. Cilk Plus is not to be had any more.
-const RANKED: [&str; 5] = [CHANNEL, CHASE_LEV, "return-barrier", "direct-stack", OPENMP];
+/// The contestants of the ranking. Cilk Plus is no longer available.
+const RANKED: [&str; 6] = [
+    CHANNEL,
+    STRICT,
+    CHASE_LEV,
+    "return-barrier",
+    "direct-stack",
+    OPENMP,
+];
 
 /// The workloads of *Stealing Tasks* and *Adaptive Stealing*.
 const STEALING: [&str; 6] = [
@@ -92,6 +101,7 @@ const AMOUNTS: [&str; 3] = [
 const SPLITTINGS: [&str; 3] = ["lazy-binary", "lazy-guided", "lazy-adaptive"];
 
 const BARRIER: &str = "task barrier";
+const MESSAGES: &str = "messages";
 
 /// The numbers of threads of the paper's machines.
 const CORES: [u32; 3] = [24, 48, 240];
@@ -100,7 +110,10 @@ const CORES: [u32; 3] = [24, 48, 240];
 const POLICIES: [&str; 4] = ["ask+one", "forward+one", "forward+half", "forward+adaptive"];
 
 fn parts(_: &Trial) -> Vec<Part> {
-    let mut parts = vec![Part::new(BARRIER, barrier::measure)];
+    let mut parts = vec![
+        Part::new(BARRIER, barrier::measure),
+        Part::new(MESSAGES, messages::measure),
+    ];
     for workload in WORKLOADS {
         parts.push(Part::new(workload.name, move |trial| {
             trial.bench(workload.job(trial), &RANKED, trial.choose(3, 15))
