@@ -73,8 +73,9 @@ pub enum Depth {
     /// The depth is the number of spawns around the task.
     #[default]
     Spawns,
-    /// The depth is the number of tasks around the task that thieves could take when it was spawned,
-    /// as in the library: the tasks of a second closure that runs inline are as shallow as itself.
+    /// The depth is that of the stolen task that the worker runs, plus the number of tasks that the
+    /// worker has not joined, as in the library: the tasks of a second closure that runs inline are as
+    /// shallow as itself.
     Pending,
 }
 

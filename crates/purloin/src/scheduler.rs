@@ -228,6 +228,10 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         0
     }
 
+    /// Owner only: waits until a thief has the task that was just made public, if the protocol stops
+    /// the owner for each steal. Called if a thief is awake.
+    fn yield_to_thief(&self) {}
+
     /// Returns, as a hint, whether the oldest task is public or about to be.
     fn has_public_tasks(&self) -> bool {
         false
@@ -259,12 +263,12 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 
     /// Answers pending requests.
     fn serve(me: &WorkerThread<S>) {
-        steal::serve(me, Self::publish_on_request);
+        steal::serve_and_yield(me, Self::publish_on_request);
     }
 
     /// Offers the spawn or future that was just pushed, if a thief has asked.
     fn spawned(me: &WorkerThread<S>) {
-        steal::serve(me, Self::publish_spawn);
+        steal::serve_and_yield(me, Self::publish_spawn);
     }
 
     /// Answers pending requests, for a worker that runs a loop and can split it. Returns for how

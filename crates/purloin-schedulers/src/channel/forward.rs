@@ -30,7 +30,11 @@ pub(super) fn forward(
         };
         if let Some(next) = next {
             if next == id.thief() {
+                // It is the manager's own request, and no other worker was active a moment ago. A worker
+                // that becomes active from now on finds the request UNSENT, and wakes the manager. If
+                // one has become active just before, the manager finds it now.
                 request.cancel();
+                network.notify(id.thief());
                 return false;
             }
             // The thief of a registered request sleeps, and need not know.
@@ -100,7 +104,12 @@ fn next_handler(
         }
         Situation::Idle => {
             contents.is_work_sharing = true;
-            Some(ancestors(thief).find(is_candidate).unwrap_or(MANAGER))
+            let ancestor = ancestors(thief).find(is_candidate);
+            Some(ancestor.unwrap_or_else(|| match thief {
+                // The manager has no ancestor. If no worker is active, its request ends.
+                MANAGER => workers_from(me + 1).find(is_candidate).unwrap_or(MANAGER),
+                _ => MANAGER,
+            }))
         }
     }
 }

@@ -17,11 +17,11 @@ use super::{Channel, Worker};
 // An idle worker.
 
 pub(super) fn before_outside_work(me: &Worker) {
-    // The requests of other thieves must not stay with a worker that seems idle.
-    check_mailbox(me, Situation::Idle);
     // Withdraws the request before the worker takes any work, so that the manager does not count
     // the worker as idle.
     withdraw(me, Kind::Any);
+    // The requests of other thieves must not stay with a worker that seems idle.
+    check_mailbox(me, Situation::Idle);
 }
 
 pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {

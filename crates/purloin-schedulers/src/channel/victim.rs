@@ -126,7 +126,8 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
         return;
     }
     if id.thief() == me.index() {
-        let goes_on = !workers.forwards() && situation == Situation::Idle;
+        let is_wanted = request.state() != RequestState::Withdrawn;
+        let goes_on = !workers.forwards() && situation == Situation::Idle && is_wanted;
         if goes_on && ask_next(workers, me.index(), id) {
             return me.count(Count::StealAttempts);
         }

@@ -275,7 +275,10 @@ impl<'s, W: Workload> Simulation<'s, W> {
         let this = &mut self.workers[worker as usize];
         let frame = this.frames.last_mut().expect("the top frame spawns");
         frame.children += 1;
-        let level = frame.level + 1;
+        let level = match self.policy.depth {
+            Depth::Spawns => frame.level + 1,
+            Depth::Pending => this.pending_level(),
+        };
         let task = self.tasks.add(Task {
             activation: Some(activation),
             owner: worker,
@@ -335,10 +338,6 @@ impl<'s, W: Workload> Simulation<'s, W> {
             }
             let awaited = self.finish_join(worker, newest);
             if let Some((activation, level)) = started {
-                let level = match self.policy.depth {
-                    Depth::Spawns => level,
-                    Depth::Pending => level - 1,
-                };
                 self.call(worker, activation, awaited, level);
                 return true;
             }
@@ -378,6 +377,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             .frames
             .pop()
             .expect("the frame that ends");
+        self.worker(worker).end_frame();
         if frame.task == TaskId::NONE {
             self.is_over = worker == 0 && self.workers[0].frames.is_empty();
             return;
@@ -425,6 +425,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
         while !lends && let Some(task) = self.worker(worker).stolen.pop_back() {
             self.note_oldest(worker);
             if let Some((activation, level)) = self.start_task(worker, task) {
+                if self.policy.depth == Depth::Pending {
+                    self.worker(worker).begin_stolen(level);
+                }
                 self.call(worker, activation, task, level);
                 return Some(worker);
             }

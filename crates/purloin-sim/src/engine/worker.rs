@@ -86,6 +86,8 @@ pub struct Worker<A> {
     pub frames: Vec<Frame<A>>,
     /// The tasks that the worker has spawned and not joined.
     pub tasks: Vec<TaskId>,
+    /// The stolen tasks that the worker runs, the innermost last, under the policy `pending`.
+    pub bases: Vec<Base>,
     /// The worker's decision under the policy `adaptive`.
     pub adaptive: Adaptive,
     /// Stolen tasks that the worker has not started, oldest first. Thieves may steal them in turn.
@@ -94,6 +96,16 @@ pub struct Worker<A> {
     pub arriving: Vec<TaskId>,
     /// The thieves whose steal requests have arrived while the worker worked.
     pub requests: Vec<u32>,
+}
+
+/// A stolen task that a worker runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    level: u32,
+    /// Number of frames below that of the task.
+    frames: u32,
+    /// Number of tasks that the worker had spawned and not joined when it began this one.
+    tasks: u32,
 }
 
 /// A thief's place in its search, and in its victim set.
@@ -121,6 +133,7 @@ impl<A> Worker<A> {
             bottom: 0,
             frames: Vec::new(),
             tasks: Vec::new(),
+            bases: Vec::new(),
             adaptive: Adaptive::default(),
             stolen: VecDeque::new(),
             arriving: Vec::new(),
@@ -140,6 +153,29 @@ impl<A> Worker<A> {
     pub fn awaits(&self, task: TaskId) -> bool {
         let waits = self.frames.last().map(|frame| frame.waits);
         waits == Some(Wait::NewestChild) && self.tasks.last() == Some(&task)
+    }
+
+    /// Notes that the worker is about to push the frame of a stolen task.
+    pub fn begin_stolen(&mut self, level: u32) {
+        let (frames, tasks) = (self.frames.len() as u32, self.tasks.len() as u32);
+        self.bases.push(Base {
+            level,
+            frames,
+            tasks,
+        });
+    }
+
+    /// Notes that the worker has popped a frame.
+    pub fn end_frame(&mut self) {
+        let frames = self.frames.len() as u32;
+        self.bases.pop_if(|base| base.frames == frames);
+    }
+
+    /// Returns the level of a task that the worker is about to spawn, as the library counts: that of
+    /// the stolen task that it runs, plus the number of its tasks that are not joined.
+    pub fn pending_level(&self) -> u32 {
+        let (level, below) = self.bases.last().map_or((0, 0), |b| (b.level, b.tasks));
+        level + 1 + self.tasks.len() as u32 - below
     }
 
     /// Returns the number of tasks that thieves can steal.
@@ -244,5 +280,45 @@ impl<A> Tasks<A> {
     /// Removes a task that is joined. Its id may be reused.
     pub fn free(&mut self, id: TaskId) {
         self.free.push(id.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The library's `Local::depth_of`: the depth of the stolen task, one more, and the place in the
+    /// stack above it.
+    #[test]
+    fn pending_tasks_are_counted_as_in_the_library() {
+        let mut worker = Worker::<()>::new(0);
+        let frame = || Frame {
+            activation: (),
+            task: TaskId::NONE,
+            children: 0,
+            level: 0,
+            waits: Wait::Nothing,
+        };
+        worker.frames.push(frame());
+        assert_eq!(worker.pending_level(), 1);
+        worker.tasks.extend([TaskId(0), TaskId(1)]);
+        // The first closure of the second join.
+        assert_eq!(worker.pending_level(), 3);
+        worker.pop_newest();
+        // The second closure, which is no longer in the stack.
+        assert_eq!(worker.pending_level(), 2);
+        worker.begin_stolen(7);
+        worker.frames.push(frame());
+        assert_eq!(worker.pending_level(), 8);
+        worker.tasks.push(TaskId(2));
+        assert_eq!(worker.pending_level(), 9);
+        worker.pop_newest();
+        worker.frames.push(frame());
+        worker.frames.pop();
+        worker.end_frame();
+        assert_eq!(worker.pending_level(), 8, "the stolen task goes on");
+        worker.frames.pop();
+        worker.end_frame();
+        assert_eq!(worker.pending_level(), 2);
     }
 }

@@ -398,9 +398,28 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// and the next push answers it.
     #[cold]
     fn publish_on_request(&self) -> usize {
-        match self.barrier_stays {
-            true => self.publish(MAX_PUBLISHED),
-            false => self.yield_to_thief(),
+        self.publish(match self.barrier_stays {
+            true => MAX_PUBLISHED,
+            false => 1,
+        })
+    }
+
+    /// The return barrier exists to avoid this interruption. The wait is bounded, because the thief
+    /// may have lost its processor.
+    fn yield_to_thief(&self) {
+        if self.barrier_stays {
+            return;
+        }
+        let start = Instant::now();
+        // SAFETY: the slot was just published, so it lies in the stack.
+        let state = unsafe { &*self.published.get().wrapping_sub(1) }
+            .header()
+            .outcome();
+        // Relaxed: the pop finds out which thread has the task.
+        while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
+            && start.elapsed() < MAX_YIELD
+        {
+            spin_loop();
         }
     }
 
@@ -502,26 +521,6 @@ impl BarrierTasks {
                 .barrier
                 .compare_exchange(barrier, private, relaxed, relaxed);
         }
-    }
-
-    /// Offers the oldest task, and waits until a thief has it. The barrier exists to avoid this
-    /// interruption. The wait is bounded, because the thief may have lost its processor.
-    fn yield_to_thief(&self) -> usize {
-        let count = self.publish(1);
-        if count > 0 {
-            let start = Instant::now();
-            // SAFETY: the slot was just published, so it lies in the stack.
-            let state = unsafe { &*self.published.get().wrapping_sub(1) }
-                .header()
-                .outcome();
-            // Relaxed: the pop finds out which thread has the task.
-            while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
-                && start.elapsed() < MAX_YIELD
-            {
-                spin_loop();
-            }
-        }
-        count
     }
 
     /// Makes up to `max` private tasks public, if a thief has asked, and lowers the barrier to

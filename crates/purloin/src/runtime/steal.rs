@@ -339,15 +339,34 @@ pub(super) unsafe fn end<S: Scheduler>(
 // The owner.
 
 /// Makes tasks public by `publish`, if thieves have asked, and wakes a sleeping thief for them.
-pub(crate) fn serve<S: Scheduler>(owner: &WorkerThread<S>, publish: fn(&S::TaskPool) -> usize) {
+/// Returns whether there are any, and a thief was awake.
+pub(crate) fn serve<S: Scheduler>(
+    owner: &WorkerThread<S>,
+    publish: fn(&S::TaskPool) -> usize,
+) -> bool {
     let begin = owner.timer().now();
     let published = publish(&owner.local.tasks);
     owner.timer().served(begin);
-    if published > 0 {
-        owner.count(Count::Publications);
+    if published == 0 {
+        return false;
+    }
+    owner.count(Count::Publications);
+    let begin = owner.timer().now();
+    let was_awake = owner.pool().sleep.published(owner.index());
+    owner.timer().woke(begin);
+    was_awake
+}
+
+/// Does what [`serve`] does, and then lets the thief take its task. An owner that has just woken a
+/// thief goes on at once: a thief takes much longer to wake up than to steal.
+pub(crate) fn serve_and_yield<S: Scheduler>(
+    owner: &WorkerThread<S>,
+    publish: fn(&S::TaskPool) -> usize,
+) {
+    if serve(owner, publish) {
         let begin = owner.timer().now();
-        owner.pool().sleep.published(owner.index());
-        owner.timer().woke(begin);
+        owner.local.tasks.yield_to_thief();
+        owner.timer().served(begin);
     }
 }
 

@@ -126,13 +126,15 @@ impl Sleep {
     }
 
     /// Wakes a worker for the tasks that worker `by` has just made public, unless an idle worker is
-    /// already searching.
-    pub fn published(&self, by: usize) {
+    /// already searching. Returns whether one is.
+    pub fn published(&self, by: usize) -> bool {
         // Orders the publication before the look for sleepers.
         fence(Ordering::SeqCst);
-        if self.searching.load(Ordering::Relaxed) == 0 && self.has_sleepers(by) {
+        let is_searching = self.searching.load(Ordering::Relaxed) > 0;
+        if !is_searching && self.has_sleepers(by) {
             self.wake_one(by);
         }
+        is_searching
     }
 
     /// Wakes an idle worker for work that has just arrived from outside.

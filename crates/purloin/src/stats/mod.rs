@@ -108,7 +108,8 @@ counted! {
     Leapfrogs => leapfrogs,
     /// Requests that a worker has answered with tasks.
     Publications => publications,
-    /// Steal requests that a worker without tasks has passed on to another worker (Channel).
+    /// Steal requests that a worker without tasks has passed on to another worker, or has sent back
+    /// (Channel).
     Forwards => forwards,
     /// Times that the manager has counted a worker as idle (Channel, `StrictChannel` only).
     IdleRegistrations => idle_registrations,

@@ -66,6 +66,28 @@ fn an_idle_worker_cancels_the_manager_s_request() {
     });
 }
 
+/// The manager's request waits with a worker that becomes idle while a third worker is active. It
+/// goes there.
+#[test]
+fn the_manager_s_request_goes_to_an_active_worker() {
+    check(3, 0b010, |model| {
+        // Worker 1 is active, and all were asked.
+        let own = model.own_request(MANAGER);
+        // SAFETY: this thread is the request's thief, and the request is UNSENT.
+        unsafe {
+            own.with(|contents| {
+                contents.restart();
+                (0..3).for_each(|worker| contents.mark_asked(worker));
+                contents.is_work_sharing = true;
+            });
+        }
+        own.begin(RequestState::Idle);
+        model.send(RequestId::new(MANAGER, Kind::Any), 2);
+        model.check_mailbox(2, Situation::Idle);
+        assert!(!model.channels(1).mailbox.is_empty());
+    });
+}
+
 impl Model {
     /// Adds a job from outside the pool.
     fn add_job(&self) {
