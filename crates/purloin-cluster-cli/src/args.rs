@@ -55,13 +55,13 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
     pub residual: usize,
 
-    /// The shortest time of a task that is worth stealing, for the adaptive cut-off, such as the
-    /// paper's 2ms; auto means 10us (2ms for the cut-off paper), and derives the other times from the measured
-    /// cost of a steal
+    /// Minimum duration of a task worth stealing, for the cut-offs adaptive and paper. auto: 10us
+    /// for adaptive, which then derives its other thresholds from the measured cost of a steal; 2ms
+    /// for paper
     #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
     pub grain: Grain,
 
-    /// Place where durations of tasks are collected, for the adaptive cut-off
+    /// Place where durations of tasks are collected, for the cut-offs adaptive and paper
     #[arg(long, value_enum, default_value = "local")]
     pub profile: ProfileArg,
 

@@ -49,7 +49,7 @@ pub struct Simulated {
     pub cores: u32,
     /// The time, in seconds.
     pub seconds: f64,
-    /// The time of all cores together that they run the program, in seconds.
+    /// Time that all cores together spend in the program, in seconds.
     pub work: f64,
     /// The longest chain of strands, in seconds.
     pub span: f64,

@@ -13,12 +13,12 @@ use crate::queue::MAX_STEAL;
 /// tasks enter the queue. From then on it is work-first: tasks of unknown depths run inline,
 /// and some of them are timed. Once the mean duration of a depth is known, the mean decides.
 ///
-/// The rule differs from the paper in four points, and [`Paper`](super::Paper) does not.
+/// The rule differs from the paper in the points below. [`Paper`](super::Paper) follows the paper.
 /// `docs/decisions/cluster-cut-off.md` has the measurements.
 ///
-/// * A task is worth a place in the queue from a much shorter duration on, because creating a
-///   task is cheap here. The thresholds that concern the network follow from the measured cost
-///   of a steal ([`Grains`]).
+/// * A task is worth a place in the queue above a much shorter duration, because creating a task is
+///   cheap here. The thresholds that concern the network follow from the measured cost of a steal
+///   ([`Grains`]).
 /// * Tasks that went through the queue are timed as well, not only the samples. Two readings of the
 ///   clock cost little next to a task from the queue, and once a depth is well known only a few
 ///   tasks of that depth are timed. In trees with extremely different subtrees, such as UTS's,
@@ -258,7 +258,7 @@ impl Grains {
         }
     }
 
-    /// Returns the thresholds of the paper, or those that follow from a time that the user sets.
+    /// Returns the paper's thresholds, scaled to the grain if the user sets one.
     pub fn of_paper(grain: Grain) -> Grains {
         match grain {
             Grain::Auto => Grains::new(Grain::Fixed(LEAST_OF_PAPER)),

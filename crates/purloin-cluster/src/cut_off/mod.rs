@@ -39,8 +39,8 @@ pub trait Policy {
     /// run without asking the rule about each spawn.
     fn is_fine(&self, depth: u32) -> bool;
 
-    /// Returns whether the siblings after a task of this depth, which runs inline, wait in the queue
-    /// meanwhile. `ready` tasks wait there.
+    /// Returns whether the siblings after a task of this depth, which runs inline, enter the queue;
+    /// `ready` is its current length.
     fn leaves_siblings(&self, _depth: u32, _ready: usize) -> bool {
         false
     }

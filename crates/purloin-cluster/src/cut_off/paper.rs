@@ -1,4 +1,4 @@
-//! The cut-off as the paper has it: [`Paper`].
+//! The paper's cut-off: [`Paper`].
 
 use std::time::Instant;
 
@@ -15,7 +15,8 @@ use crate::queue::MAX_STEAL;
 ///   the rank runs one of several siblings inline to time it, and the others wait in the queue, as
 ///   far as the bound allows.
 /// - At most sixteen tasks of a depth are timed. Nothing refutes their mean.
-/// - A task is worth a place in the queue from 2 ms on, if the user sets no other time.
+/// - Once enough tasks of a depth were timed, a task of that depth enters the queue if they take
+///   more than 2 ms on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
 ///
 /// Source: AsynchWS, section III (Figure 2) and section IV.B.

@@ -3,16 +3,17 @@
 use super::{Kind, Recorded, Strand};
 use crate::Time;
 
-/// The tasks of a recorded program that are made. The code of the others runs where they would be
-/// spawned, as a part of their spawners.
+/// Selects which tasks of a recorded program are created. The code of every other task runs inline,
+/// as part of its spawner.
 ///
 /// The depth of a task is the number of joins and spawns around it. Both closures of a join are one
-/// deeper than the join. Futures are always made.
+/// deeper than the join. Futures are always created.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CutOff {
     /// Tasks of at most this depth.
     Depth(u32),
-    /// Tasks of each depth at which a task takes this time on average, with the tasks that it spawns.
+    /// Tasks at each depth where the mean time of a task, including its descendants, is at least
+    /// this.
     ///
     /// Source: AsynchWS, section III, without errors of the estimates.
     MeanWork(Time),
@@ -25,9 +26,9 @@ struct Depth {
     work: Time,
 }
 
-/// What pass one finds out.
+/// Results of pass one.
 struct Survey {
-    /// The place of each spawned task whose spawner awaits it alone, as a future.
+    /// Positions of spawned tasks that their spawner joins separately, like a future.
     awaited: Vec<u32>,
     depths: Vec<Depth>,
 }
@@ -183,7 +184,7 @@ impl Builder {
         self.strands.len() - 1
     }
 
-    /// Pushes a step that belongs to the frames around it, so that they stay.
+    /// Pushes a step that belongs to the frames around it, and marks the frame so that it is kept.
     fn push_step(&mut self, strand: &Strand) {
         self.push(strand, strand.kind);
         self.mark_frame();
