@@ -54,7 +54,7 @@ fn relax_rows<W: Worker>(mut w: W, size: usize, mesh: &[f64], first: usize, rows
 impl Kernel for JacobiJoin {
     const DESCRIPTION: Description = Description {
         name: "jacobi-join",
-        about: "like jacobi, but halves of the mesh are joined, down to a row, instead of a loop",
+        about: "like jacobi, but with recursive joins of halves instead of a loop",
         ..Jacobi::DESCRIPTION
     };
 

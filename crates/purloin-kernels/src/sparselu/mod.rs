@@ -137,7 +137,7 @@ fn factor<W: Worker>(mut w: W, side: usize, rows: &mut [Row]) -> u64 {
 impl Kernel for SparseLu {
     const DESCRIPTION: Description = Description {
         name: "sparselu",
-        about: "the LU factorisation of a sparse matrix of doubles, with n by n dense blocks",
+        about: "LU factorisation of a sparse matrix of n by n blocks; non-empty blocks are dense",
         inputs: Inputs::Numbers(&[
             Range {
                 name: "blocks in a row",

@@ -174,7 +174,7 @@ impl Kernel for Strassen {
         for (tile, into) in (0..).zip(factors.chunks_exact_mut(TILE)) {
             fill(tile, into);
         }
-        // Written, so that the run does not measure the system's first access to each page.
+        // Written here, so that page faults are not part of the timed run.
         let product = vec![f64::NAN; len];
         Strassen {
             levels,

@@ -37,7 +37,7 @@ pub(super) fn forward(
                 network.notify(id.thief());
                 return false;
             }
-            // The thief of a registered request sleeps, and need not know.
+            // The manager sends no request back: the thief of a registered request sleeps.
             let is_refused = !network.forwards() && !is_work_sharing && !is_registrar;
             network.send(id, if is_refused { id.thief() } else { next });
             if is_registrar {

@@ -54,7 +54,7 @@
 //! | UNSENT | IDLE | thief | it has nothing to run |
 //! | UNSENT | WORKING | thief | it asks ahead, while it still has something to run |
 //! | WORKING, WITHDRAWN | IDLE | thief | it has run out of work |
-//! | IDLE | REGISTERED IDLE | manager | it has no worker to forward the request to, and counts the thief as idle |
+//! | IDLE | REGISTERED IDLE | manager | it has no worker to forward the request to, and marks the thief as idle |
 //! | REGISTERED IDLE | IDLE | manager | it forwards the request |
 //! | IDLE, WORKING, REGISTERED IDLE, WITHDRAWN | UNSENT | thief | it recalls the request |
 //! | IDLE, WORKING, REGISTERED IDLE | WITHDRAWN | thief | it has something to run, and cannot recall the request because the request has a handler |
@@ -78,10 +78,10 @@
 //!
 //! - A worker that **runs** something keeps a request that it cannot answer, once all active
 //!   workers were asked. Its floor stays raised, and so its next push answers the request.
-//! - A worker that runs a **loop** does not forward it at all. The loop is as good as a task: the
-//!   worker splits it once for each request in its mailbox, so no two requests get the same part.
-//!   While it does, it sends no task twice. Only a loop that has a single iteration left lets go of
-//!   the requests.
+//! - A worker that runs a **loop** keeps the request. A loop counts as a task: the worker splits it
+//!   once per request in its mailbox, so no two requests get the same part. A request that is about
+//!   to get a part gets no task that was sent before. The worker forwards the requests only when
+//!   one iteration is left.
 //! - A **blocked** worker forwards it to the worker that runs the task it waits for.
 //! - An **idle** worker forwards it to the nearest active ancestor of the thief, or to the
 //!   **manager**, which is worker 0.
@@ -149,7 +149,8 @@
 //! them; it finds no work outside; and it finds all requests still REGISTERED IDLE. A thief that
 //! has worked in between has changed the state of its request *before* it took work from outside,
 //! and only the manager registers a request again. A task ends only after all tasks that it has
-//! spawned, so it is enough to know that all workers are idle. Nothing is counted.
+//! spawned, so it is enough to know that all workers are idle, and the pool needs no counter of
+//! tasks.
 //!
 //! The manager always learns that all workers are idle: a worker that becomes idle sends its own
 //! request and forwards the requests that wait with it. All of these end at the manager, and each
@@ -254,8 +255,8 @@ impl Channel {
     /// Sets whether a worker that cannot answer a request sends it to the next worker. The default
     /// is true.
     ///
-    /// If false, it sends the request back, and the thief asks the next worker itself: two messages
-    /// for each victim in vain, instead of one. For experiments.
+    /// If false, it sends the request back, and the thief asks the next worker itself. Each victim
+    /// without tasks then costs two messages instead of one. Use it only for experiments.
     ///
     /// Source: Channel, "Forwarding steal requests".
     pub fn forward(mut self, forwards: bool) -> Self {

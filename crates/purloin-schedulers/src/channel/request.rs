@@ -265,13 +265,12 @@ impl Request {
         self.set(Unsent, Ordering::Release);
     }
 
-    /// Manager: counts the thief as idle. Returns false if the thief has something to run.
+    /// Manager: marks the thief as idle. Returns false if the thief has something to run.
     pub(super) fn register(&self) -> bool {
         self.exchange(Idle, RegisteredIdle) || self.state() == RegisteredIdle
     }
 
-    /// Manager: no longer counts the thief as idle, because its request is about to be
-    /// forwarded.
+    /// Manager: clears the idle mark of the thief, because its request is about to be forwarded.
     pub(super) fn unregister(&self) {
         self.exchange(RegisteredIdle, Idle);
     }

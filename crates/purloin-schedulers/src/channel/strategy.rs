@@ -10,9 +10,9 @@ pub enum Stealing {
     One,
     /// The older half of the tasks.
     Half,
-    /// One task or half of the tasks, re-evaluated every 25 steals. A thief of one task switches
-    /// to half if the tasks that it ran had no children. A thief of half switches back to one if
-    /// half of the tasks was about one task.
+    /// One task or half of the tasks, re-evaluated every 25 steals. A thief that takes one task
+    /// switches to half when its tasks had no children. A thief that takes half switches back when
+    /// half amounted to about one task.
     #[default]
     Adaptive,
 }

@@ -52,7 +52,7 @@ impl<P: Protocol> ChannelTasks<P> {
         self.floor.acknowledge(self.first_open());
     }
 
-    /// Owner: does one or the other.
+    /// Owner: keeps the floor raised, or lowers it.
     pub(super) fn set_floor(&self, is_raised: bool) {
         match is_raised {
             true => self.keep_floor_raised(),

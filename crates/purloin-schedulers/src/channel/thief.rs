@@ -120,7 +120,7 @@ pub(super) fn leapfrog(
             unsafe { own.with(|contents| contents.awaited = Some(Awaited::new(outcome))) };
             own.begin(RequestState::Idle);
             me.count(Count::StealAttempts);
-            backoff.requested_anew();
+            backoff.requested_again();
             let id = RequestId::new(me.index(), Kind::Leapfrog);
             me.peers().send(id, holder.index());
             None

@@ -19,7 +19,7 @@ pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
 }
 
 /// Answers the requests in the mailbox of a worker that runs a loop, and keeps the requests that it
-/// cannot answer. Returns for how many thieves it should split the loop.
+/// cannot answer. Returns the number of thieves that the loop should be split for.
 pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
     check_mailbox(me, Situation::InLoop);
     if me.task_pool().unstolen() > 0 {

@@ -144,7 +144,7 @@ fn attempt_since<S: Scheduler>(
         me.timer().stolen(begin);
         me.count(Count::Steals);
     } else if victim.local.tasks.request() {
-        backoff.requested_anew();
+        backoff.requested_again();
     }
     stolen
 }
@@ -242,7 +242,7 @@ pub(crate) fn leapfrog<S: Scheduler>(
     let may_take = || !outcome.is_done() && !holder.runs_on_top();
     let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
     if stolen.is_none() && holder.local.tasks.request() {
-        backoff.requested_anew();
+        backoff.requested_again();
     }
     stolen
 }

@@ -210,7 +210,7 @@ impl Backoff {
 
     /// Records that the worker has posted a new request, because a victim had answered the last
     /// one.
-    pub fn requested_anew(&mut self) {
+    pub fn requested_again(&mut self) {
         self.should_nap |= self.is_silent();
     }
 

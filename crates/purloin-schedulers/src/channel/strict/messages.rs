@@ -125,7 +125,7 @@ impl Answer {
     ) -> usize {
         self.tasks.with_mut(|tasks| {
             // SAFETY: a request has one answer, and the thief has read the last one before it has
-            // sent this request. So nobody else uses the channel.
+            // sent this request. So no other worker uses the channel.
             let tasks = unsafe { &mut *tasks };
             fill(tasks);
             tasks.len()

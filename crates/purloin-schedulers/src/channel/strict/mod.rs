@@ -86,7 +86,7 @@
 //!   source it circulates among the idle workers, which poll.
 //! - The task barrier is called by a thread that is no worker, and `Pool::spawn` gives the job to the
 //!   pool. In the source, the master waits in the barrier and runs tasks meanwhile, and `ASYNC`
-//!   pushes to the own deque. `finish` in a call of `Pool::run` does both.
+//!   pushes to the caller's deque. `finish` in a call of `Pool::run` does both.
 //! - The floor and the wake-up of a sleeping receiver are a part of sending.
 //!
 //! # Limits

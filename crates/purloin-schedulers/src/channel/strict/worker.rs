@@ -423,7 +423,7 @@ pub(super) fn leapfrog(
     if leapfrog == Leapfrog::Unsent {
         channels(me).worker_state().leapfrog = Leapfrog::SentTo(holder.index());
         me.count(Count::StealAttempts);
-        backoff.requested_anew();
+        backoff.requested_again();
         let request = LeapfrogRequest::new(me.index(), outcome);
         me.peers().send(holder.index(), Message::Leapfrog(request));
         return None;
@@ -480,7 +480,7 @@ pub(super) fn end_stolen(me: &Worker, outcome: &StateWord) {
 }
 
 /// Sends the worker's request for any task, if it is not under way. The pool's victim selection
-/// decides who is asked first, busy or not.
+/// decides which worker is asked first, busy or not.
 fn ask_for_tasks(me: &Worker, colour: Colour) {
     let own = &mut *channels(me).worker_state();
     if own.sent.is_none()
