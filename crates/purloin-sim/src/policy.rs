@@ -125,8 +125,11 @@ pub struct Policy {
     pub residual: u32,
     /// How the size of a task is guessed from its depth, for samples.
     pub depth: Depth,
-    /// A worker with this many ready tasks runs a task where it would spawn it, unless it is a
-    /// future. With 0, there is no bound.
+    /// A worker with this many ready tasks runs a task where it would spawn it, unless another frame
+    /// than its spawner may get it as a future. With 0, there is no bound.
+    ///
+    /// A frame that has spawned tasks and then joins one that ran inline waits for its newest other
+    /// task instead. No kernel of Purloin mixes spawns and joins in one frame.
     ///
     /// Source: AsynchWS, section III.
     pub bound: u32,

@@ -87,7 +87,7 @@ pub const FIGURES: &[Figure] = &[
         title: "Speed-up by the cut-off, which decides which tasks other ranks can steal: all \
                 tasks (none), tasks for which the queue has room (queue), tasks of at most depth D \
                 (depth; the best of several D), or tasks that are long enough, judged by the \
-                durations of others (adaptive).",
+                durations of others (adaptive, and the rule of the paper).",
         paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth is best for \
                 fib; with none, all kernels but sparselu stay below 1.4; for sparselu, all \
                 cut-offs are equally good.",
@@ -98,6 +98,7 @@ pub const FIGURES: &[Figure] = &[
                 variant("queue", |options| options.cut_off = CutOff::Queue),
                 variant("depth", |options| options.cut_off = CutOff::Depth(depth)),
                 variant("adaptive", |options| options.cut_off = CutOff::Adaptive),
+                variant("paper", |options| options.cut_off = CutOff::Paper),
             ]
         },
     },

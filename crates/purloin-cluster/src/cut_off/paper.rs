@@ -74,15 +74,16 @@ impl Policy for Paper {
     const MAX_OFFERED: usize = MAX_STEAL;
 
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool {
-        if let Some(work) = self.estimate(depth) {
-            return self.grains.is_worth_it(work) && ready() < self.bound;
-        }
-        let has_much_room = 3 * ready() < 2 * self.bound;
-        if !has_much_room {
+        let ready = ready();
+        let has_much_room = 3 * ready < 2 * self.bound;
+        if self.estimate(depth).is_none() && !has_much_room {
             self.was_full = true;
             self.refresh(depth);
         }
-        has_much_room
+        match self.estimate(depth) {
+            Some(work) => self.grains.is_worth_it(work) && ready < self.bound,
+            None => has_much_room,
+        }
     }
 
     fn is_fine(&self, _: u32) -> bool {

@@ -244,7 +244,8 @@ times! {
     /// (Return barrier, section 4.2).
     serving,
     /// Part of the times above: waking a thief that sleeps, or starting the thread of a spare worker,
-    /// by a system call.
+    /// by a system call. Under the schedulers whose thieves send messages, waking is a part of
+    /// `serving`.
     waking,
     /// Part of the times above: returning to public tasks, and finding out which thread has them
     /// (Return barrier, section 6: the barrier's own cost).
