@@ -12,7 +12,7 @@ const BLOCKED: usize = 0;
 impl Model {
     /// Runs tasks as an idle worker does in `pool/idle.rs`, but does not spin. The pool stops after
     /// `tasks` tasks in total.
-    fn serve(&self, me: usize, tasks: usize) {
+    pub(super) fn serve(&self, me: usize, tasks: usize) {
         while self.done.load(Ordering::Relaxed) < tasks {
             if self.sleep.enter_reserve(me) {
                 self.pass_on();

@@ -111,3 +111,77 @@ fn an_idle_worker_reads_its_mail_once_its_index_is_free() {
         spare.join().unwrap();
     });
 }
+
+/// A blocked spare worker that runs anything uses the index of an idle regular worker while it looks
+/// for a task, and then frees it. A task that comes meanwhile is not left.
+#[test]
+fn a_task_is_run_that_comes_while_a_blocked_worker_looks() {
+    Model::check_with(1, 1, 3, |model| {
+        // The spare worker is bound to the index, and blocks. The regular worker resumes.
+        model.sleep.hand_off(Some(REGULAR));
+        model.tasks.store(1, Ordering::Relaxed);
+        model.pass_on();
+        model.sleep.wait_for_processor(SPARE);
+        assert!(model.take());
+        model.sleep.stop_searching();
+        assert_eq!(model.sleep.thread_index(SPARE), 0);
+        model.sleep.hand_off(Some(SPARE));
+        model.sleep.end_handoff(Some(REGULAR));
+        let regular = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.sleep.start_searching();
+                model.serve(REGULAR, 1);
+            })
+        };
+        let spare = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                if model.sleep.try_reclaim_thread_index(SPARE) {
+                    let has_task = model.take();
+                    model.sleep.free_thread_index(SPARE);
+                    model.pass_on();
+                    if has_task {
+                        model.done.fetch_add(1, Ordering::Relaxed);
+                        model.sleep.stop();
+                    }
+                }
+                let is_done = || model.done.load(Ordering::Relaxed) == 1;
+                model.sleep.park_until(SPARE, is_done);
+            })
+        };
+        model.publish(1);
+        regular.join().unwrap();
+        spare.join().unwrap();
+    });
+}
+
+/// The spare worker asks for the index while the blocked worker looks.
+#[test]
+fn a_blocked_worker_that_looks_and_a_spare_worker_take_turns() {
+    Model::check_with(1, 1, 3, |model| {
+        model.tasks.store(1, Ordering::Relaxed);
+        let spare = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.sleep.wait_for_processor(SPARE);
+                assert!(model.take());
+                model.sleep.stop_searching();
+                assert_eq!(model.sleep.thread_index(SPARE), 0);
+                model.run_with_index();
+                model.sleep.release_thread_index(SPARE);
+            })
+        };
+        model.sleep.hand_off(Some(REGULAR));
+        model.pass_on();
+        for _ in 0..2 {
+            if model.sleep.try_reclaim_thread_index(REGULAR) {
+                model.run_with_index();
+                model.sleep.free_thread_index(REGULAR);
+            }
+        }
+        spare.join().unwrap();
+        model.sleep.end_handoff(Some(REGULAR));
+        model.run_with_index();
+    });
+}
