@@ -235,11 +235,15 @@ impl ParallelRuns {
         pool.run(|w| program.run(w));
         while !is_enough(walls.len(), walls.iter().sum()) {
             program.prepare();
-            let (stats_before, before, start) = (pool.stats(), pool.times(), Instant::now());
-            pool.run(|w| program.run(w));
-            let (wall, after) = (start.elapsed(), pool.times());
+            // On a worker, so that the wake-up of a worker for the call is not a part of the run.
+            let (wall, before, after) = pool.run(|w| {
+                let (stats_before, before, start) = (pool.stats(), pool.times(), Instant::now());
+                program.run(w);
+                let (wall, after) = (start.elapsed(), pool.times());
+                stats += pool.stats() - stats_before;
+                (wall, before, after)
+            });
             walls.push(wall);
-            stats += pool.stats() - stats_before;
             for ((sum, after), before) in times.iter_mut().zip(after).zip(before) {
                 *sum += after - before;
             }
