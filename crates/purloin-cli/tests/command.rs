@@ -402,3 +402,16 @@ fn an_unknown_paper_is_named_with_the_papers_there_are() {
         "{message}"
     );
 }
+
+#[test]
+fn a_file_of_finished_parts_that_cannot_be_read_stops_a_paper_before_its_first_part() {
+    let folder = temporary("paper");
+    let file = folder.join("barriers.quick.unfinished.json");
+    std::fs::create_dir_all(&file).unwrap();
+    let folder = folder.to_str().unwrap();
+    let message = refusal(&["paper", "barriers", "--quick", "--out", folder]);
+    assert!(
+        message.contains("barriers.quick.unfinished.json") && message.contains("--out"),
+        "{message}"
+    );
+}

@@ -12,19 +12,20 @@ mod asynchws;
 mod barriers;
 mod channel;
 mod report;
+mod results;
 mod trial;
 mod wool;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use purloin_command::{Destination, Failure, Machine};
+use purloin_command::Failure;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::report::Report;
+use self::results::{Outcome, Results, State};
 use self::trial::Trial;
 
 /// Regenerate the tables and figures of a paper that Purloin implements, from runs on this machine
@@ -32,19 +33,20 @@ use self::trial::Trial;
 /// The report has the paper's values beside ours, and a verdict on each statement of the paper's
 /// abstract and conclusions. What one machine cannot show is simulated, and the report says so.
 ///
-/// An interrupted run keeps its finished parts. The same command goes on from there.
+/// An interrupted run keeps its finished parts. The same command, from the same build, goes on from
+/// there.
 #[derive(clap::Args)]
 #[command(after_help = format!("Papers:\n{}\nExamples:
   purloin paper barriers --quick              a first look, in a few minutes
   purloin paper barriers --out docs/papers    the paper's inputs and repetitions
 
-A tool that is missing, such as a JDK, leaves out what needs it. The report says so.", list()))]
+If a tool such as a JDK is missing, the command skips the runs that need it, and the report says so.", list()))]
 pub struct Args {
     /// The paper's name
     #[arg(value_name = "NAME")]
     paper: String,
 
-    /// Run smaller inputs, a few times each, in some minutes
+    /// Run smaller inputs, a few times each, in a few minutes
     #[arg(long)]
     quick: bool,
 
@@ -62,28 +64,71 @@ struct Paper {
     report: fn(&Trial, &Results) -> Result<Report, Failure>,
 }
 
-type Measure = dyn Fn(&Trial) -> Result<Value, Failure>;
+type Measure = dyn Fn(&Trial) -> Result<Outcome, Failure>;
 
 /// A measurement that is done as a whole or not at all.
 struct Part {
     /// The name, by which the report finds the data.
     name: String,
+    /// A tool for some of the cells. Without it the part has only the others.
+    tool: Option<Tool>,
     measure: Box<Measure>,
+    /// Checks that stored data have the type and the lengths that the report expects.
+    check: fn(&Value) -> serde_json::Result<()>,
 }
 
 impl Part {
-    fn new<T: Serialize>(
+    fn new<T: Serialize + DeserializeOwned + 'static>(
         name: impl Into<String>,
         measure: impl Fn(&Trial) -> Result<T, Failure> + 'static,
     ) -> Part {
+        Part::unless_missing(name, measure, |_| false)
+    }
+
+    /// Creates a part whose data may be the reason why nothing could be measured.
+    fn unless_missing<T: Serialize + DeserializeOwned + 'static>(
+        name: impl Into<String>,
+        measure: impl Fn(&Trial) -> Result<T, Failure> + 'static,
+        is_missing: fn(&T) -> bool,
+    ) -> Part {
         let measure = move |trial: &Trial| {
             let data = measure(trial)?;
-            serde_json::to_value(data).map_err(|error| Failure::Run(error.to_string()))
+            let outcome = match is_missing(&data) {
+                true => Outcome::Missing,
+                false => Outcome::Done,
+            };
+            let value = serde_json::to_value(data);
+            value
+                .map(outcome)
+                .map_err(|error| Failure::Run(error.to_string()))
         };
         Part {
             name: name.into(),
+            tool: None,
             measure: Box::new(measure),
+            check: |data| T::deserialize(data).map(|_| ()),
         }
+    }
+
+    /// Names the tool that some of the cells need.
+    fn using(self, tool: Tool) -> Part {
+        Part {
+            tool: Some(tool),
+            ..self
+        }
+    }
+}
+
+/// A program that a peer needs.
+#[derive(Clone, Copy)]
+struct Tool(&'static str);
+
+impl Tool {
+    /// Returns whether one of the folders in `PATH` has the program.
+    fn is_installed(self) -> bool {
+        let name = format!("{}{}", self.0, std::env::consts::EXE_SUFFIX);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(&name).is_file())
     }
 }
 
@@ -102,56 +147,6 @@ fn list() -> String {
     lines.collect()
 }
 
-/// The data of the finished parts.
-#[derive(Serialize, Deserialize)]
-struct Results {
-    /// The data of another version, another machine or the other kind of run does not fit.
-    version: String,
-    machine: String,
-    quick: bool,
-    parts: BTreeMap<String, Value>,
-}
-
-impl Results {
-    /// Returns the results of a run that has just begun.
-    fn new(trial: &Trial) -> Results {
-        let Machine {
-            processor, cores, ..
-        } = Machine::this();
-        Results {
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            machine: format!("{processor}, {cores} cores"),
-            quick: trial.quick,
-            parts: BTreeMap::new(),
-        }
-    }
-
-    /// Reads the finished parts of an interrupted run, if the file has any that fit this run.
-    fn resume(path: &Path, trial: &Trial) -> Results {
-        let new = Results::new(trial);
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let Ok(found) = serde_json::from_str::<Results>(&text) else {
-            return new;
-        };
-        let fits = (&found.version, &found.machine, found.quick)
-            == (&new.version, &new.machine, new.quick);
-        match fits {
-            true => found,
-            false => new,
-        }
-    }
-
-    fn write(&self, path: &Path) -> Result<(), Failure> {
-        Destination::open(path)?.write(self)
-    }
-
-    /// Returns the data of a part.
-    fn of<T: DeserializeOwned>(&self, part: &str) -> Result<T, Failure> {
-        let data = self.parts.get(part).cloned().unwrap_or_default();
-        serde_json::from_value(data).map_err(|error| Failure::Run(format!("{part}: {error}")))
-    }
-}
-
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(paper) = PAPERS.iter().find(|paper| paper.name == args.paper) else {
@@ -165,25 +160,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::in_file(&args.out, format!("cannot be created: {error}")))?;
     let trial = Trial::new(args.quick);
-    let unfinished = args.out.join(format!("{}.unfinished.json", paper.name));
-    let mut results = Results::resume(&unfinished, &trial);
+    let unfinished = results::file(&args.out, paper.name, args.quick);
+    let mut results = Results::resume(&unfinished, args.quick)?;
     let parts = (paper.parts)(&trial);
     for (number, part) in parts.iter().enumerate() {
         let title = format!("part {} of {}: {}", number + 1, parts.len(), part.name);
-        if results.parts.contains_key(&part.name) {
-            eprintln!("{title} is finished");
-            continue;
+        match results.state(part) {
+            State::Finished => {
+                eprintln!("{title} is finished");
+                continue;
+            }
+            State::Unfinished => eprintln!("{title}"),
+            State::Outdated(reason) => eprintln!("{title} is measured again: {reason}"),
         }
-        eprintln!("{title}");
-        let data = (part.measure)(&trial)?;
-        results.parts.insert(part.name.clone(), data);
-        results.write(&unfinished)?;
+        let outcome = (part.measure)(&trial)?;
+        results.add(part, outcome)?;
     }
     let mut report = (paper.report)(&trial, &results)?;
     report.head(paper, &results);
     report.write(&args.out, paper.name)?;
-    // The parts are in the report now. If the file stays, the next run repeats the report.
-    let _ = fs::remove_file(&unfinished);
+    results.remove();
     let path = args.out.join(format!("{}.md", paper.name));
     purloin_command::print(&format!("{}\n", path.display()))
 }

@@ -7,6 +7,7 @@ use purloin_command::{Failure, cores, progress};
 use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
 use serde::{Deserialize, Serialize};
 
+use super::results::at_least_one;
 use crate::arguments::parse_job;
 use crate::bench::{Cell, StealCosts, measure_all};
 use crate::checked_kernel::CheckedKernel;
@@ -28,6 +29,7 @@ pub struct Measured {
     pub scheduler: String,
     pub workers: usize,
     /// The times of all runs, in seconds.
+    #[serde(deserialize_with = "at_least_one")]
     pub seconds: Vec<f64>,
     /// The median, in seconds.
     pub median: f64,

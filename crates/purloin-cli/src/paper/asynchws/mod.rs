@@ -12,6 +12,7 @@ use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::results::at_least_one;
 use super::trial::Trial;
 use super::{Paper, Part};
 use crate::simulation::runs::{Run, Runs};
@@ -66,22 +67,30 @@ const FIGURE_5: &str = "Figure 5";
 
 fn parts(_: &Trial) -> Vec<Part> {
     let mut parts = vec![
-        Part::new(TABLE, |_| table()),
-        Part::new(FIGURE_5, |_| {
-            let arguments = ["figures", "--figure", "5", "--json", "-"];
-            on_ranks::<Figures>(&arguments.map(str::to_owned))
-        }),
+        Part::unless_missing(TABLE, |_| table(), Measured::is_missing),
+        Part::unless_missing(
+            FIGURE_5,
+            |_| {
+                let arguments = ["figures", "--figure", "5", "--json", "-"];
+                on_ranks::<Figures>(&arguments.map(str::to_owned))
+            },
+            Measured::is_missing,
+        ),
     ];
     for program in &PROGRAMS {
-        parts.push(Part::new(program.part("on ranks"), |trial| {
-            let mut arguments = ["figures", "--json", "-"].map(str::to_owned).to_vec();
-            for figure in 6..=10 {
-                arguments.extend(["--figure".to_owned(), figure.to_string()]);
-            }
-            arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
-            arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
-            on_ranks::<Figures>(&arguments)
-        }));
+        parts.push(Part::unless_missing(
+            program.part("on ranks"),
+            |trial| {
+                let mut arguments = ["figures", "--json", "-"].map(str::to_owned).to_vec();
+                for figure in 6..=10 {
+                    arguments.extend(["--figure".to_owned(), figure.to_string()]);
+                }
+                arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
+                arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
+                on_ranks::<Figures>(&arguments)
+            },
+            Measured::is_missing,
+        ));
     }
     for program in &PROGRAMS {
         parts.push(Part::new(program.part("simulated"), |trial| {
@@ -96,6 +105,12 @@ fn parts(_: &Trial) -> Vec<Part> {
 enum Measured<T> {
     Done(T),
     Missing(String),
+}
+
+impl<T> Measured<T> {
+    fn is_missing(&self) -> bool {
+        matches!(self, Measured::Missing(_))
+    }
 }
 
 /// The report of `purloin-cluster figures`, as far as it is needed.
@@ -135,6 +150,7 @@ struct Row {
 #[derive(Serialize, Deserialize)]
 struct Cell {
     variant: String,
+    #[serde(deserialize_with = "at_least_one")]
     all_seconds: Vec<f64>,
     profiling_percent: f64,
 }
@@ -146,12 +162,12 @@ struct OneRank {
 }
 
 /// Returns the size of a task of each program.
-fn table() -> Result<Measured<Vec<usize>>, Failure> {
-    let mut bytes = Vec::new();
-    for program in &PROGRAMS {
+fn table() -> Result<Measured<[usize; PROGRAMS.len()]>, Failure> {
+    let mut bytes = [0; PROGRAMS.len()];
+    for (program, bytes) in PROGRAMS.iter().zip(&mut bytes) {
         let arguments = [program.ranks, "--json", "-"].map(str::to_owned);
         match on_ranks::<OneRank>(&arguments)? {
-            Measured::Done(report) => bytes.push(report.task_bytes),
+            Measured::Done(report) => *bytes = report.task_bytes,
             Measured::Missing(why) => return Ok(Measured::Missing(why)),
         }
     }
@@ -176,22 +192,41 @@ fn on_ranks<T: DeserializeOwned>(arguments: &[String]) -> Result<Measured<T>, Fa
         Ok(output) => output,
         Err(error) => return missing(format!("purloin-cluster cannot be run: {error}")),
     };
-    let messages = String::from_utf8_lossy(&output.stderr);
-    let mut messages = messages
-        .lines()
-        .filter_map(|line| line.strip_prefix("purloin-cluster: "));
-    let message = messages.next().unwrap_or("it failed").to_owned();
-    match output.status.code() {
-        Some(0) => serde_json::from_slice(&output.stdout)
-            .map(Measured::Done)
-            .map_err(|error| Failure::Run(format!("the report of purloin-cluster: {error}"))),
-        // A mistake in the arguments, such as a missing mpirun, or a missing library.
-        Some(2 | 127) => missing(message),
-        _ => Err(Failure::Run(format!(
+    if output.status.success() {
+        return match serde_json::from_slice(&output.stdout) {
+            Ok(report) => Ok(Measured::Done(report)),
+            Err(error) => missing(format!(
+                "the report of purloin-cluster is not readable: {error}"
+            )),
+        };
+    }
+    let message = message(&String::from_utf8_lossy(&output.stderr));
+    let message = message.unwrap_or_else(|| format!("purloin-cluster failed ({})", output.status));
+    match is_wrong_answer(&message) {
+        true => Err(Failure::Run(format!(
             "purloin-cluster {}: {message}",
             arguments.join(" ")
         ))),
+        // A missing `mpirun` or library, or an MPI that does not work.
+        false => missing(message),
     }
+}
+
+/// Returns the reason that `purloin-cluster` has written to standard error, or else the first line,
+/// which is that of `mpirun`.
+fn message(errors: &str) -> Option<String> {
+    let mut own = errors
+        .lines()
+        .filter_map(|line| line.strip_prefix("purloin-cluster: "));
+    let is_text = |line: &&str| line.contains(char::is_alphabetic);
+    let line = own.next().or_else(|| errors.lines().find(is_text));
+    line.map(|line| line.trim().to_owned())
+}
+
+/// Returns whether `purloin-cluster` failed because a kernel gave a wrong answer. It says so at the
+/// end of its message.
+fn is_wrong_answer(message: &str) -> bool {
+    message.contains("answer") && message.ends_with("is wrong")
 }
 
 /// Returns the path of `purloin-cluster`, which lies in the folder of this program.
@@ -244,6 +279,7 @@ struct Case {
     residual: String,
     tasks: u64,
     /// The times of all trials.
+    #[serde(deserialize_with = "at_least_one")]
     seconds: Vec<f64>,
     /// The mean number of steals.
     steals: f64,
@@ -360,4 +396,27 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         span: recording.span().as_secs_f64(),
         cells: cases.collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_wrong_answer_ends_the_report() {
+        let own = "mpirun noticed\npurloin-cluster: fib=9 on 2 ranks: its answer is wrong\n";
+        assert!(is_wrong_answer(&message(own).unwrap()));
+        assert!(is_wrong_answer("the answer of fib=9 is wrong"));
+        let foreign = "-----\n  ORTE was unable to start the job.\n-----\n";
+        let message = message(foreign).unwrap();
+        assert_eq!(message, "ORTE was unable to start the job.");
+        assert!(!is_wrong_answer(&message));
+    }
+
+    #[test]
+    fn the_sizes_of_some_programs_are_not_those_of_all() {
+        let check = parts(&Trial::new(true)).swap_remove(0).check;
+        check(&serde_json::json!({"Done": [1, 2, 3, 4, 5, 6]})).unwrap();
+        check(&serde_json::json!({"Done": [1, 2]})).unwrap_err();
+    }
 }

@@ -15,7 +15,7 @@ use crate::simulation::picture::{Line, Panel, Picture, Scale};
 
 /// The data of all parts.
 struct Data {
-    bytes: Measured<Vec<usize>>,
+    bytes: Measured<[usize; PROGRAMS.len()]>,
     latencies: Measured<Figures>,
     /// In the order of the programs.
     measured: Vec<Measured<Figures>>,
@@ -61,14 +61,30 @@ fn introduction(data: &Data, report: &mut Report) {
                     are shorter than the paper's; what counts is the work of a core in units of a \
                     steal, which the table of Figure 9 shows."
         .to_owned();
-    let missing = data.measured.iter().find_map(|measured| match measured {
-        Measured::Missing(why) => Some(why),
+    text += &not_on_ranks(&data.measured);
+    report.paragraph(&text);
+}
+
+/// Returns a paragraph that says which programs did not run on ranks, and why.
+fn not_on_ranks(measured: &[Measured<Figures>]) -> String {
+    let missing = PROGRAMS.iter().zip(measured);
+    let missing = missing.filter_map(|(program, measured)| match measured {
+        Measured::Missing(why) => Some((program.name, &**why)),
         Measured::Done(_) => None,
     });
-    if let Some(why) = missing {
-        text += &format!("\n\n**Nothing ran on ranks**: {why}.");
+    let missing: Vec<_> = missing.collect();
+    let Some(&(_, first)) = missing.first() else {
+        return String::new();
+    };
+    let is_alike = missing.iter().all(|&(_, why)| why == first);
+    match is_alike && missing.len() == PROGRAMS.len() {
+        true => format!("\n\n**Nothing ran on ranks**: {first}."),
+        false => {
+            let reasons = missing.iter().map(|(name, why)| format!("{name}: {why}"));
+            let reasons: Vec<_> = reasons.collect();
+            format!("\n\n**Did not run on ranks**: {}.", reasons.join("; "))
+        }
     }
-    report.paragraph(&text);
 }
 
 fn table(data: &Data, report: &mut Report) {
@@ -502,4 +518,37 @@ fn together(data: &Data, report: &mut Report) {
             false => "nothing ran on ranks".to_owned(),
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done() -> Measured<Figures> {
+        Measured::Done(Figures {
+            ranks: 2,
+            latency_seconds: 0.0,
+            latencies: None,
+            figures: Vec::new(),
+        })
+    }
+
+    fn missing(why: &str) -> Measured<Figures> {
+        Measured::Missing(why.to_owned())
+    }
+
+    #[test]
+    fn programs_that_did_not_run_on_ranks_are_named() {
+        let all = || PROGRAMS.iter();
+        let none: Vec<_> = all().map(|_| missing("no MPI")).collect();
+        assert!(not_on_ranks(&none).contains("**Nothing ran on ranks**: no MPI."));
+        let some = all().map(|program| match program.name {
+            "UTS" => missing("it failed"),
+            _ => done(),
+        });
+        let text = not_on_ranks(&some.collect::<Vec<_>>());
+        assert!(text.contains("**Did not run on ranks**: UTS: it failed."));
+        let every: Vec<_> = all().map(|_| done()).collect();
+        assert_eq!(not_on_ranks(&every), "");
+    }
 }

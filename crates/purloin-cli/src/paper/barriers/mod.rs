@@ -7,7 +7,7 @@ use purloin_command::Failure;
 use purloin_sim::{Estimate, Machine};
 
 use super::trial::{Measured, Simulated, Trial};
-use super::{Paper, Part, Results};
+use super::{Paper, Part, Results, Tool};
 use crate::bench::StealCosts;
 
 pub const PAPER: Paper = Paper {
@@ -121,9 +121,9 @@ const FORKJOIN: &str = "forkjoin";
 const CORES: [u32; 6] = [1, 2, 4, 8, 12, 16];
 
 fn parts(_: &Trial) -> Vec<Part> {
-    let measured = BENCHMARKS
-        .iter()
-        .map(|benchmark| Part::new(benchmark.name, |trial| benchmark.measure(trial)));
+    let measured = BENCHMARKS.iter().map(|benchmark| {
+        Part::new(benchmark.name, |trial| benchmark.measure(trial)).using(Tool("javac"))
+    });
     let simulated = BENCHMARKS.iter().map(|benchmark| {
         Part::new(simulation(benchmark), move |trial| {
             let (job, trials) = (benchmark.job(trial), trial.choose(3, 20));

@@ -33,7 +33,7 @@ pub struct Barrier {
     pub waiter: Waiter,
     /// For each number of [`TASKS`], the median time from the first spawn until the barrier has
     /// ended, in seconds.
-    pub seconds: Vec<f64>,
+    pub seconds: [f64; TASKS.len()],
 }
 
 /// Measures the barrier under each scheduler, on all cores and on eight workers.
@@ -74,7 +74,7 @@ fn under<S: Scheduler>(
         scheduler: name.to_owned(),
         workers,
         waiter,
-        seconds: TASKS.map(|tasks| median(waiter, tasks)).into(),
+        seconds: TASKS.map(|tasks| median(waiter, tasks)),
     }))
 }
 

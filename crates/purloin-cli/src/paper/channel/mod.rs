@@ -7,8 +7,8 @@ mod report;
 
 use purloin_sim::Machine;
 
-use super::trial::Trial;
-use super::{Paper, Part};
+use super::trial::{Simulated, Trial};
+use super::{Paper, Part, Tool};
 
 pub const PAPER: Paper = Paper {
     name: "channel",
@@ -115,9 +115,10 @@ fn parts(_: &Trial) -> Vec<Part> {
         Part::new(MESSAGES, messages::measure),
     ];
     for workload in WORKLOADS {
-        parts.push(Part::new(workload.name, move |trial| {
+        let part = Part::new(workload.name, move |trial| {
             trial.bench(workload.job(trial), &RANKED, trial.choose(3, 15))
-        }));
+        });
+        parts.push(part.using(Tool("g++")));
     }
     for name in STEALING {
         parts.push(Part::new(amounts(name), move |trial| {
@@ -138,16 +139,26 @@ fn parts(_: &Trial) -> Vec<Part> {
         parts.push(Part::new(simulation(name), move |trial| {
             let cores = trial.choose(&CORES[..1], &CORES[..]);
             let job = find(name).quick;
-            trial.simulate(
-                job,
-                Machine::shared_memory,
-                cores,
-                &POLICIES,
-                trial.choose(2, 10),
-            )
+            let trials = trial.choose(2, 10);
+            let runs = trial.simulate(job, Machine::shared_memory, cores, &POLICIES, trials)?;
+            Ok(by_machine(runs))
         }));
     }
     parts
+}
+
+/// A recorded program on a simulated machine, under each policy.
+type UnderPolicies = [Simulated; POLICIES.len()];
+
+/// Splits the runs of all machines into those of each machine.
+fn by_machine(runs: Vec<Simulated>) -> Vec<UnderPolicies> {
+    let mut runs = runs.into_iter().peekable();
+    let mut machines = Vec::new();
+    while runs.peek().is_some() {
+        let next = |_| runs.next().expect("a machine has a run for each policy");
+        machines.push(std::array::from_fn(next));
+    }
+    machines
 }
 
 fn find(name: &str) -> &'static Workload {

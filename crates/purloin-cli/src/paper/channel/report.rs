@@ -6,8 +6,8 @@ use purloin_command::format::time;
 use super::barrier::{Barrier, TASKS, Waiter};
 use super::messages::{Messages, WORKERS};
 use super::{
-    AMOUNTS, BARRIER, CHANNEL, CHASE_LEV, MESSAGES, OPENMP, POLICIES, RANKED, SPLITTINGS, STEALING,
-    STRICT, WORKLOADS, amounts, loops, simulation, splitting, splittings,
+    AMOUNTS, BARRIER, CHANNEL, CHASE_LEV, MESSAGES, OPENMP, RANKED, SPLITTINGS, STEALING, STRICT,
+    UnderPolicies, WORKLOADS, amounts, loops, simulation, splitting, splittings,
 };
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, geometric_mean};
@@ -242,14 +242,15 @@ fn simulated(results: &Results, report: &mut Report) -> Result<(), Failure> {
     );
     let (mut rows, mut forwarded, mut adaptive) = (Vec::new(), Vec::new(), f64::INFINITY);
     for name in STEALING {
-        let runs: Vec<Simulated> = results.of(&simulation(name))?;
-        for runs in runs.chunks(POLICIES.len()) {
+        let machines: Vec<UnderPolicies> = results.of(&simulation(name))?;
+        for runs in &machines {
             let mut row = vec![name.to_string(), runs[0].cores.to_string()];
-            let values: Vec<_> = runs.iter().map(Simulated::speed_up).collect();
+            let values = runs.each_ref().map(Simulated::speed_up);
             row.extend(values.iter().map(|value| format!("{value:.1}")));
             rows.push(row);
-            forwarded.push(values[1] / values[0]);
-            adaptive = adaptive.min(values[3] / values[1].max(values[2]));
+            let [asked, one, half, adaptively] = values;
+            forwarded.push(one / asked);
+            adaptive = adaptive.min(adaptively / one.max(half));
         }
     }
     report.table(

@@ -152,7 +152,7 @@ struct Profiled {
     /// The mean time of a steal, in seconds.
     steal: Option<f64>,
     /// The breakdown for one worker and for all.
-    breakdowns: Vec<Breakdown>,
+    breakdowns: [Breakdown; 2],
 }
 
 /// The time of all workers together in one run, in seconds: not blocked, and blocked.
@@ -230,11 +230,8 @@ fn parts(trial: &Trial) -> Vec<Part> {
 
 fn profile(trial: &Trial, job: &str) -> Result<Profiled, Failure> {
     let cost = Duration::from_nanos(nanoseconds(STEAL));
-    let mut profiles = Vec::new();
-    for workers in [1, trial.most_workers()] {
-        profiles.push(trial.profile(job, WOOL, workers, cost)?);
-    }
-    let all = &profiles[1];
+    let one = trial.profile(job, WOOL, 1, cost)?;
+    let all = trial.profile(job, WOOL, trial.most_workers(), cost)?;
     Ok(Profiled {
         job: job.to_string(),
         serial: all.serial.as_secs_f64(),
@@ -242,7 +239,7 @@ fn profile(trial: &Trial, job: &str) -> Result<Profiled, Failure> {
         parallelism: [all.ideal.parallelism, all.burdened.parallelism],
         interval: all.steal_interval(),
         steal: all.steal_cost(),
-        breakdowns: profiles.iter().map(Breakdown::of).collect(),
+        breakdowns: [&one, &all].map(Breakdown::of),
     })
 }
 

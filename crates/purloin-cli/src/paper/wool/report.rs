@@ -218,15 +218,14 @@ fn speed_ups(
     );
     let workers = profiled
         .first()
-        .and_then(|(_, profile)| profile.breakdowns.last())
-        .map_or(1, |all| all.workers);
+        .map_or(1, |(_, profile)| profile.breakdowns[1].workers);
     let rows: Vec<_> = simulated
         .iter()
         .map(|(row, runs, _)| {
             let measured = profiled
                 .iter()
                 .find(|(other, _)| std::ptr::eq(*other, *row));
-            let measured = measured.and_then(|(_, profile)| profile.breakdowns.last());
+            let measured = measured.map(|(_, profile)| &profile.breakdowns[1]);
             let mut cells = vec![
                 row.paper.parameter.to_string(),
                 measured.map_or("–".to_string(), |all| format!("{:.2}", all.speed_up)),

@@ -1,0 +1,381 @@
+//! The data of the finished parts: [`Results`].
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use purloin_command::{Destination, Failure, Machine};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::{Part, Tool};
+
+/// The data of the finished parts. They are in a file, from which the next run goes on if this one
+/// is interrupted.
+#[derive(Serialize, Deserialize)]
+pub struct Results {
+    #[serde(skip)]
+    path: PathBuf,
+    /// Data of another version, machine, build or mode do not fit this run.
+    pub version: String,
+    pub machine: String,
+    /// A hash of the executable. It stands for the inputs and repetitions of all parts, too.
+    build: String,
+    pub quick: bool,
+    parts: BTreeMap<String, Finished>,
+    /// Parts that could not be measured, with the reason in their data. The file does not have
+    /// them, so that the next run tries again.
+    #[serde(skip)]
+    missing: BTreeMap<String, Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Finished {
+    data: Value,
+    /// The tool of the part, if it was not installed. So its cells are missing.
+    without: Option<String>,
+}
+
+/// What a part has measured.
+pub enum Outcome {
+    Done(Value),
+    /// The reason why nothing could be measured.
+    Missing(Value),
+}
+
+/// Whether the results have a part.
+#[derive(PartialEq, Eq, Debug)]
+pub enum State {
+    Finished,
+    Unfinished,
+    /// The data are no longer of use, for this reason.
+    Outdated(String),
+}
+
+impl Results {
+    /// Returns the results of a run that has just begun.
+    fn new(path: &Path, quick: bool, build: String) -> Results {
+        let Machine {
+            processor, cores, ..
+        } = Machine::this();
+        Results {
+            path: path.to_path_buf(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            machine: format!("{processor}, {cores} cores"),
+            build,
+            quick,
+            parts: BTreeMap::new(),
+            missing: BTreeMap::new(),
+        }
+    }
+
+    /// Reads the finished parts of an interrupted run, and writes the file to find out now whether
+    /// that is possible. A file that does not fit this run gets another name.
+    pub fn resume(path: &Path, quick: bool) -> Result<Results, Failure> {
+        Results::resume_as(path, quick, this_build()?)
+    }
+
+    fn resume_as(path: &Path, quick: bool, build: String) -> Result<Results, Failure> {
+        let mut results = Results::new(path, quick, build);
+        match fs::read(path) {
+            Ok(text) => match results.take_over(&text) {
+                Ok(()) => {}
+                Err(reason) => {
+                    let old = set_aside(path)?;
+                    eprintln!(
+                        "purloin: {}: {reason}; it is now {}, and every part is measured again",
+                        path.display(),
+                        old.display()
+                    );
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(Failure::in_file(
+                    path,
+                    format!("cannot be read: {error}; move it away, or choose another --out"),
+                ));
+            }
+        }
+        results.write()?;
+        Ok(results)
+    }
+
+    /// Takes the parts from the text of a file, or returns the reason why they do not fit.
+    fn take_over(&mut self, text: &[u8]) -> Result<(), String> {
+        let found: Results =
+            serde_json::from_slice(text).map_err(|error| format!("not readable ({error})"))?;
+        if found.version != self.version {
+            return Err(format!("it is from version {}", found.version));
+        }
+        if found.machine != self.machine {
+            return Err(format!("it is from another machine ({})", found.machine));
+        }
+        if found.build != self.build {
+            return Err("it is from another build of purloin".to_string());
+        }
+        if found.quick != self.quick {
+            let option = if found.quick { "with" } else { "without" };
+            return Err(format!("it is from a run {option} --quick"));
+        }
+        self.parts = found.parts;
+        Ok(())
+    }
+
+    fn write(&self) -> Result<(), Failure> {
+        Destination::open(&self.path)?.write(self)
+    }
+
+    /// Returns whether a part is finished.
+    pub fn state(&self, part: &Part) -> State {
+        self.state_with(part, Tool::is_installed)
+    }
+
+    fn state_with(&self, part: &Part, is_installed: fn(Tool) -> bool) -> State {
+        let Some(Finished { data, without }) = self.parts.get(&part.name) else {
+            return State::Unfinished;
+        };
+        if let Err(error) = (part.check)(data) {
+            return State::Outdated(format!("its data are not readable ({error})"));
+        }
+        match part.tool {
+            Some(tool) if without.is_some() && is_installed(tool) => {
+                State::Outdated(format!("{} is installed now", tool.0))
+            }
+            _ => State::Finished,
+        }
+    }
+
+    /// Adds what a part has measured, and writes the file.
+    pub fn add(&mut self, part: &Part, outcome: Outcome) -> Result<(), Failure> {
+        let tool = part.tool.filter(|tool| !tool.is_installed());
+        match outcome {
+            Outcome::Missing(data) => {
+                self.parts.remove(&part.name);
+                self.missing.insert(part.name.clone(), data);
+                Ok(())
+            }
+            Outcome::Done(data) => {
+                let without = tool.map(|tool| tool.0.to_string());
+                let finished = Finished { data, without };
+                self.parts.insert(part.name.clone(), finished);
+                self.write()
+            }
+        }
+    }
+
+    /// Returns the data of a part.
+    pub fn of<T: DeserializeOwned>(&self, part: &str) -> Result<T, Failure> {
+        let finished = self.parts.get(part).map(|finished| &finished.data);
+        let data = finished.or_else(|| self.missing.get(part));
+        let data = data.cloned().unwrap_or_default();
+        serde_json::from_value(data).map_err(|error| {
+            Failure::Run(format!(
+                "{}: the part {part:?} has other data than expected: {error}; delete the file to \
+                 measure again",
+                self.path.display()
+            ))
+        })
+    }
+
+    /// Removes the file.
+    pub fn remove(&self) {
+        // If it stays, the next run repeats the report.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Returns the file for the results of a paper in this folder. Runs with and without `--quick` have
+/// different files, so that neither replaces the other's.
+pub fn file(folder: &Path, paper: &str, quick: bool) -> PathBuf {
+    let mode = if quick { ".quick" } else { "" };
+    folder.join(format!("{paper}{mode}.unfinished.json"))
+}
+
+/// Reads values of which there must be at least one.
+pub fn at_least_one<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::deserialize(deserializer)?;
+    match values.is_empty() {
+        true => Err(D::Error::invalid_length(0, &"at least one value")),
+        false => Ok(values),
+    }
+}
+
+/// Returns a hash of this executable.
+fn this_build() -> Result<String, Failure> {
+    let bytes = std::env::current_exe().and_then(fs::read);
+    let bytes = bytes.map_err(|error| {
+        Failure::Run(format!(
+            "the executable of purloin cannot be read to recognize its build: {error}"
+        ))
+    })?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Gives a file another name, which no other file has, and returns it.
+fn set_aside(path: &Path) -> Result<PathBuf, Failure> {
+    let name = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    let mut names = (2..).map(|number| name(&format!(".old{number}")));
+    let mut old = name(".old");
+    while old.exists() {
+        old = names.next().expect("there is always another number");
+    }
+    fs::rename(path, &old).map_err(|error| {
+        Failure::in_file(
+            path,
+            format!("it does not fit this run and cannot be renamed: {error}; move it away"),
+        )
+    })?;
+    Ok(old)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the file of a run without `--quick` in an empty folder for one test.
+    fn new_file(test: &str) -> PathBuf {
+        let name = format!("purloin-paper-{}-{test}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        file(&folder, "wool", false)
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = fs::read_dir(path.parent().unwrap()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn part() -> Part {
+        Part::new("a part", |_| Ok([1.0, 2.0]))
+    }
+
+    fn resume(path: &Path) -> Results {
+        Results::resume_as(path, false, "this build".to_string()).unwrap()
+    }
+
+    fn add(results: &mut Results, part: &Part, data: &str) {
+        let data = Outcome::Done(serde_json::from_str(data).unwrap());
+        results.add(part, data).unwrap();
+    }
+
+    #[test]
+    fn finished_parts_are_taken_over() {
+        let path = new_file("taken-over");
+        add(&mut resume(&path), &part(), "[3, 4]");
+        let results = resume(&path);
+        assert_eq!(results.state(&part()), State::Finished);
+        assert_eq!(results.of::<[f64; 2]>("a part").unwrap(), [3.0, 4.0]);
+        assert_eq!(names(&path), ["wool.unfinished.json"]);
+    }
+
+    #[test]
+    fn the_parts_of_another_build_are_kept_under_another_name() {
+        let path = new_file("other-build");
+        for build in ["one", "two", "three"] {
+            let mut results = Results::resume_as(&path, false, build.to_string()).unwrap();
+            assert_eq!(results.state(&part()), State::Unfinished);
+            add(&mut results, &part(), "[3, 4]");
+        }
+        assert_eq!(
+            names(&path),
+            [
+                "wool.unfinished.json",
+                "wool.unfinished.json.old",
+                "wool.unfinished.json.old2"
+            ]
+        );
+    }
+
+    #[test]
+    fn runs_with_and_without_quick_keep_their_parts_side_by_side() {
+        let path = new_file("modes");
+        let quick = file(path.parent().unwrap(), "wool", true);
+        add(&mut resume(&path), &part(), "[3, 4]");
+        Results::resume_as(&quick, true, "this build".to_string()).unwrap();
+        assert_eq!(resume(&path).state(&part()), State::Finished);
+        assert_eq!(
+            names(&path),
+            ["wool.quick.unfinished.json", "wool.unfinished.json"]
+        );
+    }
+
+    #[test]
+    fn a_corrupt_file_is_kept_under_another_name() {
+        let path = new_file("corrupt");
+        fs::write(&path, b"{\"parts\": \xff").unwrap();
+        assert_eq!(resume(&path).state(&part()), State::Unfinished);
+        let old = fs::read(path.with_extension("json.old")).unwrap();
+        assert_eq!(old, b"{\"parts\": \xff");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_noticed_before_the_first_part() {
+        let path = new_file("unwritable").join("missing/wool.unfinished.json");
+        let result = Results::resume_as(&path, false, String::new());
+        assert!(matches!(result, Err(Failure::Usage(_))));
+    }
+
+    #[test]
+    fn data_of_another_type_or_length_are_measured_again() {
+        let path = new_file("other-data");
+        for data in ["\"text\"", "[3]", "[3, 4, 5]"] {
+            let mut results = resume(&path);
+            add(&mut results, &part(), data);
+            assert!(matches!(results.state(&part()), State::Outdated(_)));
+            let Err(Failure::Run(text)) = results.of::<[f64; 2]>("a part") else {
+                panic!("{data} is not an array of two numbers");
+            };
+            assert!(text.contains("a part") && text.contains("wool.unfinished.json"));
+        }
+    }
+
+    #[test]
+    fn a_part_that_could_not_be_measured_is_not_stored() {
+        let path = new_file("missing");
+        let mut results = resume(&path);
+        let reason = Outcome::Missing("no MPI".into());
+        results.add(&part(), reason).unwrap();
+        assert_eq!(results.of::<String>("a part").unwrap(), "no MPI");
+        assert_eq!(resume(&path).state(&part()), State::Unfinished);
+    }
+
+    #[test]
+    fn a_part_is_measured_again_once_its_tool_is_installed() {
+        let path = new_file("tool");
+        let tool = Tool("no-such-compiler");
+        let part = part().using(tool);
+        add(&mut resume(&path), &part, "[3, 4]");
+        let results = resume(&path);
+        assert_eq!(results.state_with(&part, |_| false), State::Finished);
+        assert!(matches!(
+            results.state_with(&part, |_| true),
+            State::Outdated(_)
+        ));
+    }
+
+    #[test]
+    fn lists_of_times_have_at_least_one() {
+        #[derive(Deserialize, Debug)]
+        struct Times {
+            #[serde(deserialize_with = "at_least_one")]
+            seconds: Vec<f64>,
+        }
+        let times: Times = serde_json::from_str(r#"{"seconds": [1.5]}"#).unwrap();
+        assert_eq!(times.seconds, [1.5]);
+        serde_json::from_str::<Times>(r#"{"seconds": []}"#).unwrap_err();
+    }
+}
