@@ -5,7 +5,7 @@ use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
 use crate::simulation::machine::MachineModel;
-use crate::simulation::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 /// All predictions for a program.
 #[derive(Serialize)]
@@ -166,7 +166,7 @@ impl Report {
             (prediction.cores, *least_speed_up, *most_speed_up)
         };
         Picture {
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             title: format!(
                 "{} on {}, policy {}",
                 self.program, self.machine, self.policy

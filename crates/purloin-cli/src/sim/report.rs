@@ -3,7 +3,7 @@
 use purloin_sim::{Estimate, Outcome, Policy};
 use serde::Serialize;
 
-use crate::simulation::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 /// All cells.
 #[derive(Serialize)]
@@ -167,7 +167,7 @@ impl Report {
             ],
         };
         Picture {
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             title: format!(
                 "{} on {}, {} trials each, with 95 % confidence intervals",
                 self.workload, self.machine, self.trials

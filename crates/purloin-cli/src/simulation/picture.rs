@@ -10,9 +10,40 @@ use purloin_command::Failure;
 /// Panels side by side. Every panel has the same lines and the same horizontal axis.
 pub struct Picture {
     pub title: String,
-    /// The label of the horizontal axis, such as `cores`.
-    pub horizontal: &'static str,
+    pub horizontal: Horizontal,
     pub panels: Vec<Panel>,
+}
+
+/// The horizontal axis.
+#[derive(Clone, Copy)]
+pub struct Horizontal {
+    pub title: &'static str,
+    /// Logarithmic for numbers of cores. Linear for counts that begin at 0, which has no logarithm.
+    pub scale: Scale,
+}
+
+impl Horizontal {
+    /// Numbers of cores.
+    pub const CORES: Horizontal = Horizontal {
+        title: "cores",
+        scale: Scale::Logarithmic,
+    };
+
+    /// Returns the place of a number on the axis.
+    fn place(self, number: u32) -> f64 {
+        match self.scale {
+            Scale::Linear => f64::from(number),
+            Scale::Logarithmic => f64::from(number).log2(),
+        }
+    }
+
+    /// Returns the label of a place with a number.
+    fn label(self, place: f64) -> String {
+        match self.scale {
+            Scale::Linear => count(place.round()),
+            Scale::Logarithmic => count(place.exp2().round()),
+        }
+    }
 }
 
 /// One diagram: values against numbers of cores.
@@ -24,12 +55,12 @@ pub struct Panel {
     pub region: Vec<(u32, f64, f64)>,
 }
 
-/// The vertical axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
-    /// From 0, or from the smallest value if the values are close to each other.
+    /// A vertical axis begins at 0, or at the smallest value if the values are close to each other.
     Linear,
-    /// In powers of two, like the horizontal axis.
+    /// In powers of two.
     Logarithmic,
 }
 
@@ -118,7 +149,7 @@ impl Picture {
     }
 }
 
-/// The horizontal axis: logarithms of the numbers of cores.
+/// The horizontal axis as plotters draws it.
 struct HorizontalAxis {
     ends: (f64, f64),
     /// The places with a label.
@@ -144,11 +175,11 @@ impl Ranged for HorizontalAxis {
 }
 
 impl Panel {
-    fn draw(&self, area: &Area<'_>, horizontal_title: &str) -> Drawn {
+    fn draw(&self, area: &Area<'_>, axis: Horizontal) -> Drawn {
         let (low, high) = self.vertical_ends();
         let horizontal = HorizontalAxis {
-            ends: self.horizontal_ends(),
-            marks: self.marks(),
+            ends: self.horizontal_ends(axis),
+            marks: self.marks(axis),
         };
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 15))
@@ -167,16 +198,16 @@ impl Panel {
         };
         chart
             .configure_mesh()
-            .x_desc(horizontal_title)
+            .x_desc(axis.title)
             .x_labels(12)
             .y_labels(10)
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.12))
-            .x_label_formatter(&|power| count(power.exp2().round()))
+            .x_label_formatter(&|place| axis.label(*place))
             .y_label_formatter(label)
             .draw()?;
         if !self.region.is_empty() {
-            let place = |cores: u32, value: f64| (f64::from(cores).log2(), self.height(value));
+            let place = |cores: u32, value: f64| (axis.place(cores), self.height(value));
             let low = self.region.iter().map(|&(cores, low, _)| place(cores, low));
             let high = self.region.iter().rev();
             let high = high.map(|&(cores, _, high)| place(cores, high));
@@ -189,7 +220,7 @@ impl Panel {
             let drawn = drawn.filter(|&&(_, value, _)| self.has_place(value));
             let points = drawn.map(|&(cores, value, margin)| {
                 let height = |value| self.height(value).max(low);
-                let x = f64::from(cores).log2() + self.shift(number);
+                let x = axis.place(cores) + self.shift(axis, number);
                 (
                     x,
                     height(value - margin),
@@ -243,37 +274,36 @@ impl Panel {
         value.is_finite() && (self.scale == Scale::Linear || value > 0.0)
     }
 
-    /// Returns the logarithms of the numbers of cores that get a label: all numbers, or an even
+    /// Returns the places of the numbers of cores that get a label: all numbers, or an even
     /// selection.
-    fn marks(&self) -> Vec<f64> {
+    fn marks(&self, axis: Horizontal) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let all: BTreeSet<u32> = points.map(|&(cores, ..)| cores).collect();
         let step = all.len().div_ceil(MAX_MARKS);
         all.into_iter()
             .step_by(step.max(1))
-            .map(|cores| f64::from(cores).log2())
+            .map(|cores| axis.place(cores))
             .collect()
     }
 
     /// Returns the offset by which a line is moved sideways, so that error bars do not overlap.
-    fn shift(&self, number: usize) -> f64 {
+    fn shift(&self, axis: Horizontal, number: usize) -> f64 {
         let mut points = self.lines.iter().flat_map(|line| &line.points);
         if points.all(|&(.., margin)| margin == 0.0) {
             return 0.0;
         }
-        let (low, high) = self.horizontal_ends();
+        let (low, high) = self.horizontal_ends(axis);
         let lines = self.lines.len() as f64;
-        let part = match self.marks().len() {
+        let part = match self.marks(axis).len() {
             1 => 0.8 / lines,
             _ => 0.006,
         };
         (high - low) * part * (number as f64 - (lines - 1.0) / 2.0)
     }
 
-    fn horizontal_ends(&self) -> (f64, f64) {
+    fn horizontal_ends(&self, axis: Horizontal) -> (f64, f64) {
         let cores = self.lines.iter().flat_map(|line| &line.points);
-        let powers = cores.map(|&(cores, ..)| f64::from(cores).log2());
-        let (low, high) = bounds(powers);
+        let (low, high) = bounds(cores.map(|&(cores, ..)| axis.place(cores)));
         (low - 0.25, high + 0.25)
     }
 
@@ -317,5 +347,41 @@ fn count(number: f64) -> String {
         _ if number >= KIBI * KIBI => format!("{}Mi", number / KIBI / KIBI),
         _ if number >= 16.0 * KIBI => format!("{}Ki", number / KIBI),
         _ => format!("{number}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_from_0_have_places_within_the_picture() {
+        let picture = Picture {
+            title: "a picture".to_owned(),
+            horizontal: Horizontal {
+                title: "tasks",
+                scale: Scale::Linear,
+            },
+            panels: vec![Panel {
+                title: "a panel".to_owned(),
+                scale: Scale::Linear,
+                lines: vec![Line {
+                    name: "a line".to_owned(),
+                    points: (0..7).map(|tasks| (tasks, 1.0, 0.1)).collect(),
+                }],
+                region: Vec::new(),
+            }],
+        };
+        let svg = picture.svg().unwrap();
+        let is_number = |text: &&str| text.parse::<i64>().is_ok();
+        let numbers = svg.split(['"', ',', ' ']).filter(is_number);
+        let width = 2 * i64::from(WIDTH);
+        for number in numbers.map(|text| text.parse::<i64>().unwrap()) {
+            assert!((0..width).contains(&number), "{number} in {svg}");
+        }
+        // Every number of tasks has a label.
+        for tasks in 0..7 {
+            assert!(svg.contains(&format!(">\n{tasks}\n<")), "{tasks} in {svg}");
+        }
     }
 }

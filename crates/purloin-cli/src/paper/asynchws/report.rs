@@ -11,7 +11,7 @@ use super::{
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::paper::trial::Trial;
-use crate::simulation::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 /// The data of all parts.
 struct Data {
@@ -268,7 +268,10 @@ fn residual(data: &Data, report: &mut Report) {
         "residual",
         Picture {
             title: "Figure 7, simulated: speed relative to no residual tasks".to_owned(),
-            horizontal: "residual tasks",
+            horizontal: Horizontal {
+                title: "residual tasks",
+                scale: Scale::Linear,
+            },
             panels: LATENCIES.map(panel).into(),
         },
     );

@@ -7,7 +7,7 @@ use super::{BARRIER_WS, BENCHMARKS, Benchmark, DEFAULT_WS, Data, FORKJOIN, PURLO
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, geometric_mean, with_margin};
 use crate::paper::trial::{Simulated, Trial};
-use crate::simulation::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 /// The time of a simulated steal, in seconds.
 const SIMULATED_STEAL: f64 = 1e-6;
@@ -84,7 +84,7 @@ fn steals(data: &Data, report: &mut Report) {
         "steals",
         Picture {
             title: "Figures 3 and 4, simulated".to_string(),
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             panels: vec![
                 panel("steals / tasks", |run| run.steals / run.tasks as f64),
                 panel("steals per ms", |run| run.steals / run.seconds / 1e3),
@@ -148,7 +148,7 @@ fn overheads(data: &Data, report: &mut Report) {
         "overheads",
         Picture {
             title: "Figure 7, simulated: dynamic overhead in percent".to_string(),
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             panels: vec![
                 panel("DefaultWS", DEFAULT_WS),
                 panel("ReturnBarrierWS", BARRIER_WS),

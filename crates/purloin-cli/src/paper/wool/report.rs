@@ -11,7 +11,7 @@ use super::{
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, geometric_mean, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
-use crate::simulation::picture::{Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let mut report = Report::default();
@@ -179,7 +179,7 @@ fn sampling(sampled: &[Sampled], report: &mut Report) {
         "figure-4",
         Picture {
             title: "Figure 4: relative to thieves that look at one victim".to_string(),
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             panels: vec![
                 panel("steal attempts", lines(|cell| cell.attempts[1])),
                 panel("time", lines(|cell| cell.time[1])),
@@ -275,7 +275,7 @@ fn speed_ups(
         "figure-5",
         Picture {
             title: "Figure 5, simulated: speed-up with victim sets".to_string(),
-            horizontal: "cores",
+            horizontal: Horizontal::CORES,
             panels: vec![Panel {
                 title: "speed-up".to_string(),
                 scale: Scale::Logarithmic,
