@@ -51,7 +51,8 @@ pub struct Simulated {
     pub cores: u32,
     /// The time, in seconds.
     pub seconds: f64,
-    /// Time that all cores together spend in the program, in seconds.
+    /// The time of the serial elision, in seconds: that of all strands, without the overhead of
+    /// tasks.
     pub work: f64,
     /// The longest chain of strands, in seconds.
     pub span: f64,
@@ -62,12 +63,31 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Returns the speed-up over one core, which does the same work.
+    /// Averages the outcomes of all trials.
+    fn new(recording: &Recording, policy: &str, cores: u32, outcomes: &[Outcome]) -> Simulated {
+        let mean = |value: fn(&Outcome) -> f64| {
+            outcomes.iter().map(value).sum::<f64>() / outcomes.len() as f64
+        };
+        Simulated {
+            job: recording.name().to_string(),
+            policy: policy.to_string(),
+            cores,
+            seconds: mean(|run| run.time.seconds()),
+            work: mean(|run| run.work.seconds()),
+            span: recording.span().as_secs_f64(),
+            tasks: recording.tasks(),
+            steals: mean(|run| run.stolen as f64),
+            samples: mean(|run| run.samples as f64),
+        }
+    }
+
+    /// Returns the speed-up over the serial elision.
     pub fn speed_up(&self) -> f64 {
         self.work / self.seconds
     }
 
-    /// Returns the lower and the upper bound of the expected speed-up (Wool, section 5.2).
+    /// Returns the lower and the upper bound of the expected speed-up over the serial elision, for
+    /// tasks without overhead (Wool, section 5.2).
     pub fn expected(&self) -> (f64, f64) {
         let share = self.work / f64::from(self.cores);
         (
@@ -193,22 +213,8 @@ impl Trial {
         let progress = progress(runs.len() as u64, "simulations");
         let outcomes = Runs::default().all(&runs, &progress)?;
         let groups = outcomes.chunks(trials as usize).zip(cells);
-        let simulated = groups.map(|(outcomes, (cores, policy))| {
-            let mean = |value: fn(&Outcome) -> f64| {
-                outcomes.iter().map(value).sum::<f64>() / trials as f64
-            };
-            Simulated {
-                job: name.to_string(),
-                policy: policy.to_string(),
-                cores,
-                seconds: mean(|run| run.time.seconds()),
-                work: mean(|run| (run.work + run.overhead).seconds()),
-                span: recording.span().as_secs_f64(),
-                tasks: recording.tasks(),
-                steals: mean(|run| run.stolen as f64),
-                samples: mean(|run| run.samples as f64),
-            }
-        });
+        let simulated = groups
+            .map(|(outcomes, (cores, policy))| Simulated::new(&recording, policy, cores, outcomes));
         Ok(simulated.collect())
     }
 }
@@ -233,5 +239,28 @@ impl Measured {
     /// Returns the values of a figure in all runs.
     pub fn costs(&self, figure: fn(&StealCosts) -> f64) -> Vec<f64> {
         self.costs.iter().map(figure).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use purloin_sim::Time;
+
+    use super::*;
+
+    #[test]
+    fn simulated_speed_ups_are_relative_to_the_serial_elision() {
+        let recording = Trial::new(true).record("fib=10").unwrap();
+        let one_core = Outcome {
+            time: Time::from_nanoseconds(3_000),
+            work: Time::from_nanoseconds(2_000),
+            overhead: Time::from_nanoseconds(1_000),
+            ..Outcome::default()
+        };
+        let run = Simulated::new(&recording, "random", 1, &[one_core]);
+        // One core takes longer than the serial elision, by the overhead of the tasks.
+        assert!((run.speed_up() - 2.0 / 3.0).abs() < 1e-9);
+        let (low, high) = run.expected();
+        assert!(low < high && (high - 1.0).abs() < 1e-9);
     }
 }
