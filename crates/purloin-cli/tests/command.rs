@@ -379,14 +379,19 @@ fn full_statistics_report_what_steals_cost() {
     let cells = report["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 3);
     for cell in cells.iter().filter(|cell| cell["scheduler"] != "serial") {
-        for part in [
-            "dynamic_overhead",
-            "barrier_cost",
-            "waking_cost",
-            "free_steal_share",
-        ] {
+        for part in ["dynamic_overhead", "barrier_cost", "waking_cost"] {
             let part = cell["stats"][part].as_f64().unwrap();
             assert!((0.0..=1.0).contains(&part), "{cell}");
+        }
+        let steals = cell["stats"]["steals"].as_u64().unwrap();
+        for part in ["free_steal_share", "loss_per_steal"] {
+            // A run without steals has none of these.
+            let part = &cell["stats"][part];
+            assert_eq!(part.is_null(), steals == 0, "{cell}");
+            assert!(
+                (0.0..=1.0).contains(&part.as_f64().unwrap_or(0.0)),
+                "{cell}"
+            );
         }
         assert!(cell["stats"]["steal_ratio"].as_f64().is_some());
         assert!(cell["stats"]["steal_rate"].as_f64().is_some());

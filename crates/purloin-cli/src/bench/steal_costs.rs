@@ -25,10 +25,11 @@ pub struct StealCosts {
     pub barrier_cost: f64,
     /// The share of the processors' time used in which owners wake sleeping thieves.
     pub waking_cost: f64,
-    /// The time that victims lose for each steal, in seconds, without waking the thief.
-    pub loss_per_steal: f64,
-    /// The share of steals that needed no request.
-    pub free_steal_share: f64,
+    /// The time that victims lose for each steal, in seconds, without waking the thief. `None` if
+    /// nothing was stolen.
+    pub loss_per_steal: Option<f64>,
+    /// The share of steals that needed no request. `None` if nothing was stolen.
+    pub free_steal_share: Option<f64>,
 }
 
 impl StealCosts {
@@ -55,26 +56,28 @@ impl StealCosts {
             dynamic_overhead: ratio(lost, used),
             barrier_cost: ratio(crossing, used),
             waking_cost: ratio(times.waking.as_secs_f64(), used),
-            loss_per_steal: ratio(lost, steals),
-            free_steal_share: ratio(stats.free_steals as f64, steals),
+            loss_per_steal: (stats.steals > 0).then(|| lost / steals),
+            free_steal_share: (stats.steals > 0).then(|| stats.free_steals as f64 / steals),
         }
     }
 
-    /// Returns the median of each figure. The system may interrupt a victim while it serves a
-    /// thief, which distorts a single run but not the median.
+    /// Returns the median of each figure, over the runs that have it. The system may interrupt a
+    /// victim while it serves a thief, which distorts a single run but not the median.
     pub fn median(runs: &[StealCosts]) -> Option<StealCosts> {
         let of =
             |figure: fn(&StealCosts) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
+        let of_some = |figure: fn(&StealCosts) -> Option<f64>| {
+            let values: Vec<_> = runs.iter().filter_map(figure).collect();
+            (!values.is_empty()).then(|| median(&values))
+        };
         (!runs.is_empty()).then(|| StealCosts {
-            steal_ratio: runs[0]
-                .steal_ratio
-                .map(|_| of(|run| run.steal_ratio.unwrap_or(0.0))),
+            steal_ratio: of_some(|run| run.steal_ratio),
             steal_rate: of(|run| run.steal_rate),
             dynamic_overhead: of(|run| run.dynamic_overhead),
             barrier_cost: of(|run| run.barrier_cost),
             waking_cost: of(|run| run.waking_cost),
-            loss_per_steal: of(|run| run.loss_per_steal),
-            free_steal_share: of(|run| run.free_steal_share),
+            loss_per_steal: of_some(|run| run.loss_per_steal),
+            free_steal_share: of_some(|run| run.free_steal_share),
         })
     }
 }
@@ -157,6 +160,23 @@ mod tests {
         let costs = StealCosts::of_run(stats, times, 1, 1.0, used);
         assert!((costs.dynamic_overhead - 0.015).abs() < 1e-9);
         assert!((costs.barrier_cost - 0.005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_run_without_steals_says_nothing_about_a_steal() {
+        let run = |steals: u64| {
+            let (mut stats, mut times) = (Stats::default(), Times::default());
+            (stats.steals, stats.free_steals) = (steals, steals / 2);
+            times.serving = Duration::from_micros(steals);
+            StealCosts::of_run(stats, times, 1, 1.0, Duration::from_secs(1))
+        };
+        assert!(run(0).loss_per_steal.is_none());
+        let costs = StealCosts::median(&[run(0), run(0), run(10)]).unwrap();
+        assert!((costs.loss_per_steal.unwrap() - 1e-6).abs() < 1e-12);
+        assert_eq!(costs.free_steal_share, Some(0.5));
+        assert_eq!(costs.steal_rate, 0.0);
+        let json = serde_json::to_value(StealCosts::median(&[run(0)])).unwrap();
+        assert!(json["loss_per_steal"].is_null() && json["free_steal_share"].is_null());
     }
 
     #[test]

@@ -118,29 +118,32 @@ fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Res
         }
         writeln!(
             text,
-            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>7.3}% {:>5.0}%",
+            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>7.3}% {:>6}",
             cell.scheduler,
             cell.workers,
             costs
                 .steal_ratio
                 .map_or("–".to_string(), |ratio| format!("{ratio:.6}")),
             costs.steal_rate,
-            time(costs.loss_per_steal),
+            costs.loss_per_steal.map_or("–".to_string(), time),
             100.0 * costs.dynamic_overhead,
             100.0 * costs.barrier_cost,
             100.0 * costs.waking_cost,
-            100.0 * costs.free_steal_share,
+            costs
+                .free_steal_share
+                .map_or("–".to_string(), |share| format!("{:.0}%", 100.0 * share)),
         )?;
     }
     writeln!(
         text,
         "\nsteal ratio: steals per task\n\
          steals/ms: steal rate\n\
-         loss/steal: the time that victims lose to thieves, divided by the number of steals\n\
+         loss/steal: the time that victims lose to thieves, divided by the number of steals; – if \
+         nothing was stolen\n\
          overhead: dynamic overhead, the share of the processor time used that victims lose to thieves\n\
          barrier: the part of the overhead in which owners return to public tasks\n\
          waking: share of the processor time used in which owners wake thieves that sleep\n\
-         free: share of steals that needed no request"
+         free: share of steals that needed no request; – if nothing was stolen"
     )
 }
 

@@ -25,6 +25,8 @@ pub enum Verdict {
     Confirmed,
     /// Not confirmed here, for a reason that lies in this machine or in this implementation.
     NotHere,
+    /// The confidence intervals are too wide to say.
+    Undecided,
 }
 
 impl Verdict {
@@ -34,6 +36,29 @@ impl Verdict {
             true => Verdict::Confirmed,
             false => Verdict::NotHere,
         }
+    }
+
+    /// Judges the statement that at least one of the values exceeds a threshold: by the ends of
+    /// their confidence intervals, not by their means. Returns `None` if there are no values.
+    pub fn some_above(values: &[Estimate], threshold: f64) -> Option<Verdict> {
+        let is_above = |value: &Estimate| value.mean - value.margin > threshold;
+        let is_not_above = |value: &Estimate| value.mean + value.margin <= threshold;
+        let verdict = match values {
+            [] => return None,
+            _ if values.iter().any(is_above) => Verdict::Confirmed,
+            _ if values.iter().all(is_not_above) => Verdict::NotHere,
+            _ => Verdict::Undecided,
+        };
+        Some(verdict)
+    }
+
+    /// Judges the statement that none of the values exceeds a threshold.
+    pub fn none_above(values: &[Estimate], threshold: f64) -> Option<Verdict> {
+        Verdict::some_above(values, threshold).map(|verdict| match verdict {
+            Verdict::Confirmed => Verdict::NotHere,
+            Verdict::NotHere => Verdict::Confirmed,
+            Verdict::Undecided => Verdict::Undecided,
+        })
     }
 }
 
@@ -71,6 +96,18 @@ impl Report {
         self.verdicts.push((statement, verdict, reason));
     }
 
+    /// Returns the statements that have a verdict.
+    #[cfg(test)]
+    pub fn statements(&self) -> Vec<&'static str> {
+        let statements = self.verdicts.iter().map(|(statement, ..)| *statement);
+        statements.collect()
+    }
+
+    #[cfg(test)]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Puts the title, the verdicts and the conditions of the run before the sections.
     pub fn head(&mut self, paper: &Paper, results: &Results) {
         let sections = std::mem::take(&mut self.text);
@@ -78,8 +115,8 @@ impl Report {
         let option = if results.quick { " --quick" } else { "" };
         self.line(&format!("# {citation}"));
         self.paragraph(&format!(
-            "This page was written by `purloin paper {name}{option}` (version {}) on {}. It has the \
-             paper's values beside those of our runs, as far as its text or tables give them.",
+            "This page was written by `purloin paper {name}{option}` (version {}) on {}. It shows our \
+             values beside the paper's, where the paper's text or tables state them.",
             results.version, results.machine
         ));
         self.section("What the paper says, and what we found");
@@ -90,6 +127,7 @@ impl Report {
                 let verdict = match verdict {
                     Verdict::Confirmed => "**confirmed**",
                     Verdict::NotHere => "**not confirmed here**",
+                    Verdict::Undecided => "**not decided**, as the intervals are too wide",
                 };
                 format!("- “{statement}” {verdict}: {reason}")
             })
@@ -115,11 +153,29 @@ impl Report {
     }
 }
 
-/// Returns the geometric mean of the positive finite values, or 1 if there are none.
-pub fn geometric_mean(values: &[f64]) -> f64 {
+/// A geometric mean, and the number of its values.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GeometricMean {
+    pub mean: f64,
+    pub of: usize,
+}
+
+/// Returns the geometric mean of the positive finite values, or `None` if there are none. The
+/// caller says what became of the others.
+pub fn geometric_mean(values: &[f64]) -> Option<GeometricMean> {
     let logarithms = values.iter().map(|value| value.ln());
     let finite: Vec<_> = logarithms.filter(|value| value.is_finite()).collect();
-    (finite.iter().sum::<f64>() / finite.len().max(1) as f64).exp()
+    let of = finite.len();
+    (of > 0).then(|| GeometricMean {
+        mean: (finite.iter().sum::<f64>() / of as f64).exp(),
+        of,
+    })
+}
+
+/// Returns the estimate whose interval has the highest lower end.
+pub fn clearest<T>(values: &[(T, Estimate)]) -> Option<&(T, Estimate)> {
+    let lower = |(_, value): &(T, Estimate)| value.mean - value.margin;
+    values.iter().max_by(|a, b| lower(a).total_cmp(&lower(b)))
 }
 
 /// Formats a mean with the margin of its confidence interval, if that is known.
@@ -133,6 +189,35 @@ pub fn with_margin(value: Estimate, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn estimate(mean: f64, margin: f64) -> Estimate {
+        Estimate { mean, margin }
+    }
+
+    #[test]
+    fn a_high_mean_with_a_wide_interval_decides_nothing() {
+        let noisy = estimate(2.298, 5.377);
+        let verdict = |values: &[Estimate]| Verdict::some_above(values, 1.1);
+        assert_eq!(verdict(&[noisy]), Some(Verdict::Undecided));
+        let clear = estimate(1.16, 0.01);
+        assert_eq!(verdict(&[noisy, clear]), Some(Verdict::Confirmed));
+        assert_eq!(verdict(&[estimate(1.0, 0.05)]), Some(Verdict::NotHere));
+        let one_run = estimate(1.5, f64::INFINITY);
+        assert_eq!(verdict(&[one_run]), Some(Verdict::Undecided));
+        assert_eq!(verdict(&[]), None);
+        let none = |values: &[Estimate]| Verdict::none_above(values, 1.1);
+        assert_eq!(none(&[estimate(1.0, 0.05)]), Some(Verdict::Confirmed));
+        assert_eq!(none(&[clear]), Some(Verdict::NotHere));
+        assert_eq!(none(&[noisy]), Some(Verdict::Undecided));
+    }
+
+    #[test]
+    fn a_geometric_mean_says_how_many_values_it_has() {
+        let mean = geometric_mean(&[4.0, 1.0, 0.0, f64::NAN]).unwrap();
+        assert!((mean.mean - 2.0).abs() < 1e-9);
+        assert_eq!(mean.of, 2);
+        assert_eq!(geometric_mean(&[0.0]), None);
+    }
 
     #[test]
     fn tables_have_as_many_columns_as_their_heads() {

@@ -236,9 +236,9 @@ impl From<&Cell> for Measured {
 }
 
 impl Measured {
-    /// Returns the values of a figure in all runs.
-    pub fn costs(&self, figure: fn(&StealCosts) -> f64) -> Vec<f64> {
-        self.costs.iter().map(figure).collect()
+    /// Returns the values of a figure in the runs that have it.
+    pub fn costs(&self, figure: impl Fn(&StealCosts) -> Option<f64>) -> Vec<f64> {
+        self.costs.iter().filter_map(figure).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use purloin_sim::{Estimate, Machine};
 
 use super::trial::{Measured, Simulated, Trial};
 use super::{Paper, Part, Results, Tool};
-use crate::bench::StealCosts;
+use crate::bench::{StealCosts, median};
 
 pub const PAPER: Paper = Paper {
     name: "barriers",
@@ -166,16 +166,25 @@ impl Data {
         cells.find(|cell| cell.scheduler == scheduler && cell.workers == workers)
     }
 
-    /// Returns a figure of the run with all workers, or 0 if there is no such run.
-    fn figure(&self, place: usize, scheduler: &str, figure: fn(&StealCosts) -> f64) -> Estimate {
-        let cell = self.cell(place, scheduler, self.workers);
-        let values = cell.map_or(Vec::new(), |cell| cell.costs(figure));
-        match values.is_empty() {
-            true => Estimate {
-                mean: 0.0,
-                margin: 0.0,
-            },
-            false => Estimate::new(&values),
-        }
+    /// Returns a figure with all workers, over the runs that have it.
+    fn figure(
+        &self,
+        place: usize,
+        scheduler: &str,
+        figure: impl Fn(&StealCosts) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let values = self.cell(place, scheduler, self.workers)?.costs(figure);
+        (!values.is_empty()).then(|| Estimate::new(&values))
+    }
+
+    /// Returns what a steal costs its victim under a scheduler, in seconds: the median over the
+    /// benchmarks with steals.
+    fn loss(&self, scheduler: &str) -> Option<f64> {
+        let losses = (0..self.measured.len()).filter_map(|place| {
+            let loss = self.figure(place, scheduler, |costs| costs.loss_per_steal)?;
+            Some(loss.mean)
+        });
+        let losses: Vec<_> = losses.collect();
+        (!losses.is_empty()).then(|| median(&losses))
     }
 }

@@ -9,19 +9,19 @@ use super::{
     DELAY, POLICIES, Profiled, ROWS, Row, SAMPLED_SET, SET, STEAL, Sampled, TWO_FIELDS, WOOL,
 };
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, geometric_mean, with_margin};
+use crate::paper::report::{GeometricMean, Report, Verdict, geometric_mean, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let mut report = Report::default();
-    report.section("What stands for what");
+    report.section("Names and methods");
     report.paragraph(&format!(
         "**Wool** is `{WOOL}`: blocked workers leapfrog and do nothing else. Times are in cycles of \
-         this machine ({:.2} ns). The paper's are those of a TILEPro64 with 700 MHz. What needs more \
-         than this machine's {} processors is simulated: the serial elision of each program is \
-         recorded, and thieves steal its tasks on machines in which a steal takes {STEAL} cycles and \
-         a look at a victim half as long. The simulator has no caches.",
+         this machine ({:.2} ns). The paper's are those of a TILEPro64 with 700 MHz. We simulate \
+         everything that needs more than this machine's {} processors. We record the serial elision \
+         of each program. Simulated thieves steal its tasks on machines in which a steal takes \
+         {STEAL} cycles, and a look at a victim half as long. The simulator has no caches.",
         nanoseconds_per_tick(),
         trial.most_workers(),
     ));
@@ -76,7 +76,7 @@ fn table1(
                 .iter()
                 .find(|(other, ..)| std::ptr::eq(*other, *row));
             let interval = simulated.and_then(|(_, runs, _)| {
-                let run = largest(runs, POLICIES[0].1)?;
+                let run = largest(runs, POLICIES[0].1).filter(|run| run.steals > 0.0)?;
                 Some(cycles(run.work / run.steals) / 1e3)
             });
             vec![
@@ -125,11 +125,12 @@ fn sampling(sampled: &[Sampled], report: &mut Report) {
     report.section("Figure 4: does sampling pay? (simulated)");
     report.paragraph(
         "A thief that samples looks at several victims, and steals from the one whose oldest task is \
-         the largest. The program is a balanced tree with four leaves for each core. A leaf and a \
-         steal take as long on average, and a look at a victim half of that. The paper's figure is \
-         drawn only. Its text says that sampling makes the program slower below 128 cores, and saves \
-         a third of the steals with 1,024. This holds relative to thieves that look at one victim \
-         before they steal from it.",
+         the largest. The program is a balanced tree with four leaves for each core. A leaf \
+         takes as long as a steal on average; looking at a victim takes half as long. The paper shows \
+         this figure only as a drawing. Its text says that sampling makes the program slower below 128 cores, and saves \
+         a third of the steals with 1,024. The ratios \
+         are relative to thieves that look at one victim before they steal from it, and to thieves \
+         that do not look.",
     );
     let rows: Vec<_> = sampled
         .iter()
@@ -199,11 +200,29 @@ fn sampling(sampled: &[Sampled], report: &mut Report) {
             Verdict::confirmed_if(pays(large) && !pays(small)),
             format!(
                 "two samples instead of one take {:.3} of the time on 16 simulated cores, and {:.3} \
-                 on 1,024. Thieves that steal without looking are faster than both on every machine",
-                small.time[1].0, large.time[1].0
+                 on 1,024. {}",
+                small.time[1].0,
+                large.time[1].0,
+                without_looking(sampled)
             ),
         );
     }
+}
+
+/// Says on how many machines thieves that steal without looking are faster than those with two
+/// samples.
+fn without_looking(sampled: &[Sampled]) -> String {
+    let two = sampled.iter().filter(|cell| cell.samples == 2);
+    let faster = two.clone().filter(|cell| {
+        let (mean, margin) = cell.time[0];
+        mean - margin > 1.0
+    });
+    format!(
+        "Thieves that steal without looking are faster than those with two samples on {} of {} \
+         machines",
+        faster.count(),
+        two.count()
+    )
 }
 
 fn speed_ups(
@@ -213,7 +232,7 @@ fn speed_ups(
 ) {
     report.section("Figure 5: speed-ups");
     report.paragraph(
-        "Relative to the serial elision. The expected speed-up is the paper's grey area: from \
+        "Speed-ups are relative to the serial elision. The expected speed-up is the paper's grey area: from \
          work / (span + work / p) to work / max(span, work / p) for p processors.",
     );
     let workers = profiled
@@ -262,15 +281,14 @@ fn speed_ups(
             .map(|run| (run.cores, run.speed_up(), 0.0))
             .collect(),
     });
-    let points = |value: fn((f64, f64)) -> f64| {
-        let runs = simulated.iter().flat_map(|(_, runs, _)| runs);
-        let runs = runs.filter(|run| run.policy == SET);
-        runs.map(|run| run.speed_up() / value(run.expected()))
-            .collect::<Vec<_>>()
-    };
-    let (best, below) = (simulated.iter(), points(|(low, _)| low));
-    let best = best.filter_map(|(_, runs, _)| largest(runs, SET));
-    let best = best.map(Simulated::speed_up).fold(0.0, f64::max);
+    let runs = simulated.iter().flat_map(|(_, runs, _)| runs);
+    let runs = runs.filter(|run| run.policy == SET);
+    let shares: Vec<_> = runs.map(|run| run.speed_up() / run.expected().0).collect();
+    let best = simulated
+        .iter()
+        .filter_map(|(_, runs, _)| largest(runs, SET))
+        .map(Simulated::speed_up)
+        .max_by(f64::total_cmp);
     report.picture(
         "figure-5",
         Picture {
@@ -284,21 +302,26 @@ fn speed_ups(
             }],
         },
     );
-    report.verdict(
-        "excellent scalability (sometimes over 50 on 63 cores) whenever sufficient parallelism exists",
-        Verdict::confirmed_if(best > 50.0),
-        format!("the best speed-up on 63 simulated cores is {best:.1}"),
-    );
-    let near = below.iter().filter(|&&ratio| ratio >= 0.9).count();
-    report.verdict(
-        "most programs scale well, being primarily limited by available parallelism",
-        Verdict::confirmed_if(2 * near > below.len()),
-        format!(
-            "in {near} of {} simulations the speed-up is at least nine tenths of the lower bound of \
-             the expected one",
-            below.len()
-        ),
-    );
+    if let Some(best) = best {
+        report.verdict(
+            "excellent scalability (sometimes over 50 on 63 cores) whenever sufficient parallelism \
+             exists",
+            Verdict::confirmed_if(best > 50.0),
+            format!("the best speed-up on 63 simulated cores under SET is {best:.1}"),
+        );
+    }
+    if !shares.is_empty() {
+        let near = shares.iter().filter(|&&share| share >= 0.9).count();
+        report.verdict(
+            "most programs scale well, being primarily limited by available parallelism",
+            Verdict::confirmed_if(2 * near > shares.len()),
+            format!(
+                "in {near} of {} cases, each a program on a simulated machine under SET, the speed-up \
+                 is at least nine tenths of the lower bound of the expected one",
+                shares.len()
+            ),
+        );
+    }
 }
 
 fn breakdown(profiled: &[(&Row, Profiled)], report: &mut Report) {
@@ -343,7 +366,10 @@ fn closer_look(simulated: &[(&Row, Vec<Simulated>, Vec<Simulated>)], report: &mu
     let rows: Vec<_> = simulated
         .iter()
         .map(|(row, plain, delayed)| {
-            let two = |value: f64| format!("{value:.2}");
+            let two = |value: f64| match value.is_finite() {
+                true => format!("{value:.2}"),
+                false => "–".to_string(),
+            };
             vec![
                 row.paper.parameter.to_string(),
                 two(ratio(plain, &|run| run.steals)),
@@ -378,34 +404,46 @@ fn closer_look(simulated: &[(&Row, Vec<Simulated>, Vec<Simulated>)], report: &mu
     let steals = mean(&|plain, _| ratio(plain, &|run| run.steals));
     let time = mean(&|plain, _| ratio(plain, &|run| run.seconds));
     let delayed = mean(&|_, delayed| ratio(delayed, &|run| run.seconds));
-    report.verdict(
-        "the number of steals needed and their attendant overhead can be reduced by sampling a few \
-         workers and stealing the (heuristically) largest task on offer",
-        Verdict::confirmed_if(steals < 0.98),
-        format!("sampling changes the number of steals by a factor of {steals:.2} on average"),
-    );
-    report.verdict(
-        "the reduction in the number of steals does not pay for the sampling overhead for 63 cores",
-        Verdict::confirmed_if(time > 0.98),
-        format!(
-            "sampled sets take {time:.2} of the time of sets on average, and {delayed:.2} if a steal \
-             takes {DELAY} cycles longer"
-        ),
-    );
+    if let Some(GeometricMean { mean, of }) = steals {
+        report.verdict(
+            "the number of steals needed and their attendant overhead can be reduced by sampling a \
+             few workers and stealing the (heuristically) largest task on offer",
+            Verdict::confirmed_if(mean < 0.98),
+            format!(
+                "sampling changes the number of steals by a factor of {mean:.2}, the geometric mean \
+                 over {of} programs"
+            ),
+        );
+    }
+    if let Some((time, delayed)) = time.zip(delayed) {
+        report.verdict(
+            "the reduction in the number of steals does not pay for the sampling overhead for 63 \
+             cores",
+            Verdict::confirmed_if(time.mean > 0.98),
+            format!(
+                "sampled sets take {:.2} of the time of sets, and {:.2} if a steal takes {DELAY} \
+                 cycles longer (geometric means over {} programs)",
+                time.mean, delayed.mean, time.of
+            ),
+        );
+    }
     let sets = simulated.iter().filter_map(|(_, plain, _)| {
         let pair = largest(plain, POLICIES[0].1).zip(largest(plain, SET));
         pair.map(|(random, sets)| sets.seconds / random.seconds)
     });
-    let sets = geometric_mean(&sets.collect::<Vec<_>>());
-    report.verdict(
-        "thieves can benefit from attempting steals from only a subset of the potential victims if \
-         multiple thieves are active at the same time",
-        Verdict::confirmed_if(sets < 0.98),
-        format!(
-            "the gain comes from caches and TLBs that are small for the number of victims; the \
-             simulator has none, and sets take {sets:.2} of the time of random victims there"
-        ),
-    );
+    if let Some(sets) = geometric_mean(&sets.collect::<Vec<_>>()) {
+        report.verdict(
+            "thieves can benefit from attempting steals from only a subset of the potential victims \
+             if multiple thieves are active at the same time",
+            Verdict::confirmed_if(sets.mean < 0.98),
+            format!(
+                "in the paper, the gain comes from caches and TLBs that are small for the number of \
+                 victims. The simulator has none; there, sets take {:.2} of the time of random \
+                 victims (geometric mean over {} programs)",
+                sets.mean, sets.of
+            ),
+        );
+    }
 }
 
 fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
@@ -444,4 +482,47 @@ fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), F
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::paper::wool::parts;
+
+    #[test]
+    fn missing_data_get_no_verdict() {
+        let trial = Trial::new(true);
+        let breakdown = json!({
+            "workers": 1, "speed_up": 1.0, "application": [1.0, 0.0], "stealing": [0.0, 0.0],
+            "searching": [0.0, 0.0],
+        });
+        let profiled = json!({
+            "job": "fib=27", "serial": 1.0, "task": 1e-8, "parallelism": [9.0, 8.0],
+            "interval": null, "steal": null, "breakdowns": [breakdown, breakdown],
+        });
+        let results = Results::of_parts(&parts(&trial), |part| match part.ends_with("profiled") {
+            true => profiled.clone(),
+            false => json!([]),
+        });
+        let report = report(&trial, &results).unwrap();
+        assert!(report.statements().is_empty());
+    }
+
+    #[test]
+    fn the_machines_on_which_looking_costs_time_are_counted() {
+        let cell = |cores, time| Sampled {
+            cores,
+            samples: 2,
+            time: [time, (1.0, 0.0)],
+            attempts: [(1.0, 0.0); 2],
+        };
+        let cells = [
+            cell(16, (1.2, 0.1)),
+            cell(32, (1.05, 0.1)),
+            cell(64, (0.9, 0.0)),
+        ];
+        assert!(without_looking(&cells).ends_with("on 1 of 3 machines"));
+    }
 }
