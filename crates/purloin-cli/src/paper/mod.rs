@@ -72,6 +72,8 @@ struct Part {
     name: String,
     /// A tool for some of the cells. Without it the part has only the others.
     tool: Option<Tool>,
+    /// Another executable of Purloin that measures.
+    executable: Option<PathBuf>,
     measure: Box<Measure>,
     /// Checks that stored data have the type and the lengths that the report expects.
     check: fn(&Value) -> serde_json::Result<()>,
@@ -105,9 +107,15 @@ impl Part {
         Part {
             name: name.into(),
             tool: None,
+            executable: None,
             measure: Box::new(measure),
             check: |data| T::deserialize(data).map(|_| ()),
         }
+    }
+
+    /// Names the executable that measures. The data of another build of it do not count.
+    fn by(self, executable: Option<PathBuf>) -> Part {
+        Part { executable, ..self }
     }
 
     /// Names the tool that some of the cells need.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use purloin_command::{Destination, Failure, Machine};
@@ -37,6 +37,8 @@ struct Finished {
     data: Value,
     /// The tool of the part, if it was not installed. So its cells are missing.
     without: Option<String>,
+    /// A hash of the other executable that has measured.
+    build: Option<String>,
 }
 
 /// What a part has measured.
@@ -135,11 +137,21 @@ impl Results {
     }
 
     fn state_with(&self, part: &Part, is_installed: fn(Tool) -> bool) -> State {
-        let Some(Finished { data, without }) = self.parts.get(&part.name) else {
+        let Some(finished) = self.parts.get(&part.name) else {
             return State::Unfinished;
         };
+        let Finished {
+            data,
+            without,
+            build,
+        } = finished;
         if let Err(error) = (part.check)(data) {
             return State::Outdated(format!("its data are not readable ({error})"));
+        }
+        if let Some(executable) = &part.executable
+            && *build != hash(executable).ok()
+        {
+            return State::Outdated(format!("{} is another build", executable.display()));
         }
         match part.tool {
             Some(tool) if without.is_some() && is_installed(tool) => {
@@ -160,7 +172,12 @@ impl Results {
             }
             Outcome::Done(data) => {
                 let without = tool.map(|tool| tool.0.to_string());
-                let finished = Finished { data, without };
+                let executable = part.executable.as_deref();
+                let finished = Finished {
+                    data,
+                    without,
+                    build: executable.and_then(|executable| hash(executable).ok()),
+                };
                 self.parts.insert(part.name.clone(), finished);
                 self.write()
             }
@@ -206,14 +223,18 @@ pub fn at_least_one<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<f64>
 
 /// Returns a hash of this executable.
 fn this_build() -> Result<String, Failure> {
-    let bytes = std::env::current_exe().and_then(fs::read);
-    let bytes = bytes.map_err(|error| {
+    let build = std::env::current_exe().and_then(|executable| hash(&executable));
+    build.map_err(|error| {
         Failure::Run(format!(
             "the executable of purloin cannot be read to recognize its build: {error}"
         ))
-    })?;
+    })
+}
+
+/// Returns a hash of a file.
+fn hash(path: &Path) -> io::Result<String> {
     let mut hasher = DefaultHasher::new();
-    hasher.write(&bytes);
+    hasher.write(&fs::read(path)?);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
@@ -249,6 +270,7 @@ impl Results {
             let finished = Finished {
                 data,
                 without: None,
+                build: None,
             };
             results.parts.insert(part.name.clone(), finished);
         }
@@ -260,13 +282,28 @@ impl Results {
 mod tests {
     use super::*;
 
-    /// Returns the file of a run without `--quick` in an empty folder for one test.
-    fn new_file(test: &str) -> PathBuf {
+    /// The file of a run without `--quick`, in a folder of its own that goes with it.
+    struct TestFile(PathBuf);
+
+    impl std::ops::Deref for TestFile {
+        type Target = Path;
+
+        fn deref(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for TestFile {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(self.0.parent().unwrap());
+        }
+    }
+
+    fn new_file(test: &str) -> TestFile {
         let name = format!("purloin-paper-{}-{test}", std::process::id());
         let folder = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        file(&folder, "wool", false)
+        TestFile(file(&folder, "wool", false))
     }
 
     fn names(path: &Path) -> Vec<String> {
@@ -334,7 +371,7 @@ mod tests {
     #[test]
     fn a_corrupt_file_is_kept_under_another_name() {
         let path = new_file("corrupt");
-        fs::write(&path, b"{\"parts\": \xff").unwrap();
+        fs::write(&*path, b"{\"parts\": \xff").unwrap();
         assert_eq!(resume(&path).state(&part()), State::Unfinished);
         let old = fs::read(path.with_extension("json.old")).unwrap();
         assert_eq!(old, b"{\"parts\": \xff");
@@ -383,6 +420,18 @@ mod tests {
             results.state_with(&part, |_| true),
             State::Outdated(_)
         ));
+    }
+
+    #[test]
+    fn a_part_is_measured_again_with_another_build_of_its_executable() {
+        let path = new_file("executable");
+        let executable = path.with_file_name("purloin-cluster");
+        let part = part().by(Some(executable.clone()));
+        fs::write(&executable, "one build").unwrap();
+        add(&mut resume(&path), &part, "[3, 4]");
+        assert_eq!(resume(&path).state(&part), State::Finished);
+        fs::write(&executable, "another build").unwrap();
+        assert!(matches!(resume(&path).state(&part), State::Outdated(_)));
     }
 
     #[test]

@@ -69,30 +69,22 @@ const FIGURE_5: &str = "Figure 5";
 
 fn parts(_: &Trial) -> Vec<Part> {
     let mut parts = vec![
-        Part::unless_missing(TABLE, |_| table(), Measured::is_missing),
-        Part::unless_missing(
-            FIGURE_5,
-            |_| {
-                let arguments = ["figures", "--figure", "5", "--json", "-"];
-                on_ranks::<Figures>(&arguments.map(str::to_owned))
-            },
-            Measured::is_missing,
-        ),
+        part_on_ranks(TABLE.to_owned(), |_| table()),
+        part_on_ranks(FIGURE_5.to_owned(), |_| {
+            let arguments = ["figures", "--figure", "5", "--json", "-"];
+            on_ranks::<Figures>(&arguments.map(str::to_owned))
+        }),
     ];
     for program in &PROGRAMS {
-        parts.push(Part::unless_missing(
-            program.part("on ranks"),
-            |trial| {
-                let mut arguments = ["figures", "--json", "-"].map(str::to_owned).to_vec();
-                for figure in 6..=10 {
-                    arguments.extend(["--figure".to_owned(), figure.to_string()]);
-                }
-                arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
-                arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
-                on_ranks::<Figures>(&arguments)
-            },
-            Measured::is_missing,
-        ));
+        parts.push(part_on_ranks(program.part("on ranks"), |trial| {
+            let mut arguments = ["figures", "--json", "-"].map(str::to_owned).to_vec();
+            for figure in 6..=10 {
+                arguments.extend(["--figure".to_owned(), figure.to_string()]);
+            }
+            arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
+            arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
+            on_ranks::<Figures>(&arguments)
+        }));
     }
     for program in &PROGRAMS {
         parts.push(Part::new(program.part("simulated"), |trial| {
@@ -100,6 +92,14 @@ fn parts(_: &Trial) -> Vec<Part> {
         }));
     }
     parts
+}
+
+/// Creates a part that `purloin-cluster` measures.
+fn part_on_ranks<T: Serialize + DeserializeOwned + 'static>(
+    name: String,
+    measure: impl Fn(&Trial) -> Result<Measured<T>, Failure> + 'static,
+) -> Part {
+    Part::unless_missing(name, measure, Measured::is_missing).by(cluster_command())
 }
 
 /// What `purloin-cluster` has measured, or why it could not.

@@ -62,7 +62,7 @@ fn introduction(data: &Data, report: &mut Report) {
          units of a steal.\n\n\
          **Floorplan** is a branch and bound: which parts of the tree it prunes depends on the order \
          in which it visits them. On ranks the order changes from run to run. The simulation replays \
-         the pruning of the serial elision in every order.",
+         the pruning of the serial elision, in whatever order the tasks run.",
         latency(&data.measured)
     );
     text += &not_on_ranks(&data.measured);
@@ -233,11 +233,12 @@ fn residual(data: &Data, report: &mut Report) {
     for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
         for latency in LATENCIES {
             let cases = RESIDUAL.map(|residual| simulated.case(latency, ADAPTIVE, residual));
-            let cases: Vec<_> = cases.into_iter().flatten().collect();
-            let speed_ups: Vec<_> = cases.iter().map(|case| speed_up(simulated, case)).collect();
+            let speed_ups = cases.map(|case| case.map(|case| speed_up(simulated, case)));
             let mut row = vec![program.name.to_owned(), format!("{latency} µs")];
-            row.extend(speed_ups.iter().map(|value| with_margin(*value, 0)));
-            row.push(best(&speed_ups));
+            let text = |value| with_margin(value, 0);
+            row.extend(speed_ups.map(|value| value.map_or("–".to_owned(), text)));
+            let speed_ups: Option<Vec<_>> = speed_ups.into_iter().collect();
+            row.push(speed_ups.map_or("–".to_owned(), |values| best(&values)));
             row.push(program.residual.to_owned());
             rows.push(row);
         }

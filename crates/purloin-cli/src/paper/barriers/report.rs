@@ -166,7 +166,7 @@ fn overheads(data: &Data, report: &mut Report) {
     report.verdict(
         "the dynamic overhead is dominated by introspection of the victim's stack",
         Verdict::NotHere,
-        "the claim does not apply: Purloin's thieves do not walk a stack, because each slot holds \
+        "the claim does not apply. Purloin's thieves do not walk a stack, because each slot holds \
          the task's closure. The victim loses time only while it waits until the thief has the task"
             .to_string(),
     );
@@ -223,8 +223,8 @@ fn simulated_overheads(data: &Data, losses: Losses, report: &mut Report) {
         "The picture multiplies the simulated number of steals by the cost of a steal for its victim: \
          {:.0} ns under DefaultWS and {:.0} ns under ReturnBarrierWS. These are the medians over the \
          benchmarks with steals, as a single benchmark may have only a few. They are limited to a \
-         microsecond, the time of a simulated steal: with two workers, a victim often waits in vain \
-         for a thief that has fallen asleep.",
+         microsecond, the time of a simulated steal: on a machine with few processors, a victim may \
+         wait in vain for a thief that has fallen asleep.",
         1e9 * losses.default,
         1e9 * losses.barrier
     ));
