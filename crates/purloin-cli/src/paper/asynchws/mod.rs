@@ -360,7 +360,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         }
     }
     let machines = LATENCIES.map(cluster);
-    let trials = trial.choose(2, 10);
+    let trials = trial.choose(3, 10);
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {
         let bound = match &**cut_off {
