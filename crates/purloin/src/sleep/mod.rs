@@ -87,7 +87,7 @@
 //!
 //! Under a scheduler that sends tasks, a thief can miss a task in another way: the owner takes the
 //! sent task back before the thief starts it. After eight missed tasks in one search the thief naps
-//! at once. During the nap it keeps its request, and counts as asleep.
+//! at once. During the nap its request is not under way, and it counts as asleep.
 //!
 //! # Rests
 //!

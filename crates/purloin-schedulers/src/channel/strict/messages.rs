@@ -188,7 +188,7 @@ pub(super) struct WorkerState {
     pub(super) sent: Option<Colour>,
     pub(super) leapfrog: Leapfrog,
     /// The requests that the worker keeps until it has tasks for them.
-    pub(super) kept: Vec<StealRequest>,
+    pub(super) kept: VecDeque<StealRequest>,
     pub(super) kept_leapfrogs: Vec<LeapfrogRequest>,
     pub(super) outside: Outside,
     /// Whether the worker is about to split a loop, so that its next push is the share of one
@@ -232,7 +232,7 @@ impl Channels {
                 strategy: Strategy::new(stealing),
                 sent: None,
                 leapfrog: Leapfrog::Unsent,
-                kept: Vec::with_capacity(workers),
+                kept: VecDeque::with_capacity(workers),
                 kept_leapfrogs: Vec::with_capacity(workers),
                 outside: Outside::Nothing,
                 is_splitting: false,

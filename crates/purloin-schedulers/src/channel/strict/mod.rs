@@ -31,7 +31,8 @@
 //!    **keeps** it: it answers at its next push. If there is no such worker, the manager keeps the
 //!    request itself.
 //! 6. A worker that has nothing left to run sends the requests that it keeps back to the manager. A
-//!    blocked worker sends them to the worker that it waits for.
+//!    blocked worker sends them to the worker that it waits for. If it does not know that worker, it
+//!    sends an IDLE request to the manager, and keeps a REGISTERED IDLE one.
 //!
 //! So workers that have nothing to do send nothing, and sleep. A worker in a loop keeps all requests,
 //! and splits the loop once for each.
@@ -93,6 +94,9 @@
 //!
 //! A request waits as long as the worker that has it runs without a push or a pop; the thief cannot
 //! recall it. [`Channel`](super::Channel) can.
+//!
+//! Do not [attach](purloin::WorkerStart::attach) a thread of the program: it handles no messages while
+//! it runs other code, and it is never idle, so `Pool::wait` does not end.
 //!
 //! Source: Channel (steal requests, forwarding, extended steal requests, updates, task barrier).
 

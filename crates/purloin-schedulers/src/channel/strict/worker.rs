@@ -143,7 +143,9 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
     }
 
     fn look_at_kept_requests(&mut self) {
-        for request in std::mem::take(&mut self.own.kept) {
+        // Requests that stay are pushed again, behind those that were not looked at yet.
+        for _ in 0..self.own.kept.len() {
+            let request = self.own.kept.pop_front().expect("it was counted");
             match request.thief == self.me {
                 true => self.take_back(request),
                 false => self.route(request),
@@ -166,7 +168,7 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
         }
         let thief = request.thief;
         if self.situation == Situation::InLoop {
-            return self.own.kept.push(request);
+            return self.own.kept.push_back(request);
         }
         let next = if request.asked < self.others() {
             match self.own.forwards {
@@ -176,14 +178,21 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
         } else if request.colour == Colour::Working {
             Some(thief)
         } else {
-            if self.me == MANAGER && self.own.manager.register(thief) {
+            if self.me == MANAGER {
+                if self.own.manager.register(thief) {
+                    self.peers.count(self.me, Count::IdleRegistrations);
+                }
+                // Also if the thief runs work from outside: a blocked worker must not send the request
+                // back.
                 request.colour = Colour::RegisteredIdle;
-                self.peers.count(self.me, Count::IdleRegistrations);
             }
             match self.situation {
-                Situation::Blocked(holder) => holder.filter(|&holder| holder != thief),
+                Situation::Blocked(Some(holder)) if holder != thief => Some(holder),
                 _ if self.me == MANAGER => self.own.manager.next_active(thief),
                 Situation::Idle => Some(MANAGER),
+                // The manager knows who else may have tasks. It may send the request back, and then
+                // this worker keeps it.
+                Situation::Blocked(_) if request.colour == Colour::Idle => Some(MANAGER),
                 _ => None,
             }
         };
@@ -192,7 +201,7 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
                 self.peers.count(self.me, Count::Forwards);
                 self.peers.send(next, Message::Steal(request));
             }
-            None => self.own.kept.push(request),
+            None => self.own.kept.push_back(request),
         }
     }
 
@@ -226,7 +235,7 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
                 self.peers.count(self.me, Count::StealAttempts);
                 self.peers.send(next, Message::Steal(request));
             }
-            None => self.own.kept.push(request),
+            None => self.own.kept.push_back(request),
         }
     }
 
@@ -354,7 +363,7 @@ pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
         return 0;
     }
     let mut own = channels(me).worker_state();
-    let thieves = own.kept.len();
+    let thieves = own.kept.len() + own.kept_leapfrogs.len();
     own.is_splitting = thieves > 0;
     thieves
 }
@@ -370,6 +379,8 @@ pub(super) fn became_active(me: &Worker) {
 
 pub(super) fn look(search: &mut Search<'_, StrictChannel>) -> Option<Stolen<StrictChannel>> {
     let me = search.me;
+    // Before the requests that this worker has kept: the manager would send them back.
+    end_outside_work(me.peers(), me.index(), &mut channels(me).worker_state());
     check_mailbox(me, Situation::Idle);
     if let Some(stolen) = claim_received(me, true) {
         return Some(stolen);
@@ -404,6 +415,10 @@ pub(super) fn sleep(search: &mut Search<'_, StrictChannel>) -> Slept {
     let me = search.me;
     let is_unsent = channels(me).worker_state().sent.is_none();
     let nap = is_unsent.then(|| search.backoff.nap_time()).flatten();
+    if nap.is_none() {
+        // Nothing wakes a thief without a request.
+        ask_for_tasks(me, Colour::Idle);
+    }
     let slept = search.sleep(nap, || {
         channels(me).answer(Kind::Any).is_full() || channels(me).mailbox.has_message()
     });
