@@ -41,7 +41,7 @@ struct Finished {
     build: Option<String>,
 }
 
-/// What a part has measured.
+/// The results of a part.
 pub enum Outcome {
     Done(Value),
     /// The reason why nothing could be measured.

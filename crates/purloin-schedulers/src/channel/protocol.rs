@@ -1,5 +1,5 @@
-//! What the two protocols of this folder have in common: private tasks, whose addresses a victim
-//! sends, and the occasions on which a worker looks into its mailbox.
+//! The seam between the two protocols of this folder. Both have private tasks, whose addresses a victim
+//! sends, and workers look into their mailboxes on the same occasions.
 
 use purloin::scheduler::{
     Backoff, Scheduler, Search, Slept, Slot, StateWord, Stolen, WorkerThread,

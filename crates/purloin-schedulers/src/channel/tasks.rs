@@ -4,7 +4,7 @@
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Backoff, Reclaimed, Search, Slept, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
+    Backoff, Count, Reclaimed, Search, Slept, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
     WorkerThread,
 };
 
@@ -147,6 +147,26 @@ pub(super) fn claim<P: Protocol>(
     // Release: the next thread that claims the task acquires from this store the owner's writes.
     state.set(next, Ordering::Release);
     may_take
+}
+
+/// Thief: claims the first of the received tasks from `next` that its owner has not taken back. The
+/// steal `is_free` if the worker has not sent a request for it.
+pub(super) fn claim_received<P: Protocol>(
+    me: &WorkerThread<P>,
+    is_free: bool,
+    mut next: impl FnMut() -> Option<SentTask<P>>,
+) -> Option<Stolen<P>> {
+    loop {
+        let sent = next()?;
+        if claim(sent.slot, me.index(), || true) {
+            me.count(Count::Steals);
+            if is_free {
+                me.count(Count::FreeSteals);
+            }
+            // SAFETY: `claim` has taken the task, and has written the thief to its slot.
+            return Some(unsafe { Stolen::new(sent.slot, &me.peers()[sent.owner]) });
+        }
+    }
 }
 
 /// Returns the channels of a worker.

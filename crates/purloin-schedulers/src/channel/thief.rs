@@ -10,7 +10,7 @@ use super::forward::{MANAGER, is_quiescent, next_victim};
 use super::network::{Network, RequestId};
 use super::protocol::{Kind, SentTask, Situation};
 use super::request::{Awaited, Request, RequestState};
-use super::tasks::{channels, claim};
+use super::tasks::{channels, claim, claim_received};
 use super::victim::{cancel_leapfrogs, check_mailbox};
 use super::{Channel, Worker};
 
@@ -28,11 +28,11 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
     let me = search.me;
     check_mailbox(me, Situation::Idle);
     let own = channels(me).request(Kind::Any);
-    let stolen = claim_received(me, true).or_else(|| match own.state() {
+    let stolen = claim_next(me, true).or_else(|| match own.state() {
         RequestState::Answered => {
             let began = me.attempt_began();
             receive_tasks(me);
-            let stolen = claim_received(me, false);
+            let stolen = claim_next(me, false);
             match &stolen {
                 Some(_) => me.time_steal(began),
                 None => search.backoff.missed_offer(),
@@ -245,16 +245,7 @@ fn receive_descendant(own: &Request) -> Option<SentTask<Channel>> {
 
 /// Claims the oldest received task that its owner has not taken back. The steal `is_free` if the
 /// worker has not sent a request for it.
-fn claim_received(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
-    loop {
-        let sent = channels(me).worker_state().received.pop_front()?;
-        if claim(sent.slot, me.index(), || true) {
-            me.count(Count::Steals);
-            if is_free {
-                me.count(Count::FreeSteals);
-            }
-            // SAFETY: `claim` has taken the task, and has written the thief to its slot.
-            return Some(unsafe { Stolen::new(sent.slot, &me.peers()[sent.owner]) });
-        }
-    }
+fn claim_next(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
+    let next = || channels(me).worker_state().received.pop_front();
+    claim_received(me, is_free, next)
 }

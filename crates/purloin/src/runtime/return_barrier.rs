@@ -407,14 +407,14 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// The return barrier exists to avoid this interruption. The wait is bounded, because the thief
     /// may have lost its processor.
     fn yield_to_thief(&self) {
-        if self.barrier_stays {
+        let published = self.published.get();
+        if self.barrier_stays || published == self.stack.first() {
             return;
         }
         let start = Instant::now();
-        // SAFETY: the slot was just published, so it lies in the stack.
-        let state = unsafe { &*self.published.get().wrapping_sub(1) }
-            .header()
-            .outcome();
+        // SAFETY: `published` lies above the first slot and never above the top, so the slot below it
+        // lies in the stack.
+        let state = unsafe { &*published.wrapping_sub(1) }.header().outcome();
         // Relaxed: the pop finds out which thread has the task.
         while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
             && start.elapsed() < MAX_YIELD

@@ -201,7 +201,7 @@ fn reduces_by_half(ratios: &[f64]) -> Option<(Verdict, String)> {
     ))
 }
 
-/// What a steal costs its victim in the simulations, in seconds.
+/// The cost of a steal for its victim in the simulations, in seconds.
 #[derive(Clone, Copy)]
 struct Losses {
     default: f64,

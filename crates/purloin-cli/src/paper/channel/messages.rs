@@ -21,7 +21,7 @@ const SCHEDULERS: [&str; 4] = [
     "channel:steal=one,forward=off",
 ];
 
-/// What the workers of a pool have sent each other in one run.
+/// The messages that the workers of a pool have sent each other in one run.
 #[derive(Serialize, Deserialize)]
 pub struct Messages {
     pub scheduler: String,

@@ -2,7 +2,7 @@
 
 use super::messages::MANAGER;
 
-/// What the manager knows of the other workers.
+/// The manager's knowledge of the other workers.
 pub(super) struct Manager {
     /// The workers whose idle requests the manager has counted and that no victim has answered since.
     registered: Box<[bool]>,

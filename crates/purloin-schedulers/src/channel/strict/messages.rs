@@ -17,7 +17,7 @@ use crate::channel::strategy::{Amount, Stealing, Strategy};
 /// The worker that detects when all workers are idle.
 pub(super) const MANAGER: usize = 0;
 
-/// What a worker finds in its mailbox.
+/// A message in a worker's mailbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Message {
     Steal(StealRequest),
@@ -196,7 +196,7 @@ pub(super) struct WorkerState {
     pub(super) is_splitting: bool,
     /// Whether workers without tasks pass requests on.
     pub(super) forwards: bool,
-    /// What the manager knows. Only worker 0 uses it.
+    /// The manager's knowledge. Only worker 0 uses it.
     pub(super) manager: Manager,
 }
 
@@ -210,7 +210,7 @@ pub(super) enum Leapfrog {
     Withdrawn,
 }
 
-/// What a worker has told the manager about outside work.
+/// The last report of a worker to the manager about outside work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outside {
     /// Nothing: its requests speak for it.

@@ -12,7 +12,8 @@
 //! 2. [`fifo`]: the channel.
 //! 3. [`messages`]: what is sent, and the state of a worker.
 //! 4. [`manager`]: what the manager knows.
-//! 5. [`worker`]: how a worker handles messages.
+//! 5. [`handler`]: how a worker handles messages.
+//! 6. [`worker`]: when a worker looks into its mailbox, asks for tasks, and sleeps.
 //!
 //! # The route of a steal request
 //!
@@ -101,17 +102,15 @@
 //! Source: Channel (steal requests, forwarding, extended steal requests, updates, task barrier).
 
 mod fifo;
+mod handler;
 mod manager;
 mod messages;
 #[cfg(all(loom, test))]
 mod models;
 mod worker;
 
-use purloin::scheduler::{
-    Backoff, Scheduler, Search, Slept, StateWord, Stolen, TaskStack, WorkerThread,
-};
+use purloin::scheduler::{Scheduler, StateWord, TaskStack, WorkerThread};
 
-use super::protocol::{Protocol, Situation};
 use super::strategy::Stealing;
 use super::tasks::ChannelTasks;
 
@@ -189,58 +188,5 @@ unsafe impl Scheduler for StrictChannel {
     fn task_pool(&self, stack: TaskStack<Self>, workers: usize) -> ChannelTasks<Self> {
         let channels = Channels::new(workers, self.stealing, self.forwards);
         ChannelTasks::new(stack, channels)
-    }
-}
-
-impl Protocol for StrictChannel {
-    type Channels = Channels;
-
-    fn check_mailbox(me: &Worker, situation: Situation) {
-        worker::check_mailbox(me, situation);
-    }
-
-    fn check_mailbox_in_loop(me: &Worker) -> usize {
-        worker::check_mailbox_in_loop(me)
-    }
-
-    fn before_outside_work(me: &Worker) {
-        worker::before_outside_work(me);
-    }
-
-    fn became_active(me: &Worker) {
-        worker::became_active(me);
-    }
-
-    fn look(search: &mut Search<'_, Self>) -> Option<Stolen<Self>> {
-        worker::look(search)
-    }
-
-    fn sleep(search: &mut Search<'_, Self>) -> Slept {
-        worker::sleep(search)
-    }
-
-    fn leapfrog(
-        me: &Worker,
-        holder: &Worker,
-        outcome: &StateWord,
-        backoff: &mut Backoff,
-    ) -> Option<Stolen<Self>> {
-        worker::leapfrog(me, holder, outcome, backoff)
-    }
-
-    fn has_leapfrog_answer(me: &Worker) -> bool {
-        worker::has_leapfrog_answer(me)
-    }
-
-    fn stop_leapfrogging(me: &Worker) {
-        worker::stop_leapfrogging(me);
-    }
-
-    fn begin_stolen(me: &Worker) {
-        worker::begin_stolen(me);
-    }
-
-    fn end_stolen(me: &Worker, outcome: &StateWord) {
-        worker::end_stolen(me, outcome);
     }
 }

@@ -9,11 +9,11 @@ use loom::thread;
 
 use super::StrictChannel;
 use super::fifo::Fifo;
+use super::handler::{
+    begin_outside_work, end_outside_work, handle_messages, is_quiescent, send_request,
+};
 use super::messages::{
     Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Outside, Peers, StealRequest,
-};
-use super::worker::{
-    begin_outside_work, end_outside_work, handle_messages, is_quiescent, send_request,
 };
 use crate::channel::protocol::{Kind, SentTask, Situation};
 use crate::channel::strategy::{Amount, Stealing};
