@@ -1,6 +1,7 @@
 //! Leapfrogging: the tasks that a blocked worker runs, and the moment when it goes on.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -8,47 +9,67 @@ use std::time::{Duration, Instant};
 
 use crate::common::{busy, eventually, pool_with};
 use purloin::{ReturnBarrier, Scheduler, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel, TwoFields};
 
 /// Each test holds this lock, because two tests at once would use up the cores.
 static ALONE: Mutex<()> = Mutex::new(());
 
 thread_local! {
-    /// For each join that is open on this thread, the number of the closure that the join
-    /// runs or waits for. The root has number 1. The closures of the join in closure *k* have
-    /// numbers 2*k* and 2*k* + 1.
-    static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// For each join that is open on this thread, the closure that the join runs or waits for.
+    static OPEN: RefCell<Vec<Task>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Returns whether the task with number `task` descends from the task with number `from`.
-fn descends(task: u64, from: u64) -> bool {
-    let generations = from.leading_zeros().checked_sub(task.leading_zeros());
-    generations.is_some_and(|generations| task >> generations == from)
+/// A task of a tree.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    tree: u64,
+    /// The root has number 1. The closures of the join in closure *k* have numbers 2*k* and 2*k* + 1.
+    number: u64,
+}
+
+impl Task {
+    /// Returns the closures of the join in this task.
+    fn children(self) -> [Task; 2] {
+        [0, 1].map(|child| Task {
+            number: 2 * self.number + child,
+            ..self
+        })
+    }
+
+    fn descends_from(self, from: Task) -> bool {
+        let generations = from
+            .number
+            .leading_zeros()
+            .checked_sub(self.number.leading_zeros());
+        self.tree == from.tree
+            && generations.is_some_and(|generations| self.number >> generations == from.number)
+    }
 }
 
 /// Runs a lopsided tree of joins. Each task checks that it descends from the closure for which
 /// the join below it on the same thread waits.
-fn tree<W: Worker>(mut w: W, task: u64, depth: u32, leapfrogs: &AtomicU64) {
+fn tree<W: Worker>(mut w: W, task: Task, depth: u32, leapfrogs: &AtomicU64) {
     OPEN.with_borrow(|open| {
         if let Some(&awaited) = open.last() {
             assert!(
-                descends(task, awaited),
-                "task {task:b} runs on top of a join that waits for {awaited:b}"
+                task.descends_from(awaited),
+                "{task:?} runs on top of a join that waits for {awaited:?}"
             );
-            leapfrogs.fetch_add(u64::from(task > 2 * awaited + 1), Relaxed);
+            leapfrogs.fetch_add(u64::from(task.number > 2 * awaited.number + 1), Relaxed);
         }
     });
     if depth == 0 {
-        return busy(Duration::from_micros(task % 50));
+        return busy(Duration::from_micros(task.number % 50));
     }
-    OPEN.with_borrow_mut(|open| open.push(2 * task));
+    let [a, b] = task.children();
+    OPEN.with_borrow_mut(|open| open.push(a));
     w.join(
         |w| {
-            tree(w, 2 * task, depth - 1, leapfrogs);
+            tree(w, a, depth - 1, leapfrogs);
             // From here on, the join runs or waits for its second closure.
-            OPEN.with_borrow_mut(|open| *open.last_mut().unwrap() += 1);
+            OPEN.with_borrow_mut(|open| *open.last_mut().unwrap() = b);
         },
-        |w| tree(w, 2 * task + 1, depth.saturating_sub(2), leapfrogs),
+        |w| tree(w, b, depth.saturating_sub(2), leapfrogs),
     );
     OPEN.with_borrow_mut(|open| open.pop());
 }
@@ -60,7 +81,7 @@ fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Def
         for workers in [2, 3, 8] {
             let pool = pool_with(S::default(), workers);
             for _ in 0..20 {
-                pool.run(|w| tree(w, 1, 13, &leapfrogs));
+                pool.run(|w| tree(w, Task { tree: 0, number: 1 }, 13, &leapfrogs));
             }
         }
     };
@@ -77,6 +98,40 @@ fn a_blocked_worker_runs_descendants_of_the_awaited_task_only<S: Scheduler + Def
         }
         is_there
     });
+}
+
+/// A broadcast runs on a blocked worker, on top of what the worker waits for. Neither takes tasks of
+/// the other, even if the worker has asked for a task before the broadcast came.
+#[test]
+fn a_broadcast_on_a_blocked_worker_keeps_to_itself() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let (leapfrogs, trees) = (AtomicU64::new(0), AtomicU64::new(0));
+    let new_tree = || Task {
+        tree: trees.fetch_add(1, Relaxed),
+        number: 1,
+    };
+    for workers in [3, 8] {
+        let pool = crate::common::pool(workers);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    pool.broadcast(|w| {
+                        let below = OPEN.take();
+                        tree(w, new_tree(), 6, &leapfrogs);
+                        OPEN.set(below);
+                    });
+                }
+            });
+            let runs = catch_unwind(AssertUnwindSafe(|| {
+                for _ in 0..40 {
+                    pool.run(|w| tree(w, new_tree(), 11, &leapfrogs));
+                }
+            }));
+            is_over.store(true, Relaxed);
+            runs.unwrap_or_else(|panic| resume_unwind(panic));
+        });
+    }
 }
 
 fn a_blocked_worker_goes_on_when_the_awaited_task_is_done<S: Scheduler + Default>() {
@@ -163,9 +218,14 @@ under! {
     ChaseLev => chase_lev;
 }
 
-/// The other test does not suit this scheduler. In it, a closure waits until the other closure is
+/// The other test does not suit these schedulers. In it, a closure waits until the other closure is
 /// stolen, but under channels a victim answers requests only when it pushes or pops.
-#[test]
-fn a_blocked_worker_runs_descendants_of_the_awaited_task_only_under_channels() {
-    a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();
+mod channels {
+    use super::*;
+
+    #[test]
+    fn a_blocked_worker_runs_descendants_of_the_awaited_task_only() {
+        super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();
+        super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<StrictChannel>();
+    }
 }

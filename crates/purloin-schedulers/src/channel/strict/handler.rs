@@ -186,7 +186,11 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
             }
             match self.situation {
                 Situation::Blocked(Some(holder)) if holder != thief => Some(holder),
-                _ if self.me == MANAGER => self.own.manager.next_active(thief),
+                _ if self.me == MANAGER => {
+                    let runs = self.situation == Situation::Running;
+                    let next = self.own.manager.next_active(thief, runs);
+                    next.filter(|&next| next != MANAGER)
+                }
                 Situation::Idle => Some(MANAGER),
                 // The manager knows who else may have tasks. It may send the request back, and then
                 // this worker keeps it.
@@ -225,7 +229,7 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
         let next = match self.me {
             // Only without forwarding: the last worker has refused.
             _ if request.asked < self.others() => Some(self.after(request.last, self.me)),
-            MANAGER => self.own.manager.next_active(MANAGER),
+            MANAGER => self.own.manager.next_active(MANAGER, false),
             _ => Some(MANAGER),
         };
         match next {

@@ -49,14 +49,16 @@ impl Manager {
         self.outside[thief] = false;
     }
 
-    /// Returns a worker that may have tasks for a thief, other than the manager. The workers take
-    /// turns.
-    pub(super) fn next_active(&mut self, thief: usize) -> Option<usize> {
+    /// Returns a worker that may have tasks for a thief: one that is not registered, or the manager
+    /// if it `runs`. The workers take turns.
+    pub(super) fn next_active(&mut self, thief: usize, runs: bool) -> Option<usize> {
         let workers = self.registered.len();
         let mut others = (1..=workers).map(|i| (self.last + i) % workers);
-        let is_candidate =
-            |&other: &usize| other != MANAGER && other != thief && !self.registered[other];
-        let next = others.find(is_candidate)?;
+        let is_active = |other| match other {
+            MANAGER => runs,
+            _ => !self.registered[other],
+        };
+        let next = others.find(|&other| other != thief && is_active(other))?;
         self.last = next;
         Some(next)
     }
@@ -92,11 +94,14 @@ mod tests {
     fn requests_go_to_the_workers_that_are_not_registered_in_turn() {
         let mut manager = Manager::new(5);
         manager.register(3);
-        let turns: Vec<_> = (0..4).map(|_| manager.next_active(1)).collect();
+        let turns: Vec<_> = (0..4).map(|_| manager.next_active(1, false)).collect();
         assert_eq!(turns, [Some(2), Some(4), Some(2), Some(4)]);
+        let turns: Vec<_> = (0..4).map(|_| manager.next_active(1, true)).collect();
+        assert_eq!(turns, [Some(0), Some(2), Some(4), Some(0)]);
         manager.register(2);
         manager.register(4);
-        assert_eq!(manager.next_active(1), None);
-        assert_eq!(manager.next_active(2), Some(1));
+        assert_eq!(manager.next_active(1, false), None);
+        assert_eq!(manager.next_active(1, true), Some(0));
+        assert_eq!(manager.next_active(2, false), Some(1));
     }
 }

@@ -208,6 +208,8 @@ pub(super) enum Leapfrog {
     SentTo(usize),
     /// The worker has withdrawn it, and ignores the answer that will come.
     Withdrawn,
+    /// The holder has answered it without a task, because it ends the awaited task.
+    Cancelled,
 }
 
 /// The last report of a worker to the manager about outside work.

@@ -116,7 +116,10 @@ impl Protocol for StrictChannel {
         }
         let answer = channels(me).answer(Kind::Leapfrog);
         let sent = answer.receive(|tasks| tasks.pop())?;
-        channels(me).worker_state().leapfrog = Leapfrog::Unsent;
+        channels(me).worker_state().leapfrog = match (leapfrog, sent) {
+            (Leapfrog::SentTo(_), None) => Leapfrog::Cancelled,
+            _ => Leapfrog::Unsent,
+        };
         // The owner of the tasks that this worker drops takes them back, or sends them again.
         let sent = sent.filter(|_| leapfrog != Leapfrog::Withdrawn)?;
         if claim(sent.slot, me.index(), || !outcome.is_done()) {
@@ -133,10 +136,14 @@ impl Protocol for StrictChannel {
 
     fn stop_leapfrogging(me: &Worker) {
         let own = &mut *channels(me).worker_state();
-        if let Leapfrog::SentTo(holder) = own.leapfrog {
-            own.leapfrog = Leapfrog::Withdrawn;
-            let thief = me.index();
-            me.peers().send(holder, Message::Withdraw { thief });
+        match own.leapfrog {
+            Leapfrog::SentTo(holder) => {
+                own.leapfrog = Leapfrog::Withdrawn;
+                let thief = me.index();
+                me.peers().send(holder, Message::Withdraw { thief });
+            }
+            Leapfrog::Cancelled => own.leapfrog = Leapfrog::Unsent,
+            Leapfrog::Unsent | Leapfrog::Withdrawn => {}
         }
     }
 
