@@ -182,6 +182,8 @@ fn each_mistake_is_named_in_one_line_with_what_is_possible() {
         text.contains("from 0 to 60") && text.contains("61"),
         "{text}"
     );
+    let text = refusal(&["bench", "--kernel", "fib=20,uts=T1"]);
+    assert!(text.contains("give each kernel its own --kernel"), "{text}");
     let text = refusal(&["bench", "--kernel", "uts=T9"]);
     assert!(text.contains("T1, T2, T3 or T3L"), "{text}");
     let text = refusal(&["bench", "--scheduler", "cilk"]);

@@ -263,6 +263,11 @@ impl Kernel for BarnesHut {
     };
 
     /// Makes a ball of bodies at rest that is denser towards its centre.
+    fn memory(input: Input) -> u64 {
+        let body = size_of::<Body>() + size_of::<Vector>();
+        body as u64 * u64::from(input[0])
+    }
+
     fn prepare(input: Input) -> Self {
         let count = input[0] as usize;
         let mut random = Xorshift::new(count as u64);

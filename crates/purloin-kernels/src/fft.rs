@@ -158,6 +158,11 @@ impl Kernel for Fft {
         default: "20",
     };
 
+    fn memory(input: Input) -> u64 {
+        // The points, half as many roots, and the result.
+        40 << input[0]
+    }
+
     fn prepare(input: Input) -> Self {
         let len = 1 << input[0];
         let mut random = Xorshift::new(len as u64);

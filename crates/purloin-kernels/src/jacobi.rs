@@ -58,6 +58,10 @@ impl Kernel for JacobiJoin {
         ..Jacobi::DESCRIPTION
     };
 
+    fn memory(input: Input) -> u64 {
+        Jacobi::memory(input)
+    }
+
     fn prepare(input: Input) -> Self {
         JacobiJoin(Jacobi::prepare(input))
     }
@@ -120,6 +124,10 @@ impl Kernel for Jacobi {
         ]),
         default: "1024",
     };
+
+    fn memory(input: Input) -> u64 {
+        2 * 8 * u64::from(input[0]).pow(2)
+    }
 
     fn prepare(input: Input) -> Self {
         let size = input[0] as usize;

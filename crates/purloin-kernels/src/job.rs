@@ -38,6 +38,9 @@ macro_rules! kernels {
         const PREPARE: &[fn(Input) -> Instance] =
             &[$(|input| Instance(Prepared::$Kernel($Kernel::prepare(input)))),*];
 
+        /// The function that returns the memory of each kernel's data, in the order of [`KERNELS`].
+        const MEMORY: &[fn(Input) -> u64] = &[$($Kernel::memory),*];
+
         // An enum instead of a trait object, because `Kernel::run` is generic.
         #[derive(Debug)]
         enum Prepared {
@@ -127,6 +130,12 @@ impl Job {
     /// Returns the input as a user writes it on the command line.
     pub fn input(&self) -> String {
         self.description().inputs.text(self.input)
+    }
+
+    /// Returns how many bytes of memory the kernel's data take at least, or 0 if no input has large
+    /// data.
+    pub fn memory(&self) -> u64 {
+        MEMORY[self.kernel](self.input)
     }
 
     /// Does the part of the kernel that is not timed, such as making the data.

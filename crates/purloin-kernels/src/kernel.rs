@@ -11,6 +11,12 @@ pub trait Kernel: Send + Sync + Sized {
     /// The kernel's name, purpose and inputs.
     const DESCRIPTION: Description;
 
+    /// Returns how many bytes the data of this input take at least, or 0 if no input has large data.
+    fn memory(input: Input) -> u64 {
+        let _ = input;
+        0
+    }
+
     /// Does the part of the kernel that is not timed, such as making the data.
     ///
     /// # Panics

@@ -123,6 +123,10 @@ impl Kernel for Multisort {
         default: "10000000",
     };
 
+    fn memory(input: Input) -> u64 {
+        2 * 4 * u64::from(input[0])
+    }
+
     fn prepare(input: Input) -> Self {
         let len = input[0];
         let mut random = Xorshift::new(0);

@@ -113,7 +113,8 @@ fn parse_limit(text: &str) -> Result<u64, String> {
 
 /// Parses a kernel; explains a common mistake.
 fn parse_kernel(text: &str) -> Result<Job, Failure> {
-    parse_job(text).map_err(|error| match text.contains(',') {
+    let is_kernel = |part: &str| Job::parse(part.split('=').next().unwrap_or_default()).is_ok();
+    parse_job(text).map_err(|error| match text.split(',').skip(1).any(is_kernel) {
         true => Failure::usage(format_args!("{error}; give each kernel its own --kernel")),
         false => Failure::Usage(error),
     })

@@ -155,6 +155,11 @@ impl Kernel for SparseLu {
         default: "64",
     };
 
+    fn memory(input: Input) -> u64 {
+        let blocks = Pattern::of_factors(input[0] as usize).count() as u64;
+        8 * blocks * u64::from(input[1]).pow(2)
+    }
+
     fn prepare(input: Input) -> Self {
         let [blocks, side] = [input[0], input[1]].map(|number| number as usize);
         let pattern = Pattern::of_factors(blocks);

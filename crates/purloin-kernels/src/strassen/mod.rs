@@ -167,6 +167,12 @@ impl Kernel for Strassen {
         default: "2048",
     };
 
+    fn memory(input: Input) -> u64 {
+        // Two factors, the product, and eleven temporaries of the size of a quadrant.
+        let matrix = 8 * TILE as u64 * u64::from(tiles(input[0]));
+        3 * matrix + 11 * matrix / 4
+    }
+
     fn prepare(input: Input) -> Self {
         let levels = input[0];
         let len = TILE * tiles(levels) as usize;
