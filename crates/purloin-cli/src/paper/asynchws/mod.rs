@@ -1,7 +1,8 @@
 //! *Asynchronous Work Stealing on Distributed Memory Systems*: residual tasks, cut-offs and early
 //! steals, on the ranks of this machine and simulated on the paper's cluster. This file measures;
-//! `report.rs` makes the tables and verdicts of what was measured.
+//! `report.rs` and `gains.rs` make the tables and verdicts of what was measured.
 
+mod gains;
 mod report;
 
 use std::path::PathBuf;
