@@ -89,29 +89,13 @@ fn the_manager_s_request_goes_to_an_active_worker() {
 }
 
 impl Model {
-    /// Adds a job from outside the pool.
-    fn add_job(&self) {
-        let mut jobs = lock(&self.jobs);
-        *jobs += 1;
-        self.jobs_hint.store(*jobs, Ordering::Relaxed);
-    }
-
-    /// Takes a job from outside the pool. Returns whether there was one.
-    fn take_job(&self) -> bool {
-        let mut jobs = lock(&self.jobs);
-        let is_there = *jobs > 0;
-        *jobs = jobs.saturating_sub(1);
-        self.jobs_hint.store(*jobs, Ordering::Release);
-        is_there
-    }
-
     /// A worker that has slept with its request at the manager runs all jobs, and becomes idle
     /// again. For each job it calls `job` with the number of jobs that it has run before.
     fn run_jobs(&self, me: usize, job: impl Fn(usize)) {
         let mut number = 0;
-        while self.jobs_hint.load(Ordering::Acquire) > 0 {
+        while !self.jobs.are_over() {
             self.withdraw(RequestId::new(me, Kind::Any));
-            if self.take_job() {
+            if self.jobs.take() {
                 job(number);
                 number += 1;
             }
@@ -138,8 +122,7 @@ impl Model {
             let Some(wait) = self.barrier.awaited() else {
                 return false;
             };
-            let is_quiescent =
-                forward::is_quiescent(self, || self.jobs_hint.load(Ordering::Acquire) == 0);
+            let is_quiescent = forward::is_quiescent(self, || self.jobs.are_over());
             if is_quiescent {
                 self.barrier.end(wait);
             }
@@ -153,7 +136,7 @@ impl Model {
 fn a_wait_ends_after_the_last_job() {
     check(2, 0, |model| {
         model.send_request(1, MANAGER);
-        model.add_job();
+        model.jobs.add();
         let manager = {
             let model = model.clone();
             thread::spawn(move || model.end_wait())
@@ -174,7 +157,7 @@ fn a_thread_that_has_waited_sees_the_effects_of_the_job() {
     check(2, 0, |model| {
         let effect = Arc::new(loom::cell::UnsafeCell::new(0));
         model.send_request(1, MANAGER);
-        model.add_job();
+        model.jobs.add();
         let manager = {
             let model = model.clone();
             thread::spawn(move || model.end_wait())
@@ -199,7 +182,7 @@ fn a_thread_that_has_waited_sees_the_effects_of_the_job() {
 fn a_wait_covers_a_job_that_a_job_has_added() {
     check(2, 0, |model| {
         model.send_request(1, MANAGER);
-        model.add_job();
+        model.jobs.add();
         let manager = {
             let model = model.clone();
             thread::spawn(move || model.end_wait())
@@ -209,7 +192,7 @@ fn a_wait_covers_a_job_that_a_job_has_added() {
             thread::spawn(move || {
                 model.run_jobs(1, |number| {
                     if number == 0 {
-                        model.add_job();
+                        model.jobs.add();
                     }
                     model.run(number as u64);
                 });

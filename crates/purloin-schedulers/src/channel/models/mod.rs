@@ -2,12 +2,15 @@
 //!
 //! Run with `./x prove loom`.
 
+pub(super) mod jobs;
 mod manager;
 mod requests;
 
 use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use loom::sync::Arc;
+
+use jobs::Jobs;
 
 use super::Channel;
 use super::forward::{self, MANAGER};
@@ -17,7 +20,7 @@ use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
-use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, fence, lock, yield_now};
+use purloin::scheduler::sync::{AtomicUsize, Ordering, fence, yield_now};
 use purloin::scheduler::{Reclaimed, Slot, State, StateWord, TaskPool};
 
 /// A few workers with their task pools. Each task is a number.
@@ -27,10 +30,8 @@ struct Model {
     active: AtomicUsize,
     sleep: Sleep,
     barrier: Quiescence,
-    /// The number of jobs from outside the pool.
-    jobs: Mutex<usize>,
-    /// A copy of `jobs` that can be read without the lock.
-    jobs_hint: AtomicUsize,
+    /// The jobs from outside the pool.
+    jobs: Jobs,
     /// How many times each task was run.
     runs: [Count; 3],
 }
@@ -78,8 +79,7 @@ fn check_with(
             active: AtomicUsize::new(active),
             sleep: Sleep::for_model(workers, 0),
             barrier: Quiescence::new(),
-            jobs: Mutex::new(0),
-            jobs_hint: AtomicUsize::new(0),
+            jobs: Jobs::new(),
             runs: Default::default(),
         }));
     });

@@ -15,11 +15,12 @@ use super::handler::{
 use super::messages::{
     Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Outside, Peers, StealRequest,
 };
+use crate::channel::models::jobs::Jobs;
 use crate::channel::protocol::{Kind, SentTask, Situation};
 use crate::channel::strategy::{Amount, Stealing};
 use crate::channel::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
-use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, lock, yield_now};
+use purloin::scheduler::sync::{AtomicUsize, Ordering, yield_now};
 use purloin::scheduler::{Count, Reclaimed, Slot, StateWord, TaskPool};
 
 /// A few workers with their task pools. Each task is a number.
@@ -27,10 +28,8 @@ struct Model {
     task_pools: Vec<ChannelTasks<StrictChannel>>,
     sleep: Sleep,
     barrier: Quiescence,
-    /// The number of jobs from outside the pool.
-    jobs: Mutex<usize>,
-    /// A copy of `jobs` that can be read without the lock.
-    jobs_hint: AtomicUsize,
+    /// The jobs from outside the pool.
+    jobs: Jobs,
     /// How many times each task was run.
     runs: [Counter; 2],
 }
@@ -82,8 +81,7 @@ fn check(workers: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
             task_pools: (0..workers).map(task_pool).collect(),
             sleep: Sleep::for_model(workers, 0),
             barrier: Quiescence::new(),
-            jobs: Mutex::new(0),
-            jobs_hint: AtomicUsize::new(0),
+            jobs: Jobs::new(),
             runs: Default::default(),
         }));
     });
@@ -173,29 +171,13 @@ impl Model {
         sent.is_some()
     }
 
-    /// Adds a job from outside the pool.
-    fn add_job(&self) {
-        let mut jobs = lock(&self.jobs);
-        *jobs += 1;
-        self.jobs_hint.store(*jobs, Ordering::Relaxed);
-    }
-
-    /// Takes a job from outside the pool. Returns whether there was one.
-    fn take_job(&self) -> bool {
-        let mut jobs = lock(&self.jobs);
-        let is_there = *jobs > 0;
-        *jobs = jobs.saturating_sub(1);
-        self.jobs_hint.store(*jobs, Ordering::Release);
-        is_there
-    }
-
     /// A worker whose request is at the manager runs all jobs, and is idle again afterwards. For each
     /// job it calls `job` with the number of jobs that it has run before.
     fn run_jobs(&self, me: usize, job: impl Fn(usize)) {
         let mut number = 0;
-        while self.jobs_hint.load(Ordering::Acquire) > 0 {
+        while !self.jobs.are_over() {
             begin_outside_work(self, me, &mut self.channels(me).worker_state());
-            if self.take_job() {
+            if self.jobs.take() {
                 job(number);
                 number += 1;
             }
@@ -216,8 +198,7 @@ impl Model {
                 return false;
             };
             let own = self.channels(MANAGER).worker_state();
-            let is_quiescent =
-                is_quiescent(self, &own, || self.jobs_hint.load(Ordering::Acquire) == 0);
+            let is_quiescent = is_quiescent(self, &own, || self.jobs.are_over());
             if is_quiescent {
                 self.barrier.end(wait);
             }
@@ -361,7 +342,7 @@ fn a_wait_ends_after_the_last_job() {
     check(2, |model| {
         let effect = Arc::new(loom::cell::UnsafeCell::new(0));
         model.send_request(1, MANAGER);
-        model.add_job();
+        model.jobs.add();
         let manager = {
             let model = model.clone();
             thread::spawn(move || model.end_wait())

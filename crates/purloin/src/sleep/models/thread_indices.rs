@@ -18,6 +18,15 @@ impl Model {
         assert_eq!(self.requested.fetch_add(1, Ordering::Relaxed), 0);
         self.requested.fetch_sub(1, Ordering::Relaxed);
     }
+
+    /// Spare worker: waits until it is woken for the only task, takes it, and runs with the index.
+    fn run_spare_worker(&self) {
+        self.sleep.wait_for_processor(SPARE);
+        assert!(self.take());
+        self.sleep.stop_searching();
+        assert_eq!(self.sleep.thread_index(SPARE), 0);
+        self.run_with_index();
+    }
 }
 
 #[test]
@@ -27,11 +36,7 @@ fn one_worker_runs_with_an_index() {
         let spare = {
             let model = Arc::clone(&model);
             thread::spawn(move || {
-                model.sleep.wait_for_processor(SPARE);
-                assert!(model.take());
-                model.sleep.stop_searching();
-                assert_eq!(model.sleep.thread_index(SPARE), 0);
-                model.run_with_index();
+                model.run_spare_worker();
                 model.sleep.release_thread_index(SPARE);
             })
         };
@@ -54,11 +59,7 @@ fn a_worker_resumes_while_a_spare_worker_with_its_index_is_blocked() {
         let spare = {
             let model = Arc::clone(&model);
             thread::spawn(move || {
-                model.sleep.wait_for_processor(SPARE);
-                assert!(model.take());
-                model.sleep.stop_searching();
-                assert_eq!(model.sleep.thread_index(SPARE), 0);
-                model.run_with_index();
+                model.run_spare_worker();
                 model.sleep.hand_off(Some(SPARE));
                 model.sleep.end_handoff(Some(SPARE));
                 model.run_with_index();
@@ -164,11 +165,7 @@ fn a_blocked_worker_that_looks_and_a_spare_worker_take_turns() {
         let spare = {
             let model = Arc::clone(&model);
             thread::spawn(move || {
-                model.sleep.wait_for_processor(SPARE);
-                assert!(model.take());
-                model.sleep.stop_searching();
-                assert_eq!(model.sleep.thread_index(SPARE), 0);
-                model.run_with_index();
+                model.run_spare_worker();
                 model.sleep.release_thread_index(SPARE);
             })
         };
