@@ -29,6 +29,22 @@ fn yield_now_runs_the_tasks_of_a_scope() {
 }
 
 #[test]
+fn a_task_that_another_thread_yields_for_may_ask_for_its_index() {
+    for threads in [1, 2] {
+        ends(move || {
+            let flag = AtomicBool::new(false);
+            let ask = || {
+                assert!(rayon::current_thread_index().unwrap() < threads);
+                flag.store(true, SeqCst);
+            };
+            pool(threads).install(|| {
+                rayon::join(|| yield_until(&flag), ask);
+            });
+        });
+    }
+}
+
+#[test]
 fn yield_now_runs_the_other_closure_of_a_join() {
     ends(|| {
         let flag = AtomicBool::new(false);

@@ -16,7 +16,6 @@ use std::collections::VecDeque;
 use std::process::abort;
 use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
 use std::time::Duration;
 
 use purloin::Pool;
@@ -78,7 +77,7 @@ pub(crate) struct Worker {
 }
 
 /// Number of calls of [`yield_now`](crate::yield_now) that find nothing, after which a thread lends
-/// its processor.
+/// its processor and its index.
 const ENOUGH_YIELDS: u32 = 16;
 
 /// Time for which it does: a few times as long as it takes to wake a thread.
@@ -110,7 +109,7 @@ impl Worker {
         });
         if self.idle_yields.get() >= ENOUGH_YIELDS {
             self.idle_yields.set(0);
-            purloin::blocking(|| thread::sleep(LENT));
+            purloin::implement::pause(LENT);
         }
         has_run
     }

@@ -56,8 +56,8 @@ pub(super) trait Host {
     );
 
     /// Hands off the processor of this worker, which is going to block, until the guard is
-    /// dropped. Called on the worker's own thread.
-    fn lend_processor(&self) -> Option<HandedOff<'_>>;
+    /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
+    fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>>;
 
     /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Call;
@@ -92,6 +92,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
         let outer = self.timer().switch_to(Activity::SearchingInJoin);
         let mut handed_off = None;
         let mut backoff = Backoff::new(SpinTime::DEFAULT);
+        let mut token = ParkToken::default();
         loop {
             let may_sleep = S::TaskPool::offer_all(self);
             if is_done() {
@@ -125,17 +126,17 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             // Other workers of this pool may block later in joins, where they run no calls from
             // outside. So this worker checks again from time to time whether it must serve.
             let time = pause().into_iter().chain(nap).min();
-            thread::park_timeout(time.unwrap_or(STALL));
+            token.park(Some(time.unwrap_or(STALL)));
         }
         drop(handed_off);
         self.timer().switch_to(outer);
     }
 
-    fn lend_processor(&self) -> Option<HandedOff<'_>> {
+    fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>> {
         // Thieves may take the tasks of this worker meanwhile.
         S::TaskPool::offer_all(self);
-        // The program's code goes on, so this worker keeps its thread index.
-        let handed_off = self.pool().hand_off_processor(None);
+        let worker = lends_index.then(|| self.index());
+        let handed_off = self.pool().hand_off_processor(worker);
         if handed_off.is_some() {
             self.count(Count::Handoffs);
         }
@@ -217,10 +218,36 @@ fn block(
         }
         thread::yield_now();
     }
+    let mut token = ParkToken::default();
     while !is_done() {
-        match pause() {
+        token.park(pause());
+    }
+}
+
+/// The token that [`thread::Thread::unpark`] leaves for a thread.
+///
+/// The program may have left one for its own [`thread::park`], and a thread that sleeps here takes
+/// it. So the thread gives a token back when it goes on. A token too many is harmless, because
+/// `thread::park` may return at any time.
+#[derive(Default)]
+struct ParkToken {
+    is_taken: bool,
+}
+
+impl ParkToken {
+    fn park(&mut self, time: Option<Duration>) {
+        self.is_taken = true;
+        match time {
             Some(time) => thread::park_timeout(time),
             None => thread::park(),
+        }
+    }
+}
+
+impl Drop for ParkToken {
+    fn drop(&mut self) {
+        if self.is_taken {
+            thread::current().unpark();
         }
     }
 }
@@ -266,8 +293,16 @@ pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
 ///
 /// Panics if `f` panics.
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
-    let _handed_off = host().and_then(|host| host.lend_processor());
+    // The program's code goes on, so this worker keeps its thread index.
+    let _handed_off = host().and_then(|host| host.lend_processor(false));
     f()
+}
+
+/// Sleeps for this time. Meanwhile another worker may use the processor and the thread index of this
+/// worker.
+pub fn pause(time: Duration) {
+    let _handed_off = host().and_then(|host| host.lend_processor(true));
+    thread::sleep(time);
 }
 
 /// Returns a waker that [unparks](thread::Thread::unpark) this thread.

@@ -125,7 +125,10 @@ impl Sleep {
         }
         sleepers.processors.balance -= 1;
         self.rebalance(&mut sleepers);
-        let waiting_for_index = sleepers.indices.waiting();
+        let waiting_for_index = match worker {
+            Some(worker) => sleepers.indices.waiting_for(worker),
+            None => sleepers.indices.waiting(),
+        };
         drop(sleepers);
         // Orders the registration of the receiver before the caller's look for tasks.
         fence(Ordering::SeqCst);

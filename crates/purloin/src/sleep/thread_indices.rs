@@ -16,6 +16,8 @@
 //! - A blocked worker that looks for a task to run meanwhile uses its index while it looks. If another
 //!   worker uses the index, it does not look: a task that it has taken would wait for the index with
 //!   it, and no other worker could run that task.
+//! - If a regular worker in the reserve has mail, it needs its index to leave. So each worker that frees
+//!   an index unparks the regular worker with this index.
 //! - An idle regular worker uses its index, but does not need it. If the worker is asleep or in the
 //!   reserve, another worker may use the index at once; the idle worker stays in the reserve until the
 //!   index is free again. If the worker is searching, it gives up its index when another worker waits
@@ -87,6 +89,14 @@ impl ThreadIndices {
     /// Returns the workers that wait for an index, for [`Sleep::wake_waiting`].
     pub(super) fn waiting(&self) -> Vec<usize> {
         self.waiting.clone()
+    }
+
+    /// Returns the workers to wake after `worker` has freed its index: those that wait for an index, and
+    /// the regular worker with this index. That one may be in the reserve, and may have mail, or the
+    /// pool may be stopping.
+    pub(super) fn waiting_for(&self, worker: usize) -> Vec<usize> {
+        let regular = self.of(worker).filter(|&regular| regular != worker);
+        self.waiting.iter().copied().chain(regular).collect()
     }
 }
 
@@ -201,7 +211,7 @@ impl Sleep {
         let mut sleepers = self.lock();
         sleepers.indices.free(worker);
         self.rebalance(&mut sleepers);
-        let waiting = sleepers.indices.waiting();
+        let waiting = sleepers.indices.waiting_for(worker);
         drop(sleepers);
         // Orders the registration of a sleeper before the caller's look for tasks.
         fence(Ordering::SeqCst);
@@ -222,17 +232,12 @@ impl Sleep {
             .has_thread_index
             .store(0, Ordering::Relaxed);
         let mut sleepers = self.lock();
-        let index = sleepers.indices.of(worker);
         sleepers.indices.free(worker);
+        let waiting = sleepers.indices.waiting_for(worker);
         sleepers.indices.bound.retain(|(bound, _)| *bound != worker);
         self.rebalance(&mut sleepers);
-        let waiting = sleepers.indices.waiting();
         drop(sleepers);
         self.wake_waiting(waiting);
-        // The regular worker may have mail, or the pool may be stopping.
-        if let Some(regular) = index {
-            self.unpark(regular);
-        }
     }
 
     /// Frees the index of a worker that ends, for spare workers that still run.

@@ -315,3 +315,28 @@ fn a_task_may_run_jobs_that_wait() {
     check(DirectStack::<OneField>::default());
     check(Channel::default());
 }
+
+/// The program's own `thread::park` must not wait for a wake-up that the pool has used up.
+#[test]
+fn a_call_from_outside_leaves_the_thread_its_park_token() {
+    must_end("a thread that was unparked before a call", || {
+        let pool = common::pool(2);
+        let other = common::pool(1);
+        let nap = || thread::sleep(Duration::from_millis(2));
+        let calls: [&dyn Fn(); 3] = [
+            &|| pool.run(|_| nap()),
+            &|| pool.finish(|scope| scope.spawn(move |_| nap())),
+            &|| drop(pool.broadcast(|_| nap())),
+        ];
+        for call in calls {
+            thread::current().unpark();
+            call();
+            thread::park();
+        }
+        pool.run(|_| {
+            thread::current().unpark();
+            other.run(|_| nap());
+            thread::park();
+        });
+    });
+}

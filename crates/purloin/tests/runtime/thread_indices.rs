@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{busy, must_end, wait_for};
+use crate::common::{busy, fib, must_end, wait_for};
 use purloin::{Pool, Token, Worker};
 
 /// One flag for each index, set while a worker with that index runs a piece of code.
@@ -192,4 +192,28 @@ fn a_blocked_worker_takes_no_task_while_a_spare_worker_uses_its_index() {
             )
         });
     });
+}
+
+/// Otherwise the regular worker would wait for its index, and the spare worker with the index for the
+/// regular worker to run the broadcast.
+#[test]
+fn a_worker_runs_a_broadcast_of_a_spare_worker_with_its_index() {
+    fn tree(mut w: Token<'_>, depth: u32) {
+        if depth > 0 {
+            w.join(|w| tree(w, depth - 1), |w| tree(w, depth - 1));
+            return;
+        }
+        w.lend(|w| fib(w, 16));
+        w.thread_index();
+        w.pool().broadcast(|_| ());
+    }
+    must_end(
+        "broadcasts by workers that have asked for their indices",
+        || {
+            let pool = Pool::builder().workers(2).build().unwrap();
+            for _ in 0..if cfg!(miri) { 1 } else { 100 } {
+                pool.run(|w| tree(w, 3));
+            }
+        },
+    );
 }

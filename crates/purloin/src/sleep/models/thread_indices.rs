@@ -113,6 +113,46 @@ fn an_idle_worker_reads_its_mail_once_its_index_is_free() {
     });
 }
 
+/// The spare worker waits for the mail to be read, as in a broadcast.
+#[test]
+fn an_idle_worker_reads_its_mail_while_the_spare_worker_with_its_index_is_blocked() {
+    Model::check_with(1, 1, 2, |model| {
+        model.tasks.store(1, Ordering::Relaxed);
+        model.sleep.hand_off(Some(REGULAR));
+        model.pass_on();
+        let spare = {
+            let model = Arc::clone(&model);
+            thread::spawn(move || {
+                model.run_spare_worker();
+                model.sleep.post(REGULAR);
+                model.sleep.hand_off(Some(SPARE));
+                let is_read = || model.done.load(Ordering::Acquire) == 1;
+                model.sleep.park_until(SPARE, is_read);
+                model.sleep.end_handoff(Some(SPARE));
+                model.run_with_index();
+                model.sleep.release_thread_index(SPARE);
+            })
+        };
+        model.sleep.end_handoff(Some(REGULAR));
+        model.run_with_index();
+        model.sleep.start_searching();
+        while !model.sleep.has_mail(REGULAR) {
+            match model.sleep.enter_reserve(REGULAR) || model.sleep.yield_thread_index(REGULAR) {
+                true => model.sleep.wait_for_processor(REGULAR),
+                false => thread::yield_now(),
+            }
+        }
+        model.sleep.took_mail(REGULAR);
+        model.run_with_index();
+        model.done.store(1, Ordering::Release);
+        model.sleep.unpark(SPARE);
+        while !(model.sleep.enter_reserve(REGULAR) || model.sleep.yield_thread_index(REGULAR)) {
+            thread::yield_now();
+        }
+        spare.join().unwrap();
+    });
+}
+
 /// A blocked spare worker that runs anything uses the index of an idle regular worker while it looks
 /// for a task, and then frees it. A task that comes meanwhile is not left.
 #[test]
