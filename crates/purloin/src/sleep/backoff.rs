@@ -70,8 +70,9 @@ const MANY_TINY_TASKS: u32 = 16;
 const MIN_REST: Duration = Duration::from_micros(1);
 const MAX_REST: Duration = Duration::from_micros(64);
 
-/// How long a blocked worker that leaves tiny tasks alone waits before it leapfrogs: about as long
-/// as a steal takes.
+/// How long a blocked worker that leaves tiny tasks alone waits before it leapfrogs, after the last of
+/// [`MANY_TINY_TASKS`]: about as long as a steal takes. It waits twice as long after each further one,
+/// up to [`TinyTasks::AWAITED`], because on some machines a tiny task takes longer than this.
 const LEAPFROG_DELAY: Duration = Duration::from_nanos(400);
 
 /// A row of tiny tasks that a worker has met, one after the other.
@@ -110,8 +111,13 @@ impl TinyTasks {
 
     /// Returns how long an idle thief rests: twice as long after each further tiny task.
     fn rest(self) -> Duration {
+        self.doubling(MIN_REST, MAX_REST)
+    }
+
+    /// Returns zero for a short row, then `min`, and twice as much after each further tiny task.
+    fn doubling(self, min: Duration, max: Duration) -> Duration {
         match self.0.checked_sub(MANY_TINY_TASKS) {
-            Some(rests) => MAX_REST.min(MIN_REST * 2_u32.saturating_pow(rests)),
+            Some(further) => max.min(min * 2_u32.saturating_pow(further.min(16))),
             None => Duration::ZERO,
         }
     }
@@ -138,11 +144,12 @@ impl TinyTasks {
 
     /// Delays a blocked worker before it leapfrogs, at most until `is_done`.
     pub(crate) fn delay_leapfrog(self, is_done: impl Fn() -> bool) {
-        if self.0 < MANY_TINY_TASKS {
+        let delay = self.doubling(LEAPFROG_DELAY, TinyTasks::AWAITED);
+        if delay.is_zero() {
             return;
         }
         let start = Instant::now();
-        while !is_done() && start.elapsed() < LEAPFROG_DELAY {
+        while !is_done() && start.elapsed() < delay {
             spin_loop();
         }
     }
@@ -296,5 +303,12 @@ mod tests {
         }
         let row = row.after(limit, limit);
         assert_eq!(row.after(tiny, limit).rest(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_blocked_worker_leapfrogs_later_after_each_tiny_task_in_a_row() {
+        let delay = |tasks| TinyTasks(tasks).doubling(LEAPFROG_DELAY, TinyTasks::AWAITED);
+        let nanos = [15, 16, 17, 18, 19, 20, u32::MAX].map(|tasks| delay(tasks).as_nanos());
+        assert_eq!(nanos, [0, 400, 800, 1600, 3200, 4000, 4000]);
     }
 }

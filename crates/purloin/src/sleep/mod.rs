@@ -97,8 +97,9 @@
 //! and for twice as long after each further one. A resting worker counts neither as active nor as
 //! searching, as if its task were still running.
 //!
-//! A worker that has waited for sixteen such tasks in a row waits for 400 ns before it leapfrogs. A
-//! request would make the next tiny task longer, because the thief would split it again.
+//! A worker that has waited for sixteen such tasks in a row waits for 400 ns before it leapfrogs, and
+//! for twice as long after each further one, up to 4 us. A request would make the next tiny task longer,
+//! because the thief would split it again.
 
 mod backoff;
 mod handoff;
