@@ -228,6 +228,9 @@ type Worker = WorkerThread<Channel>;
 /// A [victim selection](purloin::Builder::victims) decides which victim a thief asks first. Its
 /// samples are not used, because no worker looks into another worker's task pool.
 ///
+/// Pools with this scheduler have no [spare workers](purloin::Builder::spare_workers). If all workers of
+/// two such pools wait for calls of the other pool at the same time, they wait for ever.
+///
 /// Source: Channel, all of it.
 #[derive(Clone, Debug)]
 pub struct Channel {

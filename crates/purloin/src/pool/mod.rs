@@ -78,7 +78,8 @@ pub use threads::WorkerStart;
 ///
 /// Dropping a pool ends its workers, after they have run all jobs that were left by
 /// [`spawn`](Pool::spawn). Calls of [`run`](Pool::run) borrow the pool, so dropping it cuts off
-/// none of them.
+/// none of them. A worker of any pool that drops a pool does not wait for these jobs, because they
+/// may wait for the worker's own task. The jobs run all the same.
 pub struct Pool<S: Scheduler = ReturnBarrier> {
     shared: Arc<Shared<S>>,
 }

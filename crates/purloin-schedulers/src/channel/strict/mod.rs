@@ -140,6 +140,9 @@ type Worker = WorkerThread<StrictChannel>;
 /// A [victim selection](purloin::Builder::victims) decides which worker a thief asks first, busy or
 /// not. Its samples are not used.
 ///
+/// Pools with this scheduler have no [spare workers](purloin::Builder::spare_workers). If all workers of
+/// two such pools wait for calls of the other pool at the same time, they wait for ever.
+///
 /// Source: Channel, all of it.
 #[derive(Clone, Debug)]
 pub struct StrictChannel {
