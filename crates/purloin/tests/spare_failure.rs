@@ -9,16 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
-use common::wait_for;
+use common::{address_space, wait_for};
 use purloin::{Pool, Worker};
-
-/// Returns the size of this process's address space, in bytes.
-fn address_space() -> u64 {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    let pages: u64 = statm.split(' ').next().unwrap().parse().unwrap();
-    // SAFETY: `sysconf` only returns a number.
-    pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64
-}
 
 #[test]
 fn a_pool_counts_a_spare_worker_that_cannot_be_started_and_works_without_it() {

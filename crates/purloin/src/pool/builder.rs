@@ -23,6 +23,10 @@ use crate::victim::{Random, Selection, VictimSelection};
 /// spare worker without a thread costs only address space.
 const DEFAULT_SPARES: usize = 32;
 
+/// Part of the address space that the spare workers of a pool may reserve, if the process has a limit:
+/// one in so many bytes. The program needs the rest.
+const SPARES_PART: usize = 4;
+
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 
@@ -125,7 +129,8 @@ impl<S: Scheduler> Builder<S> {
     /// for example, for a thread that calls this pool.
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs
-    /// address space only. The scheduler `Channel` of the crate `purloin-schedulers` has no spare
+    /// address space only. If the process has a limit on its address space (`ulimit -v`), a pool
+    /// has no more spare workers than fit into a quarter of it. The scheduler `Channel` of the crate `purloin-schedulers` has no spare
     /// workers.
     ///
     /// ```
@@ -407,6 +412,13 @@ impl<S: Scheduler> Builder<S> {
         mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
         let stack_size = self.stack_size;
+        let spares = match threads::address_space_limit() {
+            // The stack of the thread, and the task stack.
+            Some(limit) => {
+                spares.min(limit / SPARES_PART / (stack_size + Local::<S>::task_bytes(stack_size)))
+            }
+            None => spares,
+        };
         // The workers stay at this address, unless memory is short, so the task stacks can be placed
         // apart from them.
         let mut worker_threads = Vec::with_capacity(workers + spares);

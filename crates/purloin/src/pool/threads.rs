@@ -235,6 +235,19 @@ fn bind(processors: &[usize]) {
     }
 }
 
+/// Returns the limit of this process's address space in bytes, if it has one (`ulimit -v`).
+#[cfg(target_os = "linux")]
+pub(super) fn address_space_limit() -> Option<usize> {
+    let mut limit = libc::rlimit {
+        rlim_cur: libc::RLIM_INFINITY,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
+    let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY)
+        .then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+}
+
 #[cfg(not(target_os = "linux"))]
 pub(super) fn processors() -> Box<[usize]> {
     Box::default()
@@ -242,3 +255,8 @@ pub(super) fn processors() -> Box<[usize]> {
 
 #[cfg(not(target_os = "linux"))]
 fn bind(_: &[usize]) {}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn address_space_limit() -> Option<usize> {
+    None
+}

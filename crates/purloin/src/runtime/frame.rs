@@ -89,6 +89,11 @@ impl<S: Scheduler> Clone for Frame<S> {
 impl<S: Scheduler> Copy for Frame<S> {}
 
 impl<S: Scheduler> Local<S> {
+    /// Returns the size of the task stack of a worker whose thread has a stack of `stack_size` bytes.
+    pub(crate) fn task_bytes(stack_size: usize) -> usize {
+        stack_size / STACK_BYTES_PER_SLOT * size_of::<Slot<S>>()
+    }
+
     /// Returns the state of one of `workers` workers, whose thread has a stack of `stack_size`
     /// bytes.
     pub(crate) fn new(

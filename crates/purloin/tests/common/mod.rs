@@ -210,6 +210,15 @@ pub fn run_in_child(name: &str, variables: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
+/// Returns the size of this process's address space, in bytes.
+#[cfg(target_os = "linux")]
+pub fn address_space() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kilobytes = size.unwrap().trim().strip_suffix(" kB").unwrap();
+    kilobytes.parse::<u64>().unwrap() << 10
+}
+
 /// Fails if `f` does not end within a minute. It then leaves the thread of `f` behind.
 pub fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
     let (end, ended) = std::sync::mpsc::channel();
