@@ -5,8 +5,6 @@
 //! each implementation. The crate `purloin-analysis` has two implementations: one counts tasks, the
 //! other measures strands for profiles and recordings.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
 pub use crate::pool::pause;
@@ -15,6 +13,7 @@ pub use crate::stats::clock;
 use crate::handle::Handle;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
+use crate::unwind::catch;
 use crate::worker::{Scope, Spawner};
 
 /// Returns a scope around the state of a finish.
@@ -39,10 +38,10 @@ pub fn finish_of<'s, S: Spawner>(scope: &'s Scope<'_, '_, S>) -> &'s S::Finish {
 /// Runs `f` at once, and returns a handle to its result. A panic surfaces at
 /// [`Handle::get`].
 pub fn ready<T>(f: impl FnOnce() -> T) -> Handle<T> {
-    Handle::ready(catch_unwind(AssertUnwindSafe(f)))
+    Handle::ready(catch(f))
 }
 
 /// Runs `f` at once, and returns a handle to its result. [`Handle::get`] calls `got` first.
 pub fn watched<T>(f: impl FnOnce() -> T, got: impl FnOnce() + Send + 'static) -> Handle<T> {
-    Handle::watched(catch_unwind(AssertUnwindSafe(f)), Box::new(got))
+    Handle::watched(catch(f), Box::new(got))
 }

@@ -2,10 +2,27 @@
 
 use std::any::Any;
 use std::io::{Write, stderr};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The payload of a panic on its way from a thief to the owner of the task.
 pub(crate) type Panic = Box<dyn Any + Send>;
+
+/// Like [`catch_unwind`], but neither the closure nor its result passes through it.
+///
+/// `catch_unwind` keeps both in a union. If they are large, LLVM splits their copies into words: it
+/// compiled one future with an array of 100 kB in its closure and its result for more than a minute.
+#[inline(always)]
+pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+    let mut f = ManuallyDrop::new(f);
+    let mut result = MaybeUninit::uninit();
+    let caught = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: only this closure takes `f`, and it runs once.
+        result.write(unsafe { ManuallyDrop::take(&mut f) }());
+    }));
+    // SAFETY: the closure has ended without a panic, so it has written the result.
+    caught.map(|()| unsafe { result.assume_init() })
+}
 
 /// Maximum number of panics that [`discard`] drops. Each is a panic of the destructor of the
 /// previous panic's payload.
@@ -15,10 +32,10 @@ const MAX_DISCARDED: usize = 16;
 /// the destructor of the new panic's payload; after [`MAX_DISCARDED`] of them the payload is
 /// leaked. Never unwinds.
 pub(crate) fn discard<T>(unheard: T) {
-    let mut panic = catch_unwind(AssertUnwindSafe(|| drop(unheard))).err();
+    let mut panic = catch(|| drop(unheard)).err();
     for _ in 0..MAX_DISCARDED {
         let Some(payload) = panic else { return };
-        panic = catch_unwind(AssertUnwindSafe(|| drop(payload))).err();
+        panic = catch(|| drop(payload)).err();
     }
     std::mem::forget(panic);
 }
@@ -46,7 +63,7 @@ impl Drop for AbortOnUnwind {
 /// Calls a function of the program that must not panic. If it does, the process ends, and the error
 /// names the function.
 pub(crate) fn or_abort(name: &str, f: impl FnOnce()) {
-    if catch_unwind(AssertUnwindSafe(f)).is_err() {
+    if catch(f).is_err() {
         let _ = writeln!(stderr(), "purloin: {name} has panicked");
         std::process::abort();
     }

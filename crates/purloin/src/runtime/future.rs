@@ -41,7 +41,7 @@
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
 use std::thread;
@@ -58,7 +58,7 @@ use crate::pool::{
 };
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, catch, discard};
 use crate::worker::Cancelled;
 
 /// A channel with the closure that sends.
@@ -275,7 +275,7 @@ where
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
     let frame = thread.local.enter(unsafe { finish.as_ref() });
-    let result = catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread))));
+    let result = catch(|| closure(Token::at_top(thread)));
     drop(frame);
     end_above(thread, base, spawn_top);
     result
@@ -292,7 +292,7 @@ unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.
 #[cold]
 fn drop_cancelled<F, T>(closure: F) -> thread::Result<T> {
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(closure)));
+    let dropped = catch(|| drop(closure));
     Err(dropped.err().unwrap_or_else(|| Box::new(Cancelled)))
 }
 
@@ -445,7 +445,7 @@ where
                 // The pointer is null, or the finish lives, because it waits for its futures.
                 let frame = thread.local.enter(this.finish.as_ref());
                 let result = match is_cancelled(this.finish) {
-                    false => catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread)))),
+                    false => catch(|| closure(Token::at_top(thread))),
                     true => drop_cancelled(closure),
                 };
                 this.channel.send(result);

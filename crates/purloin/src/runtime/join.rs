@@ -21,7 +21,7 @@ use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The [`Worker`] of a pool: a worker's thread, and the top of its task stack in a register.
@@ -453,7 +453,7 @@ where
     unsafe fn run_in_slot(slot: &Slot<S>, thread: &WorkerThread<S>) {
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result.
-        unsafe { slot.write_result(run_caught(Self::closure(slot), thread)) };
+        unsafe { slot.write_result(run_caught(thread, |token| Self::closure(slot)(token))) };
     }
 
     /// # Safety
@@ -467,17 +467,18 @@ where
             let second = slot.read::<*mut Self>();
             (*second)
                 .result
-                .write(run_caught(Self::closure(slot), thread));
+                .write(run_caught(thread, |token| Self::closure(slot)(token)));
         }
     }
 }
 
-fn run_caught<S: Scheduler, B, R>(closure: B, thread: &WorkerThread<S>) -> Result<R, Panic>
-where
-    B: for<'t> FnOnce(Token<'t, S>) -> R,
-{
+/// Calls `f` on the thread of a thief, and returns its result or its panic.
+fn run_caught<S: Scheduler, R>(
+    thread: &WorkerThread<S>,
+    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
+) -> Result<R, Panic> {
     let _frame = thread.local.enter(None);
-    catch_unwind(AssertUnwindSafe(|| closure(Token::at_top(thread))))
+    catch(|| f(Token::at_top(thread)))
 }
 
 /// Calls `f` with a token, on the worker's own thread, and ends the futures that it leaves
@@ -489,7 +490,7 @@ pub(crate) fn call<S: Scheduler, R>(
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.local.enter(None);
-    let result = catch_unwind(AssertUnwindSafe(|| f(Token::at_top(thread))));
+    let result = catch(|| f(Token::at_top(thread)));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);
     result

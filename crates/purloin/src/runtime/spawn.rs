@@ -32,7 +32,7 @@
 //!
 //! Source: X10's finish and async, as in Return barrier, section 2.3.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
@@ -44,7 +44,7 @@ use super::slot::{Slot, fits};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Cancelled, Scope};
 
 /// A spawn goes to the stack only while the worker has fewer unstolen tasks than this. The limit
@@ -78,7 +78,7 @@ where
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.local.enter_body(scope.finish());
-    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    let result = catch(|| body(&scope));
     end_above(thread, base, spawn_top);
     if let Some(queue) = scope.finish().queue.get() {
         queue.await_end(thread);
@@ -97,7 +97,7 @@ where
     let result = pool.as_outside_call(|lineage| {
         let owner = Owner::Outside(thread::current());
         let scope = Scope::new(Finish::new(pool, owner, lineage));
-        let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+        let result = catch(|| body(&scope));
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end_outside(pool);
         }
@@ -299,8 +299,8 @@ impl<S: Scheduler> Finish<S> {
     {
         let frame = thread.local.enter(Some(self));
         let result = match !IS_TICKET && self.is_cancelled() {
-            false => catch_unwind(AssertUnwindSafe(|| task(Token::at_top(thread)))),
-            true => catch_unwind(AssertUnwindSafe(|| drop(task))),
+            false => catch(|| task(Token::at_top(thread))),
+            true => catch(|| drop(task)),
         };
         drop(frame);
         if let Err(panic) = result {

@@ -205,6 +205,35 @@ fn closures_and_results_may_be_of_any_size() {
     }
 }
 
+/// Without its care for values of this size, LLVM compiles this test for more than a minute in a
+/// release build.
+#[test]
+fn large_arrays_may_move_into_tasks_and_out() {
+    const LEN: usize = 100_000;
+    let last = |mut array: [u8; LEN]| {
+        array[0] += 1;
+        array
+    };
+    let pool = Pool::builder().workers(2).stack_size(64 << 20).build();
+    let pool = pool.unwrap();
+    let sum = pool.run(move |mut w| {
+        let (a, b, c, d) = ([1; LEN], [2; LEN], [3; LEN], [4; LEN]);
+        let (a, b) = w.join(move |_| last(a), move |_| last(b));
+        let future = w.future(move |_| last(c));
+        let c = w.get(future);
+        let d = w.finish(move |scope| {
+            let future = scope.future(move |_| last(d));
+            scope.spawn(move |_| assert_eq!(last(a)[0], 3));
+            future
+        });
+        let d = w.get(d);
+        [a, b, c, d].map(|array| u32::from(array[0]) + u32::from(array[LEN - 1]))
+    });
+    assert_eq!(sum, [3, 5, 7, 9]);
+    let array = pool.run(move |_| last([5; LEN]));
+    assert_eq!((array[0], array[1]), (6, 5));
+}
+
 #[test]
 fn a_lock_may_be_held_across_a_join() {
     // A blocked worker that ran unrelated tasks would run a task of the other recursion, and so
