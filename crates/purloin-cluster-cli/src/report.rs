@@ -108,7 +108,7 @@ impl Outcome {
             (
                 "steals",
                 format!(
-                    "{} ({} from other nodes) in {} attempts, {} of them early",
+                    "{} ({} from other nodes) in {} attempts; {} attempts were early",
                     grouped(stats.steals),
                     grouped(stats.remote_steals),
                     grouped(stats.steal_attempts),

@@ -7,7 +7,9 @@ mod report;
 mod steal_costs;
 mod table;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use purloin_command::{Destination, Failure, cores, print, progress};
@@ -147,6 +149,15 @@ fn check_kernels(schedulers: &[Spec], jobs: &[Job]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Writes a line to standard error, unless an earlier call has written the same.
+fn tell_once(line: String) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().expect("the lock is held for an insertion only");
+    if told.insert(line.clone()) {
+        Failure::Run(line).tell("purloin");
+    }
+}
+
 /// Measures each job under each scheduler that has it, with each number of workers. A peer that
 /// cannot be built, fails or takes longer than `limit` for a run is left out, with one line on
 /// standard error.
@@ -161,7 +172,7 @@ pub fn measure_all(
     schedulers.retain(|scheduler| match scheduler.build(limit) {
         Ok(()) => true,
         Err(reason) => {
-            Failure::Run(reason).tell("purloin");
+            tell_once(reason);
             false
         }
     });

@@ -19,7 +19,7 @@ mod wool;
 use std::fs;
 use std::path::PathBuf;
 
-use purloin_command::Failure;
+use purloin_command::{Destination, Failure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,24 +33,29 @@ use self::trial::Trial;
 /// The report has the paper's values beside ours, and a verdict on each statement of the paper's
 /// abstract and conclusions. What one machine cannot show is simulated, and the report says so.
 ///
-/// An interrupted run keeps its finished parts. The same command, from the same build, goes on from
-/// there.
+/// The measured data go to NAME.json beside the report. An interrupted run keeps its finished parts.
+/// The same command, from the same build, goes on from there.
 #[derive(clap::Args)]
 #[command(after_help = format!("Papers:\n{}\nExamples:
   purloin paper barriers --quick              a first look, in a few minutes
   purloin paper barriers --out docs/papers    the paper's inputs and repetitions
+  purloin paper barriers --from docs/papers/barriers.json   the report once more, without measuring
 
 If a tool such as a JDK is missing, the command skips the runs that need it, and the report says so.", list()))]
 pub struct Args {
     /// The paper's name
     #[arg(value_name = "NAME")]
-    paper: String,
+    paper: Option<String>,
 
     /// Run smaller inputs, a few times each, in a few minutes
     #[arg(long)]
     quick: bool,
 
-    /// Write the report NAME.md and its pictures to this folder
+    /// Write the report from the data of this finished run, NAME.json, without measuring
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    from: Option<PathBuf>,
+
+    /// Write the report NAME.md, its pictures and the data to this folder
     #[arg(long, value_name = "DIR", default_value = "papers")]
     out: PathBuf,
 }
@@ -155,22 +160,59 @@ fn list() -> String {
     lines.collect()
 }
 
+fn find(name: Option<&str>) -> Result<&'static Paper, Failure> {
+    let paper = PAPERS.iter().find(|paper| Some(paper.name) == name);
+    paper.ok_or_else(|| {
+        let names: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
+        let names = names.join(", ");
+        Failure::Usage(match name {
+            Some(name) => format!("no paper {name:?}; the papers are {names}"),
+            None => format!("name a paper: {names}"),
+        })
+    })
+}
+
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let Some(paper) = PAPERS.iter().find(|paper| paper.name == args.paper) else {
-        let names: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
-        return Err(Failure::Usage(format!(
-            "no paper {:?}; the papers are {}",
-            args.paper,
-            names.join(", ")
-        )));
-    };
+    let paper = find(args.paper.as_deref())?;
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::in_file(&args.out, format!("cannot be created: {error}")))?;
-    let trial = Trial::new(args.quick);
-    let unfinished = results::file(&args.out, paper.name, args.quick);
-    let mut results = Results::resume(&unfinished, args.quick)?;
-    let parts = (paper.parts)(&trial);
+    let name = paper.name;
+    let [report_file, data_file] =
+        ["md", "json"].map(|ending| args.out.join(format!("{name}.{ending}")));
+    for file in [&report_file, &data_file] {
+        // Finds out now whether the file can be written.
+        Destination::open(file)?;
+    }
+    let (trial, results) = match &args.from {
+        Some(file) => {
+            let results = Results::read(file)?;
+            let trial = Trial::new(results.quick);
+            (paper.parts)(&trial)
+                .iter()
+                .try_for_each(|part| results.check(part))?;
+            (trial, results)
+        }
+        None => {
+            let trial = Trial::new(args.quick);
+            let unfinished = results::file(&args.out, name, args.quick);
+            let mut results = Results::resume(&unfinished, args.quick)?;
+            measure(paper, &trial, &mut results)?;
+            (trial, results)
+        }
+    };
+    let mut report = (paper.report)(&trial, &results)?;
+    report.head(paper, &results);
+    report.write(&args.out, name)?;
+    if args.from.is_none() {
+        results.finish(&data_file)?;
+    }
+    purloin_command::print(&format!("{}\n", report_file.display()))
+}
+
+/// Measures the parts that the results do not have.
+fn measure(paper: &Paper, trial: &Trial, results: &mut Results) -> Result<(), Failure> {
+    let parts = (paper.parts)(trial);
     for (number, part) in parts.iter().enumerate() {
         let title = format!("part {} of {}: {}", number + 1, parts.len(), part.name);
         match results.state(part) {
@@ -181,13 +223,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             State::Unfinished => eprintln!("{title}"),
             State::Outdated(reason) => eprintln!("{title} is measured again: {reason}"),
         }
-        let outcome = (part.measure)(&trial)?;
+        let outcome = (part.measure)(trial)?;
+        if let Outcome::Missing(data) = &outcome {
+            let reason = data.as_object().and_then(|data| data.values().next());
+            let reason = reason.and_then(Value::as_str).unwrap_or_default();
+            eprintln!("{title} is left out: {reason}");
+        }
         results.add(part, outcome)?;
     }
-    let mut report = (paper.report)(&trial, &results)?;
-    report.head(paper, &results);
-    report.write(&args.out, paper.name)?;
-    results.remove();
-    let path = args.out.join(format!("{}.md", paper.name));
-    purloin_command::print(&format!("{}\n", path.display()))
+    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Reports: [`Report`].
 
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 use purloin_command::{Destination, Failure};
@@ -52,13 +51,19 @@ impl Verdict {
         Some(verdict)
     }
 
-    /// Judges the statement that none of the values exceeds a threshold.
-    pub fn none_above(values: &[Estimate], threshold: f64) -> Option<Verdict> {
-        Verdict::some_above(values, threshold).map(|verdict| match verdict {
+    /// Judges the statement that a value exceeds a threshold.
+    pub fn above(value: Estimate, threshold: f64) -> Verdict {
+        let verdict = Verdict::some_above(&[value], threshold);
+        verdict.expect("there is a value")
+    }
+
+    /// Judges the statement that a value does not exceed a threshold.
+    pub fn not_above(value: Estimate, threshold: f64) -> Verdict {
+        match Verdict::above(value, threshold) {
             Verdict::Confirmed => Verdict::NotHere,
             Verdict::NotHere => Verdict::Confirmed,
             Verdict::Undecided => Verdict::Undecided,
-        })
+        }
     }
 }
 
@@ -116,9 +121,18 @@ impl Report {
         self.line(&format!("# {citation}"));
         self.paragraph(&format!(
             "This page was written by `purloin paper {name}{option}` (version {}) on {}. It shows our \
-             values beside the paper's, where the paper's text or tables state them.",
+             values beside the paper's, where the paper's text or tables state them. The data are in \
+             [{name}.json]({name}.json).",
             results.version, results.machine
         ));
+        let tools = results.missing_tools();
+        if !tools.is_empty() {
+            self.paragraph(&format!(
+                "**Not installed here**: {}. The runs that need it are left out, and so are the \
+                 verdicts that compare with them.",
+                tools.join(" and ")
+            ));
+        }
         self.section("What the paper says, and what we found");
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts
@@ -144,8 +158,7 @@ impl Report {
         }
         let text = self.text.replace("](PAPER-", &format!("]({paper}-"));
         let path = folder.join(format!("{paper}.md"));
-        fs::write(&path, text)
-            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
+        Destination::open(&path)?.write_bytes(text.as_bytes())
     }
 
     fn line(&mut self, line: &str) {
@@ -170,6 +183,21 @@ pub fn geometric_mean(values: &[f64]) -> Option<GeometricMean> {
         mean: (finite.iter().sum::<f64>() / of as f64).exp(),
         of,
     })
+}
+
+/// The times of two variants of a program, trial by trial.
+pub type Pair<'r> = (&'r [f64], &'r [f64]);
+
+/// Estimates the geometric mean, over all pairs, of the ratio of their times. One estimate of all
+/// pairs decides more than the best of their own estimates, which is often the luckiest one.
+pub fn mean_ratio(pairs: &[Pair]) -> Option<Estimate> {
+    let trials = pairs.iter().map(|(a, b)| a.len().min(b.len())).min()?;
+    let mean = |trial: usize| {
+        let logarithms = pairs.iter().map(|(a, b)| (a[trial] / b[trial]).ln());
+        (logarithms.sum::<f64>() / pairs.len() as f64).exp()
+    };
+    let means: Vec<_> = (0..trials).map(mean).collect();
+    (!means.is_empty()).then(|| Estimate::new(&means))
 }
 
 /// Returns the estimate whose interval has the highest lower end.
@@ -205,10 +233,10 @@ mod tests {
         let one_run = estimate(1.5, f64::INFINITY);
         assert_eq!(verdict(&[one_run]), Some(Verdict::Undecided));
         assert_eq!(verdict(&[]), None);
-        let none = |values: &[Estimate]| Verdict::none_above(values, 1.1);
-        assert_eq!(none(&[estimate(1.0, 0.05)]), Some(Verdict::Confirmed));
-        assert_eq!(none(&[clear]), Some(Verdict::NotHere));
-        assert_eq!(none(&[noisy]), Some(Verdict::Undecided));
+        let not = |value: Estimate| Verdict::not_above(value, 1.1);
+        assert_eq!(not(estimate(1.0, 0.05)), Verdict::Confirmed);
+        assert_eq!(not(clear), Verdict::NotHere);
+        assert_eq!(not(noisy), Verdict::Undecided);
     }
 
     #[test]
@@ -217,6 +245,16 @@ mod tests {
         assert!((mean.mean - 2.0).abs() < 1e-9);
         assert_eq!(mean.of, 2);
         assert_eq!(geometric_mean(&[0.0]), None);
+    }
+
+    #[test]
+    fn a_mean_ratio_is_that_of_the_pairs_of_each_trial() {
+        let pairs: [Pair; 2] = [(&[4.0, 2.0], &[1.0, 1.0]), (&[1.0, 8.0], &[1.0, 1.0])];
+        // √(4 · 1) and √(2 · 8).
+        let ratio = mean_ratio(&pairs).unwrap();
+        assert_eq!(ratio.mean, 3.0);
+        assert!(ratio.margin > 1.0 && ratio.margin.is_finite());
+        assert_eq!(mean_ratio(&[]), None);
     }
 
     #[test]

@@ -26,9 +26,8 @@ pub struct Results {
     build: String,
     pub quick: bool,
     parts: BTreeMap<String, Finished>,
-    /// Parts that could not be measured, with the reason in their data. The file does not have
-    /// them, so that the next run tries again.
-    #[serde(skip)]
+    /// Parts that could not be measured, with the reason in their data. The next run tries again.
+    #[serde(default)]
     missing: BTreeMap<String, Value>,
 }
 
@@ -78,6 +77,19 @@ impl Results {
     /// that is possible. A file that does not fit this run gets another name.
     pub fn resume(path: &Path, quick: bool) -> Result<Results, Failure> {
         Results::resume_as(path, quick, this_build()?)
+    }
+
+    /// Reads the data of a finished run, whatever build and machine it was on.
+    pub fn read(path: &Path) -> Result<Results, Failure> {
+        let text = fs::read(path)
+            .map_err(|error| Failure::in_file(path, format!("cannot be read: {error}")))?;
+        let results: Results = serde_json::from_slice(&text).map_err(|error| {
+            Failure::in_file(path, format!("not the data of a paper's runs: {error}"))
+        })?;
+        Ok(Results {
+            path: path.to_path_buf(),
+            ..results
+        })
     }
 
     fn resume_as(path: &Path, quick: bool, build: String) -> Result<Results, Failure> {
@@ -168,7 +180,6 @@ impl Results {
             Outcome::Missing(data) => {
                 self.parts.remove(&part.name);
                 self.missing.insert(part.name.clone(), data);
-                Ok(())
             }
             Outcome::Done(data) => {
                 let without = tool.map(|tool| tool.0.to_string());
@@ -179,9 +190,21 @@ impl Results {
                     build: executable.and_then(|executable| hash(executable).ok()),
                 };
                 self.parts.insert(part.name.clone(), finished);
-                self.write()
             }
         }
+        self.write()
+    }
+
+    /// Returns the tools that were not installed, so that some cells are missing.
+    pub fn missing_tools(&self) -> Vec<&str> {
+        let tools = self
+            .parts
+            .values()
+            .filter_map(|part| part.without.as_deref());
+        let mut tools: Vec<_> = tools.collect();
+        tools.sort_unstable();
+        tools.dedup();
+        tools
     }
 
     /// Returns the data of a part.
@@ -198,10 +221,27 @@ impl Results {
         })
     }
 
-    /// Removes the file.
-    pub fn remove(&self) {
-        // If it stays, the next run repeats the report.
-        let _ = fs::remove_file(&self.path);
+    /// Checks that there are data for a part, and that the report can read them.
+    pub fn check(&self, part: &Part) -> Result<(), Failure> {
+        let finished = self.parts.get(&part.name).map(|finished| &finished.data);
+        let Some(data) = finished.or_else(|| self.missing.get(&part.name)) else {
+            return Err(Failure::in_file(
+                &self.path,
+                format!("no part {:?}; it is from another paper", part.name),
+            ));
+        };
+        (part.check)(data).map_err(|error| {
+            Failure::in_file(
+                &self.path,
+                format!("the data of {:?} are not readable: {error}", part.name),
+            )
+        })
+    }
+
+    /// Gives the file its final name.
+    pub fn finish(&self, path: &Path) -> Result<(), Failure> {
+        fs::rename(&self.path, path)
+            .map_err(|error| Failure::in_file(path, format!("cannot be written: {error}")))
     }
 }
 
@@ -212,12 +252,15 @@ pub fn file(folder: &Path, paper: &str, quick: bool) -> PathBuf {
     folder.join(format!("{paper}{mode}.unfinished.json"))
 }
 
-/// Reads values of which there must be at least one.
-pub fn at_least_one<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
-    let values = Vec::deserialize(deserializer)?;
-    match values.is_empty() {
-        true => Err(D::Error::invalid_length(0, &"at least one value")),
-        false => Ok(values),
+/// Reads times. There must be at least one, and none is zero.
+pub fn times<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let times: Vec<f64> = Vec::deserialize(deserializer)?;
+    if times.is_empty() {
+        return Err(D::Error::invalid_length(0, &"at least one time"));
+    }
+    match times.iter().all(|&time| time > 0.0 && time.is_finite()) {
+        true => Ok(times),
+        false => Err(D::Error::custom("a time is not above zero")),
     }
 }
 
@@ -435,14 +478,16 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_times_have_at_least_one() {
+    fn lists_of_times_have_at_least_one_and_no_zeros() {
         #[derive(Deserialize, Debug)]
         struct Times {
-            #[serde(deserialize_with = "at_least_one")]
+            #[serde(deserialize_with = "times")]
             seconds: Vec<f64>,
         }
         let times: Times = serde_json::from_str(r#"{"seconds": [1.5]}"#).unwrap();
         assert_eq!(times.seconds, [1.5]);
-        serde_json::from_str::<Times>(r#"{"seconds": []}"#).unwrap_err();
+        for wrong in [r#"{"seconds": []}"#, r#"{"seconds": [1.5, 0.0]}"#] {
+            serde_json::from_str::<Times>(wrong).unwrap_err();
+        }
     }
 }

@@ -7,7 +7,7 @@ use purloin_command::{Failure, cores, progress};
 use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
 use serde::{Deserialize, Serialize};
 
-use super::results::at_least_one;
+use super::results::times;
 use crate::arguments::parse_job;
 use crate::bench::{Cell, StealCosts, measure_all};
 use crate::checked_kernel::CheckedKernel;
@@ -29,7 +29,7 @@ pub struct Measured {
     pub scheduler: String,
     pub workers: usize,
     /// The times of all runs, in seconds.
-    #[serde(deserialize_with = "at_least_one")]
+    #[serde(deserialize_with = "times")]
     pub seconds: Vec<f64>,
     /// The median, in seconds.
     pub median: f64,
@@ -51,6 +51,11 @@ pub struct Simulated {
     pub cores: u32,
     /// The time, in seconds.
     pub seconds: f64,
+    /// The times of all trials.
+    #[serde(deserialize_with = "times")]
+    pub all_seconds: Vec<f64>,
+    /// The steals in all trials.
+    pub all_steals: Vec<f64>,
     /// The time of the serial elision, in seconds: that of all strands, without the overhead of
     /// tasks.
     pub work: f64,
@@ -73,6 +78,8 @@ impl Simulated {
             policy: policy.to_string(),
             cores,
             seconds: mean(|run| run.time.seconds()),
+            all_seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
+            all_steals: outcomes.iter().map(|run| run.stolen as f64).collect(),
             work: mean(|run| run.work.seconds()),
             span: recording.span().as_secs_f64(),
             tasks: recording.tasks(),

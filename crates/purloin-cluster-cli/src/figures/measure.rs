@@ -12,6 +12,8 @@ pub struct Measurement {
     pub seconds: Vec<f64>,
     /// For each run, the share of the ranks' time that profiling took, from 0 to 1.
     profiling: Vec<f64>,
+    /// For each run, the share of the attempts to steal that began with tasks left, from 0 to 1.
+    early: Vec<f64>,
     pub nodes: usize,
 }
 
@@ -22,6 +24,10 @@ impl Measurement {
 
     pub fn median_profiling(&self) -> f64 {
         median(&self.profiling)
+    }
+
+    pub fn median_early(&self) -> f64 {
+        median(&self.early)
     }
 
     /// Returns the median distance of a run from the median time, relative to the median time.
@@ -48,6 +54,7 @@ impl Measurements {
             job,
             seconds: Vec::new(),
             profiling: Vec::new(),
+            early: Vec::new(),
             nodes: 1,
         });
         let mut measurements: Vec<_> = measurements.collect();
@@ -56,6 +63,7 @@ impl Measurements {
                 job,
                 seconds,
                 profiling,
+                early,
                 nodes,
             } in &mut measurements
             {
@@ -64,6 +72,8 @@ impl Measurements {
                 let ranks_seconds = outcome.seconds * outcome.ranks as f64;
                 seconds.push(outcome.seconds);
                 profiling.push(outcome.stats.profiling_seconds / ranks_seconds);
+                let attempts = outcome.stats.steal_attempts.max(1);
+                early.push(outcome.stats.early_steals as f64 / attempts as f64);
                 *nodes = outcome.nodes;
                 progress.inc(1);
             }
@@ -128,6 +138,7 @@ mod tests {
             },
             seconds: seconds.to_vec(),
             profiling: vec![0.0; seconds.len()],
+            early: vec![0.0; seconds.len()],
             nodes: 1,
         }
     }

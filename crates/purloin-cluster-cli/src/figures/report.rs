@@ -61,6 +61,8 @@ pub struct Cell {
     /// The median distance of a run from the median time, relative to the median time.
     pub spread: f64,
     pub profiling_percent: f64,
+    /// The median share of the attempts to steal that began while the thief had tasks.
+    pub early_percent: f64,
 }
 
 impl Row {
@@ -289,6 +291,7 @@ mod tests {
             all_seconds: vec![seconds; 3],
             spread: 0.1,
             profiling_percent: 10.0 * seconds,
+            early_percent: 0.0,
         };
         Row {
             kernel: kernel.to_owned(),

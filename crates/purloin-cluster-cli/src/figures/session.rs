@@ -211,6 +211,7 @@ impl<'a> Session<'a> {
                 all_seconds: measured.seconds.clone(),
                 spread: measured.spread(),
                 profiling_percent: 100.0 * measured.median_profiling(),
+                early_percent: 100.0 * measured.median_early(),
             }
         });
         let on_one_rank = (figure.shows != Shows::Profiling)

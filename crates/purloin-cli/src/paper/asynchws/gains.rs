@@ -8,31 +8,59 @@ use super::{
     ADAPTIVE, CHOSEN, Cell, Figures, LATENCIES, Measured, PROGRAMS, Program, QUEUE, RESIDUAL,
     Simulated,
 };
-use crate::paper::report::{Report, Verdict, clearest, with_margin};
+use crate::paper::report::{Pair, Report, Verdict, mean_ratio, with_margin};
 
-/// How many times as fast a program is on a machine, with the name of both.
-type Gain = (String, Estimate);
-
-/// Returns how many times as fast stealing is with early steals, in a simulation.
-fn gain_of_async(simulated: &Simulated, latency: u32) -> Option<Estimate> {
-    let sync = simulated.case(latency, ADAPTIVE, RESIDUAL[0])?;
+/// Returns the simulated times of stealing when idle and of early steals.
+fn idle_and_early(simulated: &Simulated, latency: u32) -> Option<Pair<'_>> {
+    let idle = simulated.case(latency, ADAPTIVE, RESIDUAL[0])?;
     let early = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
-    Some(Estimate::of_ratio(&sync.seconds, &early.seconds))
+    Some((&idle.seconds, &early.seconds))
+}
+
+/// Returns the simulated times of the policy of HotSLAW and of AsynchWS.
+fn hotslaw_and_asynch(simulated: &Simulated, latency: u32) -> Option<Pair<'_>> {
+    let hotslaw = simulated.case(latency, QUEUE, RESIDUAL[0])?;
+    let asynch = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
+    Some((&hotslaw.seconds, &asynch.seconds))
+}
+
+/// Estimates how many times as fast the second variant is, as the geometric mean over these programs
+/// and both latencies.
+pub(super) fn mean_gain<'d>(
+    data: &'d Data,
+    is_meant: impl Fn(&Program) -> bool,
+    pair: impl Fn(&'d Simulated, u32) -> Option<Pair<'d>>,
+) -> Option<Estimate> {
+    let programs = PROGRAMS.iter().zip(&data.simulated);
+    let programs = programs.filter(|(program, _)| is_meant(program));
+    let pairs: Option<Vec<_>> = programs
+        .flat_map(|(_, simulated)| LATENCIES.map(|latency| pair(simulated, latency)))
+        .collect();
+    mean_ratio(&pairs?)
+}
+
+fn gain(pair: Option<Pair>) -> String {
+    pair.map_or("–".to_owned(), |(slow, fast)| {
+        with_margin(Estimate::of_ratio(slow, fast), 3)
+    })
 }
 
 /// Figure 9.
 pub(super) fn early_steals(data: &Data, report: &mut Report) {
     report.section("Figure 9: asynchronous stealing / synchronous stealing");
-    let mut rows = Vec::new();
+    let (mut rows, mut shares) = (Vec::new(), Vec::new());
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
         let mut cells = vec![program.name.to_owned()];
-        cells.push(measured_gain(&data.measured[place], 9, "sync", "async"));
+        let measured = &data.measured[place];
+        cells.push(measured_gain(measured, 9, "sync", "async"));
+        let early = row(measured, 9).and_then(|row| Some(cell(row, "async")?.early_percent));
+        cells.push(early.map_or("–".to_owned(), |percent| format!("{percent:.0} %")));
+        shares.extend(early);
         for latency in LATENCIES {
             let units = simulated.work / 384.0 / (1e-6 * f64::from(latency));
-            let gain = gain_of_async(simulated, latency);
             cells.push(format!("{units:.0}"));
-            cells.push(gain.map_or("–".to_owned(), |gain| with_margin(gain, 3)));
+            cells.push(gain(idle_and_early(simulated, latency)));
         }
         cells.push(program.async_is.to_owned());
         rows.push(cells);
@@ -41,6 +69,7 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
         &[
             "program",
             "two ranks",
+            "early",
             "work of a core, in steals of 5 µs",
             "384 cores, 5 µs",
             "in steals of 50 µs",
@@ -51,7 +80,8 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
     );
     report.paragraph(
         "The values are speed ratios: early steals (fewer than two ready tasks) over steals at zero \
-         ready tasks; both with *adaptive*. On two ranks, a rank steals half of the other's tasks and \
+         ready tasks; both with *adaptive*. *early* is the share of the attempts to steal, on two ranks \
+         with early steals, that began while the thief had ready tasks. On two ranks, a rank steals half of the other's tasks and \
          then works for a long time, so it seldom waits for a steal.\n\n\
          The less work a core has, the larger is the part of the run in which the tasks spread over the \
          cores, and early steals shorten this part for any program. For a balanced tree on these cores \
@@ -62,55 +92,54 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
          loses in the paper, but not in the simulation, where a steal costs its victim no time.",
     );
 
-    let gains = |names: &[&str]| -> Vec<Gain> {
-        let simulated = PROGRAMS.iter().zip(&data.simulated);
-        let simulated = simulated.filter(|(program, _)| names.contains(&program.name));
-        let gains = simulated.flat_map(|(program, simulated)| {
-            LATENCIES
-                .map(|latency| Some((label(program, latency), gain_of_async(simulated, latency)?)))
-        });
-        gains.flatten().collect()
-    };
-    let unbalanced = gains(&["Floorplan", "NQueens", "UTS"]);
-    let verdict = Verdict::some_above(&estimates(&unbalanced), MORE);
-    if let Some((verdict, (name, gain))) = verdict.zip(clearest(&unbalanced)) {
+    if shares.len() == PROGRAMS.len() {
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         report.verdict(
-            "AsynchWS can get better performance for unbalanced, fine grain tasks applications",
-            verdict,
+            "AsynchWS aims at finding opportunities to overlap communication with local residual tasks, \
+             in which neither the stealer nor the victim is blocked when work stealing happens",
+            Verdict::confirmed_if(mean > 10.0),
             format!(
-                "on 384 simulated cores, the clearest gain by early steals in Floorplan, NQueens and \
-                 UTS is that of {name}: {} times as fast; we require {MORE}",
-                with_margin(*gain, 3)
+                "on two ranks, {mean:.0} % of the attempts to steal begin while the thief has ready \
+                 tasks, on average over the programs; the victim takes no part in a steal, because \
+                 the thief reads and writes its queue by one-sided operations"
             ),
         );
     }
-    let balanced = gains(&["Fibonacci", "SparseLU", "Strassen"]);
-    let verdict = Verdict::none_above(&estimates(&balanced), MORE);
-    if let Some((verdict, (name, gain))) = verdict.zip(clearest(&balanced)) {
+    let mean = |names: &[&str]| {
+        mean_gain(
+            data,
+            |program| names.contains(&program.name),
+            idle_and_early,
+        )
+    };
+    if let Some(gain) = mean(&["Floorplan", "NQueens", "UTS"]) {
+        report.verdict(
+            "AsynchWS can get better performance for unbalanced, fine grain tasks applications",
+            Verdict::above(gain, MORE),
+            format!(
+                "on 384 simulated cores, Floorplan, NQueens and UTS are {} times as fast with early \
+                 steals; we require {MORE} (here and below: the geometric mean over the programs and \
+                 both times of a steal)",
+                with_margin(gain, 3)
+            ),
+        );
+    }
+    if let Some(gain) = mean(&["Fibonacci", "SparseLU", "Strassen"]) {
         report.verdict(
             "for balanced or coarse grain tasks applications, AsynchWS cannot get better performance \
              because of leading to load imbalance",
-            verdict,
+            Verdict::not_above(gain, MORE),
             format!(
-                "on the same simulated machines, the clearest gain by early steals in Fibonacci, \
-                 SparseLU and Strassen is that of {name}: {} times as fast; a gain is more than {MORE} \
-                 (Figure 9 has the reasons)",
-                with_margin(*gain, 3)
+                "on the same simulated machines, Fibonacci, SparseLU and Strassen are {} times as fast \
+                 with early steals; a gain is more than {MORE} (Figure 9 has the reasons)",
+                with_margin(gain, 3)
             ),
         );
     }
 }
 
-/// The ratio of speeds above which a program has gained from early steals.
-const MORE: f64 = 1.03;
-
-fn label(program: &Program, latency: u32) -> String {
-    format!("{} with steals of {latency} µs", program.name)
-}
-
-fn estimates(gains: &[Gain]) -> Vec<Estimate> {
-    gains.iter().map(|&(_, gain)| gain).collect()
-}
+/// The ratio of speeds above which programs have gained.
+pub(super) const MORE: f64 = 1.03;
 
 /// Returns how many times as fast the second variant of a figure was on ranks.
 fn measured_gain(measured: &Measured<Figures>, figure: u32, slow: &str, fast: &str) -> String {
@@ -123,7 +152,7 @@ fn measured_gain(measured: &Measured<Figures>, figure: u32, slow: &str, fast: &s
 /// Figure 10.
 pub(super) fn together(data: &Data, report: &mut Report) {
     report.section("Figure 10: AsynchWS / HotSLAW");
-    let (mut rows, mut claimed) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
         let mut cells = vec![program.name.to_owned()];
@@ -134,15 +163,7 @@ pub(super) fn together(data: &Data, report: &mut Report) {
             "AsynchWS",
         ));
         for latency in LATENCIES {
-            let hotslaw = simulated.case(latency, QUEUE, RESIDUAL[0]);
-            let asynch = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN]);
-            let gain = hotslaw
-                .zip(asynch)
-                .map(|(hotslaw, asynch)| Estimate::of_ratio(&hotslaw.seconds, &asynch.seconds));
-            if let Some(gain) = gain.filter(|_| program.has_gain) {
-                claimed.push((label(program, latency), gain));
-            }
-            cells.push(gain.map_or("–".to_owned(), |gain| with_margin(gain, 3)));
+            cells.push(gain(hotslaw_and_asynch(simulated, latency)));
         }
         cells.push(program.gain.to_owned());
         rows.push(cells);
@@ -181,26 +202,19 @@ pub(super) fn together(data: &Data, report: &mut Report) {
         "Steals under AsynchWS with 50 µs, on average over the trials: {}.",
         steals.join("; ")
     ));
-    if let Some((verdict, (name, gain))) = up_to_16(&claimed).zip(clearest(&claimed)) {
+    if let Some(gain) = mean_gain(data, |program| program.has_gain, hotslaw_and_asynch) {
         report.verdict(
             "Results show that up to 16% better performance than the state-of-the-art strategies on \
              distributed memory",
-            verdict,
+            Verdict::above(gain, MORE),
             format!(
-                "on 384 simulated cores, the clearest gain over HotSLAW's policy is that of {name}: {} \
-                 times as fast; we require {HIGH}",
-                with_margin(*gain, 3)
+                "on the same simulated machines, Floorplan, NQueens, Strassen and UTS are {} times as \
+                 fast as under HotSLAW's policy, if a full queue runs tasks inline (paper: 1.16, 1.06, \
+                 1.11 and 1.14, that is 1.12 on average)",
+                with_margin(gain, 3)
             ),
         );
     }
-}
-
-/// The ratio of speeds that we require for a gain of up to 16 %.
-const HIGH: f64 = 1.1;
-
-/// Judges the gains of the programs for which the paper states one.
-fn up_to_16(claimed: &[Gain]) -> Option<Verdict> {
-    Verdict::some_above(&estimates(claimed), HIGH)
 }
 
 /// Returns how many times as fast `fast` is as `slow`.
@@ -217,8 +231,5 @@ mod tests {
         let claimed = PROGRAMS.iter().filter(|program| program.has_gain);
         let names: Vec<_> = claimed.map(|program| program.name).collect();
         assert_eq!(names, ["Floorplan", "NQueens", "Strassen", "UTS"]);
-        let gain = |mean, margin| vec![(String::new(), Estimate { mean, margin })];
-        assert_eq!(up_to_16(&gain(2.298, 5.377)), Some(Verdict::Undecided));
-        assert_eq!(up_to_16(&[]), None);
     }
 }

@@ -102,9 +102,14 @@ impl Benchmark {
         // The paper: 20 invocations.
         let runs = trial.choose(5, 20);
         let ours = [DEFAULT_WS, BARRIER_WS, PURLOIN];
-        let java = self.java.unwrap_or(self.jobs)[usize::from(!trial.quick)];
         let mut measured = trial.bench(self.job(trial), &ours, runs)?;
-        measured.extend(trial.bench(java, &[FORKJOIN], runs)?);
+        measured.extend(match self.java {
+            Some(jobs) => {
+                let job = jobs[usize::from(!trial.quick)];
+                trial.bench(job, &[BARRIER_WS, FORKJOIN], runs)?
+            }
+            None => trial.bench(self.job(trial), &[FORKJOIN], runs)?,
+        });
         Ok(measured)
     }
 }
@@ -164,6 +169,24 @@ impl Data {
     fn cell(&self, place: usize, scheduler: &str, workers: usize) -> Option<&Measured> {
         let mut cells = self.measured[place].iter();
         cells.find(|cell| cell.scheduler == scheduler && cell.workers == workers)
+    }
+
+    /// Returns the run of a benchmark, by its place, with all workers and in the form that it has under
+    /// Java's ForkJoinPool.
+    fn like_java(&self, place: usize, scheduler: &str) -> Option<&Measured> {
+        // The runs in Java's form, if it is another one, are the last.
+        let mut cells = self.measured[place].iter().rev();
+        cells.find(|cell| cell.scheduler == scheduler && cell.workers == self.workers)
+    }
+
+    /// Returns the dynamic overheads of all runs with all workers: with the barrier, and without.
+    fn overheads(&self, place: usize) -> [Vec<f64>; 2] {
+        [BARRIER_WS, DEFAULT_WS].map(|scheduler| {
+            let cell = self.cell(place, scheduler, self.workers);
+            cell.map_or(Vec::new(), |cell| {
+                cell.costs(|costs| Some(costs.dynamic_overhead))
+            })
+        })
     }
 
     /// Returns a figure with all workers, over the runs that have it.

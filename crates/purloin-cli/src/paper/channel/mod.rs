@@ -34,7 +34,8 @@ impl Workload {
     }
 }
 
-/// The 21 workloads that are ranked. The slides do not list theirs; these are all that they show.
+/// The workloads that are ranked: all that the slides show. They rank 21 workloads, which they do not
+/// list.
 #[rustfmt::skip]
 static WORKLOADS: &[Workload] = &[
     workload("SPC, 1 µs", "spc=100000,1", "spc=1000000,1"),
@@ -46,12 +47,17 @@ static WORKLOADS: &[Workload] = &[
     workload("BPC, n = 9, 10 µs, splittable", "bpc-loop=1000,9,10", "bpc-loop=10000,9,10"),
     workload("BPC, n = 99, 10 µs, splittable", "bpc-loop=100,99,10", "bpc-loop=1000,99,10"),
     workload("BPC, n = 999, 10 µs, splittable", "bpc-loop=10,999,10", "bpc-loop=100,999,10"),
+    workload("BPC, n = 9,999, 10 µs, splittable", "bpc-loop=1,9999,10", "bpc-loop=10,9999,10"),
+    workload("BPC, n = 99,999, 10 µs, splittable", "bpc-loop=1,29999,10", "bpc-loop=1,99999,10"),
     workload("BPC, n = 9, 1 µs, splittable", "bpc-loop=10000,9,1", "bpc-loop=100000,9,1"),
     workload("BPC, n = 99, 1 µs, splittable", "bpc-loop=1000,99,1", "bpc-loop=10000,99,1"),
     workload("BPC, n = 999, 1 µs, splittable", "bpc-loop=100,999,1", "bpc-loop=1000,999,1"),
+    workload("BPC, n = 9,999, 1 µs, splittable", "bpc-loop=10,9999,1", "bpc-loop=100,9999,1"),
+    workload("BPC, n = 99,999, 1 µs, splittable", "bpc-loop=1,99999,1", "bpc-loop=10,99999,1"),
     workload("tree recursion, 1 µs", "tree=23,1", "tree=34,1"),
     workload("14 queens", "nqueens=11", "nqueens=14"),
     workload("Cilk sort", "multisort=1000000", "multisort=100000000"),
+    workload("Fibonacci by futures", "futures=27", "futures=34"),
     workload("UTS", "uts=T3", "uts=T3L"),
     workload("loop, fine", "loops=fine", "loops=fine"),
     workload("loop, coarse", "loops=coarse", "loops=coarse"),
@@ -102,6 +108,13 @@ const SPLITTINGS: [&str; 3] = ["lazy-binary", "lazy-guided", "lazy-adaptive"];
 
 const BARRIER: &str = "task barrier";
 const MESSAGES: &str = "messages";
+const FORWARDING: &str = "BPC, n = 9, by task length, simulated";
+
+/// The task lengths of the slide on forwarding, in microseconds. The slide gives no numbers.
+const LENGTHS: [u32; 7] = [1, 2, 5, 10, 20, 50, 100];
+
+/// With acknowledgements, and with forwarding.
+const FORWARDING_POLICIES: [&str; 2] = ["ask+one", "forward+one"];
 
 /// The numbers of threads of the paper's machines.
 const CORES: [u32; 3] = [24, 48, 240];
@@ -135,13 +148,23 @@ fn parts(_: &Trial) -> Vec<Part> {
             trial.bench(workload.job(trial), &schedulers, trial.choose(3, 15))
         }));
     }
+    parts.push(Part::new(FORWARDING, |trial| {
+        let cores = trial.choose(&CORES[..1], &CORES[..]);
+        let mut runs = Vec::new();
+        for length in LENGTHS {
+            let (job, trials) = (format!("bpc=1000,9,{length}"), trial.choose(4, 10));
+            let machine = Machine::shared_memory;
+            runs.extend(trial.simulate(&job, machine, cores, &FORWARDING_POLICIES, trials)?);
+        }
+        Ok(by_machine::<{ FORWARDING_POLICIES.len() }>(runs))
+    }));
     for name in STEALING {
         parts.push(Part::new(simulation(name), move |trial| {
             let cores = trial.choose(&CORES[..1], &CORES[..]);
             let job = find(name).quick;
             let trials = trial.choose(2, 10);
             let runs = trial.simulate(job, Machine::shared_memory, cores, &POLICIES, trials)?;
-            Ok(by_machine(runs))
+            Ok(by_machine::<{ POLICIES.len() }>(runs))
         }));
     }
     parts
@@ -151,7 +174,7 @@ fn parts(_: &Trial) -> Vec<Part> {
 type UnderPolicies = [Simulated; POLICIES.len()];
 
 /// Splits the runs of all machines into those of each machine.
-fn by_machine(runs: Vec<Simulated>) -> Vec<UnderPolicies> {
+fn by_machine<const POLICIES: usize>(runs: Vec<Simulated>) -> Vec<[Simulated; POLICIES]> {
     let mut runs = runs.into_iter().peekable();
     let mut machines = Vec::new();
     while runs.peek().is_some() {
