@@ -35,10 +35,10 @@ pub fn parse_time_or_cycles(text: &str) -> Option<Duration> {
     (time <= Duration::from_secs(1)).then_some(time)
 }
 
-/// Parses a kernel with its input, whose data must fit in this machine's memory.
+/// Parses a kernel with its input, whose data must fit in the memory that this process may use.
 pub fn parse_job(text: &str) -> Result<Job, String> {
     let job = Job::parse(text).map_err(|error| error.to_string())?;
-    fits(job, physical_memory().unwrap_or(u64::MAX))
+    fits(job, usable_memory())
 }
 
 /// Checks that the data of a job fit in a memory of this many bytes.
@@ -47,19 +47,31 @@ fn fits(job: Job, memory: u64) -> Result<Job, String> {
         return Ok(job);
     }
     Err(format!(
-        "{job} needs at least {} of memory, and this machine has {}",
+        "{job} needs at least {} of memory, and this process may use {}",
         gigabytes(job.memory()),
         gigabytes(memory)
     ))
 }
 
-/// Returns the size of this machine's memory in bytes, if the system says it.
-fn physical_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let mut lines = text.lines();
-    let total = lines.find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kibibytes: u64 = total.trim().strip_suffix(" kB")?.parse().ok()?;
-    Some(kibibytes << 10)
+/// Returns how many bytes of memory this process may use, as far as the system says it: the machine
+/// has, the control group allows, or half of what `ulimit -v` allows. Stacks and libraries need the
+/// other half.
+fn usable_memory() -> u64 {
+    let line = |file: &str, head: &str| -> Option<String> {
+        let text = std::fs::read_to_string(file).ok()?;
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix(head));
+        lines.next()?.split_whitespace().next().map(str::to_owned)
+    };
+    let limits = [
+        (line("/proc/meminfo", "MemTotal:"), 1024.0),
+        (line("/sys/fs/cgroup/memory.max", ""), 1.0),
+        (line("/proc/self/limits", "Max address space"), 0.5),
+    ];
+    // A limit that does not exist is a word, not a number.
+    let limits = limits
+        .into_iter()
+        .filter_map(|(text, unit)| Some((text?.parse::<u64>().ok()? as f64 * unit) as u64));
+    limits.min().unwrap_or(u64::MAX)
 }
 
 fn gigabytes(bytes: u64) -> String {
@@ -75,7 +87,7 @@ mod tests {
         let error = |text| fits(Job::parse(text).unwrap(), 2_000_000_000).unwrap_err();
         let about_sparselu = error("sparselu=256,128");
         let expected =
-            "sparselu=256,128 needs at least 4.3 GB of memory, and this machine has 2.0 GB";
+            "sparselu=256,128 needs at least 4.3 GB of memory, and this process may use 2.0 GB";
         assert_eq!(about_sparselu, expected);
         for large in ["strassen=8192", "jacobi=16384", "fft=26"] {
             assert!(error(large).starts_with(large));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use purloin_cluster::{CutOff, Grain, Options, Profiling, Steal};
+use purloin_command::Failure;
 
 use crate::values::{parse_cut_off, parse_grain, parse_latency, parse_residual, parse_runs};
 
@@ -52,18 +53,20 @@ pub struct Args {
     pub cut_off: CutOff,
 
     /// With --steal async, a rank starts to steal when fewer than R tasks remain; from 0 to 6
-    #[arg(long, value_name = "R", default_value = "2", value_parser = parse_residual)]
-    pub residual: usize,
+    /// [default: 2]
+    #[arg(long, value_name = "R", value_parser = parse_residual)]
+    pub residual: Option<usize>,
 
     /// Minimum duration of a task worth stealing, for the cut-offs adaptive and paper. auto: 10us
     /// for adaptive, which then derives its other thresholds from the measured cost of a steal; 2ms
-    /// for paper
-    #[arg(long, value_name = "TIME", default_value = "auto", value_parser = parse_grain)]
-    pub grain: Grain,
+    /// for paper [default: auto]
+    #[arg(long, value_name = "TIME", value_parser = parse_grain)]
+    pub grain: Option<Grain>,
 
-    /// Place where durations of tasks are collected, for the cut-offs adaptive and paper
-    #[arg(long, value_enum, default_value = "local")]
-    pub profile: ProfileArg,
+    /// Place where durations of tasks are collected, for the cut-offs adaptive and paper [default:
+    /// local]
+    #[arg(long, value_enum)]
+    pub profile: Option<ProfileArg>,
 
     /// Delay operations on other ranks by this time, to imitate a slower network
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_latency)]
@@ -108,20 +111,40 @@ pub enum ProfileArg {
 
 impl Args {
     /// Returns the options of the library.
-    pub fn options(&self) -> Options {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for an option that does nothing beside the others.
+    pub fn options(&self) -> Result<Options, Failure> {
         let mut options = Options::default();
-        options.steal = match self.steal {
-            StealArg::Async => Steal::Async,
-            StealArg::Sync => Steal::Sync,
+        options.steal = match (self.steal, self.residual) {
+            (StealArg::Sync, Some(_)) => {
+                return Err(Failure::usage("--residual does nothing with --steal sync"));
+            }
+            (StealArg::Sync, None) => Steal::Sync,
+            (StealArg::Async, _) => Steal::Async,
         };
-        options.profiling = match self.profile {
-            ProfileArg::Local => Profiling::Local,
-            ProfileArg::Global => Profiling::Global,
-        };
+        if !matches!(self.cut_off, CutOff::Adaptive | CutOff::Paper) {
+            let option = match (self.grain, self.profile) {
+                (Some(_), _) => "--grain",
+                (None, Some(_)) => "--profile",
+                (None, None) => "",
+            };
+            if !option.is_empty() {
+                return Err(Failure::usage(format_args!(
+                    "{option} does nothing with this --cutoff; it needs --cutoff adaptive or paper"
+                )));
+            }
+        }
         options.cut_off = self.cut_off;
-        options.residual = self.residual;
-        options.grain = self.grain;
+        options.residual = self.residual.unwrap_or(options.residual);
+        options.grain = self.grain.unwrap_or(options.grain);
+        options.profiling = match self.profile {
+            Some(ProfileArg::Local) => Profiling::Local,
+            Some(ProfileArg::Global) => Profiling::Global,
+            None => options.profiling,
+        };
         options.latency = self.latency;
-        options
+        Ok(options)
     }
 }

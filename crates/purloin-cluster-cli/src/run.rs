@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use purloin_cluster::{Cluster, Serial, Stats, Task};
+use purloin_cluster::{Cluster, Options, Serial, Stats, Task};
 use purloin_command::{Destination, Failure, Machine, print, progress};
 use purloin_kernels::Input;
 
@@ -21,6 +21,7 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
             "--serial needs a job of one rank; run it without mpirun, or with mpirun -n 1",
         ));
     }
+    let options = args.options()?;
     // Opens the file before the measurements, so that no result is lost because the file cannot be
     // written.
     let destination = match (cluster.rank(), &args.json) {
@@ -33,7 +34,12 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
         // This rank is not rank 0. Rank 0 reports the reason.
         return Err(Failure::usage("rank 0 cannot write the report"));
     }
-    let outcome = with_kernel(kernel, RunKernel { cluster, args })??;
+    let action = RunKernel {
+        cluster,
+        args,
+        options,
+    };
+    let outcome = with_kernel(kernel, action)??;
     if cluster.rank() == 0 {
         if !destination
             .as_ref()
@@ -57,17 +63,21 @@ pub fn run(cluster: &Cluster, args: &Args) -> Result<(), Failure> {
 struct RunKernel<'r> {
     cluster: &'r Cluster,
     args: &'r Args,
+    options: Options,
 }
 
 impl Action for RunKernel<'_> {
     type Result = Result<Outcome, Failure>;
 
     fn perform<K: Kernel>(self, input: Input) -> Result<Outcome, Failure> {
-        let RunKernel { cluster, args } = self;
+        let bar = self.progress::<K>();
+        let RunKernel {
+            cluster,
+            args,
+            options,
+        } = self;
         let failed = |error: purloin_cluster::Error| Failure::Run(error.to_string());
         let mut kernel = K::prepare(cluster, input).map_err(failed)?;
-        let options = args.options();
-        let bar = self.progress::<K>();
         let mut runs: Vec<(Duration, Stats)> = Vec::new();
         let mut serial_runs = Vec::new();
         let mut answer = String::new();
@@ -105,9 +115,9 @@ impl Action for RunKernel<'_> {
             nodes: cluster.nodes(),
             steal: format!("{:?}", args.steal).to_lowercase(),
             cutoff: cut_off_text(args.cut_off),
-            residual: args.residual,
-            grain: grain_text(args.grain),
-            profile: format!("{:?}", args.profile).to_lowercase(),
+            residual: options.residual,
+            grain: grain_text(options.grain),
+            profile: format!("{:?}", options.profiling).to_lowercase(),
             latency_seconds: args.latency.as_secs_f64(),
             seconds,
             all_seconds,

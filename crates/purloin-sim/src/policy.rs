@@ -163,9 +163,10 @@ impl FromStr for Policy {
         for part in text.split('+') {
             for &aspect in policy.set(part)? {
                 if let Some((_, before)) = already_set.iter().find(|(other, _)| *other == aspect) {
-                    return Err(PolicyError(format!(
-                        "{text}: choose {before} or {part}, not both"
-                    )));
+                    return Err(PolicyError(match *before == part {
+                        true => format!("{text}: {part} twice; leave out one of them"),
+                        false => format!("{text}: choose {before} or {part}, not both"),
+                    }));
                 }
                 already_set.push((aspect, part));
             }
@@ -204,7 +205,7 @@ impl Policy {
         match name {
             "sampling" => self.samples = number(1, MAX_SAMPLES)?,
             "residual" => self.residual = number(0, MAX_RESIDUAL)?,
-            "bound" => self.bound = number(0, MAX_BOUND)?,
+            "bound" => self.bound = number(1, MAX_BOUND)?,
             _ if value.is_some() => return Err(unknown(part)),
             "random" => self.victims = Victims::Random,
             "near" => self.victims = Victims::Near,
@@ -261,6 +262,9 @@ impl Policy {
             return refuse(
                 "a blocked worker under leapfrog must not run tasks that were stolen early; leave out residual",
             );
+        }
+        if self.depth == Depth::Pending && self.samples == 0 {
+            return refuse("only samples compare depths; add sampling:K, or leave out pending");
         }
         Ok(())
     }
@@ -354,7 +358,9 @@ mod tests {
             ("half+near+one", "half or one"),
             ("sampling:2+both", "sampling:2 or both"),
             ("spare+leapfrog+half", "spare or leapfrog"),
-            ("near+near", "not both"),
+            ("near+near", "near twice"),
+            ("bound:0", "a number from 1"),
+            ("pending+sets", "add sampling:K"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -58,8 +58,15 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
         "\ntime: the median of all runs; half of the runs are within ±\n\
          × serial: time divided by that of the serial elision, the same source without \
          parallelism; below 1 is faster\n\
-         speed-up: the time of the same scheduler with one worker, divided by this time\n\
-         steals: successful steals, in the run with the median time"
+         speed-up: the time of the same scheduler with one worker, divided by this time{}\n\
+         steals: successful steals, in the run with the median time",
+        match cells
+            .iter()
+            .any(|cell| cell.workers == 1 && cell.scheduler != "serial")
+        {
+            true => "",
+            false => " (needs --workers 1,…)",
+        }
     )?;
     let foreign = cells.iter().filter(|cell| cell.has_own_baseline());
     let foreign: BTreeSet<_> = foreign.map(|cell| &cell.scheduler[..]).collect();

@@ -265,18 +265,25 @@ impl Options {
     pub fn parse(scheduler: &str, settings: &[&[&Setting]], text: &str) -> Result<Options, String> {
         let settings = settings.concat();
         let mut options = Options::default();
+        let mut set: Vec<&str> = Vec::new();
         for option in text.split(',').filter(|option| !option.is_empty()) {
             let (key, value) = option.split_once('=').unwrap_or((option, ""));
             let Some(setting) = settings.iter().find(|setting| setting.key == key) else {
                 let keys: Vec<_> = settings.iter().map(|setting| setting.key).collect();
                 return Err(match keys.is_empty() {
-                    true => format!("{scheduler} has no option {option:?}; it takes no options"),
+                    true => format!("{scheduler} has no option {key:?}; it takes no options"),
                     false => format!(
-                        "{scheduler} has no option {option:?}; its options are {}",
+                        "{scheduler} has no option {key:?}; its options are {}",
                         keys.join(", ")
                     ),
                 });
             };
+            if set.contains(&key) {
+                return Err(format!(
+                    "{scheduler}: {key} is set twice; leave out one of them"
+                ));
+            }
+            set.push(key);
             (setting.set)(&mut options, value).ok_or_else(|| {
                 format!(
                     "{scheduler}: {key} must be {}, not {value:?}",
@@ -345,7 +352,11 @@ mod tests {
         );
         assert_eq!(
             parse("api=free").unwrap(),
-            r#"it has no option "api=free"; its options are victims, samples, steal-delay"#
+            r#"it has no option "api"; its options are victims, samples, steal-delay"#
+        );
+        assert_eq!(
+            parse("samples=2,victims=sampling,samples=3").unwrap(),
+            "it: samples is set twice; leave out one of them"
         );
     }
 }

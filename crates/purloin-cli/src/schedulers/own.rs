@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use purloin::{Builder, Pool, ReturnBarrier, Sampling, Scheduler, Serial, Sets, Stats, Times};
+use purloin::{
+    BuildError, Builder, Pool, ReturnBarrier, Sampling, Scheduler, Serial, Sets, Stats, Times,
+};
 
 use purloin_analysis::{Profile, Profiler};
 
@@ -151,7 +153,15 @@ fn strict_channel(options: &Options) -> StrictChannel {
 
 fn pool<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Result<Pool<S>, String> {
     let pool = builder(workers, options, scheduler).build();
-    pool.map_err(|error| error.to_string())
+    pool.map_err(|error| match error {
+        BuildError::TaskStack { worker, source, .. } | BuildError::Start { worker, source, .. } => {
+            format!(
+                "no memory or address space for the stacks of worker {worker}: {source}; use fewer \
+                 workers, or raise the limit that `ulimit -v` shows"
+            )
+        }
+        error => error.to_string(),
+    })
 }
 
 fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Builder<S> {

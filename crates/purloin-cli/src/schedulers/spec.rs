@@ -36,7 +36,11 @@ impl FromStr for Spec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Spec, String> {
-        let text = text.strip_suffix(':').unwrap_or(text);
+        if let Some(name) = text.strip_suffix(':') {
+            return Err(format!(
+                "{text:?} has no option after the colon; did you mean {name}?"
+            ));
+        }
         let (name, options) = text.split_once(':').unwrap_or((text, ""));
         let Some(description) = SCHEDULERS.iter().find(|known| known.name == name) else {
             return Err(match name.contains(',') {

@@ -48,19 +48,19 @@ the former names of cores and attempts; the next version removes them.";
 ///
 ///   victims   random, near (a thief spends equal time on its socket, on the rest of its node,
 ///             and on other nodes), sets (as many cores in a set as there are thieves)
-///   samples   sampling:K (a thief looks at K victims and chooses the best; the default is not
-///             to look); both stands for sampling:2+sets
+///   samples   sampling:K (a thief looks at K victims, 1 to 64, and chooses the best; the
+///             default is not to look); both stands for sampling:2+sets
 ///   amount    one, half, adaptive
 ///   transfer  direct (the thief takes the task), ask (the victim answers), forward (a victim
 ///             without tasks passes the request on)
 ///   waiting   anything (run any task), leapfrog (steal from the thief only), spare (hand
 ///             off the core to a spare worker; required by programs that fetch futures out of
 ///             order)
-///   early     residual:R (start to steal when fewer than R tasks remain; the default is 0)
+///   early     residual:R (start to steal when fewer than R tasks, 0 to 6, remain; the default is 0)
 ///   depth     spawns (a sample compares tasks by the spawns around them), pending (by the tasks
-///             around them that could still be stolen, as in Purloin)
-///   bound     bound:N (a worker with N ready tasks runs a task where it would spawn it; the
-///             default is no bound)
+///             around them that could still be stolen, as in Purloin); needs samples
+///   bound     bound:N (a worker with N ready tasks, 1 to 1,000,000, runs a task where it would
+///             spawn it; the default is no bound)
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,

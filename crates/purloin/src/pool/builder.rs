@@ -130,8 +130,8 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs
     /// address space only. If the process has a limit on its address space (`ulimit -v`), a pool
-    /// has no more spare workers than fit into a quarter of it. The scheduler `Channel` of the crate `purloin-schedulers` has no spare
-    /// workers.
+    /// has no more spare workers than fit into a quarter of it. The schedulers `Channel` and
+    /// `StrictChannel` of the crate `purloin-schedulers` have no spare workers.
     ///
     /// ```
     /// use purloin::Pool;
@@ -155,8 +155,8 @@ impl<S: Scheduler> Builder<S> {
     /// nothing to do with each other.
     ///
     /// No worker runs unrelated tasks while any worker runs a future, because they might wait for
-    /// each other. The scheduler `Channel` of the crate `purloin-schedulers` ignores this
-    /// option.
+    /// each other. The schedulers `Channel` and `StrictChannel` of the crate
+    /// `purloin-schedulers` ignore this option.
     ///
     /// ```
     /// use std::sync::mpsc::channel;

@@ -123,7 +123,9 @@ impl<S: Scheduler> Pool<S> {
     /// - A worker of another pool hands off its processor to a [spare
     ///   worker](Builder::spare_workers) of that pool while it waits, as in a join. If no spare
     ///   worker is left, the waiting worker itself serves its own pool, but only calls that descend
-    ///   from the awaited call. So pools may call each other.
+    ///   from the awaited call. So pools may call each other. (The channel schedulers of the crate
+    ///   `purloin-schedulers` have no spare workers. Two such pools hang if all workers of each wait
+    ///   for the other.)
     ///
     /// If this pool begins no work from outside for 20 milliseconds, a spare worker runs `f`. This
     /// happens, for example, when all workers wait for a lock that the caller holds.
@@ -239,8 +241,8 @@ impl<S: Scheduler> Pool<S> {
     /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
     /// meanwhile.
     ///
-    /// The scheduler `Channel` of the crate `purloin-schedulers` does not count jobs. Under it,
-    /// this call waits until no worker has anything to do, including calls of
+    /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
+    /// jobs. Under them, this call waits until no worker has anything to do, including calls of
     /// [`run`](Pool::run).
     ///
     /// # Panics

@@ -98,9 +98,17 @@ impl<S: Scheduler> WorkerStart<S> {
     ///
     /// # Panics
     ///
-    /// Panics if this thread is a worker already.
+    /// Panics if this thread is a worker already, and under a scheduler that [detects by
+    /// itself](Scheduler::DETECTS_QUIESCENCE) that all workers are idle, as the channel schedulers of
+    /// the crate `purloin-schedulers` do: it would not learn that this thread is idle, and
+    /// [`Pool::wait`](crate::Pool::wait) would not return.
     pub fn attach(mut self) {
         check_is_no_worker();
+        assert!(
+            !S::DETECTS_QUIESCENCE,
+            "a thread of the program cannot be attached under this scheduler, which detects by itself \
+             that all workers are idle; drop the `WorkerStart`, or call its `run`"
+        );
         if let Some(pool) = self.pool.take() {
             pool.worker_threads[self.worker].attach();
             std::mem::forget(pool);

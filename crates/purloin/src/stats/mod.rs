@@ -94,7 +94,7 @@ macro_rules! counted {
 counted! {
     /// Tasks that thieves have stolen.
     Steals => steals,
-    /// Attempts to take a task from a victim.
+    /// Attempts to take tasks from a victim. One attempt may get several tasks.
     StealAttempts => steal_attempts,
     /// Steals for which no request has interrupted the victim: of the tasks that a victim offers at
     /// once, the first steal is not free, and the others are (Return barrier, section 5.6).

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::busy;
+use crate::common::{busy, message};
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{Channel, DirectStack, OneField};
 
@@ -223,6 +223,24 @@ fn a_thread_of_the_program_may_be_a_worker() {
         assert_eq!(purloin::join(|| 2, || 3), (2, 3));
     };
     std::thread::spawn(on_thread).join().unwrap();
+}
+
+#[test]
+fn no_thread_is_attached_to_a_pool_whose_scheduler_would_wait_for_it_to_go_idle() {
+    let builder = Pool::builder().workers(2).scheduler(Channel::default());
+    let pool = builder.build_with(|worker| {
+        if worker.index() == 0 {
+            let attach = catch_unwind(AssertUnwindSafe(|| worker.attach()));
+            let message = message(attach.unwrap_err());
+            assert!(message.contains("cannot be attached"), "{message}");
+        }
+        Ok(())
+    });
+    let pool = pool.unwrap();
+    let (send, receive) = std::sync::mpsc::channel();
+    pool.spawn(move |_| send.send(7).unwrap());
+    pool.wait();
+    assert_eq!(receive.try_recv(), Ok(7));
 }
 
 #[test]

@@ -99,8 +99,8 @@
 //! Each mailbox holds the most messages that all workers can send to it, so the memory grows with the
 //! square of the number of workers: some half a kilobyte for each pair.
 //!
-//! Do not [attach](purloin::WorkerStart::attach) a thread of the program: it handles no messages while
-//! it runs other code, and it is never idle, so `Pool::wait` does not end.
+//! A thread of the program cannot be [attached](purloin::WorkerStart::attach): it handles no messages
+//! while it runs other code, and it is never idle, so `Pool::wait` would not return.
 //!
 //! Source: Channel (steal requests, forwarding, extended steal requests, updates, task barrier).
 
