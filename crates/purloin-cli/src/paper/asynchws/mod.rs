@@ -260,7 +260,7 @@ const CHOSEN: usize = 2;
 
 /// The depths that are tried for the cut-off by depth, with `--quick` and without.
 const DEPTHS: [&[u32]; 2] = [
-    &[8, 16, 64, 256],
+    &[8, 16, 256],
     &[4, 8, 10, 12, 16, 20, 32, 64, 128, 256, 512],
 ];
 
@@ -366,7 +366,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         }
     }
     let machines = LATENCIES.map(cluster);
-    let trials = trial.choose(5, 10);
+    let trials = trial.choose(4, 10);
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {
         let bound = match &**cut_off {

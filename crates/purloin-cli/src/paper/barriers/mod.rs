@@ -100,7 +100,7 @@ impl Benchmark {
     /// Measures the benchmark under all schedulers.
     fn measure(&self, trial: &Trial) -> Result<Vec<Measured>, Failure> {
         // The paper: 20 invocations.
-        let runs = trial.choose(5, 20);
+        let runs = trial.choose(9, 20);
         let ours = [DEFAULT_WS, BARRIER_WS, PURLOIN];
         let mut measured = trial.bench(self.job(trial), &ours, runs)?;
         measured.extend(match self.java {

@@ -352,6 +352,20 @@ fn times(data: &Data, report: &mut Report) {
          Habanero-Java is no longer available.",
     );
 
+    let is_noisy = |place| {
+        let cell = data.cell(place, BARRIER_WS, workers);
+        cell.is_some_and(|cell| 1.0 / cell.vs_serial > 1.1 * workers as f64)
+    };
+    let noisy = each(|place, benchmark| is_noisy(place).then_some(benchmark.name));
+    let noisy: Vec<_> = noisy.into_iter().flatten().collect();
+    if !noisy.is_empty() {
+        report.paragraph(&format!(
+            "A speed-up above {workers} is noise ({}): on a machine that is shared with others, the \
+             same run takes up to twice as long in another minute, and runs of some milliseconds fall \
+             into one or the other.",
+            noisy.join(" and ")
+        ));
+    }
     let gains = each(|place, benchmark| Some((benchmark.name, gain(place, BARRIER_WS)?)));
     let gains: Vec<_> = gains.into_iter().flatten().collect();
     let estimates: Vec<_> = gains.iter().map(|&(_, gain)| gain).collect();

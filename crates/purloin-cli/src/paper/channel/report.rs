@@ -7,8 +7,9 @@ use purloin_sim::Estimate;
 use super::barrier::{Barrier, TASKS, Waiter};
 use super::messages::{Messages, WORKERS};
 use super::{
-    AMOUNTS, BARRIER, CHANNEL, CHASE_LEV, FORWARDING, MESSAGES, OPENMP, RANKED, SPLITTINGS,
-    STEALING, STRICT, UnderPolicies, WORKLOADS, amounts, loops, simulation, splitting, splittings,
+    AMOUNTS, BARRIER, CHANNEL, CHASE_LEV, FORWARDING, FUTURES, MESSAGES, OPENMP, RANKED,
+    SPLITTINGS, STEALING, STRICT, UnderPolicies, WORKLOADS, amounts, loops, simulation, splitting,
+    splittings,
 };
 use crate::paper::Results;
 use crate::paper::report::{GeometricMean, Report, Verdict, geometric_mean, with_margin};
@@ -31,6 +32,7 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     ranking(trial, results, &mut report)?;
     barrier(results, &mut report)?;
     messages(results, &mut report)?;
+    futures(trial, results, &mut report)?;
     stealing(trial, results, &mut report)?;
     splitting_loops(trial, results, &mut report)?;
     simulated(trial, results, &mut report)?;
@@ -156,6 +158,37 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
 /// Returns whether the first scheduler ranks before the second, by at most five points.
 fn is_close_second(first: f64, second: f64) -> bool {
     first > second && first - second <= 5.0
+}
+
+fn futures(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
+    report.section("Channel-based futures");
+    let cells: Vec<Measured> = results.of(FUTURES.name)?;
+    let rows: Vec<_> = cells
+        .iter()
+        .map(|cell| {
+            // The serial elision calls the function instead.
+            let serial = cell.median / cell.vs_serial;
+            let cost = (cell.median * cell.workers as f64 - serial) / cell.tasks as f64;
+            vec![
+                format!("`{}`", cell.scheduler),
+                cell.workers.to_string(),
+                time(cell.median),
+                time(cost.max(0.0)),
+                cell.steals.to_string(),
+            ]
+        })
+        .collect();
+    report.table(
+        &["scheduler", "workers", "time", "cost of a future", "steals"],
+        &rows,
+    );
+    report.paragraph(&format!(
+        "`{}`: each addition makes one future and awaits it. The cost of a future is the workers' time \
+         beyond the serial elision, for each future. In the slides, all of fork/join is made of futures; \
+         they show its speed-ups for tree recursion, queens and sorting (above) without numbers.",
+        FUTURES.job(trial)
+    ));
+    Ok(())
 }
 
 fn stealing(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {

@@ -210,13 +210,13 @@ fn parts(trial: &Trial) -> Vec<Part> {
         if let Some(job) = row.simulated(trial) {
             parts.push(Part::new(row.part("simulated"), move |trial| {
                 let policies = POLICIES.map(|(_, policy)| policy);
-                let (cores, trials) = (trial.choose(&CORES[6..], &CORES[..]), trial.choose(4, 10));
+                let (cores, trials) = (trial.choose(&CORES[6..], &CORES[..]), trial.choose(6, 10));
                 let machine = |cores| machine(cores, 0.0);
                 trial.simulate(job, machine, cores, &policies, trials)
             }));
             parts.push(Part::new(row.part("delayed"), move |trial| {
                 let machine = |cores| machine(cores, DELAY);
-                let (policies, trials) = ([SET, SAMPLED_SET], trial.choose(4, 10));
+                let (policies, trials) = ([SET, SAMPLED_SET], trial.choose(6, 10));
                 trial.simulate(job, machine, &CORES[7..], &policies, trials)
             }));
         }
