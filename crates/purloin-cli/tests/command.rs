@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::fs;
+use std::path::Path;
+
 use common::{json, purloin, refusal, temporary};
 use serde_json::Value;
 
@@ -408,6 +411,29 @@ fn an_unknown_paper_is_named_with_the_papers_there_are() {
         message.contains("wool, channel, asynchws, barriers"),
         "{message}"
     );
+}
+
+#[test]
+fn the_reports_in_the_documentation_are_those_of_their_data() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/papers");
+    let folder = temporary("papers");
+    let out = folder.to_str().unwrap();
+    for paper in ["wool", "channel", "asynchws", "barriers"] {
+        let data = docs.join(format!("{paper}.json"));
+        let from = data.to_str().unwrap();
+        let output = purloin(&["paper", paper, "--from", from, "--out", out]);
+        assert!(output.status.success(), "{output:?}");
+        let read = |folder: &Path| fs::read_to_string(folder.join(format!("{paper}.md"))).unwrap();
+        assert!(
+            read(&docs) == read(&folder),
+            "./x purloin paper {paper} --from docs/papers/{paper}.json --out docs/papers"
+        );
+    }
+    let channel = docs.join("channel.json");
+    let channel = channel.to_str().unwrap();
+    let message = refusal(&["paper", "wool", "--from", channel, "--out", out]);
+    assert!(message.contains("it is from another paper"), "{message}");
+    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

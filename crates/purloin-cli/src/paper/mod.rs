@@ -187,7 +187,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (trial, results) = match &args.from {
         Some(file) => {
             let results = Results::read(file)?;
-            let trial = Trial::new(results.quick);
+            let trial = Trial::on(results.cores, results.nanoseconds_per_tick, results.quick);
             (paper.parts)(&trial)
                 .iter()
                 .try_for_each(|part| results.check(part))?;

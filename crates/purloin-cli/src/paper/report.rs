@@ -206,6 +206,11 @@ pub fn clearest<T>(values: &[(T, Estimate)]) -> Option<&(T, Estimate)> {
     values.iter().max_by(|a, b| lower(a).total_cmp(&lower(b)))
 }
 
+/// Formats a value, or its absence.
+pub fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or("–".to_string(), text)
+}
+
 /// Formats a mean with the margin of its confidence interval, if that is known.
 pub fn with_margin(value: Estimate, digits: usize) -> String {
     match value.margin.is_finite() {

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use purloin::implement::clock::nanoseconds_per_tick;
 use purloin_command::{Destination, Failure, Machine};
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,6 +23,9 @@ pub struct Results {
     /// Data of another version, machine, build or mode do not fit this run.
     pub version: String,
     pub machine: String,
+    pub cores: usize,
+    /// The duration of a cycle of the machine.
+    pub nanoseconds_per_tick: f64,
     /// A hash of the executable. It stands for the inputs and repetitions of all parts, too.
     build: String,
     pub quick: bool,
@@ -66,6 +70,8 @@ impl Results {
             path: path.to_path_buf(),
             version: env!("CARGO_PKG_VERSION").to_string(),
             machine: format!("{processor}, {cores} cores"),
+            cores,
+            nanoseconds_per_tick: nanoseconds_per_tick(),
             build,
             quick,
             parts: BTreeMap::new(),
@@ -140,7 +146,8 @@ impl Results {
     }
 
     fn write(&self) -> Result<(), Failure> {
-        Destination::open(&self.path)?.write(self)
+        let text = serde_json::to_vec(self).map_err(|error| Failure::Run(error.to_string()))?;
+        Destination::open(&self.path)?.write_bytes(&text)
     }
 
     /// Returns whether a part is finished.

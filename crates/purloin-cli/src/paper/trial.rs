@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use purloin::implement::clock::nanoseconds_per_tick;
 use purloin_analysis::{Profile, Recording};
 use purloin_command::{Failure, cores, progress};
 use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
@@ -20,6 +21,8 @@ pub struct Trial {
     pub quick: bool,
     /// The powers of two up to the number of processors.
     pub workers: Vec<usize>,
+    /// The duration of a cycle.
+    pub nanoseconds_per_tick: f64,
 }
 
 /// A kernel under a scheduler with a number of workers.
@@ -108,12 +111,21 @@ impl Simulated {
 const LIMIT: Duration = Duration::from_secs(600);
 
 impl Trial {
+    /// Returns how much to measure on this machine.
     pub fn new(quick: bool) -> Trial {
-        let cores = cores();
+        Trial::on(cores(), nanoseconds_per_tick(), quick)
+    }
+
+    /// Returns how much was measured on a machine.
+    pub fn on(cores: usize, nanoseconds_per_tick: f64, quick: bool) -> Trial {
         let powers = (0..32).map(|power| 1_usize << power);
         let mut workers: Vec<_> = powers.take_while(|&power| power < cores).collect();
         workers.push(cores);
-        Trial { quick, workers }
+        Trial {
+            quick,
+            workers,
+            nanoseconds_per_tick,
+        }
     }
 
     /// Returns the first value with `--quick`, and otherwise the second.

@@ -366,7 +366,12 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         }
     }
     let machines = LATENCIES.map(cluster);
-    let trials = trial.choose(4, 10);
+    // The verdicts compare some variants. The others are in one table only.
+    let trials_of = |cut_off: &str, residual: &str| {
+        let is_compared =
+            [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);
+        trial.choose(if is_compared { 6 } else { 3 }, 10)
+    };
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {
         let bound = match &**cut_off {
@@ -376,7 +381,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         let policy = format!("near+half+residual:{residual}{bound}");
         let policy: Policy = policy.parse().map_err(Failure::usage)?;
         let machine = &machines[*place];
-        for seed in 0..trials {
+        for seed in 0..trials_of(cut_off, residual) {
             runs.push(Run {
                 steps: 1,
                 message: format!("{job}, {} us", LATENCIES[*place]),
@@ -385,19 +390,19 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         }
     }
     let progress = progress(runs.len() as u64, "simulations");
-    let outcomes = Runs::default().all(&runs, &progress)?;
-    let cases = outcomes.chunks(trials as usize).zip(&variants);
-    let cases = cases.map(|(outcomes, (place, cut_off, residual, recorded))| Case {
-        latency: LATENCIES[*place],
-        cut_off: cut_off.clone(),
-        residual: (*residual).to_owned(),
-        tasks: recorded.tasks(),
-        seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
-        steals: outcomes
-            .iter()
-            .map(|run: &Outcome| run.steals as f64)
-            .sum::<f64>()
-            / trials as f64,
+    let mut outcomes = Runs::default().all(&runs, &progress)?.into_iter();
+    let cases = variants.iter().map(|(place, cut_off, residual, recorded)| {
+        let trials = trials_of(cut_off, residual) as usize;
+        let outcomes: Vec<Outcome> = outcomes.by_ref().take(trials).collect();
+        let steals: f64 = outcomes.iter().map(|run| run.steals as f64).sum();
+        Case {
+            latency: LATENCIES[*place],
+            cut_off: cut_off.clone(),
+            residual: (*residual).to_owned(),
+            tasks: recorded.tasks(),
+            seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
+            steals: steals / trials as f64,
+        }
     });
     Ok(Simulated {
         job: job.to_owned(),

@@ -1,6 +1,7 @@
 //! *Friendly Barriers*: the overhead of steals for their victims, with and without a return barrier.
-//! This file measures; `report.rs` makes the tables and verdicts of what was measured.
+//! This file measures; `report.rs` and `overheads.rs` make the tables and verdicts of what was measured.
 
+mod overheads;
 mod report;
 
 use purloin_command::Failure;

@@ -1,9 +1,11 @@
 //! *Embracing Explicit Communication*: private task pools and messages against concurrent deques.
-//! This file measures; `report.rs` makes the tables and verdicts of what was measured.
+//! This file measures; `report.rs` and `stealing.rs` make the tables and
+//! verdicts of what was measured.
 
 mod barrier;
 mod messages;
 mod report;
+mod stealing;
 
 use purloin_sim::Machine;
 

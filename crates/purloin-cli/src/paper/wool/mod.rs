@@ -1,7 +1,9 @@
 //! *Manycore Work Stealing*: how programs of small tasks scale under Wool, and which victims to
-//! choose. This file measures; `report.rs` makes the tables and verdicts of what was measured.
+//! choose. This file measures; `report.rs` and `sampling.rs` make the tables and
+//! verdicts of what was measured.
 
 mod report;
+mod sampling;
 
 use std::time::Duration;
 

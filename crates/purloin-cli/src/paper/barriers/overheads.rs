@@ -1,0 +1,226 @@
+//! The report on Figures 5 and 7: what steals cost their victims.
+
+use super::report::{each, lines, percent};
+use super::{BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data};
+use crate::paper::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
+use crate::paper::trial::Simulated;
+use crate::simulation::picture::{Horizontal, Panel, Picture, Scale};
+
+/// The time of a simulated steal, in seconds.
+const SIMULATED_STEAL: f64 = 1e-6;
+
+/// Figures 5 and 7.
+pub(super) fn overheads(data: &Data, report: &mut Report) {
+    report.section("Figures 5 and 7: dynamic overhead, without and with the barrier");
+    let overhead =
+        |place, scheduler| data.figure(place, scheduler, |costs| Some(costs.dynamic_overhead));
+    let loss = |place, scheduler| {
+        let loss = data.figure(place, scheduler, |costs| costs.loss_per_steal);
+        or_dash(loss, |loss| format!("{:.0} ns", loss.mean * 1e9))
+    };
+    let rows: Vec<_> = each(|place, benchmark| {
+        let (default, barrier) = (overhead(place, DEFAULT_WS), overhead(place, BARRIER_WS));
+        let waking = data.figure(place, BARRIER_WS, |costs| Some(costs.waking_cost));
+        vec![
+            benchmark.name.to_string(),
+            or_dash(default, percent),
+            or_dash(barrier, percent),
+            or_dash(default.zip(barrier), |(default, barrier)| {
+                reduction(default.mean, barrier.mean)
+            }),
+            loss(place, DEFAULT_WS),
+            loss(place, BARRIER_WS),
+            or_dash(waking, percent),
+            benchmark
+                .overhead
+                .map_or("–".to_string(), |value| format!("{value} %")),
+            format!("{} %", benchmark.reduction),
+        ]
+    });
+    report.table(
+        &[
+            "benchmark",
+            "DefaultWS",
+            "ReturnBarrierWS",
+            "less by",
+            "a steal costs its victim, DefaultWS",
+            "ReturnBarrierWS",
+            "waking thieves, ReturnBarrierWS",
+            "paper: DefaultWS",
+            "paper: less by",
+        ],
+        &rows,
+    );
+    report.paragraph(
+        "Dynamic overhead is the share of processor time that victims lose to thieves. It excludes \
+         the time to wake sleeping thieves, shown in a separate column, because the paper's thieves \
+         never sleep.",
+    );
+    if let Some(losses) = losses(data) {
+        simulated_overheads(data, losses, report);
+    }
+
+    let largest: Vec<_> = each(|place, _| overhead(place, DEFAULT_WS));
+    let largest: Vec<_> = largest.into_iter().flatten().collect();
+    if let Some(verdict) = Verdict::some_above(&largest, 0.03) {
+        let most = largest.iter().map(|overhead| overhead.mean);
+        report.verdict(
+            "we identify victim yields as a major source of remaining overhead",
+            verdict,
+            format!(
+                "with {} workers victims lose at most {:.2} % of the processor time (paper: 11.2 % \
+                 with 16 threads)",
+                data.workers,
+                100.0 * most.fold(0.0, f64::max)
+            ),
+        );
+    }
+    let ratios = each(|place, _| data.overheads(place));
+    if let Some((verdict, reason)) = reduces_by_half(&ratios) {
+        report.verdict("reduces dynamic overheads by around 50%", verdict, reason);
+    }
+    report.verdict(
+        "the dynamic overhead is dominated by introspection of the victim's stack",
+        Verdict::NotHere,
+        "the claim does not apply. Purloin's thieves do not walk a stack, because each slot holds \
+         the task's closure. The victim loses time only while it waits until the thief has the task"
+            .to_string(),
+    );
+}
+
+/// Judges whether the overheads with the barrier are around half of those without: from the overheads
+/// of each benchmark with and without it, run by run. Benchmarks without overhead under one of the
+/// systems have no share of it.
+fn reduces_by_half(overheads: &[[Vec<f64>; 2]]) -> Option<(Verdict, String)> {
+    let has_overhead = |[barrier, default]: &&[Vec<f64>; 2]| {
+        let all = barrier.iter().chain(default);
+        !barrier.is_empty() && !default.is_empty() && all.into_iter().all(|&share| share > 0.0)
+    };
+    let pairs = overheads.iter().filter(has_overhead);
+    let pairs: Vec<Pair> = pairs
+        .map(|[barrier, default]| (&barrier[..], &default[..]))
+        .collect();
+    let ratio = mean_ratio(&pairs)?;
+    let (low, high) = (ratio.mean - ratio.margin, ratio.mean + ratio.margin);
+    let verdict = match AROUND_HALF {
+        [least, most] if low > least && high < most => Verdict::Confirmed,
+        [least, most] if low >= most || high <= least => Verdict::NotHere,
+        _ => Verdict::Undecided,
+    };
+    let of = match pairs.len() == BENCHMARKS.len() {
+        true => "the benchmarks".to_string(),
+        false => format!(
+            "{} of {} benchmarks; the others had runs without overhead",
+            pairs.len(),
+            BENCHMARKS.len()
+        ),
+    };
+    let [least, most] = AROUND_HALF;
+    Some((
+        verdict,
+        format!(
+            "the overhead with the barrier is {} of the overhead without it (the geometric mean over \
+             {of}; around half is {least} to {most})",
+            with_margin(ratio, 2)
+        ),
+    ))
+}
+
+/// The ratios that are around half.
+const AROUND_HALF: [f64; 2] = [0.25, 0.75];
+
+/// The cost of a steal for its victim in the simulations, in seconds.
+#[derive(Clone, Copy)]
+struct Losses {
+    default: f64,
+    barrier: f64,
+}
+
+/// Returns the measured costs of steals, but at most the time of a simulated steal, if anything was
+/// stolen under both systems.
+fn losses(data: &Data) -> Option<Losses> {
+    Some(Losses {
+        default: data.loss(DEFAULT_WS)?.min(SIMULATED_STEAL),
+        barrier: data.loss(BARRIER_WS)?.min(SIMULATED_STEAL),
+    })
+}
+
+/// The picture of Figure 7.
+fn simulated_overheads(data: &Data, losses: Losses, report: &mut Report) {
+    report.paragraph(&format!(
+        "The picture multiplies the simulated number of steals by the cost of a steal for its victim: \
+         {:.0} ns under DefaultWS and {:.0} ns under ReturnBarrierWS. These are the medians over the \
+         benchmarks with steals, as a single benchmark may have only a few. They are limited to a \
+         microsecond, the time of a simulated steal: on a machine with few processors, a victim may \
+         wait in vain for a thief that has fallen asleep.",
+        1e9 * losses.default,
+        1e9 * losses.barrier
+    ));
+    let panel = |title: &str, loss: f64| Panel {
+        title: title.to_string(),
+        scale: Scale::Linear,
+        lines: lines(data, |_, run| 100.0 * simulated_overhead(loss, run)),
+        region: Vec::new(),
+    };
+    report.picture(
+        "overheads",
+        Picture {
+            title: "Figure 7, simulated: dynamic overhead in percent".to_string(),
+            horizontal: Horizontal::CORES,
+            panels: vec![
+                panel("DefaultWS", losses.default),
+                panel("ReturnBarrierWS", losses.barrier),
+            ],
+        },
+    );
+}
+
+/// Returns the largest share of the processor time that the barrier saves a benchmark on the largest
+/// simulated machine.
+pub(super) fn most_saved(data: &Data) -> Option<f64> {
+    let losses = losses(data)?;
+    let runs = data.simulated.iter().filter_map(|runs| runs.last());
+    let saved = runs.map(|run| {
+        simulated_overhead(losses.default, run) - simulated_overhead(losses.barrier, run)
+    });
+    saved.max_by(f64::total_cmp)
+}
+
+/// Returns the share of the simulated processor time that victims lose, if they lose this time at
+/// each steal.
+fn simulated_overhead(loss: f64, run: &Simulated) -> f64 {
+    run.steals * loss / run.seconds / f64::from(run.cores)
+}
+
+fn reduction(before: f64, after: f64) -> String {
+    match before > 0.0 {
+        true => format!("{:.0} %", 100.0 * (1.0 - after / before)),
+        false => "–".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_around_half_confirms_that_the_overhead_is_halved() {
+        let judge = |ratios: [f64; 2]| {
+            let overheads = BENCHMARKS.iter().map(|_| [ratios.to_vec(), vec![1.0; 2]]);
+            reduces_by_half(&overheads.collect::<Vec<_>>()).unwrap().0
+        };
+        assert_eq!(judge([0.5, 0.51]), Verdict::Confirmed);
+        assert_eq!(judge([0.06, 0.061]), Verdict::NotHere);
+        assert_eq!(judge([0.9, 0.91]), Verdict::NotHere);
+        assert_eq!(judge([0.05, 0.62]), Verdict::Undecided);
+    }
+
+    #[test]
+    fn benchmarks_without_overhead_are_not_in_the_mean_and_the_reason_says_so() {
+        let half = || [vec![0.5; 2], vec![1.0; 2]];
+        let (_, reason) =
+            reduces_by_half(&[half(), [vec![0.0, 0.5], vec![1.0; 2]], [vec![], vec![]]]).unwrap();
+        assert!(reason.contains("1 of 6 benchmarks"), "{reason}");
+        assert!(reduces_by_half(&[[vec![0.0; 2], vec![1.0; 2]]]).is_none());
+    }
+}

@@ -1,0 +1,251 @@
+//! The report on what thieves get: one task or half, parts of loops, and by which messages.
+
+use purloin_command::Failure;
+use purloin_command::format::time;
+use purloin_sim::Estimate;
+
+use super::report::{speed_up, with_all};
+use super::{
+    AMOUNTS, CHANNEL, CHASE_LEV, FORWARDING, SPLITTINGS, STEALING, UnderPolicies, amounts, loops,
+    simulation, splitting, splittings,
+};
+use crate::paper::Results;
+use crate::paper::report::{GeometricMean, Report, Verdict, geometric_mean, or_dash, with_margin};
+use crate::paper::trial::{Measured, Simulated, Trial};
+
+pub(super) fn stealing(
+    trial: &Trial,
+    results: &Results,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.section("Stealing one task, half of them, or adaptively");
+    let mut rows = Vec::new();
+    let mut shares = Vec::new();
+    for name in STEALING {
+        let cells: Vec<Measured> = results.of(&amounts(name))?;
+        let values = AMOUNTS.map(|scheduler| speed_up(trial, &cells, scheduler));
+        let mut row = vec![name.to_string()];
+        row.extend(values.map(|value| or_dash(value, |value| format!("{value:.2}"))));
+        let steals = AMOUNTS.map(|scheduler| with_all(trial, &cells, scheduler));
+        row.extend(steals.map(|cell| or_dash(cell, |cell| cell.steals.to_string())));
+        rows.push(row);
+        if let [Some(one), Some(half), Some(adaptive)] = values {
+            shares.push(adaptive / one.max(half));
+        }
+    }
+    report.table(
+        &[
+            "workload",
+            "speed-up: one",
+            "half",
+            "adaptive",
+            "steals: one",
+            "half",
+            "adaptive",
+        ],
+        &rows,
+    );
+    if let Some(worst) = least(&shares, STEALING.len()) {
+        report.verdict(
+            "Adaptive stealing: reevaluate strategy after N steals",
+            Verdict::confirmed_if(worst >= 0.95),
+            format!(
+                "with {} workers, adaptive stealing reaches at least {worst:.2} of the speed-up of the \
+                 better fixed strategy; we require 0.95",
+                trial.most_workers()
+            ),
+        );
+    }
+    Ok(())
+}
+
+pub(super) fn splitting_loops(
+    trial: &Trial,
+    results: &Results,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.section("Lazy splitting of loops");
+    report.paragraph(
+        "With messages, a worker splits a loop when a request arrives. With a concurrent deque it \
+         must split beforehand, whenever its deque is empty.",
+    );
+    let (mut rows, mut shares) = (Vec::new(), Vec::new());
+    for workload in loops() {
+        let cells: Vec<Measured> = results.of(&splittings(workload))?;
+        let of = |scheduler| {
+            SPLITTINGS.map(|split| speed_up(trial, &cells, &splitting(scheduler, split)))
+        };
+        let (channel, deque) = (of(CHANNEL), of(CHASE_LEV));
+        let all = channel.iter().chain(&deque);
+        let mut row = vec![workload.name.to_string()];
+        row.extend(all.map(|value| or_dash(*value, |value| format!("{value:.2}"))));
+        rows.push(row);
+        shares.extend(share_of_best(channel, deque));
+    }
+    report.table(
+        &[
+            "workload",
+            "`channel`: binary",
+            "guided",
+            "adaptive",
+            "`chase-lev`: binary",
+            "guided",
+            "adaptive",
+        ],
+        &rows,
+    );
+    if let Some(worst) = least(&shares, loops().count()) {
+        // With two workers, each way gives the thief half of the loop.
+        let can_tell = trial.most_workers() > 2;
+        let mut reason = format!(
+            "with `channel`, adaptive splitting reaches at least {worst:.2} of the best speed-up of \
+             all six, on every shape of loop"
+        );
+        reason.push_str(match can_tell {
+            true => "; we require 0.95",
+            false => ", but with two workers all three ways split a loop into halves",
+        });
+        report.verdict(
+            "Difficult to know which strategy works best → Explicit communication solves this problem",
+            Verdict::confirmed_if(can_tell && worst >= 0.95),
+            reason,
+        );
+    }
+    let cells = |name: &str| results.of::<Vec<Measured>>(name);
+    let (tasks, splittable) = (cells("SPC, 1 µs")?, cells("SPC, 1 µs, splittable")?);
+    let values = [&tasks, &splittable].map(|cells| with_all(trial, cells, CHANNEL));
+    if let [Some(tasks), Some(splittable)] = values {
+        let gain = Estimate::of_ratio(&tasks.seconds, &splittable.seconds);
+        if let Some(verdict) = Verdict::some_above(&[gain], 1.05) {
+            report.verdict(
+                "Splittable tasks (task length 1 µs)",
+                verdict,
+                format!(
+                    "as one splittable task, the tasks of SPC with 1 µs take {} instead of {}, and \
+                     run {} times as fast; we require 1.05",
+                    time(splittable.median),
+                    time(tasks.median),
+                    with_margin(gain, 2)
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Returns the share of the best speed-up that adaptive splitting, the last way, reaches under
+/// `channel`. `None` if a value is missing.
+fn share_of_best(
+    channel: [Option<f64>; SPLITTINGS.len()],
+    deque: [Option<f64>; SPLITTINGS.len()],
+) -> Option<f64> {
+    let all: Option<Vec<f64>> = channel.iter().chain(&deque).copied().collect();
+    let best = all?.into_iter().fold(0.0, f64::max);
+    Some(channel[SPLITTINGS.len() - 1]? / best)
+}
+
+/// Returns the least of the values, if this is their number. Otherwise some are missing.
+fn least(values: &[f64], number: usize) -> Option<f64> {
+    let least = values.iter().copied().min_by(f64::total_cmp);
+    least.filter(|_| values.len() == number)
+}
+
+pub(super) fn simulated(
+    trial: &Trial,
+    results: &Results,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    report.section("Forwarding, and adaptive stealing on larger machines (simulated)");
+    report.paragraph(
+        "Speed-ups of recorded programs on cores that share memory. A message takes 100 ns, and the \
+         transfer of tasks a microsecond. Without forwarding, a victim that has no tasks answers the \
+         thief, which asks another victim.",
+    );
+    let lengths: Vec<[Simulated; 2]> = results.of(FORWARDING)?;
+    let gain = |[asked, forwarded]: &[Simulated; 2]| forwarded.speed_up() / asked.speed_up();
+    let rows: Vec<_> = lengths
+        .iter()
+        .map(|runs| {
+            let [asked, forwarded] = runs;
+            vec![
+                format!("`{}`", asked.job),
+                asked.cores.to_string(),
+                format!("{:.1}", asked.speed_up()),
+                format!("{:.1}", forwarded.speed_up()),
+                format!("{:.2}", gain(runs)),
+            ]
+        })
+        .collect();
+    report.table(
+        &["BPC, n = 9", "cores", "acknowledged", "forwarded", "gain"],
+        &rows,
+    );
+    let gains: Vec<_> = lengths.iter().map(gain).collect();
+    if let Some(GeometricMean { mean, of }) = geometric_mean(&gains) {
+        let most = gains.iter().copied().fold(0.0, f64::max);
+        report.verdict(
+            "Forwarding improves performance (simulated)",
+            Verdict::confirmed_if(mean > 1.02),
+            format!(
+                "with forwarding, simulated speed-ups of BPC are {mean:.2} times as high, the \
+                 geometric mean of {of} simulations with tasks of 1 to 100 µs, and at most {most:.2} \
+                 times as high; we require 1.02 on average"
+            ),
+        );
+    }
+    let (mut rows, mut shares) = (Vec::new(), Vec::new());
+    for name in STEALING {
+        let machines: Vec<UnderPolicies> = results.of(&simulation(name))?;
+        for runs in &machines {
+            let mut row = vec![name.to_string(), runs[0].cores.to_string()];
+            let values = runs.each_ref().map(Simulated::speed_up);
+            row.extend(values.iter().map(|value| format!("{value:.1}")));
+            rows.push(row);
+            let [_, one, half, adaptive] = values;
+            shares.push(adaptive / one.max(half));
+        }
+    }
+    report.table(
+        &[
+            "workload",
+            "cores",
+            "one, acknowledged",
+            "one, forwarded",
+            "half, forwarded",
+            "adaptive, forwarded",
+        ],
+        &rows,
+    );
+    if let Some(least) = least(&shares, shares.len()) {
+        report.verdict(
+            "Adaptive stealing: reevaluate strategy after N steals (simulated)",
+            Verdict::confirmed_if(least >= 0.9),
+            format!(
+                "on {} simulated cores, adaptive stealing reaches at least {least:.2} of the speed-up \
+                 of the better fixed strategy; we require 0.9",
+                trial.choose("24", "24, 48 and 240")
+            ),
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_way_of_splitting_is_compared_with_the_best_of_all() {
+        let channel = [Some(1.9), Some(2.0), Some(1.0)];
+        let deque = [Some(1.5); 3];
+        assert_eq!(share_of_best(channel, deque), Some(0.5));
+        assert_eq!(share_of_best(channel, [None; 3]), None);
+    }
+
+    #[test]
+    fn missing_values_leave_no_least() {
+        assert_eq!(least(&[0.9, 0.8], 2), Some(0.8));
+        assert_eq!(least(&[0.9], 2), None);
+        assert_eq!(least(&[], 0), None);
+    }
+}
