@@ -1,9 +1,9 @@
 //! Programs that rayon's own engine runs to the end, and Purloin must, too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -183,5 +183,23 @@ fn a_destructor_of_a_thread_that_was_in_a_pool_may_spawn() {
         });
         thread.join().unwrap();
         assert!(RUN.load(SeqCst));
+    });
+}
+
+#[test]
+fn yield_now_runs_one_job() {
+    ends(|| {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        pool.install(|| {
+            for _ in 0..100 {
+                let count = Arc::clone(&count);
+                rayon::spawn(move || _ = count.fetch_add(1, SeqCst));
+            }
+            for expected in 1..=10 {
+                assert_eq!(rayon::yield_now(), Some(rayon::Yield::Executed));
+                assert_eq!(count.load(SeqCst), expected);
+            }
+        });
     });
 }

@@ -237,7 +237,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         if let Some(panic) = unnamed {
             resume_unwind(panic);
         }
-        let pool = pool.map_err(|error| ErrorKind::Start(into_io(error)))?;
+        let pool = pool.map_err(|error| ErrorKind::IOError(into_io(error)))?;
         // Last, because it cannot be taken back.
         if let Some(worker) = current {
             worker.attach();
@@ -412,18 +412,20 @@ impl<S> fmt::Debug for ThreadPoolBuilder<S> {
 
 /// A pool cannot be built.
 #[derive(Debug)]
-pub struct ThreadPoolBuildError(ErrorKind);
+pub struct ThreadPoolBuildError {
+    kind: ErrorKind,
+}
 
 #[derive(Debug)]
 enum ErrorKind {
     GlobalPoolAlreadyInitialized,
     CurrentThreadAlreadyInPool,
-    Start(io::Error),
+    IOError(io::Error),
 }
 
 impl From<ErrorKind> for ThreadPoolBuildError {
     fn from(kind: ErrorKind) -> Self {
-        ThreadPoolBuildError(kind)
+        ThreadPoolBuildError { kind }
     }
 }
 
@@ -438,22 +440,22 @@ fn into_io(error: purloin::BuildError) -> io::Error {
 
 impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
+        match &self.kind {
             ErrorKind::GlobalPoolAlreadyInitialized => {
                 f.write_str("The global thread pool has already been initialized.")
             }
             ErrorKind::CurrentThreadAlreadyInPool => {
                 f.write_str("The current thread is already part of another thread pool.")
             }
-            ErrorKind::Start(error) => error.fmt(f),
+            ErrorKind::IOError(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for ThreadPoolBuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            ErrorKind::Start(error) => Some(error),
+        match &self.kind {
+            ErrorKind::IOError(error) => Some(error),
             _ => None,
         }
     }

@@ -23,6 +23,7 @@
 
 mod broadcast;
 mod builder;
+mod jobs;
 mod join;
 mod registry;
 mod scope;

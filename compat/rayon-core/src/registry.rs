@@ -1,18 +1,7 @@
-//! The threads of a pool, and the jobs that were spawned on them.
-//!
-//! Purloin's inbox is a plain queue. rayon promises more: a thread runs the jobs that it has spawned
-//! itself from the newest to the oldest, and other threads take the oldest. So the jobs are in a list
-//! for each thread, and the inbox has a **place** for each job. The thread that takes a place runs one
-//! job: its own newest job, or else the oldest job that was spawned outside of the pool, or else the
-//! oldest job of another thread. [`yield_local`](crate::yield_local) and broadcasts run jobs without a
-//! place, and leave a **surplus** of places. The next jobs get no places while there is a surplus.
-//!
-//! A job that was spawned in FIFO order is in a second list. In the first list is an entry that
-//! stands for the oldest job of the second.
+//! The threads of a pool, and what they share besides Purloin's pool.
 
 use std::any::Any;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::process::abort;
 use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,48 +11,22 @@ use purloin::Pool;
 
 use crate::ThreadPool;
 use crate::builder::ThreadPoolBuilder;
+use crate::jobs::{Job, Jobs};
 use crate::unwind::halt_unwinding;
 
-pub(crate) type Job = Box<dyn FnOnce() + Send>;
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) type ThreadHandler = Box<dyn Fn(usize) + Send + Sync>;
 
 /// State shared by the threads of a pool, besides the pool itself.
 pub(crate) struct Registry {
-    threads: Box<[Thread]>,
-    /// Jobs that were spawned outside of the pool, oldest first.
-    outside: Mutex<VecDeque<Job>>,
-    /// The number of places, minus the number of jobs. It is locked while the lists change.
-    surplus: Mutex<usize>,
+    threads: usize,
+    jobs: Jobs,
     panic_handler: Option<PanicHandler>,
     start_handler: Option<ThreadHandler>,
     exit_handler: Option<ThreadHandler>,
     /// Number of threads that have ended.
     ended: Mutex<usize>,
     end: Condvar,
-}
-
-/// The jobs that were spawned on one thread, oldest first.
-#[derive(Default)]
-struct Thread {
-    jobs: Mutex<VecDeque<Entry>>,
-    fifo: Mutex<VecDeque<Job>>,
-}
-
-enum Entry {
-    Job(Job),
-    /// The oldest job in `fifo`.
-    OldestOfFifo,
-}
-
-impl Thread {
-    fn pop(&self, take: impl FnOnce(&mut VecDeque<Entry>) -> Option<Entry>) -> Option<Job> {
-        let entry = take(&mut lock(&self.jobs))?;
-        match entry {
-            Entry::Job(job) => Some(job),
-            Entry::OldestOfFifo => lock(&self.fifo).pop_front(),
-        }
-    }
 }
 
 /// A thread of a pool.
@@ -74,7 +37,13 @@ pub(crate) struct Worker {
     pub(crate) id: usize,
     /// The number of calls of [`yield_now`](Self::yield_now) in a row that found nothing.
     idle_yields: Cell<u32>,
+    /// Whether the thread runs a job within [`yield_now`](Self::yield_now).
+    yields: Cell<bool>,
 }
+
+/// Number of jobs that a thread runs without their places after the job of a place. Then it looks for
+/// calls, broadcasts and other tasks of the pool.
+const IN_A_ROW: usize = 32;
 
 /// Number of calls of [`yield_now`](crate::yield_now) that find nothing, after which a thread lends
 /// its processor and its index.
@@ -101,8 +70,10 @@ impl Worker {
     /// A program that yields again and again may wait for a task that this thread has made itself,
     /// in a join or a scope. So from time to time another thread may take the tasks of this one.
     pub(crate) fn yield_now(&self) -> bool {
+        let outer = self.yields.replace(true);
         let has_run =
             purloin::with_token(|token| token.is_some_and(|token| token.pool().yield_now()));
+        self.yields.set(outer);
         self.idle_yields.set(match has_run {
             true => 0,
             false => self.idle_yields.get() + 1,
@@ -141,6 +112,7 @@ pub(crate) fn enter(registry: &Arc<Registry>, id: usize) {
         registry,
         id,
         idle_yields: Cell::new(0),
+        yields: Cell::new(false),
     })));
 }
 
@@ -161,9 +133,8 @@ impl Registry {
         exit_handler: Option<ThreadHandler>,
     ) -> Registry {
         Registry {
-            threads: (0..threads).map(|_| Thread::default()).collect(),
-            outside: Mutex::default(),
-            surplus: Mutex::default(),
+            threads,
+            jobs: Jobs::new(threads),
             panic_handler,
             start_handler,
             exit_handler,
@@ -173,7 +144,7 @@ impl Registry {
     }
 
     pub(crate) fn num_threads(&self) -> usize {
-        self.threads.len()
+        self.threads
     }
 
     /// Called by each thread of the pool when it begins.
@@ -224,79 +195,56 @@ impl Registry {
         }
     }
 
-    /// Adds a job. The worker is a thread of this registry that spawns it, if one does. Returns
-    /// whether the caller must add a place.
+    /// Adds a job. Returns whether the caller must add a [place](crate::jobs).
     #[must_use]
-    pub(crate) fn push(&self, by: Option<&Worker>, job: Job) -> bool {
-        let mut surplus = lock(&self.surplus);
-        match by {
-            Some(worker) => lock(&self.threads[worker.list()].jobs).push_back(Entry::Job(job)),
-            None => lock(&self.outside).push_back(job),
-        }
-        use_up(&mut surplus)
+    pub(crate) fn push(&self, job: Job) -> bool {
+        self.jobs.push(self.current().map(Worker::list), job)
     }
 
     /// Adds a job that runs after all others that the same thread has added in this way. Returns
     /// whether the caller must add a place.
     #[must_use]
-    pub(crate) fn push_fifo(&self, by: Option<&Worker>, job: Job) -> bool {
-        let Some(worker) = by else {
-            return self.push(None, job);
-        };
-        let mut surplus = lock(&self.surplus);
-        let thread = &self.threads[worker.list()];
-        lock(&thread.fifo).push_back(job);
-        lock(&thread.jobs).push_back(Entry::OldestOfFifo);
-        use_up(&mut surplus)
+    pub(crate) fn push_fifo(&self, job: Job) -> bool {
+        self.jobs.push_fifo(self.current().map(Worker::list), job)
     }
 
     /// Runs the newest job that the calling thread has spawned, if there is one, without a place.
     pub(crate) fn run_own(&self, worker: &Worker) -> bool {
-        let mut surplus = lock(&self.surplus);
-        let Some(job) = self.threads[worker.list()].pop(VecDeque::pop_back) else {
-            return false;
-        };
-        *surplus += 1;
-        drop(surplus);
-        self.catch(job);
-        true
+        let job = self.jobs.take_own(worker.list());
+        let found = job.is_some();
+        job.into_iter().for_each(|job| self.catch(job));
+        found
     }
 
-    /// Runs the job of a place, unless the place was left over.
-    pub(crate) fn run_place(&self, worker: &Worker) {
-        let mut surplus = lock(&self.surplus);
-        let own = self.threads[worker.list()].pop(VecDeque::pop_back);
-        let outside = || lock(&self.outside).pop_front();
-        let others = || {
-            let (left, right) = self.threads.split_at(worker.list());
-            let mut others = right.iter().chain(left);
-            others.find_map(|thread| thread.pop(VecDeque::pop_front))
+    /// Runs the job of a place, unless the place was left over. If `goes_on`, the thread has nothing
+    /// else to do, and runs further jobs without their places.
+    pub(crate) fn run_place(&self, worker: &Worker, goes_on: bool) {
+        let Some(job) = self.jobs.take(worker.list()) else {
+            return;
         };
-        match own.or_else(outside).or_else(others) {
-            Some(job) => {
-                drop(surplus);
-                self.catch(job);
+        self.catch(job);
+        let more = if goes_on && !worker.yields.get() {
+            IN_A_ROW
+        } else {
+            0
+        };
+        for _ in 0..more {
+            match self.jobs.take_next(worker.list()) {
+                Some(job) => self.catch(job),
+                None => return,
             }
-            None => *surplus -= 1,
         }
     }
 
     /// Returns whether jobs wait that the calling thread has spawned.
     pub(crate) fn has_own(&self, worker: &Worker) -> bool {
-        !lock(&self.threads[worker.list()].jobs).is_empty()
+        self.jobs.has_own(worker.list())
     }
 
     /// Returns whether this thread belongs to this registry, as its worker.
     pub(crate) fn current(&self) -> Option<&Worker> {
         current().filter(|worker| std::ptr::eq(&*worker.registry, self))
     }
-}
-
-/// Uses a surplus place for a new job. Returns false if there was one.
-fn use_up(surplus: &mut usize) -> bool {
-    let is_missing = *surplus == 0;
-    *surplus = surplus.saturating_sub(1);
-    is_missing
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

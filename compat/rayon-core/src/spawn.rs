@@ -1,8 +1,10 @@
 //! Jobs that nobody waits for.
 
 use purloin::Pool;
+use purloin::implement::is_on_top;
 
-use crate::registry::{Job, Registry, current, with_current};
+use crate::jobs::Job;
+use crate::registry::{Registry, current, with_current};
 
 /// Hands a job to the current pool, and returns.
 ///
@@ -32,22 +34,22 @@ where
 }
 
 pub(crate) fn spawn_in(pool: &Pool, registry: &Registry, job: Job) {
-    if registry.push(registry.current(), job) {
+    if registry.push(job) {
         add_place(pool);
     }
 }
 
 pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
-    if registry.push_fifo(registry.current(), job) {
+    if registry.push_fifo(job) {
         add_place(pool);
     }
 }
 
 /// Lets a thread of the pool run one job.
 fn add_place(pool: &Pool) {
-    pool.spawn(|_| {
+    pool.spawn(|token| {
         if let Some(worker) = current() {
-            worker.registry.run_place(worker);
+            worker.registry.run_place(worker, !is_on_top(&token));
         }
     });
 }
