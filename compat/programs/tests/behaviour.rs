@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rayon_programs::{ends, pool};
 
@@ -201,5 +203,61 @@ fn yield_now_runs_one_job() {
                 assert_eq!(count.load(SeqCst), expected);
             }
         });
+    });
+}
+
+#[test]
+fn a_pool_of_one_thread_runs_one_call_at_a_time() {
+    ends(|| {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let running = AtomicUsize::new(0);
+        let call = || {
+            assert_eq!(running.fetch_add(1, SeqCst), 0);
+            thread::sleep(Duration::from_millis(50));
+            running.fetch_sub(1, SeqCst);
+        };
+        thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| pool.install(call));
+            }
+        });
+    });
+}
+
+#[test]
+fn a_call_may_ask_for_its_index_and_hold_a_lock_that_a_long_call_needs() {
+    ends(|| {
+        let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let lock = Mutex::new(0);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                pool.install(|| {
+                    thread::sleep(Duration::from_millis(100));
+                    *lock.lock().unwrap() += 1;
+                })
+            });
+            thread::sleep(Duration::from_millis(10));
+            pool.install(|| {
+                let mut sum = lock.lock().unwrap();
+                *sum += rayon::current_thread_index().unwrap();
+            });
+        });
+    });
+}
+
+#[test]
+fn a_pool_that_is_the_current_thread_runs_everything_there() {
+    ends(|| {
+        let on_thread = || {
+            let other = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            let builder = ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+            let _pool = builder.build().unwrap();
+            let here = thread::current().id();
+            (0..20).into_par_iter().for_each(|_| {
+                other.install(|| thread::sleep(Duration::from_millis(1)));
+                assert_eq!(thread::current().id(), here);
+            });
+        };
+        thread::spawn(on_thread).join().unwrap();
     });
 }

@@ -211,14 +211,19 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let stack_size = self
             .stack_size
             .map(|bytes| bytes.clamp(Builder::MIN_STACK_SIZE, Builder::MAX_STACK_SIZE));
+        // A pool that consists of the current thread runs nothing on other threads.
+        let is_current_thread = self.use_current_thread && threads == 1;
+        let has_spares = S::MAY_START_MORE && !self.runs_anything && !is_current_thread;
         let mut builder = Pool::builder()
             .workers(threads)
             .ends_alone(true)
             .thread_name(|_| String::new())
-            .spare_workers(match S::MAY_START_MORE && !self.runs_anything {
+            .spare_workers(match has_spares {
                 true => threads.max(MIN_SPARES),
                 false => 0,
             })
+            // No more jobs run at the same time than the program has asked for threads.
+            .rescue_calls(false)
             // When no spare thread is left.
             .run_anything_while_blocked(true)
             .start_handler(move |index| of_start.started(index))

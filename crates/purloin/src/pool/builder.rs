@@ -23,9 +23,19 @@ use crate::victim::{Random, Selection, VictimSelection};
 /// spare worker without a thread costs only address space.
 const DEFAULT_SPARES: usize = 32;
 
-/// Part of the address space that the spare workers of a pool may reserve, if the process has a limit:
-/// one in so many bytes. The program needs the rest.
-const SPARES_PART: usize = 4;
+/// Part of the address space left that the spare workers of a pool may reserve, if the process has a
+/// limit: one in so many bytes. The program needs the rest.
+const SPARES_PART: usize = 16;
+
+/// The default size of a thread's stack.
+const DEFAULT_STACK: usize = 16 << 20;
+
+/// The default if address space is limited and little is left of it: that of the standard library.
+const LEAST_DEFAULT_STACK: usize = 2 << 20;
+
+/// Part of the address space left that the stacks of a pool's workers reserve if their size is the
+/// default, down to [`LEAST_DEFAULT_STACK`]: one in so many bytes. A program may have many pools.
+const WORKERS_PART: usize = 64;
 
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -46,7 +56,7 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 pub struct Builder<S: Scheduler = ReturnBarrier> {
     workers: Option<usize>,
     spare_workers: Option<usize>,
-    stack_size: usize,
+    stack_size: Option<usize>,
     thread_name: Box<dyn Fn(usize) -> String>,
     pinned: bool,
     victims: Box<dyn Selection>,
@@ -56,6 +66,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     handlers: Handlers,
     ends_alone: bool,
     runs_anything: bool,
+    rescues_calls: bool,
     scheduler: S,
 }
 
@@ -78,7 +89,7 @@ impl Default for Builder {
         Builder {
             workers: None,
             spare_workers: None,
-            stack_size: 16 << 20,
+            stack_size: None,
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
             pinned: false,
             victims: Box::new(Random),
@@ -88,6 +99,7 @@ impl Default for Builder {
             handlers: Handlers::default(),
             ends_alone: false,
             runs_anything: false,
+            rescues_calls: true,
             scheduler: ReturnBarrier::default(),
         }
     }
@@ -121,7 +133,8 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// So as long as there is work, the pool keeps as many workers running as it was built with.
     /// When the blocked worker resumes, one extra worker runs until any worker goes idle. A spare
-    /// worker also runs calls from outside if the pool begins none of them for 20 milliseconds.
+    /// worker also runs calls from outside if the pool begins none of them for 20 milliseconds
+    /// (see [`Self::rescue_calls`]).
     ///
     /// When all spare workers are taken, the processor of a blocked worker stays idle, and a worker
     /// that waits for another pool serves only calls that descend from the awaited call. A pool
@@ -130,7 +143,7 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs
     /// address space only. If the process has a limit on its address space (`ulimit -v`), a pool
-    /// has no more spare workers than fit into a quarter of it. The schedulers `Channel` and
+    /// has no more spare workers than fit into a sixteenth of what is left of it. The schedulers `Channel` and
     /// `StrictChannel` of the crate `purloin-schedulers` have no spare workers.
     ///
     /// ```
@@ -176,7 +189,29 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// Sets the size of the stack of each worker's thread, in bytes. The default is 16 MiB.
+    /// Sets whether a [spare worker](Self::spare_workers) runs a call or a job from outside if the pool
+    /// begins none for 20 milliseconds. The default is true: no caller waits for ever because all workers
+    /// wait for a lock that it holds.
+    ///
+    /// The pool cannot tell whether its workers wait for something or compute. So while callers wait
+    /// behind long tasks, more tasks run at the same time than the pool has workers. With false, no more
+    /// tasks run at the same time than there are workers, apart from those that are blocked in a join, a
+    /// finish, a future, another pool or [`blocking`](crate::blocking).
+    ///
+    /// ```
+    /// use purloin::Pool;
+    ///
+    /// // One call at a time, however long it takes.
+    /// let pool = Pool::builder().workers(1).rescue_calls(false).build()?;
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn rescue_calls(mut self, rescues_calls: bool) -> Self {
+        self.rescues_calls = rescues_calls;
+        self
+    }
+
+    /// Sets the size of the stack of each worker's thread, in bytes. The default is 16 MiB, or less, but
+    /// at least 2 MiB, if the process has a limit on its address space (`ulimit -v`).
     ///
     /// The stack limits how deeply joins may nest, as for any recursion. A join takes some tens of
     /// bytes in addition to the program's own variables, but close to a thousand bytes in a build
@@ -185,7 +220,7 @@ impl<S: Scheduler> Builder<S> {
     /// The size is reserved as address space, and eight times as much for the worker's tasks. Pages
     /// take memory only once they are used.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = bytes;
+        self.stack_size = Some(bytes);
         self
     }
 
@@ -328,6 +363,7 @@ impl<S: Scheduler> Builder<S> {
             handlers: self.handlers,
             ends_alone: self.ends_alone,
             runs_anything: self.runs_anything,
+            rescues_calls: self.rescues_calls,
             scheduler,
         }
     }
@@ -389,9 +425,9 @@ impl<S: Scheduler> Builder<S> {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
             None => workers_by_environment()?.unwrap_or_else(available_cores),
         };
-        let stack_size = self.stack_size;
-        if !(Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE).contains(&stack_size) {
-            return Err(BuildError::StackSize(stack_size));
+        let sizes = Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE;
+        if let Some(size) = self.stack_size.filter(|size| !sizes.contains(size)) {
+            return Err(BuildError::StackSize(size));
         }
         self.victims.check()?;
         let spares = match self.spare_workers {
@@ -411,12 +447,20 @@ impl<S: Scheduler> Builder<S> {
         spares: usize,
         mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
-        let stack_size = self.stack_size;
-        let spares = match threads::address_space_limit() {
-            // The stack of the thread, and the task stack.
-            Some(limit) => {
-                spares.min(limit / SPARES_PART / (stack_size + Local::<S>::task_bytes(stack_size)))
+        // The stack of a thread, and its task stack.
+        let reserved = |stack_size| stack_size + Local::<S>::task_bytes(stack_size);
+        let left = threads::address_space_left();
+        let stack_size = match (self.stack_size, left) {
+            (Some(size), _) => size,
+            (None, None) => DEFAULT_STACK,
+            (None, Some(left)) => {
+                let per_byte = reserved(Builder::MIN_STACK_SIZE) / Builder::MIN_STACK_SIZE;
+                let size = left / WORKERS_PART / workers / per_byte;
+                size.clamp(LEAST_DEFAULT_STACK, DEFAULT_STACK)
             }
+        };
+        let spares = match left {
+            Some(left) => spares.min(left / SPARES_PART / reserved(stack_size)),
             None => spares,
         };
         // The workers stay at this address, unless memory is short, so the task stacks can be placed
@@ -485,6 +529,7 @@ impl<S: Scheduler> Builder<S> {
             handlers: self.handlers.clone(),
             ends_alone: self.ends_alone,
             runs_anything: self.runs_anything,
+            rescues_calls: self.rescues_calls,
             steal_delay: self.steal_delay,
             splitting: self.splitting,
             borrowed: OnceLock::new(),

@@ -127,7 +127,8 @@ impl<S: Scheduler> Pool<S> {
     ///   `purloin-schedulers` have no spare workers. Two such pools hang if all workers of each wait
     ///   for the other.)
     ///
-    /// If this pool begins no work from outside for 20 milliseconds, a spare worker runs `f`. This
+    /// If this pool begins no work from outside for 20 milliseconds, a spare worker runs `f`, unless
+    /// the pool [rescues no calls](Builder::rescue_calls). This
     /// happens, for example, when all workers wait for a lock that the caller holds.
     ///
     /// # Panics
@@ -370,6 +371,8 @@ pub struct Shared<S: Scheduler> {
     ends_alone: bool,
     /// See [`Builder::run_anything_while_blocked`].
     runs_anything: bool,
+    /// See [`Builder::rescue_calls`].
+    rescues_calls: bool,
     /// See [`Builder::steal_delay`].
     steal_delay: Duration,
     splitting: Splitting,

@@ -353,7 +353,8 @@ impl<'p, S: Scheduler> Rescue<'p, S> {
             (self.begun, self.since) = (begun, Instant::now());
         } else if self.since.elapsed() >= STALL {
             self.since = Instant::now();
-            match S::HANDS_OFF && !self.pool.sleep.lacks_workers() {
+            let pool = self.pool;
+            match S::HANDS_OFF && pool.rescues_calls && !pool.sleep.lacks_workers() {
                 true => {
                     self.handed_off.extend(self.pool.hand_off_processor(None));
                     self.pool.look_for_others(|_| false);

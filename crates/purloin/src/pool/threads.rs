@@ -243,17 +243,25 @@ fn bind(processors: &[usize]) {
     }
 }
 
-/// Returns the limit of this process's address space in bytes, if it has one (`ulimit -v`).
+/// Returns how many bytes of address space this process may still reserve, if it has a limit
+/// (`ulimit -v`).
 #[cfg(target_os = "linux")]
-pub(super) fn address_space_limit() -> Option<usize> {
+pub(super) fn address_space_left() -> Option<usize> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
     let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY)
-        .then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
+    if result != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
+        return None;
+    }
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = pages.split(' ').next().and_then(|pages| pages.parse().ok());
+    // SAFETY: `sysconf` only returns a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    let left = limit.rlim_cur.saturating_sub(pages.unwrap_or(0) * page);
+    Some(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -265,6 +273,6 @@ pub(super) fn processors() -> Box<[usize]> {
 fn bind(_: &[usize]) {}
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn address_space_limit() -> Option<usize> {
+pub(super) fn address_space_left() -> Option<usize> {
     None
 }

@@ -340,3 +340,28 @@ fn a_call_from_outside_leaves_the_thread_its_park_token() {
         });
     });
 }
+
+#[test]
+fn a_pool_that_rescues_no_calls_runs_no_more_of_them_than_it_has_workers() {
+    let pool = Pool::builder()
+        .workers(1)
+        .rescue_calls(false)
+        .build()
+        .unwrap();
+    let running = AtomicUsize::new(0);
+    let call = || {
+        assert_eq!(running.fetch_add(1, SeqCst), 0);
+        thread::sleep(Duration::from_millis(50));
+        running.fetch_sub(1, SeqCst);
+    };
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| pool.run(|_| call()));
+        }
+    });
+    // A finish from outside waits for the pool in the same way.
+    thread::scope(|scope| {
+        scope.spawn(|| pool.run(|_| call()));
+        scope.spawn(|| pool.finish(|scope| scope.spawn(|_| call())));
+    });
+}
