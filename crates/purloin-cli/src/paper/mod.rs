@@ -204,8 +204,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut report = (paper.report)(&trial, &results)?;
     report.head(paper, &results);
     report.write(&args.out, name)?;
-    if args.from.is_none() {
-        results.finish(&data_file)?;
+    match &args.from {
+        Some(_) => results.write_to(&data_file)?,
+        None => results.finish(&data_file)?,
     }
     purloin_command::print(&format!("{}\n", report_file.display()))
 }

@@ -194,16 +194,29 @@ pub fn mean_ratio(pairs: &[Pair]) -> Option<Estimate> {
     let trials = pairs.iter().map(|(a, b)| a.len().min(b.len())).min()?;
     let mean = |trial: usize| {
         let logarithms = pairs.iter().map(|(a, b)| (a[trial] / b[trial]).ln());
-        (logarithms.sum::<f64>() / pairs.len() as f64).exp()
+        logarithms.sum::<f64>() / pairs.len() as f64
     };
     let means: Vec<_> = (0..trials).map(mean).collect();
-    (!means.is_empty()).then(|| Estimate::new(&means))
+    // The margin is that of the upper end, which is the wider one.
+    (!means.is_empty()).then(|| {
+        let Estimate { mean, margin } = Estimate::new(&means);
+        Estimate {
+            mean: mean.exp(),
+            margin: (mean + margin).exp() - mean.exp(),
+        }
+    })
 }
 
-/// Returns the estimate whose interval has the highest lower end.
-pub fn clearest<T>(values: &[(T, Estimate)]) -> Option<&(T, Estimate)> {
+/// Returns the estimate that decides whether one of them is above a threshold: the one whose interval
+/// has the highest lower end, or if none is above, the highest upper end.
+pub fn deciding<T>(values: &[(T, Estimate)], threshold: f64) -> Option<&(T, Estimate)> {
     let lower = |(_, value): &(T, Estimate)| value.mean - value.margin;
-    values.iter().max_by(|a, b| lower(a).total_cmp(&lower(b)))
+    let upper = |(_, value): &(T, Estimate)| value.mean + value.margin;
+    let highest = values.iter().max_by(|a, b| lower(a).total_cmp(&lower(b)))?;
+    match lower(highest) > threshold {
+        true => Some(highest),
+        false => values.iter().max_by(|a, b| upper(a).total_cmp(&upper(b))),
+    }
 }
 
 /// Formats a value, or its absence.
@@ -257,7 +270,7 @@ mod tests {
         let pairs: [Pair; 2] = [(&[4.0, 2.0], &[1.0, 1.0]), (&[1.0, 8.0], &[1.0, 1.0])];
         // √(4 · 1) and √(2 · 8).
         let ratio = mean_ratio(&pairs).unwrap();
-        assert_eq!(ratio.mean, 3.0);
+        assert!((ratio.mean - 8_f64.sqrt()).abs() < 1e-9);
         assert!(ratio.margin > 1.0 && ratio.margin.is_finite());
         assert_eq!(mean_ratio(&[]), None);
     }

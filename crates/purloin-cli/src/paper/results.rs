@@ -92,6 +92,12 @@ impl Results {
         let results: Results = serde_json::from_slice(&text).map_err(|error| {
             Failure::in_file(path, format!("not the data of a paper's runs: {error}"))
         })?;
+        if results.cores == 0 || results.nanoseconds_per_tick <= 0.0 {
+            return Err(Failure::in_file(
+                path,
+                "cores and nanoseconds_per_tick must be above zero",
+            ));
+        }
         Ok(Results {
             path: path.to_path_buf(),
             ..results
@@ -146,8 +152,13 @@ impl Results {
     }
 
     fn write(&self) -> Result<(), Failure> {
+        self.write_to(&self.path)
+    }
+
+    /// Writes the data to a file.
+    pub fn write_to(&self, path: &Path) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map_err(|error| Failure::Run(error.to_string()))?;
-        Destination::open(&self.path)?.write_bytes(&text)
+        Destination::open(path)?.write_bytes(&text)
     }
 
     /// Returns whether a part is finished.
@@ -234,7 +245,10 @@ impl Results {
         let Some(data) = finished.or_else(|| self.missing.get(&part.name)) else {
             return Err(Failure::in_file(
                 &self.path,
-                format!("no part {:?}; it is from another paper", part.name),
+                format!(
+                    "no part {:?}; it is from another paper, or its run is not finished",
+                    part.name
+                ),
             ));
         };
         (part.check)(data).map_err(|error| {

@@ -36,7 +36,7 @@ impl FromStr for Spec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Spec, String> {
-        if let Some(name) = text.strip_suffix(':') {
+        if let Some(name) = text.strip_suffix(':').filter(|name| !name.is_empty()) {
             return Err(format!(
                 "{text:?} has no option after the colon; did you mean {name}?"
             ));

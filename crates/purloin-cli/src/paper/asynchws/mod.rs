@@ -366,7 +366,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         }
     }
     let machines = LATENCIES.map(cluster);
-    // The verdicts compare some variants. The others are in one table only.
+    // No verdict needs the other numbers of residual tasks.
     let trials_of = |cut_off: &str, residual: &str| {
         let is_compared =
             [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);

@@ -5,7 +5,7 @@ use purloin_sim::Estimate;
 
 use super::{BARRIER_WS, BENCHMARKS, Benchmark, DEFAULT_WS, Data, FORKJOIN, PURLOIN, overheads};
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, clearest, or_dash, with_margin};
+use crate::paper::report::{Report, Verdict, deciding, or_dash, with_margin};
 use crate::paper::trial::{Simulated, Trial};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
@@ -66,9 +66,9 @@ fn steals(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "The paper: with 16 threads Jacobi has the lowest steal ratio, 0.0004, and the highest steal \
+        "The paper: with 16 threads, Jacobi has a steal ratio as low as 0.0004, and the highest steal \
          rate, 35 per ms. The number of steals is about the same in both systems, but for CilkSort \
-         (15 % fewer with the barrier).",
+         (15 % fewer with the barrier) and Barnes-Hut with few threads.",
     );
     let panel = |title: &str, value: fn(&Simulated) -> f64| Panel {
         title: title.to_string(),
@@ -201,13 +201,13 @@ fn times(data: &Data, report: &mut Report) {
     let gains: Vec<_> = gains.into_iter().flatten().collect();
     let estimates: Vec<_> = gains.iter().map(|&(_, gain)| gain).collect();
     let verdict = Verdict::some_above(&estimates, 1.1);
-    if let Some((verdict, (name, gain))) = verdict.zip(clearest(&gains)) {
+    if let Some((verdict, (name, gain))) = verdict.zip(deciding(&gains, 1.1)) {
         report.verdict(
             "resulting in total performance improvements of as much as 20%",
             verdict,
             format!(
-                "the clearest gain is that of {name}, which runs {} times as fast with {workers} \
-                 workers; we require 1.1",
+                "{name} decides: with the barrier, it runs {} times as fast with {workers} workers; we \
+                 require 1.1",
                 with_margin(*gain, 3)
             ),
         );
@@ -223,8 +223,8 @@ fn times(data: &Data, report: &mut Report) {
             "this result is complementary to recent work addressing the sequential overheads",
             Verdict::confirmed_if((alone - 1.0).abs() < 0.02),
             format!(
-                "with one worker, so without steals, the run without the barrier takes {alone:.3} \
-                 times as long as the run with it"
+                "with one worker, nothing is stolen; DefaultWS then takes {alone:.3} times as long as \
+                 ReturnBarrierWS"
             ),
         );
     }
@@ -247,13 +247,17 @@ fn times(data: &Data, report: &mut Report) {
     let pairs: Vec<_> = pairs.into_iter().flatten().collect();
     if !pairs.is_empty() {
         let wins = wins(&pairs);
+        let ratios = pairs.iter().map(|[ours, java]| ours / java);
+        let least = ratios.fold(f64::INFINITY, f64::min);
         report.verdict(
             "our system … consistently performs well, and in three out of six workloads it \
              substantially outperforms the other systems",
-            Verdict::confirmed_if(wins >= 3),
+            Verdict::confirmed_if(wins >= 3 && least >= 0.9),
             format!(
                 "the speed-up of ReturnBarrierWS is at least {CLEARLY} times as high as that of \
-                 Java's ForkJoinPool, in the same form, in {wins} of {} benchmarks",
+                 Java's ForkJoinPool, in the same form, in {wins} of {} benchmarks, and at least \
+                 {least:.2} times as high in all (paper: from 50 % better); both are relative to the \
+                 sequential form in the same language",
                 pairs.len()
             ),
         );
@@ -261,7 +265,7 @@ fn times(data: &Data, report: &mut Report) {
 }
 
 /// The ratio above which a speed-up is substantially higher than another.
-const CLEARLY: f64 = 1.1;
+const CLEARLY: f64 = 1.5;
 
 /// Returns in how many pairs the first speed-up is substantially higher than the second.
 fn wins(pairs: &[[f64; 2]]) -> usize {
@@ -375,6 +379,6 @@ mod tests {
 
     #[test]
     fn a_win_needs_a_clear_margin() {
-        assert_eq!(wins(&[[1.05, 1.0], [1.2, 1.0], [0.9, 1.0]]), 1);
+        assert_eq!(wins(&[[1.4, 1.0], [1.6, 1.0], [0.9, 1.0]]), 1);
     }
 }

@@ -37,10 +37,14 @@ pub struct Messages {
 }
 
 impl Messages {
+    /// Returns the number of messages.
+    pub fn total(&self) -> u64 {
+        self.requests + self.forwards + self.updates
+    }
+
     /// Returns the messages that each steal has taken.
     pub fn per_steal(&self) -> f64 {
-        let messages = self.requests + self.forwards + self.updates;
-        messages as f64 / self.steals.max(1) as f64
+        self.total() as f64 / self.steals.max(1) as f64
     }
 }
 

@@ -4,7 +4,7 @@ use purloin_sim::Estimate;
 
 use super::report::largest;
 use super::{DELAY, POLICIES, Row, SAMPLED_SET, SET, STEAL, Sampled};
-use crate::paper::report::{Report, Verdict, mean_ratio, with_margin};
+use crate::paper::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
 use crate::paper::trial::Simulated;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
@@ -177,15 +177,22 @@ pub(super) fn closer_look(
     let plain = || simulated.iter().map(|(_, plain, _)| &plain[..]);
     let delayed = || simulated.iter().map(|(.., delayed)| &delayed[..]);
     let steals = compared(plain(), SAMPLED_SET, SET, |run| &run.all_steals);
+    let overheads = plain().map(|runs| ratio(runs, &|run| run.steals * cost(0.0)(run)));
+    let overhead = geometric_mean(&overheads.collect::<Vec<_>>());
     if let Some(steals) = steals {
         report.verdict(
             "the number of steals needed and their attendant overhead can be reduced by sampling a \
              few workers and stealing the (heuristically) largest task on offer",
-            Verdict::not_above(steals, 1.0),
+            match overhead.is_some_and(|overhead| overhead.mean < 1.0) {
+                true => Verdict::not_above(steals, 1.0),
+                false => Verdict::NotHere,
+            },
             format!(
-                "sampled sets need {} times as many steals as sets (here and below: the geometric \
-                 mean over {programs} programs on 63 simulated cores)",
-                with_margin(steals, 2)
+                "sampled sets need {} times as many steals as sets, but with their samples these cost \
+                 {:.2} times as much (here and below: the geometric mean over {programs} programs on 63 \
+                 simulated cores)",
+                with_margin(steals, 2),
+                overhead.map_or(f64::NAN, |overhead| overhead.mean)
             ),
         );
     }
