@@ -222,7 +222,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
                 true => threads.max(MIN_SPARES),
                 false => 0,
             })
-            // No more jobs run at the same time than the program has asked for threads.
+            // Programs use small pools to limit the number of jobs that run at the same time.
             .rescue_calls(false)
             // When no spare thread is left.
             .run_anything_while_blocked(true)

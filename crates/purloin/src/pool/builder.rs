@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use super::address_space;
 use super::handlers::Handlers;
 use super::inbox::Inbox;
 use super::placement::Hashes;
@@ -22,20 +23,6 @@ use crate::victim::{Random, Selection, VictimSelection};
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
 /// spare worker without a thread costs only address space.
 const DEFAULT_SPARES: usize = 32;
-
-/// Part of the address space left that the spare workers of a pool may reserve, if the process has a
-/// limit: one in so many bytes. The program needs the rest.
-const SPARES_PART: usize = 16;
-
-/// The default size of a thread's stack.
-const DEFAULT_STACK: usize = 16 << 20;
-
-/// The default if address space is limited and little is left of it: that of the standard library.
-const LEAST_DEFAULT_STACK: usize = 2 << 20;
-
-/// Part of the address space left that the stacks of a pool's workers reserve if their size is the
-/// default, down to [`LEAST_DEFAULT_STACK`]: one in so many bytes. A program may have many pools.
-const WORKERS_PART: usize = 64;
 
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -190,18 +177,18 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets whether a [spare worker](Self::spare_workers) runs a call or a job from outside if the pool
-    /// begins none for 20 milliseconds. The default is true: no caller waits for ever because all workers
-    /// wait for a lock that it holds.
+    /// begins none for 20 milliseconds. The default is true, so that a caller that holds a lock does not
+    /// wait for ever if all workers wait for this lock.
     ///
-    /// The pool cannot tell whether its workers wait for something or compute. So while callers wait
-    /// behind long tasks, more tasks run at the same time than the pool has workers. With false, no more
-    /// tasks run at the same time than there are workers, apart from those that are blocked in a join, a
-    /// finish, a future, another pool or [`blocking`](crate::blocking).
+    /// The pool cannot tell whether its workers wait or compute. So while callers wait behind long tasks,
+    /// more tasks run than the pool has workers. With false, a call begins only when a worker is idle or
+    /// blocked in a join, a finish, a future, another pool or [`blocking`](crate::blocking). When a
+    /// blocked worker resumes, one extra task runs until any worker goes idle.
     ///
     /// ```
     /// use purloin::Pool;
     ///
-    /// // One call at a time, however long it takes.
+    /// // Calls that do not block run one at a time, however long they take.
     /// let pool = Pool::builder().workers(1).rescue_calls(false).build()?;
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
@@ -449,20 +436,10 @@ impl<S: Scheduler> Builder<S> {
     ) -> Result<Pool<S>, BuildError> {
         // The stack of a thread, and its task stack.
         let reserved = |stack_size| stack_size + Local::<S>::task_bytes(stack_size);
-        let left = threads::address_space_left();
-        let stack_size = match (self.stack_size, left) {
-            (Some(size), _) => size,
-            (None, None) => DEFAULT_STACK,
-            (None, Some(left)) => {
-                let per_byte = reserved(Builder::MIN_STACK_SIZE) / Builder::MIN_STACK_SIZE;
-                let size = left / WORKERS_PART / workers / per_byte;
-                size.clamp(LEAST_DEFAULT_STACK, DEFAULT_STACK)
-            }
-        };
-        let spares = match left {
-            Some(left) => spares.min(left / SPARES_PART / reserved(stack_size)),
-            None => spares,
-        };
+        let left = address_space::left();
+        let default = || address_space::default_stack(left, workers, reserved);
+        let stack_size = self.stack_size.unwrap_or_else(default);
+        let spares = address_space::spares(left, spares, reserved(stack_size));
         // The workers stay at this address, unless memory is short, so the task stacks can be placed
         // apart from them.
         let mut worker_threads = Vec::with_capacity(workers + spares);

@@ -10,6 +10,7 @@
 //! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
 
+mod address_space;
 pub(crate) mod blocked;
 mod builder;
 mod error;

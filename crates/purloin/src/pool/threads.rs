@@ -243,27 +243,6 @@ fn bind(processors: &[usize]) {
     }
 }
 
-/// Returns how many bytes of address space this process may still reserve, if it has a limit
-/// (`ulimit -v`).
-#[cfg(target_os = "linux")]
-pub(super) fn address_space_left() -> Option<usize> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
-    };
-    // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    if result != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
-        return None;
-    }
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split(' ').next().and_then(|pages| pages.parse().ok());
-    // SAFETY: `sysconf` only returns a number.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
-    let left = limit.rlim_cur.saturating_sub(pages.unwrap_or(0) * page);
-    Some(usize::try_from(left).unwrap_or(usize::MAX))
-}
-
 #[cfg(not(target_os = "linux"))]
 pub(super) fn processors() -> Box<[usize]> {
     Box::default()
@@ -271,8 +250,3 @@ pub(super) fn processors() -> Box<[usize]> {
 
 #[cfg(not(target_os = "linux"))]
 fn bind(_: &[usize]) {}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn address_space_left() -> Option<usize> {
-    None
-}

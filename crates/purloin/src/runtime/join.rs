@@ -75,7 +75,9 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// that it took; it may have to wait for one.
     ///
     /// A worker cannot resume while another worker uses its index. So a task must not ask for its
-    /// index and then wait for a lock that a blocked task may hold.
+    /// index and then wait for a lock that a blocked task may hold. Nor should a call from outside ask
+    /// for it while it holds a lock that other tasks need: if a spare worker [has rescued the
+    /// call](crate::Builder::rescue_calls), it may wait for the index of a worker that waits for the lock.
     ///
     /// ```
     /// use std::sync::Mutex;

@@ -205,8 +205,8 @@ fn closures_and_results_may_be_of_any_size() {
     }
 }
 
-/// Without its care for values of this size, LLVM compiles this test for more than a minute in a
-/// release build.
+/// If values of this size pass through `catch_unwind`, LLVM takes more than a minute to compile this
+/// test in a release build.
 #[test]
 fn large_arrays_may_move_into_tasks_and_out() {
     const LEN: usize = 100_000;
