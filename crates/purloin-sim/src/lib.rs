@@ -27,7 +27,7 @@ mod workload;
 
 pub use engine::{Outcome, simulate};
 pub use machine::{Latency, Machine, MachineError};
-pub use policy::{Depth, Policy, PolicyError, Protocol, Share, Victims, Waiting};
+pub use policy::{Depth, Policy, PolicyError, Protocol, SampleTime, Share, Victims, Waiting};
 pub use random::Random;
 pub use statistics::Estimate;
 pub use time::{Time, TimeError};

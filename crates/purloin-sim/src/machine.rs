@@ -9,8 +9,10 @@ use crate::{Random, Time};
 /// The times of operations on another core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// The time of a steal, successful or not.
+    /// The time of a steal.
     pub steal: Time,
+    /// The time of a steal attempt that finds no task, at most that of a steal.
+    pub miss: Time,
     /// The time to look at what there is to steal.
     pub sample: Time,
     /// The time until a message arrives.
@@ -18,10 +20,12 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Returns latencies with this time for a steal, and half of it for a look and for a message.
+    /// Returns latencies with this time for a steal, successful or not, and half of it for a look and
+    /// for a message.
     fn of_steal(steal: Time) -> Latency {
         Latency {
             steal,
+            miss: steal,
             sample: steal.scaled(0.5),
             message: steal.scaled(0.5),
         }
@@ -42,7 +46,8 @@ impl Latency {
 ///     # task = "2ns"     # to spawn and join a task, instead of the recorded time
 ///
 ///     [socket]           # from core to core of a socket
-///     steal = "1us"      # a steal, successful or not
+///     steal = "1us"      # a steal
+///     # miss = "100ns"   # an attempt that finds no task; by default as long as a steal
 ///     sample = "100ns"   # a look at what there is to steal
 ///     message = "100ns"  # until a message arrives
 ///
@@ -316,10 +321,11 @@ struct MachineFile {
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a table of steal, sample and message"
+    expecting = "a table of steal, miss, sample and message"
 )]
 struct LatencyTable {
     steal: String,
+    miss: Option<String>,
     sample: String,
     message: String,
 }
@@ -408,18 +414,32 @@ impl LatencyTable {
             let time = text.parse::<Time>();
             time.map_err(|error| MachineError(format!("[{name}] {field}: {error}")))
         };
+        let steal = time("steal", &self.steal)?;
         let latency = Latency {
-            steal: time("steal", &self.steal)?,
+            steal,
+            miss: match &self.miss {
+                Some(miss) => time("miss", miss)?,
+                None => steal,
+            },
             sample: time("sample", &self.sample)?,
             message: time("message", &self.message)?,
         };
-        for (field, time) in [("steal", latency.steal), ("message", latency.message)] {
+        for (field, time) in [
+            ("steal", latency.steal),
+            ("miss", latency.miss),
+            ("message", latency.message),
+        ] {
             // Otherwise thieves would repeat failed attempts forever without advancing the time.
             if time == Time::ZERO {
                 return Err(MachineError(format!(
                     "[{name}] {field}: the time must be more than 0"
                 )));
             }
+        }
+        if latency.miss > steal {
+            return Err(MachineError(format!(
+                "[{name}] miss: a failed attempt cannot take longer than a steal, {steal}"
+            )));
         }
         Ok(latency)
     }

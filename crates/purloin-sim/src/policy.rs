@@ -67,6 +67,21 @@ pub enum Waiting {
     Spare,
 }
 
+/// When a thief compares victims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SampleTime {
+    /// Before each steal attempt.
+    ///
+    /// Source: Wool, section 4.
+    #[default]
+    Always,
+    /// Before the first steal attempt of a search, and only up to the first victim without a task. With
+    /// victim sets, thieves always sample in this way.
+    ///
+    /// Source: Wool, section 5.2.
+    Once,
+}
+
 /// How the size of a task is guessed from its depth, for samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Depth {
@@ -85,6 +100,7 @@ pub enum Depth {
 ///
 /// - `random` (default), `near` or `sets`: how a thief chooses victims;
 /// - `sampling:K`: a thief compares K victims;
+/// - `always` (default) or `once`: when a thief compares victims;
 /// - `one` (default), `half` or `adaptive`: the number of tasks that a thief gets;
 /// - `direct` (default), `ask` or `forward`: how a thief gets them;
 /// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
@@ -112,6 +128,8 @@ pub struct Policy {
     /// Number of victims that a thief looks at before it steals from the one with the largest task.
     /// With 0, it steals without looking.
     pub samples: u32,
+    /// When a thief looks at several victims.
+    pub sample_time: SampleTime,
     /// The number of tasks that a thief gets.
     pub share: Share,
     /// How a thief gets tasks from its victim.
@@ -181,6 +199,7 @@ impl FromStr for Policy {
 enum Aspect {
     Victims,
     Samples,
+    SampleTime,
     Share,
     Protocol,
     Waiting,
@@ -211,6 +230,8 @@ impl Policy {
             "near" => self.victims = Victims::Near,
             "sets" => self.victims = Victims::Sets,
             "both" => (self.victims, self.samples) = (Victims::Sets, 2),
+            "always" => self.sample_time = SampleTime::Always,
+            "once" => self.sample_time = SampleTime::Once,
             "one" => self.share = Share::One,
             "half" => self.share = Share::Half,
             "adaptive" => self.share = Share::Adaptive,
@@ -226,6 +247,7 @@ impl Policy {
         }
         Ok(match name {
             "sampling" => &[Aspect::Samples],
+            "always" | "once" => &[Aspect::SampleTime],
             "residual" => &[Aspect::Residual],
             "bound" => &[Aspect::Bound],
             "spawns" | "pending" => &[Aspect::Depth],
@@ -235,6 +257,11 @@ impl Policy {
             "direct" | "ask" | "forward" => &[Aspect::Protocol],
             _ => &[Aspect::Waiting],
         })
+    }
+
+    /// Returns whether a thief samples only before the first steal attempt of a search.
+    pub(crate) fn samples_once(self) -> bool {
+        self.sample_time == SampleTime::Once || self.victims == Victims::Sets
     }
 
     /// Returns the aspects of the policy that matter on [`Machine::ideal`](crate::Machine::ideal),
@@ -263,6 +290,12 @@ impl Policy {
                 "a blocked worker under leapfrog must not run tasks that were stolen early; leave out residual",
             );
         }
+        if self.sample_time == SampleTime::Once && self.samples == 0 {
+            return refuse("add sampling:K, or leave out once");
+        }
+        if self.sample_time == SampleTime::Once && self.victims == Victims::Sets {
+            return refuse("with sets, thieves sample once in a search anyway; leave out once");
+        }
         if self.depth == Depth::Pending && self.samples == 0 {
             return refuse("only samples compare depths; add sampling:K, or leave out pending");
         }
@@ -273,7 +306,7 @@ impl Policy {
 fn unknown(part: &str) -> PolicyError {
     PolicyError(format!(
         "{part:?}: no such policy; choose random, near, sets, sampling:K, both (sampling:2+sets), \
-         one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, spawns, \
+         always, once, one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, spawns, \
          pending or bound:N, or join several of them with +"
     ))
 }
@@ -283,6 +316,10 @@ impl fmt::Display for Policy {
         let mut parts = Vec::new();
         if self.samples > 0 {
             parts.push(format!("sampling:{}", self.samples));
+        }
+        match self.sample_time {
+            SampleTime::Always => {}
+            SampleTime::Once => parts.push("once".to_owned()),
         }
         match self.victims {
             Victims::Random => {}
@@ -332,6 +369,7 @@ mod tests {
             "sampling:2",
             "sampling:3+sets+half+ask+spare+residual:6+pending+bound:24",
             "near+adaptive+forward",
+            "sampling:8+once+leapfrog",
             "leapfrog",
         ] {
             let policy: Policy = text.parse().unwrap();
@@ -361,6 +399,9 @@ mod tests {
             ("near+near", "near twice"),
             ("bound:0", "a number from 1"),
             ("pending+sets", "add sampling:K"),
+            ("once+near", "add sampling:K"),
+            ("both+once", "leave out once"),
+            ("sampling:2+always+once", "always or once"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -13,7 +13,8 @@ pub const MACHINE_HELP: &str = "A machine file (TOML) looks like this:
   cores = 12         # per socket
   # task = \"2ns\"     # to spawn and join a task, instead of the recorded time
   [socket]           # times from core to core of a socket
-  steal = \"1us\"      # a steal, successful or not
+  steal = \"1us\"      # a steal
+  # miss = \"100ns\"   # an attempt that finds no task; by default as long as a steal
   sample = \"100ns\"   # a look at a victim's tasks
   message = \"100ns\"  # until a message arrives
   [node]             # times from socket to socket of a node

@@ -10,8 +10,8 @@
 //!
 //! If attempts take random times and all cores are equally far from each other, the results have
 //! the same distribution as with single attempts. If attempts take fixed times, the results differ
-//! by a few percent on average. If some cores are nearer than others, the simulator simulates
-//! single attempts.
+//! by a few percent on average. If some cores are nearer than others, or failed attempts take
+//! less time than steals, the simulator simulates single attempts.
 //!
 //! Source: Gillespie, *Exact stochastic simulation of coupled chemical reactions* (1977).
 
@@ -93,7 +93,8 @@ impl Aggregate {
             && policy.protocol == Protocol::Direct
             && policy.waiting != Waiting::Leapfrog
             && policy.residual == 0
-            && machine.is_flat();
+            && machine.is_flat()
+            && machine.latency(0, 0).miss == machine.latency(0, 0).steal;
         Aggregate {
             is_used,
             attempt: machine.latency(0, 0).steal.picoseconds() as f64,

@@ -10,6 +10,7 @@ pub enum Event {
     /// The worker has looked at a possible victim.
     Sampled,
     /// The worker takes tasks from its victim.
+    Looked,
     StealDone,
     /// A steal request of this thief arrives at the worker.
     RequestArrived(u32),

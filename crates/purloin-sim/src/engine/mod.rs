@@ -193,6 +193,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
         match event {
             Event::WorkDone => self.run_core(worker),
             Event::Sampled => self.on_sampled(worker),
+            Event::Looked => self.on_looked(worker),
             Event::StealDone => self.on_steal_done(worker),
             Event::RequestArrived(thief) => self.on_request(worker, thief),
             Event::AnswerArrived => self.on_answer(worker),

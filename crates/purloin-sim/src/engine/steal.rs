@@ -5,8 +5,8 @@ use purloin_schedulers::Amount;
 use super::events::Event;
 use super::worker::{Attempt, NONE, State, TaskId};
 use super::{Protocol, Simulation, Waiting};
-use crate::Workload;
 use crate::policy::{Share, Victims};
+use crate::{Time, Workload};
 
 impl<W: Workload> Simulation<'_, W> {
     /// Begins a steal attempt of an idle worker, unless one is in progress.
@@ -38,10 +38,8 @@ impl<W: Workload> Simulation<'_, W> {
         if let Some(victim) = self.leapfrog_victim(worker) {
             return self.contact(worker, victim);
         }
-        // With sets, a thief samples only at the beginning of a search, as in section 5.2 of Wool.
-        // In the simulation of section 4, it always samples.
         let is_new = self.begin_search(worker);
-        if self.policy.samples > 0 && (is_new || self.policy.victims != Victims::Sets) {
+        if self.policy.samples > 0 && (is_new || !self.policy.samples_once()) {
             let left = self.policy.samples;
             self.worker(worker).attempt = Attempt::Sampling {
                 left,
@@ -78,10 +76,9 @@ impl<W: Workload> Simulation<'_, W> {
             _ => self.choose(worker),
         };
         self.worker(worker).victim = victim;
-        let mean = self.latency(worker, victim).sample;
-        let delay = self.machine.draw(mean, &mut self.random);
         self.outcome.samples += 1;
-        self.events.add(self.now + delay, worker, Event::Sampled);
+        let mean = self.latency(worker, victim).sample;
+        self.after(mean, worker, Event::Sampled);
     }
 
     /// Handles the end of a look at a possible victim.
@@ -97,8 +94,9 @@ impl<W: Workload> Simulation<'_, W> {
         };
         let left = left - 1;
         self.worker(worker).attempt = Attempt::Sampling { left, best, level };
-        // With sets, an empty task pool ends the sample, because tasks are rare then.
-        match left > 0 && (found.is_some() || self.policy.victims != Victims::Sets) {
+        // If a thief samples once in a search, an empty task pool ends the sample, because tasks are
+        // rare then.
+        match left > 0 && (found.is_some() || !self.policy.samples_once()) {
             true => self.sample(worker),
             false => self.end_sample(worker),
         }
@@ -121,11 +119,13 @@ impl<W: Workload> Simulation<'_, W> {
     fn contact(&mut self, worker: u32, victim: u32) {
         self.worker(worker).victim = victim;
         if self.policy.protocol == Protocol::Direct {
+            let latency = *self.latency(worker, victim);
+            if latency.miss < latency.steal {
+                self.worker(worker).attempt = Attempt::Looking;
+                return self.after(latency.miss, worker, Event::Looked);
+            }
             self.worker(worker).attempt = Attempt::Stealing;
-            let mean = self.latency(worker, victim).steal;
-            let delay = self.machine.draw(mean, &mut self.random);
-            self.events.add(self.now + delay, worker, Event::StealDone);
-            return;
+            return self.after(latency.steal, worker, Event::StealDone);
         }
         let is_leapfrog = self.leapfrog_victim(worker).is_some();
         let left = match self.policy.protocol {
@@ -138,10 +138,28 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Sends a message that makes `event` happen to `worker` when it arrives.
     fn send(&mut self, from: u32, to: u32, worker: u32, event: Event) {
-        let mean = self.latency(from, to).message;
-        let delay = self.machine.draw(mean, &mut self.random);
         self.outcome.messages += 1;
+        let mean = self.latency(from, to).message;
+        self.after(mean, worker, event);
+    }
+
+    /// Makes `event` happen to the worker after an operation with this mean time.
+    fn after(&mut self, mean: Time, worker: u32, event: Event) {
+        let delay = self.machine.draw(mean, &mut self.random);
         self.events.add(self.now + delay, worker, event);
+    }
+
+    /// Handles the end of a look at the victim of a direct steal, which takes as long as a failed
+    /// attempt. If the victim has a task, the rest of the steal follows.
+    pub fn on_looked(&mut self, worker: u32) {
+        let this = &self.workers[worker as usize];
+        let (victim, resumes) = (this.victim, this.state == State::Idle && this.can_resume);
+        if resumes || self.offers.level(self.active(victim)).is_none() {
+            return self.on_steal_done(worker);
+        }
+        self.worker(worker).attempt = Attempt::Stealing;
+        let latency = *self.latency(worker, victim);
+        self.after(latency.steal - latency.miss, worker, Event::StealDone);
     }
 
     /// Handles the end of a direct steal.

@@ -4,7 +4,7 @@ use super::*;
 use crate::{Tree, Uts};
 
 /// Every single policy, and some combinations.
-const POLICIES: [&str; 20] = [
+const POLICIES: [&str; 21] = [
     "random",
     "sampling:2",
     "sets",
@@ -22,14 +22,21 @@ const POLICIES: [&str; 20] = [
     "forward+leapfrog",
     "forward+spare",
     "residual:3+spare+half",
+    "sampling:2+once",
     "sampling:2+ask+spare",
     "sampling:2+forward+spare+residual:2",
     "forward+spare+residual:2+adaptive",
 ];
 
 fn machine(nodes: u32, sockets: u32, cores: u32) -> Machine {
-    let reach = |nanoseconds| crate::Latency {
+    machine_with_misses(nodes, sockets, cores, 1)
+}
+
+/// Returns a machine on which a failed attempt takes this part of the time of a steal.
+fn machine_with_misses(nodes: u32, sockets: u32, cores: u32, part: u32) -> Machine {
+    let reach = |nanoseconds: u64| crate::Latency {
         steal: Time::from_nanoseconds(nanoseconds),
+        miss: Time::from_nanoseconds(nanoseconds / u64::from(part)),
         sample: Time::from_nanoseconds(nanoseconds / 2),
         message: Time::from_nanoseconds(nanoseconds / 2),
     };
@@ -45,7 +52,12 @@ fn every_leaf_is_run_once_under_every_policy() {
         is_random: false,
     };
     for policy in POLICIES {
-        for machine in [machine(1, 1, 1), machine(1, 1, 7), machine(3, 2, 4)] {
+        for machine in [
+            machine(1, 1, 1),
+            machine(1, 1, 7),
+            machine(3, 2, 4),
+            machine_with_misses(3, 2, 4, 4),
+        ] {
             for seed in 0..5 {
                 let outcome = simulate(&tree, &machine, policy.parse().unwrap(), seed);
                 let work = Time::from_nanoseconds(700 << 10);
@@ -236,11 +248,32 @@ fn each_search_begins_at_another_member_of_the_set() {
     assert!(starts.len() > 15, "{starts:?}");
 }
 
+/// One task, so all other cores try in vain to steal until it ends.
+#[test]
+fn a_failed_attempt_takes_as_long_as_the_machine_says() {
+    let leaf = Time::from_nanoseconds(100_000);
+    let tree = Tree {
+        depth: 0,
+        leaf,
+        is_random: false,
+    };
+    for (part, attempts) in [(1, 1000), (4, 4000)] {
+        let machine = machine_with_misses(1, 1, 2, part);
+        let outcome = simulate(&tree, &machine, "sets".parse().unwrap(), 1);
+        assert_eq!((outcome.time, outcome.steals), (leaf, 0));
+        assert!(outcome.attempts.abs_diff(attempts) <= 1, "{outcome:?}");
+    }
+}
+
 /// All other cores are idle, so the first look finds an empty task pool.
 #[test]
-fn a_sample_of_a_set_stops_at_an_empty_task_pool() {
+fn a_thief_that_samples_once_stops_at_an_empty_task_pool() {
     let (tree, machine) = (Tree::wool(64), Machine::wool(64));
-    for (policy, samples) in [("sampling:8+sets", 1), ("sampling:8", 8)] {
+    for (policy, samples) in [
+        ("sampling:8+sets", 1),
+        ("sampling:8+once", 1),
+        ("sampling:8", 8),
+    ] {
         let mut simulation = Simulation::new(&tree, &machine, policy.parse().unwrap(), 1);
         simulation.start_stealing(7);
         while matches!(

@@ -53,7 +53,7 @@ impl<W: Workload> Simulation<'_, W> {
         let (own, all) = ((core, 1), (0, cores));
         let rings = [(socket, own), (node, socket), (all, node)];
         let rates = rings.map(|(outer, inner)| match outer.1 > inner.1 {
-            true => 1.0 / self.steal_from_ring(core, outer, inner).picoseconds() as f64,
+            true => 1.0 / self.miss_in_ring(core, outer, inner).picoseconds() as f64,
             false => 0.0,
         });
         let mut place = self.random.unit() * rates.iter().sum::<f64>();
@@ -72,13 +72,13 @@ impl<W: Workload> Simulation<'_, W> {
         other + if other >= skipped { too_near } else { 0 }
     }
 
-    /// Returns the time of a steal from a ring.
-    fn steal_from_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
+    /// Returns the time of a failed attempt in a ring.
+    fn miss_in_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
         let other = match inner.0 > outer.0 {
             true => outer.0,
             false => inner.0 + inner.1,
         };
-        self.machine.latency(core, other).steal
+        self.machine.latency(core, other).miss
     }
 
     /// Returns the next member of the worker's victim set, or `None` at the end of a round.

@@ -95,7 +95,9 @@ impl<W: Workload> Simulation<'_, W> {
             Attempt::Nothing | Attempt::Requesting { .. } => true,
             // The attempt is in progress; its end resumes the worker. With residual tasks, the
             // worker need not wait for the end.
-            Attempt::Sampling { .. } | Attempt::Stealing => self.policy.residual > 0,
+            Attempt::Sampling { .. } | Attempt::Looking | Attempt::Stealing => {
+                self.policy.residual > 0
+            }
             Attempt::Aggregate => unreachable!("workers in aggregate get no wake-up message"),
         };
         if this.state == State::Idle && is_free && this.can_resume {

@@ -53,6 +53,8 @@ pub enum Attempt {
     /// The thief samples victims. `left` samples remain. `best` is the victim whose oldest task has
     /// the lowest level so far, which is `level`.
     Sampling { left: u32, best: u32, level: u32 },
+    /// The thief looks whether its victim has a task.
+    Looking,
     /// The thief takes tasks from its victim.
     Stealing,
     /// The thief makes one attempt after another, simulated in aggregate with other thieves.
