@@ -26,6 +26,8 @@ pub enum Verdict {
     NotHere,
     /// The confidence intervals are too wide to say.
     Undecided,
+    /// What the statement is about does not exist here, so no run could show it or refute it.
+    Untestable,
 }
 
 impl Verdict {
@@ -38,17 +40,29 @@ impl Verdict {
     }
 
     /// Judges the statement that at least one of the values exceeds a threshold: by the ends of
-    /// their confidence intervals, not by their means. Returns `None` if there are no values.
+    /// their confidence intervals, not by their means. The intervals are [widened](all_at_once).
+    /// Returns `None` if there are no values.
     pub fn some_above(values: &[Estimate], threshold: f64) -> Option<Verdict> {
+        let values = all_at_once(values);
         let is_above = |value: &Estimate| value.mean - value.margin > threshold;
         let is_not_above = |value: &Estimate| value.mean + value.margin <= threshold;
-        let verdict = match values {
+        let verdict = match &values[..] {
             [] => return None,
             _ if values.iter().any(is_above) => Verdict::Confirmed,
             _ if values.iter().all(is_not_above) => Verdict::NotHere,
             _ => Verdict::Undecided,
         };
         Some(verdict)
+    }
+
+    /// Judges the statement that a value is in a range.
+    pub fn within(value: Estimate, [least, most]: [f64; 2]) -> Verdict {
+        let (low, high) = (value.mean - value.margin, value.mean + value.margin);
+        match (low > least && high < most, low >= most || high <= least) {
+            (true, _) => Verdict::Confirmed,
+            (_, true) => Verdict::NotHere,
+            _ => Verdict::Undecided,
+        }
     }
 
     /// Judges the statement that a value exceeds a threshold.
@@ -59,10 +73,15 @@ impl Verdict {
 
     /// Judges the statement that a value does not exceed a threshold.
     pub fn not_above(value: Estimate, threshold: f64) -> Verdict {
-        match Verdict::above(value, threshold) {
+        Verdict::above(value, threshold).of_the_opposite()
+    }
+
+    /// Returns the verdict on the opposite statement.
+    pub fn of_the_opposite(self) -> Verdict {
+        match self {
             Verdict::Confirmed => Verdict::NotHere,
             Verdict::NotHere => Verdict::Confirmed,
-            Verdict::Undecided => Verdict::Undecided,
+            other => other,
         }
     }
 }
@@ -134,6 +153,10 @@ impl Report {
             ));
         }
         self.section("What the paper says, and what we found");
+        self.paragraph(
+            "Each interval holds with 95 % confidence. Where the highest of several values decides, \
+             their intervals are wider, so that all of them hold at once.",
+        );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts
             .into_iter()
@@ -142,6 +165,7 @@ impl Report {
                     Verdict::Confirmed => "**confirmed**",
                     Verdict::NotHere => "**not confirmed here**",
                     Verdict::Undecided => "**not decided**, as the intervals are too wide",
+                    Verdict::Untestable => "**cannot be tested here**",
                 };
                 format!("- “{statement}” {verdict}: {reason}")
             })
@@ -207,16 +231,33 @@ pub fn mean_ratio(pairs: &[Pair]) -> Option<Estimate> {
     })
 }
 
-/// Returns the estimate that decides whether one of them is above a threshold: the one whose interval
-/// has the highest lower end, or if none is above, the highest upper end.
-pub fn deciding<T>(values: &[(T, Estimate)], threshold: f64) -> Option<&(T, Estimate)> {
-    let lower = |(_, value): &(T, Estimate)| value.mean - value.margin;
-    let upper = |(_, value): &(T, Estimate)| value.mean + value.margin;
-    let highest = values.iter().max_by(|a, b| lower(a).total_cmp(&lower(b)))?;
-    match lower(highest) > threshold {
+/// Returns the place and the [widened](all_at_once) interval of the estimate that decides whether one of
+/// them is above a threshold: the one whose interval has the highest lower end, or if none is above, the
+/// highest upper end.
+pub fn deciding(values: &[Estimate], threshold: f64) -> Option<(usize, Estimate)> {
+    let values = all_at_once(values).into_iter().enumerate();
+    let lower = |(_, value): &(usize, Estimate)| value.mean - value.margin;
+    let upper = |(_, value): &(usize, Estimate)| value.mean + value.margin;
+    let highest = values
+        .clone()
+        .max_by(|a, b| lower(a).total_cmp(&lower(b)))?;
+    match lower(&highest) > threshold {
         true => Some(highest),
-        false => values.iter().max_by(|a, b| upper(a).total_cmp(&upper(b))),
+        false => values.max_by(|a, b| upper(a).total_cmp(&upper(b))),
     }
+}
+
+/// Widens the intervals of several values, so that with 95 % confidence all of them hold at once.
+///
+/// Each of n values may be outside its interval with an nth of the probability. The probability that
+/// a normal variable exceeds z is about exp(-z² / 2), so z² grows by 2 ln n.
+fn all_at_once(values: &[Estimate]) -> Vec<Estimate> {
+    let wider = (1.0 + 2.0 * (values.len() as f64).ln() / 1.96_f64.powi(2)).sqrt();
+    let values = values.iter().map(|&Estimate { mean, margin }| Estimate {
+        mean,
+        margin: wider * margin,
+    });
+    values.collect()
 }
 
 /// Formats a value, or its absence.
@@ -255,6 +296,19 @@ mod tests {
         assert_eq!(not(estimate(1.0, 0.05)), Verdict::Confirmed);
         assert_eq!(not(clear), Verdict::NotHere);
         assert_eq!(not(noisy), Verdict::Undecided);
+    }
+
+    #[test]
+    fn the_best_of_several_values_needs_a_wider_interval() {
+        let best = estimate(1.12, 0.018);
+        let others = [estimate(1.0, 0.01); 5];
+        let verdict = |values: &[Estimate]| Verdict::some_above(values, 1.1).unwrap();
+        assert_eq!(verdict(&[best]), Verdict::Confirmed);
+        let all: Vec<_> = others.into_iter().chain([best]).collect();
+        assert_eq!(verdict(&all), Verdict::Undecided);
+        let (place, deciding) = deciding(&all, 1.1).unwrap();
+        assert!(place == 5 && deciding.margin > 0.024 && deciding.margin < 0.026);
+        assert_eq!(verdict(&[others[0]; 6]), Verdict::NotHere);
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub struct Results {
     /// A hash of the executable. It stands for the inputs and repetitions of all parts, too.
     build: String,
     pub quick: bool,
+    /// The process that measures, until it has finished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<u32>,
     parts: BTreeMap<String, Finished>,
     /// Parts that could not be measured, with the reason in their data. The next run tries again.
     #[serde(default)]
@@ -74,6 +77,7 @@ impl Results {
             nanoseconds_per_tick: nanoseconds_per_tick(),
             build,
             quick,
+            process: Some(std::process::id()),
             parts: BTreeMap::new(),
             missing: BTreeMap::new(),
         }
@@ -107,9 +111,13 @@ impl Results {
     fn resume_as(path: &Path, quick: bool, build: String) -> Result<Results, Failure> {
         let mut results = Results::new(path, quick, build);
         match fs::read(path) {
-            Ok(text) => match results.take_over(&text) {
-                Ok(()) => {}
-                Err(reason) => {
+            Ok(text) => {
+                let found = serde_json::from_slice::<Results>(&text);
+                if let Ok(found) = &found {
+                    found.check_unused(path, std::process::id())?;
+                }
+                let found = found.map_err(|error| format!("not readable ({error})"));
+                if let Err(reason) = found.and_then(|found| results.take_over(found)) {
                     let old = set_aside(path)?;
                     eprintln!(
                         "purloin: {}: {reason}; it is now {}, and every part is measured again",
@@ -117,7 +125,7 @@ impl Results {
                         old.display()
                     );
                 }
-            },
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => {
                 return Err(Failure::in_file(
@@ -130,10 +138,20 @@ impl Results {
         Ok(results)
     }
 
-    /// Takes the parts from the text of a file, or returns the reason why they do not fit.
-    fn take_over(&mut self, text: &[u8]) -> Result<(), String> {
-        let found: Results =
-            serde_json::from_slice(text).map_err(|error| format!("not readable ({error})"))?;
+    /// Returns an error if a process other than `own` measures and writes these results.
+    fn check_unused(&self, path: &Path, own: u32) -> Result<(), Failure> {
+        let other = self.process.filter(|&process| process != own);
+        match other.filter(|&process| runs_purloin(process)) {
+            Some(process) => Err(Failure::in_file(
+                path,
+                format!("process {process} writes it; wait until it ends, or choose another --out"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the parts of other results, or returns the reason why they do not fit.
+    fn take_over(&mut self, found: Results) -> Result<(), String> {
         if found.version != self.version {
             return Err(format!("it is from version {}", found.version));
         }
@@ -260,7 +278,9 @@ impl Results {
     }
 
     /// Gives the file its final name.
-    pub fn finish(&self, path: &Path) -> Result<(), Failure> {
+    pub fn finish(mut self, path: &Path) -> Result<(), Failure> {
+        self.process = None;
+        self.write()?;
         fs::rename(&self.path, path)
             .map_err(|error| Failure::in_file(path, format!("cannot be written: {error}")))
     }
@@ -300,6 +320,16 @@ fn hash(path: &Path) -> io::Result<String> {
     let mut hasher = DefaultHasher::new();
     hasher.write(&fs::read(path)?);
     Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// Returns whether a process of this system runs `purloin`. Returns false where `/proc` does not say.
+fn runs_purloin(process: u32) -> bool {
+    let executable = fs::read_link(format!("/proc/{process}/exe"));
+    let name = executable.ok().and_then(|path| {
+        let name = path.file_name()?;
+        Some(name.to_string_lossy().into_owned())
+    });
+    name.is_some_and(|name| name.starts_with("purloin"))
 }
 
 /// Gives a file another name, which no other file has, and returns it.
@@ -399,6 +429,19 @@ mod tests {
         assert_eq!(results.state(&part()), State::Finished);
         assert_eq!(results.of::<[f64; 2]>("a part").unwrap(), [3.0, 4.0]);
         assert_eq!(names(&path), ["wool.unfinished.json"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_second_run_does_not_write_the_file_of_a_first() {
+        let path = new_file("second-run");
+        let results = resume(&path);
+        let other = std::process::id() + 1;
+        let error = results.check_unused(&path, other).unwrap_err();
+        assert!(format!("{error:?}").contains("choose another --out"));
+        assert!(results.check_unused(&path, std::process::id()).is_ok());
+        results.finish(&path).unwrap();
+        assert!(Results::read(&path).unwrap().process.is_none());
     }
 
     #[test]

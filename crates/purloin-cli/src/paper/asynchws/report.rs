@@ -396,11 +396,7 @@ fn cut_offs(data: &Data, report: &mut Report) {
     );
     if let [Some(none), Some(queue), Some(depth)] = others {
         let faster = Verdict::some_above(&[none, queue, depth], gains::MORE);
-        let verdict = match faster.expect("there are three values") {
-            Verdict::Confirmed => Verdict::NotHere,
-            Verdict::NotHere => Verdict::Confirmed,
-            Verdict::Undecided => Verdict::Undecided,
-        };
+        let verdict = faster.expect("there are three values").of_the_opposite();
         report.verdict(
             "Floorplan, Nqueens, UTS and Strassen get the best performance when AsyncWS is combined \
              with the adaptive cut-off",

@@ -9,7 +9,7 @@ use purloin_sim::{Estimate, Machine};
 
 use super::trial::{Measured, Simulated, Trial};
 use super::{Paper, Part, Results, Tool};
-use crate::bench::{StealCosts, median};
+use crate::bench::StealCosts;
 
 pub const PAPER: Paper = Paper {
     name: "barriers",
@@ -101,7 +101,7 @@ impl Benchmark {
     /// Measures the benchmark under all schedulers.
     fn measure(&self, trial: &Trial) -> Result<Vec<Measured>, Failure> {
         // The paper: 20 invocations.
-        let runs = trial.choose(9, 20);
+        let runs = trial.choose(12, 20);
         let ours = [DEFAULT_WS, BARRIER_WS, PURLOIN];
         let mut measured = trial.bench(self.job(trial), &ours, runs)?;
         measured.extend(match self.java {
@@ -201,14 +201,20 @@ impl Data {
         (!values.is_empty()).then(|| Estimate::new(&values))
     }
 
-    /// Returns what a steal costs its victim under a scheduler, in seconds: the median over the
-    /// benchmarks with steals.
-    fn loss(&self, scheduler: &str) -> Option<f64> {
+    /// Returns what a steal costs its victim under a scheduler, in seconds, but at most `limit`: the mean
+    /// over the benchmarks with steals, run by run.
+    fn loss(&self, scheduler: &str, limit: f64) -> Option<Estimate> {
         let losses = (0..self.measured.len()).filter_map(|place| {
-            let loss = self.figure(place, scheduler, |costs| costs.loss_per_steal)?;
-            Some(loss.mean)
+            let cell = self.cell(place, scheduler, self.workers)?;
+            Some(cell.costs(|costs| costs.loss_per_steal))
         });
-        let losses: Vec<_> = losses.collect();
-        (!losses.is_empty()).then(|| median(&losses))
+        let losses: Vec<Vec<f64>> = losses.collect();
+        let of_run = |run: usize| {
+            let losses = losses.iter().filter_map(|losses| losses.get(run));
+            let losses: Vec<_> = losses.map(|loss| loss.min(limit)).collect();
+            (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
+        };
+        let means: Vec<_> = (0..).map_while(of_run).collect();
+        (!means.is_empty()).then(|| Estimate::new(&means))
     }
 }

@@ -24,7 +24,8 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          scheduler, and `direct-stack` is Wool's. **OpenMP** is the peer `{OPENMP}`, compiled by g++. \
          Cilk Plus is no longer available. Speed-ups are those of {} workers over the serial elision, \
          and for OpenMP over the sequential form in C++. The source is a set of slides. They show \
-         curves without numbers, except for the ranking.",
+         curves without numbers, except for the ranking. Some of the statements above are titles of slides \
+         or lines of lists; we judge what they claim, and the limits are ours.",
         trial.most_workers()
     ));
     ranking(trial, results, &mut report)?;
