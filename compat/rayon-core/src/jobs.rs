@@ -1,33 +1,57 @@
-//! The jobs that were spawned on the threads of a pool, and their places in the pool's inbox.
+//! The jobs that were spawned on the threads of a pool, and the place in the pool's inbox.
 //!
 //! Purloin's inbox is a plain queue. rayon promises more: a thread runs the jobs that it has spawned
 //! itself from the newest to the oldest, and other threads take the oldest. So the jobs are in a list
-//! for each thread, and the inbox has a **place** for each job. The thread that takes a place runs one
-//! job: its own newest job, or else the oldest job that was spawned outside of the pool, or else the
-//! oldest job of another thread.
+//! for each thread, and the inbox has a **place** that stands for all of them. The thread that takes
+//! the place runs jobs: its own newest job, or else the oldest job that was spawned outside of the pool,
+//! or else the oldest job of another thread.
 //!
-//! A thread that has run the job of a place goes on with its own jobs and those from outside, without
-//! taking their places. So do [`yield_local`](crate::yield_local) and broadcasts. This leaves a
-//! **surplus** of places: the next jobs get no place while there is a surplus. A chain of jobs, each of
-//! which spawns the next, therefore seldom goes through the inbox.
+//! While jobs wait, the inbox has a place:
+//!
+//! - Whoever adds a job adds a place, unless there is one.
+//! - The thread that takes the place takes a job. If more jobs wait, it adds a place again before it runs
+//!   its job. So one thread after the other wakes up while there are jobs.
+//!
+//! A thread that has run the job of a place goes on with other jobs. [`yield_local`](crate::yield_local)
+//! and broadcasts also take jobs without a place. So a place may find no job. Then its thread **watches**
+//! the jobs for a moment, before it gives the place up. Think of a chain of jobs, each of which spawns the
+//! next: without the watch, each job would add a place, another thread would take it, and find that the
+//! first thread has taken the job already. The thread that watches leaves a single job alone while
+//! other threads take jobs.
 //!
 //! A job that was spawned in FIFO order is in a second list. In the first list is an entry that
 //! stands for the oldest job of the second.
 
 use std::collections::VecDeque;
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
+/// Time for which a thread watches the jobs. Meanwhile it finds no other tasks of the pool.
+const WATCH: Duration = Duration::from_micros(20);
+
+/// Number of spins between two looks: about as long as a thread needs to end a short job and take the
+/// next.
+const SPINS: u32 = 30;
+
 /// The jobs of a pool that no thread has begun.
-pub(crate) struct Jobs(Mutex<Lists>);
+pub(crate) struct Jobs {
+    lists: Mutex<Lists>,
+    /// Number of jobs in the lists, and number of jobs that were taken. They change under the lock;
+    /// only a thread that watches reads them without it.
+    waiting: AtomicUsize,
+    taken: AtomicUsize,
+}
 
 struct Lists {
     threads: Box<[List]>,
     /// Jobs that were spawned outside of the pool, oldest first.
     outside: VecDeque<Job>,
-    /// The number of places, minus the number of jobs.
-    surplus: usize,
+    /// Whether the inbox has a place, or the thread that has set this is about to add one.
+    has_place: bool,
 }
 
 /// The jobs that were spawned on one thread, oldest first.
@@ -45,11 +69,15 @@ enum Entry {
 
 impl Jobs {
     pub(crate) fn new(threads: usize) -> Jobs {
-        Jobs(Mutex::new(Lists {
-            threads: (0..threads).map(|_| List::default()).collect(),
-            outside: VecDeque::new(),
-            surplus: 0,
-        }))
+        Jobs {
+            lists: Mutex::new(Lists {
+                threads: (0..threads).map(|_| List::default()).collect(),
+                outside: VecDeque::new(),
+                has_place: false,
+            }),
+            waiting: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+        }
     }
 
     /// Adds a job, spawned on the thread with this list or outside of the pool. Returns whether the
@@ -61,6 +89,7 @@ impl Jobs {
             Some(list) => lists.threads[list].jobs.push_back(Entry::Job(job)),
             None => lists.outside.push_back(job),
         }
+        self.waiting.store(self.waiting() + 1, Relaxed);
         lists.needs_place()
     }
 
@@ -75,41 +104,65 @@ impl Jobs {
         let List { jobs, fifo } = &mut lists.threads[list];
         fifo.push_back(job);
         jobs.push_back(Entry::OldestOfFifo);
+        self.waiting.store(self.waiting() + 1, Relaxed);
         lists.needs_place()
     }
 
-    /// Takes the job of a place for the thread with this list, unless the place was left over.
+    /// Takes the place for the thread with this list, and its job if any waits. If none waits, `watches`
+    /// for one first. Returns also whether the caller must add a place again.
+    #[must_use]
+    pub(crate) fn take_place(&self, list: usize, watches: bool) -> (Option<Job>, bool) {
+        let mut lists = self.lock();
+        let mut job = self.count(lists.take(list));
+        if job.is_none() && watches {
+            drop(lists);
+            self.watch();
+            lists = self.lock();
+            job = self.count(lists.take(list));
+        }
+        lists.has_place = self.waiting() > 0;
+        (job, lists.has_place)
+    }
+
+    /// Waits until several jobs wait, or one that no thread takes, but not for long.
+    fn watch(&self) {
+        let start = Instant::now();
+        let mut taken = self.taken.load(Relaxed);
+        while start.elapsed() < WATCH {
+            (0..SPINS).for_each(|_| spin_loop());
+            let before = std::mem::replace(&mut taken, self.taken.load(Relaxed));
+            match self.waiting() {
+                0 => (),
+                1 if taken != before => (),
+                _ => return,
+            }
+        }
+    }
+
+    /// Takes the next job for the thread with this list.
     pub(crate) fn take(&self, list: usize) -> Option<Job> {
         let mut lists = self.lock();
-        let own = lists.threads[list].newest();
-        let job = own.or_else(|| lists.outside.pop_front());
-        let job = job.or_else(|| {
-            let (left, right) = lists.threads.split_at_mut(list);
-            let mut others = right.iter_mut().chain(left);
-            others.find_map(List::oldest)
-        });
-        if job.is_none() {
-            lists.surplus -= 1;
+        self.count(lists.take(list))
+    }
+
+    /// Takes the newest job that the thread with this list has spawned.
+    pub(crate) fn take_own(&self, list: usize) -> Option<Job> {
+        let mut lists = self.lock();
+        self.count(lists.threads[list].newest())
+    }
+
+    /// Counts a job that was taken under the lock.
+    fn count(&self, job: Option<Job>) -> Option<Job> {
+        if job.is_some() {
+            self.waiting.store(self.waiting() - 1, Relaxed);
+            self.taken.store(self.taken.load(Relaxed) + 1, Relaxed);
         }
         job
     }
 
-    /// Takes the newest job that the thread with this list has spawned. Its place is left over.
-    pub(crate) fn take_own(&self, list: usize) -> Option<Job> {
-        let mut lists = self.lock();
-        let job = lists.threads[list].newest()?;
-        lists.surplus += 1;
-        Some(job)
-    }
-
-    /// Takes the newest job that the thread with this list has spawned, or else the oldest job from
-    /// outside. Its place is left over.
-    pub(crate) fn take_next(&self, list: usize) -> Option<Job> {
-        let mut lists = self.lock();
-        let own = lists.threads[list].newest();
-        let job = own.or_else(|| lists.outside.pop_front())?;
-        lists.surplus += 1;
-        Some(job)
+    /// Returns the number of jobs in the lists.
+    fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
     }
 
     /// Returns whether jobs wait that the thread with this list has spawned.
@@ -118,16 +171,24 @@ impl Jobs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Lists> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Lists {
-    /// Gives a new job a place that was left over. Returns true if there is none.
+    /// Returns whether the caller must add a place.
     fn needs_place(&mut self) -> bool {
-        let is_missing = self.surplus == 0;
-        self.surplus = self.surplus.saturating_sub(1);
-        is_missing
+        !std::mem::replace(&mut self.has_place, true)
+    }
+
+    fn take(&mut self, list: usize) -> Option<Job> {
+        let own = self.threads[list].newest();
+        let job = own.or_else(|| self.outside.pop_front());
+        job.or_else(|| {
+            let (left, right) = self.threads.split_at_mut(list);
+            let mut others = right.iter_mut().chain(left);
+            others.find_map(List::oldest)
+        })
     }
 }
 
@@ -153,7 +214,7 @@ impl List {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    use std::sync::atomic::AtomicU32;
 
     use super::*;
 
@@ -169,32 +230,31 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_runs_without_its_place_leaves_it_to_the_next_job() {
+    fn there_is_one_place_while_jobs_wait() {
         let (job, last) = numbered();
         let jobs = Jobs::new(2);
         assert!(jobs.push(Some(0), job(1)), "the first job needs a place");
-        jobs.take_own(0).unwrap()();
-        assert!(
-            !jobs.push(Some(1), job(2)),
-            "the place of the first is left"
-        );
-        assert!(jobs.push(None, job(3)));
-        jobs.take(0).unwrap()();
-        assert_eq!(last.load(Relaxed), 3);
-        jobs.take(0).unwrap()();
-        assert_eq!(last.load(Relaxed), 2);
+        assert!(!jobs.push(Some(1), job(2)) && !jobs.push(None, job(3)));
+        let (first, needs_place) = jobs.take_place(1, true);
+        first.unwrap()();
+        assert_eq!(last.load(Relaxed), 2, "own jobs come first");
+        assert!(needs_place, "two jobs are left");
+        assert!(!jobs.push_fifo(Some(1), job(4)));
+        for expected in [4, 3, 1] {
+            jobs.take(1).unwrap()();
+            assert_eq!(last.load(Relaxed), expected);
+        }
     }
 
     #[test]
-    fn a_place_that_is_left_over_gives_no_job() {
+    fn a_place_may_find_no_job_and_the_next_job_gets_a_new_one() {
         let (job, last) = numbered();
         let jobs = Jobs::new(1);
-        assert!(jobs.push(None, job(1)) && jobs.push_fifo(Some(0), job(2)));
-        jobs.take_next(0).unwrap()();
-        assert_eq!(last.load(Relaxed), 2, "own jobs come first");
-        jobs.take_next(0).unwrap()();
-        assert!(jobs.take_next(0).is_none());
-        assert!(jobs.take(0).is_none() && jobs.take(0).is_none());
-        assert!(jobs.push(None, job(3)), "no place is left");
+        assert!(jobs.push(Some(0), job(1)));
+        jobs.take_own(0).unwrap()();
+        assert_eq!(last.load(Relaxed), 1);
+        let (none, needs_place) = jobs.take_place(0, true);
+        assert!(none.is_none() && !needs_place);
+        assert!(jobs.push(None, job(2)));
     }
 }

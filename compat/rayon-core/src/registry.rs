@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::process::abort;
 use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use purloin::Pool;
 
@@ -41,9 +41,12 @@ pub(crate) struct Worker {
     yields: Cell<bool>,
 }
 
-/// Number of jobs that a thread runs without their places after the job of a place. Then it looks for
-/// calls, broadcasts and other tasks of the pool.
+/// Number of further jobs that a thread runs after the job of a place. Then it looks for calls,
+/// broadcasts and other tasks of the pool, unless the row was short.
 const IN_A_ROW: usize = 32;
+
+/// Time in which a thread runs several rows of short jobs.
+const ROWS: Duration = Duration::from_micros(200);
 
 /// Number of calls of [`yield_now`](crate::yield_now) that find nothing, after which a thread lends
 /// its processor and its index.
@@ -208,7 +211,7 @@ impl Registry {
         self.jobs.push_fifo(self.current().map(Worker::list), job)
     }
 
-    /// Runs the newest job that the calling thread has spawned, if there is one, without a place.
+    /// Runs the newest job that the calling thread has spawned, if there is one.
     pub(crate) fn run_own(&self, worker: &Worker) -> bool {
         let job = self.jobs.take_own(worker.list());
         let found = job.is_some();
@@ -216,22 +219,29 @@ impl Registry {
         found
     }
 
-    /// Runs the job of a place, unless the place was left over. If `goes_on`, the thread has nothing
-    /// else to do, and runs further jobs without their places.
-    pub(crate) fn run_place(&self, worker: &Worker, goes_on: bool) {
-        let Some(job) = self.jobs.take(worker.list()) else {
+    /// Takes the place, and runs a job if one waits. Calls `add_place` first if other
+    /// jobs wait. If `goes_on`, the thread has nothing else to do, and runs further jobs.
+    pub(crate) fn run_place(&self, worker: &Worker, goes_on: bool, add_place: impl FnOnce()) {
+        let list = worker.list();
+        let goes_on = goes_on && !worker.yields.get();
+        let (job, needs_place) = self.jobs.take_place(list, goes_on);
+        if needs_place {
+            add_place();
+        }
+        let Some(job) = job else {
             return;
         };
         self.catch(job);
-        let more = if goes_on && !worker.yields.get() {
-            IN_A_ROW
-        } else {
-            0
-        };
-        for _ in 0..more {
-            match self.jobs.take_next(worker.list()) {
-                Some(job) => self.catch(job),
-                None => return,
+        let start = Instant::now();
+        while goes_on {
+            for _ in 0..IN_A_ROW {
+                match self.jobs.take(list) {
+                    Some(job) => self.catch(job),
+                    None => return,
+                }
+            }
+            if start.elapsed() > ROWS {
+                return;
             }
         }
     }

@@ -45,11 +45,13 @@ pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
     }
 }
 
-/// Lets a thread of the pool run one job.
+/// Lets a thread of the pool run jobs. See [`crate::jobs`].
 fn add_place(pool: &Pool) {
     pool.spawn(|token| {
         if let Some(worker) = current() {
-            worker.registry.run_place(worker, !is_on_top(&token));
+            let goes_on = !is_on_top(&token);
+            let add_place = || add_place(token.pool());
+            worker.registry.run_place(worker, goes_on, add_place);
         }
     });
 }
