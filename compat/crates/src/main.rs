@@ -12,17 +12,28 @@ use std::hint::black_box;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
+use std::{env, fs, process, thread};
 
 /// A workload: prepares its input, and returns what is timed.
 type Workload = fn() -> Box<dyn FnMut()>;
 
-const WORKLOADS: [(&str, Workload); 15] = [
+const WORKLOADS: [(&str, Workload); 19] = [
     ("rayon: fib(38) by joins", rayon_fib),
     ("rayon: sum of 1,000", || rayon_sum(1_000)),
     ("rayon: sum of 100,000", || rayon_sum(100_000)),
     ("rayon: sum of 10,000,000", || rayon_sum(10_000_000)),
+    ("rayon: scope of 100,000 tasks", rayon_scope),
+    ("rayon: 100,000 jobs spawned by a job", || {
+        rayon_jobs(|| rayon::spawn(|| (0..JOBS).for_each(|_| rayon::spawn(end_job))))
+    }),
+    ("rayon: 100,000 jobs spawned outside", || {
+        rayon_jobs(|| (0..JOBS).for_each(|_| rayon::spawn(end_job)))
+    }),
+    ("rayon: 100,000 jobs, each spawned by the last", || {
+        rayon_jobs(|| chain(JOBS))
+    }),
     ("halo2_proofs: FFT of 2^14", halo2_fft),
     ("bvh: build over 50,000 boxes", bvh_build),
     ("ark-poly: FFT of 2^16", ark_fft),
@@ -133,6 +144,43 @@ fn rayon_sum(len: u64) -> Box<dyn FnMut()> {
     Box::new(move || {
         let sum: u64 = numbers.par_iter().map(|n| n ^ (n >> 3)).sum();
         black_box(sum);
+    })
+}
+
+const JOBS: u32 = 100_000;
+
+/// The number of jobs that have ended.
+static ENDED: AtomicU32 = AtomicU32::new(0);
+
+fn end_job() {
+    ENDED.fetch_add(1, Ordering::Release);
+}
+
+/// Spawns a job that spawns the next.
+fn chain(jobs: u32) {
+    if jobs > 0 {
+        rayon::spawn(move || {
+            end_job();
+            chain(jobs - 1);
+        });
+    }
+}
+
+/// Lets `spawn` spawn [`JOBS`] jobs, and waits until all have ended.
+fn rayon_jobs(spawn: fn()) -> Box<dyn FnMut()> {
+    Box::new(move || {
+        spawn();
+        while ENDED.load(Ordering::Acquire) < JOBS {
+            thread::yield_now();
+        }
+        ENDED.store(0, Ordering::Relaxed);
+    })
+}
+
+fn rayon_scope() -> Box<dyn FnMut()> {
+    Box::new(|| {
+        rayon::scope(|scope| (0..JOBS).for_each(|_| scope.spawn(|_| end_job())));
+        assert_eq!(ENDED.swap(0, Ordering::Relaxed), JOBS);
     })
 }
 
