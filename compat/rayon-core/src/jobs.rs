@@ -8,7 +8,7 @@
 //!
 //! While jobs wait, the inbox has a place:
 //!
-//! - Whoever adds a job adds a place, unless there is one.
+//! - A thread that adds a job adds a place, unless there is one.
 //! - The thread that takes the place takes a job. If more jobs wait, it adds a place again before it runs
 //!   its job. So one thread after the other wakes up while there are jobs.
 //!
