@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -185,6 +185,55 @@ fn a_destructor_of_a_thread_that_was_in_a_pool_may_spawn() {
         });
         thread.join().unwrap();
         assert!(RUN.load(SeqCst));
+    });
+}
+
+/// Returns the time that `f` takes.
+fn time(f: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    f();
+    start.elapsed()
+}
+
+#[test]
+fn a_broadcast_waits_for_one_long_job_and_not_for_many() {
+    let pool = pool(2);
+    let ended = Arc::new(AtomicUsize::new(0));
+    for _ in 0..60 {
+        let ended = Arc::clone(&ended);
+        pool.spawn(move || {
+            thread::sleep(Duration::from_millis(10));
+            ended.fetch_add(1, SeqCst);
+        });
+    }
+    pool.broadcast(|_| ());
+    assert!(ended.load(SeqCst) < 30, "{ended:?}");
+}
+
+#[test]
+fn a_thread_resumes_between_jobs_that_ask_for_their_index() {
+    let (pool, other) = (pool(1), Arc::new(pool(1)));
+    let (send, receive) = channel();
+    pool.spawn(move || {
+        let time = time(|| other.install(|| thread::sleep(Duration::from_millis(30))));
+        send.send(time).unwrap();
+    });
+    for _ in 0..40 {
+        pool.spawn(|| {
+            assert_eq!(rayon::current_thread_index(), Some(0));
+            thread::sleep(Duration::from_millis(20));
+        });
+    }
+    let time = receive.recv().unwrap();
+    assert!(time < Duration::from_millis(400), "{time:?}");
+}
+
+#[test]
+fn yield_now_says_idle_if_the_job_is_gone() {
+    pool(1).install(|| {
+        rayon::spawn(|| ());
+        assert_eq!(rayon::yield_local(), Some(rayon::Yield::Executed));
+        assert_eq!(rayon::yield_now(), Some(rayon::Yield::Idle));
     });
 }
 

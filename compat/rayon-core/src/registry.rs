@@ -5,13 +5,15 @@ use std::cell::Cell;
 use std::process::abort;
 use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use purloin::Pool;
+use purloin::implement::Row;
+use purloin::{Pool, Token};
 
 use crate::ThreadPool;
 use crate::builder::ThreadPoolBuilder;
 use crate::jobs::{Job, Jobs};
+use crate::spawn::add_place;
 use crate::unwind::halt_unwinding;
 
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -37,16 +39,9 @@ pub(crate) struct Worker {
     pub(crate) id: usize,
     /// The number of calls of [`yield_now`](Self::yield_now) in a row that found nothing.
     idle_yields: Cell<u32>,
-    /// Whether the thread runs a job within [`yield_now`](Self::yield_now).
-    yields: Cell<bool>,
+    /// Whether the last [place](crate::jobs) that the thread took had no job.
+    place_was_empty: Cell<bool>,
 }
-
-/// Number of further jobs that a thread runs after the job of a place. Then it looks for calls,
-/// broadcasts and other tasks of the pool, unless the row was short.
-const IN_A_ROW: usize = 32;
-
-/// Time in which a thread runs several rows of short jobs.
-const ROWS: Duration = Duration::from_micros(200);
 
 /// Number of calls of [`yield_now`](crate::yield_now) that find nothing, after which a thread lends
 /// its processor and its index.
@@ -73,10 +68,14 @@ impl Worker {
     /// A program that yields again and again may wait for a task that this thread has made itself,
     /// in a join or a scope. So from time to time another thread may take the tasks of this one.
     pub(crate) fn yield_now(&self) -> bool {
-        let outer = self.yields.replace(true);
-        let has_run =
-            purloin::with_token(|token| token.is_some_and(|token| token.pool().yield_now()));
-        self.yields.set(outer);
+        let has_run = loop {
+            self.place_was_empty.set(false);
+            let found =
+                purloin::with_token(|token| token.is_some_and(|token| token.pool().yield_now()));
+            if !self.place_was_empty.get() {
+                break found;
+            }
+        };
         self.idle_yields.set(match has_run {
             true => 0,
             false => self.idle_yields.get() + 1,
@@ -115,7 +114,7 @@ pub(crate) fn enter(registry: &Arc<Registry>, id: usize) {
         registry,
         id,
         idle_yields: Cell::new(0),
-        yields: Cell::new(false),
+        place_was_empty: Cell::new(false),
     })));
 }
 
@@ -219,30 +218,20 @@ impl Registry {
         found
     }
 
-    /// Takes the place, and runs a job if one waits. Calls `add_place` first if other
-    /// jobs wait. If `goes_on`, the thread has nothing else to do, and runs further jobs.
-    pub(crate) fn run_place(&self, worker: &Worker, goes_on: bool, add_place: impl FnOnce()) {
+    /// Takes the place, and runs a job if one waits. If no other task waits on this thread, it runs further
+    /// jobs in a row.
+    pub(crate) fn run_place(&self, worker: &Worker, token: &Token<'_>) {
         let list = worker.list();
-        let goes_on = goes_on && !worker.yields.get();
-        let (job, needs_place) = self.jobs.take_place(list, goes_on);
+        let mut row = Row::begin(token);
+        let (mut next, needs_place) = self.jobs.take_place(list, row.is_some());
         if needs_place {
-            add_place();
+            add_place(token.pool());
         }
-        let Some(job) = job else {
-            return;
-        };
-        self.catch(job);
-        let start = Instant::now();
-        while goes_on {
-            for _ in 0..IN_A_ROW {
-                match self.jobs.take(list) {
-                    Some(job) => self.catch(job),
-                    None => return,
-                }
-            }
-            if start.elapsed() > ROWS {
-                return;
-            }
+        worker.place_was_empty.set(next.is_none());
+        while let Some(job) = next {
+            self.catch(job);
+            let goes_on = row.as_mut().is_some_and(|row| row.goes_on(token));
+            next = goes_on.then(|| self.jobs.take(list)).flatten();
         }
     }
 

@@ -1,7 +1,6 @@
 //! Jobs that nobody waits for.
 
 use purloin::Pool;
-use purloin::implement::is_on_top;
 
 use crate::jobs::Job;
 use crate::registry::{Registry, current, with_current};
@@ -46,12 +45,10 @@ pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
 }
 
 /// Lets a thread of the pool run jobs. See [`crate::jobs`].
-fn add_place(pool: &Pool) {
+pub(crate) fn add_place(pool: &Pool) {
     pool.spawn(|token| {
         if let Some(worker) = current() {
-            let goes_on = !is_on_top(&token);
-            let add_place = || add_place(token.pool());
-            worker.registry.run_place(worker, goes_on, add_place);
+            worker.registry.run_place(worker, &token);
         }
     });
 }

@@ -7,7 +7,7 @@
 
 pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
-pub use crate::pool::pause;
+pub use crate::pool::{Row, pause};
 pub use crate::stats::clock;
 
 use crate::handle::Handle;

@@ -23,6 +23,7 @@ mod mail;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
+mod row;
 mod threads;
 mod worker_thread;
 
@@ -47,6 +48,7 @@ use lineage::{Call, NO_GENERATION};
 pub(crate) use outside::{block_until, keep_orphan, thread_waker};
 pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
+pub use row::Row;
 pub use worker_thread::WorkerThread;
 pub(crate) use worker_thread::current_of_default;
 
@@ -583,7 +585,8 @@ impl<S: Scheduler> Shared<S> {
         }
         let job = self.take_injected();
         let found = job.is_some();
-        job.into_iter().for_each(|job| job.run(worker));
+        job.into_iter()
+            .for_each(|job| worker.while_yielding(|| job.run(worker)));
         found
     }
 

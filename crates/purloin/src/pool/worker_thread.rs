@@ -46,6 +46,8 @@ struct Own {
     /// Tiny tasks that this worker has stolen while it was idle.
     tiny_stolen: Cell<TinyTasks>,
     claim: Cell<Duration>,
+    /// Whether the worker runs a job within [`Pool::yield_now`].
+    yields: Cell<bool>,
     /// Tiny tasks for which this worker has waited in joins.
     tiny_awaited: Cell<TinyTasks>,
     counters: Counters,
@@ -207,6 +209,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 spin_time: Cell::new(SpinTime::DEFAULT),
                 tiny_stolen: Cell::new(TinyTasks::NONE),
                 claim: Cell::new(Duration::ZERO),
+                yields: Cell::new(false),
                 tiny_awaited: Cell::new(TinyTasks::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
@@ -320,6 +323,19 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Returns whether this is a spare worker, which runs while another worker is blocked.
     pub(crate) fn is_spare(&self) -> bool {
         self.index >= self.pool().workers
+    }
+
+    /// Runs `job` within [`Pool::yield_now`].
+    pub(super) fn while_yielding(&self, job: impl FnOnce()) {
+        // A job does not panic.
+        let outer = self.own.yields.replace(true);
+        job();
+        self.own.yields.set(outer);
+    }
+
+    /// Returns whether the worker runs a job within [`Pool::yield_now`].
+    pub(super) fn yields(&self) -> bool {
+        self.own.yields.get()
     }
 
     /// Runs `work` as an active worker, whose tasks thieves look for.

@@ -3,7 +3,7 @@
 //! Two kinds of worker take tasks from it, the oldest first: the owner of the finish, once its body
 //! has ended, and idle workers. An idle worker does not know the queue. So the queue **calls** idle
 //! workers by jobs in the pool's inbox, at most one for each worker: a worker that answers a call
-//! takes a task, and calls the next worker if more tasks wait. An idle worker then goes on with a row of
+//! takes a task, and calls the next worker if more tasks wait. It then goes on with a [`Row`] of
 //! tasks. When the finish ends, it withdraws
 //! the calls that no worker has answered.
 //!
@@ -14,18 +14,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
 
 use super::spawn::{MAX_UNSTOLEN, lock};
 use crate::pool::blocked::{may_run, rest};
-use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
+use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, RECHECK_INTERVAL, SpinTime, recheck_interval};
 use crate::stats::Activity;
-
-/// Number of further tasks that a called worker runs, and the time after which it runs no more of them.
-const ROW: u32 = 128;
-const ROW_TIME: Duration = Duration::from_micros(100);
 
 /// The thread that opened a finish, and waits for its tasks.
 #[derive(Clone)]
@@ -259,19 +254,6 @@ impl<S: Scheduler> Queue<S> {
         self.ended_one(thread.pool());
     }
 
-    /// Runs up to [`ROW`] tasks, for at most about [`ROW_TIME`], because other work may wait.
-    fn run_row(&self, thread: &WorkerThread<S>) {
-        let start = Instant::now();
-        for number in 1..=ROW {
-            let Some(task) = self.pop() else { return };
-            self.run(task, thread);
-            // A look at the clock may take as long as a task.
-            if number % 8 == 1 && start.elapsed() > ROW_TIME {
-                return;
-            }
-        }
-    }
-
     /// Counts a task that has ended. The finish may be gone afterwards.
     pub(super) fn ended_one(&self, pool: &Shared<S>) {
         // Release: everything that the task did happens before the finish ends.
@@ -303,10 +285,14 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
         if has_more {
             call_worker(thread.pool(), Arc::clone(&queue));
         }
+        let row = Row::on(thread);
         queue.run(task, thread);
-        // A worker that is blocked returns to the task that it waits for.
-        if !thread.runs_on_top() {
-            queue.run_row(thread);
+        if let Some(mut row) = row {
+            while row.continues_on(thread)
+                && let Some(task) = queue.pop()
+            {
+                queue.run(task, thread);
+            }
         }
     };
     pool.inject_tagged(Job::boxed(call), tag);

@@ -444,6 +444,13 @@ impl Sleep {
         self.searching.load(Ordering::Relaxed) > 0
     }
 
+    /// Returns, as a hint, whether a running worker should search, because it may have to give up its
+    /// processor or its thread index.
+    pub fn wants_worker(&self) -> bool {
+        self.surplus.load(Ordering::Relaxed) > 0
+            || self.waiting_for_index.load(Ordering::Relaxed) > 0
+    }
+
     /// Returns whether exactly one idle worker is awake and looks for work.
     pub fn is_only_searcher(&self) -> bool {
         self.searching.load(Ordering::Relaxed) == 1
