@@ -15,7 +15,7 @@ use std::time::Duration;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
 
-pub use self::cell::Cell;
+pub use self::cell::{Cell, median};
 use self::measure::{configurations, measure, steps};
 use self::report::Report;
 pub use self::steal_costs::StealCosts;

@@ -154,8 +154,8 @@ impl Report {
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "Each interval holds with 95 % confidence. Where the highest of several values decides, \
-             their intervals are wider, so that all of them hold at once.",
+            "Intervals, where given, hold with 95 % confidence. If a verdict takes the best of several \
+             values, their intervals are widened, so that with 95 % confidence none of them is wrong.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts

@@ -5,6 +5,7 @@
 //! - [`placement`]: where a worker's memory lies.
 //! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
+//! - [`row`]: short jobs that a worker runs one after the other.
 //! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`handlers`]: functions of the program that a pool calls.

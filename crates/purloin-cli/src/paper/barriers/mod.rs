@@ -182,12 +182,19 @@ impl Data {
 
     /// Returns the dynamic overheads of all runs with all workers: with the barrier, and without.
     fn overheads(&self, place: usize) -> [Vec<f64>; 2] {
-        [BARRIER_WS, DEFAULT_WS].map(|scheduler| {
-            let cell = self.cell(place, scheduler, self.workers);
-            cell.map_or(Vec::new(), |cell| {
-                cell.costs(|costs| Some(costs.dynamic_overhead))
-            })
-        })
+        [BARRIER_WS, DEFAULT_WS]
+            .map(|scheduler| self.costs(place, scheduler, |costs| Some(costs.dynamic_overhead)))
+    }
+
+    /// Returns the values of a figure with all workers, in the runs that have it.
+    fn costs(
+        &self,
+        place: usize,
+        scheduler: &str,
+        figure: impl Fn(&StealCosts) -> Option<f64>,
+    ) -> Vec<f64> {
+        let cell = self.cell(place, scheduler, self.workers);
+        cell.map_or(Vec::new(), |cell| cell.costs(figure))
     }
 
     /// Returns a figure with all workers, over the runs that have it.
@@ -197,24 +204,7 @@ impl Data {
         scheduler: &str,
         figure: impl Fn(&StealCosts) -> Option<f64>,
     ) -> Option<Estimate> {
-        let values = self.cell(place, scheduler, self.workers)?.costs(figure);
+        let values = self.costs(place, scheduler, figure);
         (!values.is_empty()).then(|| Estimate::new(&values))
-    }
-
-    /// Returns what a steal costs its victim under a scheduler, in seconds, but at most `limit`: the mean
-    /// over the benchmarks with steals, run by run.
-    fn loss(&self, scheduler: &str, limit: f64) -> Option<Estimate> {
-        let losses = (0..self.measured.len()).filter_map(|place| {
-            let cell = self.cell(place, scheduler, self.workers)?;
-            Some(cell.costs(|costs| costs.loss_per_steal))
-        });
-        let losses: Vec<Vec<f64>> = losses.collect();
-        let of_run = |run: usize| {
-            let losses = losses.iter().filter_map(|losses| losses.get(run));
-            let losses: Vec<_> = losses.map(|loss| loss.min(limit)).collect();
-            (!losses.is_empty()).then(|| losses.iter().sum::<f64>() / losses.len() as f64)
-        };
-        let means: Vec<_> = (0..).map_while(of_run).collect();
-        (!means.is_empty()).then(|| Estimate::new(&means))
     }
 }

@@ -25,12 +25,13 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          ForkJoinPool they have loops and a cut-off, so there the comparison is with ReturnBarrierWS in \
          the same form.\n\n\
          Measured values are those of {} workers, with 95 % confidence intervals (Student's t) over \
-         the runs. The paper's are those of 16 threads on two Xeon E5-2450. For 4 to 16 cores we \
-         simulate: the serial elision of each benchmark is recorded, and thieves on cores that share \
+         the runs. The paper's are those of up to 16 threads on two Xeon E5-2450, over 20 invocations of \
+         15 iterations; its FFT has 2²⁰ points, CilkSort 10 million values, Barnes-Hut 100,000 bodies and \
+         LUD a matrix of 1,024. For 2 to 16 cores we simulate: the serial elision of each benchmark is recorded, and thieves on cores that share \
          memory steal its tasks, each in a microsecond.",
         data.workers
     ));
-    steals(&data, &mut report);
+    steals(trial, &data, &mut report);
     overheads::overheads(&data, &mut report);
     barrier(&data, &mut report);
     times(&data, &mut report);
@@ -38,7 +39,7 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
 }
 
 /// Figures 3, 4 and 8.
-fn steals(data: &Data, report: &mut Report) {
+fn steals(trial: &Trial, data: &Data, report: &mut Report) {
     report.section("Figures 3, 4 and 8: steal ratio, steal rate and number of steals");
     let rows: Vec<_> = each(|place, benchmark| {
         // The tasks are the same under both systems, so this is the ratio of their steals.
@@ -53,21 +54,28 @@ fn steals(data: &Data, report: &mut Report) {
         let relative = relative.map(|(barrier, default)| Estimate::of_ratio(&barrier, &default));
         let ratio = data.figure(place, DEFAULT_WS, |costs| costs.steal_ratio);
         let rate = |scheduler| data.figure(place, scheduler, |costs| Some(costs.steal_rate));
+        let simulated = data.simulated[place].last();
         vec![
             benchmark.name.to_string(),
-            or_dash(ratio, |ratio| format!("{:.2e}", ratio.mean)),
+            format!("`{}`", benchmark.job(trial)),
+            or_dash(ratio, |ratio| format!("{:.6}", ratio.mean)),
             or_dash(rate(DEFAULT_WS), |rate| with_margin(rate, 2)),
             or_dash(rate(BARRIER_WS), |rate| with_margin(rate, 2)),
             or_dash(relative, |relative| with_margin(relative, 2)),
+            or_dash(simulated, |run| {
+                format!("{:.0}", run.steals / run.seconds / 1e3)
+            }),
         ]
     });
     report.table(
         &[
             "benchmark",
+            "ours",
             "steals / tasks, DefaultWS",
             "steals/ms, DefaultWS",
             "steals/ms, ReturnBarrierWS",
             "steals, ReturnBarrierWS / DefaultWS",
+            "steals/ms, 16 simulated cores",
         ],
         &rows,
     );
@@ -121,23 +129,22 @@ fn barrier(data: &Data, report: &mut Report) {
         "In the paper, the barrier costs 0.04 % (UTS) to 0.95 % (Jacobi) of the time with 16 threads. \
          Over all numbers of threads, the most is 1.1 % (Barnes-Hut).",
     );
+    report.paragraph(
+        "With two workers there is one thief. It seldom comes back before the owner has used up the \
+         public tasks, so few steals are free. What the barrier saves then is the wait until the thief \
+         has the task.",
+    );
     let shares = each(|place, _| free(place)).into_iter().flatten();
     let shares: Vec<_> = shares.collect();
     if !shares.is_empty() {
-        let squares: f64 = shares.iter().map(|share| share.margin.powi(2)).sum();
-        let sum: f64 = shares.iter().map(|share| share.mean).sum();
-        let share = Estimate {
-            mean: sum / shares.len() as f64,
-            margin: squares.sqrt() / shares.len() as f64,
-        };
+        let common = shares.iter().filter(|share| share.mean > 0.5).count();
         report.verdict(
             "allows a thief to steal from a victim's stack without requiring the victim to yield in \
              the common case",
-            Verdict::above(share, 0.5),
+            Verdict::confirmed_if(2 * common > shares.len()),
             format!(
-                "{} of the steals are free, on average over the {} benchmarks with steals; we call more \
-                 than half of them the common case. The paper's own 1.5 to 30 % are less, too",
-                percent(share),
+                "in {common} of {} benchmarks, more than half of the steals are free. The paper has 1.5 to \
+                 30 %, less than half as well",
                 shares.len()
             ),
         );
@@ -209,6 +216,28 @@ fn times(data: &Data, report: &mut Report) {
             noisy.join(" and ")
         ));
     }
+    let light = each(|place, _| {
+        let overhead = data.figure(place, DEFAULT_WS, |costs| Some(costs.dynamic_overhead))?;
+        let cell = |scheduler| data.cell(place, scheduler, workers);
+        let (default, barrier) = (cell(DEFAULT_WS)?, cell(BARRIER_WS)?);
+        (overhead.mean < VERY_SMALL).then_some((&barrier.seconds[..], &default.seconds[..]))
+    });
+    let light: Vec<_> = light.into_iter().flatten().collect();
+    if let Some(ratio) = mean_ratio(&light) {
+        report.verdict(
+            "even for benchmarks with very small dynamic overhead, our approach does not negatively \
+             affect performance",
+            Verdict::not_above(ratio, THE_SAME[1]),
+            format!(
+                "{} benchmarks have an overhead below {:.1} %; with the barrier they take {} of the time \
+                 (the geometric mean; up to {} is the same)",
+                light.len(),
+                100.0 * VERY_SMALL,
+                with_margin(ratio, 3),
+                THE_SAME[1]
+            ),
+        );
+    }
     let gains = each(|place, benchmark| Some((benchmark.name, gain(place, BARRIER_WS)?)));
     let (names, gains): (Vec<_>, Vec<_>) = gains.into_iter().flatten().unzip();
     if let Some((place, gain)) = deciding(&gains, 1.1) {
@@ -216,8 +245,8 @@ fn times(data: &Data, report: &mut Report) {
             "resulting in total performance improvements of as much as 20%",
             Verdict::above(gain, 1.1),
             format!(
-                "{} decides: with the barrier, it runs {} times as fast with {workers} workers; we \
-                 require 1.1",
+                "the widest interval is that of {}: with the barrier, it runs {} times as fast with \
+                 {workers} workers, compared by means; we require 1.1",
                 names[place],
                 with_margin(gain, 3)
             ),
@@ -254,11 +283,12 @@ fn times(data: &Data, report: &mut Report) {
         let ratios = pairs.iter().map(|[ours, java]| ours / java);
         let least = ratios.fold(f64::INFINITY, f64::min);
         report.verdict(
-            "our system … consistently performs well, and in three out of six workloads it \
-             substantially outperforms the other systems",
-            Verdict::confirmed_if(wins >= 3 && least >= 0.9),
+            "It consistently performs well, and in three out of six workloads it substantially \
+             outperforms the other systems",
+            Verdict::Untestable,
             format!(
-                "the speed-up of ReturnBarrierWS is at least {CLEARLY} times as high as that of \
+                "the paper compares three systems on one Java machine, with up to 16 threads, and \
+                 Habanero-Java is gone. Here, the speed-up of ReturnBarrierWS is at least {CLEARLY} times as high as that of \
                  Java's ForkJoinPool, in the same form, in {wins} of {} benchmarks, and at least \
                  {least:.2} times as high in all (paper: from 50 % better); both are relative to the \
                  sequential form in the same language",
@@ -267,6 +297,9 @@ fn times(data: &Data, report: &mut Report) {
         );
     }
 }
+
+/// The share of the processor time below which an overhead is very small.
+const VERY_SMALL: f64 = 0.001;
 
 /// The ratios of times that are the same.
 const THE_SAME: [f64; 2] = [0.97, 1.03];
@@ -319,9 +352,14 @@ mod tests {
         let trial = Trial::new(true);
         let results = Results::of_parts(&parts(&trial), |_| json!([]));
         let report = report(&trial, &results).unwrap();
-        // This one does not depend on data.
-        let stack = "the dynamic overhead is dominated by introspection of the victim's stack";
-        assert_eq!(report.statements(), [stack]);
+        // These do not depend on data.
+        let untestable = [
+            "we improve the scalability of work-stealing applications",
+            "The extremely low dynamic overhead should enable increasing speedups with the increasing \
+             parallelism",
+            "the dynamic overhead is dominated by introspection of the victim's stack",
+        ];
+        assert_eq!(report.statements(), untestable);
     }
 
     /// Returns the data of a benchmark: nothing was stolen under DefaultWS, and no JDK is there.
@@ -360,19 +398,12 @@ mod tests {
         });
         let mut report = report(&trial, &results).unwrap();
         let statements = report.statements();
-        for missing in [
-            "reduces dynamic overheads by around 50%",
-            "we improve the scalability of work-stealing applications",
-        ] {
-            assert!(!statements.contains(&missing), "{missing}");
-        }
+        let missing = "reduces dynamic overheads by around 50%";
+        assert!(!statements.contains(&missing));
         report.head(&PAPER, &results);
         let text = report.text();
-        assert!(text.contains("| – | 300 ns |"), "{text}");
-        assert!(
-            text.contains("75.00 ± 0.00 % of the steals are free"),
-            "{text}"
-        );
+        assert!(text.contains("| – | 300.00 ns |"), "{text}");
+        assert!(text.contains("in 6 of 6 benchmarks, more than half"));
     }
 
     #[test]

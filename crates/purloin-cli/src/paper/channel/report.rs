@@ -148,8 +148,11 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
     if let (Some(channel), Some(openmp)) = (mean(STRICT), mean(OPENMP)) {
         report.verdict(
             "4. Intel OpenMP -10.7 % (24 threads)",
-            Verdict::confirmed_if(openmp < channel),
-            format!("g++'s OpenMP deviates by {openmp:.1} %, over the workloads that exist in C++"),
+            Verdict::Untestable,
+            format!(
+                "Intel's runtime is not here. g++'s OpenMP, which has a central task pool, deviates by \
+                 {openmp:.1} % over the workloads that exist in C++, and Channel WS by {channel:.1} %"
+            ),
         );
     }
     let uts: Vec<Measured> = results.of("UTS")?;
@@ -257,7 +260,7 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
             format!(
                 "a barrier after one or 100 tasks per worker takes {:.2} times as long under Channel \
                  WS as under Chase-Lev WS, which counts jobs (the geometric mean of {} rows; we allow \
-                 1.5); without tasks, it takes {}, and Chase-Lev WS has nothing to do",
+                 1.5); without tasks, it takes {} (Chase-Lev WS: see the table)",
                 ratio.mean,
                 ratio.of,
                 time(empty)
@@ -306,10 +309,13 @@ fn messages(results: &Results, report: &mut Report) -> Result<(), Failure> {
     if let [forwarded, acknowledged, ..] = &all[..] {
         report.verdict(
             "Forwarding reduces number of messages",
-            Verdict::confirmed_if(forwarded.total() < acknowledged.total()),
+            Verdict::confirmed_if(
+                forwarded.total() < acknowledged.total()
+                    && forwarded.per_steal() < acknowledged.per_steal(),
+            ),
             format!(
-                "with forwarding, BPC on {WORKERS} workers takes {} messages, {:.1} for each steal, and \
-                 without {}, {:.1} for each steal",
+                "in one run each, BPC on {WORKERS} workers takes {} messages with forwarding, {:.1} for \
+                 each steal, and without it {}, {:.1} for each steal; we require fewer of both",
                 forwarded.total(),
                 forwarded.per_steal(),
                 acknowledged.total(),

@@ -5,7 +5,8 @@ use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
 use super::{
-    POLICIES, Profiled, ROWS, Row, SET, SIMULATED_STEAL, Sampled, TWO_FIELDS, WOOL, sampling,
+    Breakdown, POLICIES, Profiled, ROWS, Row, SET, SIMULATED_STEAL, Sampled, TWO_FIELDS, WOOL,
+    sampling,
 };
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, with_margin};
@@ -20,8 +21,11 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
          this machine ({:.2} ns). The paper's are those of a TILEPro64 with 700 MHz. We simulate \
          everything that needs more than this machine's {} processors. We record the serial elision \
          of each program. Simulated thieves steal its tasks on machines in which a steal takes \
-         {SIMULATED_STEAL} cycles, and a look at a victim or a failed attempt half as long. The simulator has no \
-         caches.",
+         {SIMULATED_STEAL} cycles, and a look at a victim or a failed attempt half as long. That \
+         stands for the paper's “hundreds” of cycles. The simulator has no caches, and spawns and joins \
+         cost nothing in it. Its RAND draws each victim at random; the paper's thieves follow a fixed \
+         random order. With `--quick`, 13 of the 24 rows of Table 1 are left out, and 55 and 63 cores are \
+         simulated.",
         trial.nanoseconds_per_tick,
         trial.most_workers(),
     ));
@@ -129,13 +133,15 @@ fn speed_ups(
 ) {
     report.section("Figure 5: speed-ups");
     report.paragraph(
-        "Speed-ups are relative to the serial elision. The expected speed-up is the paper's grey area: from \
-         work / (span + work / p) to work / max(span, work / p) for p processors. A measured speed-up \
-         may exceed the number of workers, because the runs with one worker and with several do not \
-         get the same share of a processor that other programs use, too. A thief moves its victim set after 1,000 failed \
-         attempts. In the simulation they take 250,000 cycles, as long as a whole repetition of cholesky 125 \
-         (Table 1), so a thief whose set has no work may find none at all. The paper's repetition takes \
-         42,841,000 cycles, because its processor has no floating-point unit.",
+        "Speed-ups are relative to the serial elision. The paper's are relative to the parallel program \
+         with one worker; for programs other than fib, the two are nearly the same (section 5.2). The \
+         expected speed-up is the paper's grey area: from work / (span + work / p) to work / max(span, \
+         work / p) for p processors. Measured speed-ups may exceed the number of workers, because other \
+         programs use the processors, too, and not equally in all runs. A thief moves its victim set \
+         after 1,000 failed attempts. In the simulation they take 250,000 cycles, as long as a whole \
+         repetition of cholesky 125 (Table 1). So in such a short run, a thief may keep a set without \
+         work to the end. The paper's repetition takes 42,841,000 cycles, probably because its \
+         processor has no floating-point unit.",
     );
     let workers = profiled
         .first()
@@ -149,6 +155,8 @@ fn speed_ups(
             let measured = measured.map(|(_, profile)| &profile.breakdowns[1]);
             let mut cells = vec![
                 row.paper.parameter.to_string(),
+                runs.first()
+                    .map_or("–".to_string(), |run| format!("`{}`", run.job)),
                 measured.map_or("–".to_string(), |all| format!("{:.2}", all.speed_up)),
             ];
             for (_, policy) in POLICIES {
@@ -166,6 +174,7 @@ fn speed_ups(
     report.table(
         &[
             "program",
+            "simulated",
             &measured,
             "63 simulated cores: RAND",
             "SAMP",
@@ -204,14 +213,25 @@ fn speed_ups(
             }],
         },
     );
-    if let Some(best) = best {
+    // Ten times as many parallel strands as cores.
+    let parallel = simulated
+        .iter()
+        .filter_map(|(_, runs, _)| largest(runs, SET))
+        .filter(|run| run.work / run.span >= 10.0 * f64::from(run.cores));
+    let parallel: Vec<_> = parallel.collect();
+    let near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
+    let reached = parallel.iter().filter(|run| near(run)).count();
+    if let Some(best) = best.filter(|_| !parallel.is_empty()) {
         report.verdict(
             "excellent scalability (sometimes over 50 on 63 cores) whenever sufficient parallelism \
              exists",
-            Verdict::confirmed_if(best > 50.0),
+            Verdict::confirmed_if(2 * reached > parallel.len() && best > 50.0),
             format!(
-                "the best speed-up on 63 simulated cores under SET is {best:.1}; most programs reach \
-                 less, as their inputs are smaller than the paper's (Table 1)"
+                "under SET, {reached} of {} programs with a parallelism of ten times the number of cores \
+                 reach 90 % of the lower bound of the expected speed-up, and the best speed-up on 63 \
+                 simulated cores is {best:.1}. fib and nqueens have smaller inputs than in the paper, \
+                 and repetitions of the others take fewer cycles (Table 1), so a steal weighs more",
+                parallel.len()
             ),
         );
     }
@@ -222,8 +242,8 @@ fn speed_ups(
             Verdict::confirmed_if(2 * near > shares.len()),
             format!(
                 "in {near} of {} simulations under SET, the speed-up reaches 90 % of the lower bound of \
-                 the expected one; compared to a steal, our tasks and the time between steals are \
-                 shorter than the paper's (Table 1)",
+                 the expected one; most repetitions take fewer cycles than in the paper (Table 1), so a \
+                 steal weighs more",
                 shares.len()
             ),
         );
@@ -254,6 +274,27 @@ fn breakdown(profiled: &[(&Row, Profiled)], report: &mut Report) {
         &["program", "workers", "application", "stealing", "searching"],
         &rows,
     );
+    let shares = profiled.iter().map(|(_, profile)| {
+        let Breakdown {
+            application,
+            stealing,
+            searching,
+            ..
+        } = &profile.breakdowns[1];
+        let all = application.iter().chain(stealing).chain(searching);
+        stealing.iter().sum::<f64>() / all.sum::<f64>()
+    });
+    if let Some(most) = shares.max_by(f64::total_cmp) {
+        report.verdict(
+            "In all cases, the overhead of successful steals form a minor part of the execution time",
+            Verdict::confirmed_if(most < 0.1),
+            format!(
+                "with {} workers, they take at most {:.1} % of the time of a program",
+                profiled[0].1.breakdowns[1].workers,
+                100.0 * most
+            ),
+        );
+    }
 }
 
 fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
@@ -285,8 +326,8 @@ fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), F
             "a task stack management algorithm which only needs a test-and-set primitive",
             Verdict::Confirmed,
             format!(
-                "`fields=two` gives right answers, and takes {:.2} of the time of a single field \
-                 with compare-and-swap",
+                "under `fields=two`, owner and thief exchange one value atomically and never compare. It \
+                 gives right answers, in {:.2} of the time of a single field with compare-and-swap",
                 two.median / one.median
             ),
         );
@@ -317,6 +358,7 @@ mod tests {
             false => json!([]),
         });
         let report = report(&trial, &results).unwrap();
-        assert!(report.statements().is_empty());
+        let successful = "In all cases, the overhead of successful steals form a minor part of the execution time";
+        assert_eq!(report.statements(), [successful]);
     }
 }
