@@ -50,6 +50,8 @@ the former names of cores and attempts; the next version removes them.";
 ///             and on other nodes), sets (as many cores in a set as there are thieves)
 ///   samples   sampling:K (a thief looks at K victims, 1 to 64, and chooses the best; the
 ///             default is not to look); both stands for sampling:2+sets
+///   when      always (a thief samples before each steal attempt), once (before the first attempt of
+///             a search, up to a victim without a task; sets sample once anyway); needs samples
 ///   amount    one, half, adaptive
 ///   transfer  direct (the thief takes the task), ask (the victim answers), forward (a victim
 ///             without tasks passes the request on)
