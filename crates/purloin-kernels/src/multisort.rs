@@ -8,26 +8,30 @@ use purloin::Worker;
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, REPETITIONS, Range};
 use crate::random::Xorshift;
 
-/// Minimum number of elements that are sorted or merged in parallel, as in BOTS.
-const SEQUENTIAL: usize = 2048;
+/// The default cut-off, as in BOTS.
+const CUT_OFF: u32 = 2048;
 
-/// Sorts `numbers`. `scratch` must have the same length; its contents are lost.
+/// The least cut-off: two halvings make parts of at least one element.
+const MIN_CUT_OFF: u32 = 4;
+
+/// Sorts `numbers`. `scratch` must have the same length; its contents are lost. Fewer elements than
+/// `cut_off` are sorted or merged sequentially.
 ///
 /// Two levels of halving make four quarters. The quarters are sorted in place, then merged in pairs
 /// into `scratch`, and the two pairs are merged back into `numbers`.
 ///
 /// # Panics
 ///
-/// Panics if the lengths differ.
-pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32]) {
-    sort_on(&mut w, numbers, scratch);
+/// Panics if the lengths differ, or if `cut_off` is less than 4.
+pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32], cut_off: u32) {
+    sort_on(&mut w, numbers, scratch, cut_off);
 }
 
 /// Does a [`sort`] on a borrowed token, so that the caller can sort repeatedly.
 #[inline(always)]
-fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32]) {
-    assert_eq!(numbers.len(), scratch.len());
-    if numbers.len() < SEQUENTIAL {
+fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32], cut_off: u32) {
+    assert!(numbers.len() == scratch.len() && cut_off >= MIN_CUT_OFF);
+    if numbers.len() < cut_off as usize {
         numbers.sort_unstable();
         return;
     }
@@ -35,38 +39,38 @@ fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32]) {
     let (low, high) = numbers.split_at_mut(half);
     let (low_scratch, high_scratch) = scratch.split_at_mut(half);
     w.join(
-        move |w| sort_into(w, low, low_scratch),
-        move |w| sort_into(w, high, high_scratch),
+        move |w| sort_into(w, low, low_scratch, cut_off),
+        move |w| sort_into(w, high, high_scratch, cut_off),
     );
     let (low, high) = scratch.split_at(half);
-    merge_on(w, low, high, numbers);
+    merge_on(w, low, high, numbers, cut_off);
 }
 
 /// Sorts the two halves of `numbers` and merges them into `sorted`.
-fn sort_into<W: Worker>(mut w: W, numbers: &mut [u32], sorted: &mut [u32]) {
+fn sort_into<W: Worker>(mut w: W, numbers: &mut [u32], sorted: &mut [u32], cut_off: u32) {
     let half = numbers.len() / 2;
     let (low, high) = numbers.split_at_mut(half);
     let (low_scratch, high_scratch) = sorted.split_at_mut(half);
     w.join(
-        move |w| sort(w, low, low_scratch),
-        move |w| sort(w, high, high_scratch),
+        move |w| sort(w, low, low_scratch, cut_off),
+        move |w| sort(w, high, high_scratch, cut_off),
     );
     let (low, high) = numbers.split_at(half);
-    merge(w, low, high, sorted);
+    merge(w, low, high, sorted, cut_off);
 }
 
 /// Merges two sorted slices into `merged`, which is as long as both together.
 ///
 /// Splits the longer slice at its middle element, and the other slice at the place of that element.
 /// The two lower parts can then be merged independently of the two upper parts.
-fn merge<W: Worker>(mut w: W, a: &[u32], b: &[u32], merged: &mut [u32]) {
-    merge_on(&mut w, a, b, merged);
+fn merge<W: Worker>(mut w: W, a: &[u32], b: &[u32], merged: &mut [u32], cut_off: u32) {
+    merge_on(&mut w, a, b, merged, cut_off);
 }
 
 /// Does a [`merge`] on a borrowed token.
 #[inline(always)]
-fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32]) {
-    if merged.len() < SEQUENTIAL {
+fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32], cut_off: u32) {
+    if merged.len() < cut_off as usize {
         return merge_sequentially(a, b, merged);
     }
     let (long, short) = if a.len() < b.len() { (b, a) } else { (a, b) };
@@ -76,8 +80,8 @@ fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32]) {
     let (short_low, short_high) = short.split_at(short.partition_point(|&number| number < pivot));
     let (low, high) = merged.split_at_mut(long_low.len() + short_low.len());
     w.join(
-        move |w| merge(w, long_low, short_low, low),
-        move |w| merge(w, long_high, short_high, high),
+        move |w| merge(w, long_low, short_low, low, cut_off),
+        move |w| merge(w, long_high, short_high, high, cut_off),
     );
 }
 
@@ -103,6 +107,7 @@ pub struct Multisort {
     /// The unsorted numbers, for repetitions. Empty if there is only one.
     unsorted: Vec<u32>,
     repetitions: u32,
+    cut_off: u32,
     /// The fingerprint of the unsorted numbers.
     fingerprint: Fingerprint,
 }
@@ -119,6 +124,12 @@ impl Kernel for Multisort {
                 default: None,
             },
             REPETITIONS,
+            Range {
+                name: "cut-off",
+                min: MIN_CUT_OFF,
+                max: 200_000_000,
+                default: Some(CUT_OFF),
+            },
         ]),
         default: "10000000",
     };
@@ -141,15 +152,16 @@ impl Kernel for Multisort {
                 _ => numbers.clone(),
             },
             repetitions: input[1],
+            cut_off: input[2],
             numbers,
         }
     }
 
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
-        sort_on(&mut w, &mut self.numbers, &mut self.scratch);
+        self.sort(&mut w);
         for _ in 1..self.repetitions {
             self.numbers.copy_from_slice(&self.unsorted);
-            sort_on(&mut w, &mut self.numbers, &mut self.scratch);
+            self.sort(&mut w);
         }
         Answer::Sorted
     }
@@ -158,6 +170,12 @@ impl Kernel for Multisort {
         *answer == Answer::Sorted
             && self.numbers.is_sorted()
             && Fingerprint::of(&self.numbers) == self.fingerprint
+    }
+}
+
+impl Multisort {
+    fn sort<W: Worker>(&mut self, w: &mut W) {
+        sort_on(w, &mut self.numbers, &mut self.scratch, self.cut_off);
     }
 }
 

@@ -183,6 +183,19 @@ fn multisort_sorts_repeatedly() {
 }
 
 #[test]
+fn multisort_sorts_with_any_cut_off() {
+    let inputs = [
+        "1,1,4",
+        "3,1,4",
+        "4,1,4",
+        "5,1,4",
+        "1000,2,5",
+        "1000,1,1000000",
+    ];
+    check("multisort", &inputs.map(|input| (input, "sorted")));
+}
+
+#[test]
 fn producers_spawn_all_their_consumers() {
     check("spc", &[("0", "0"), ("1,0", "1"), ("10000,0", "10000")]);
     check(

@@ -66,12 +66,13 @@ fn errors_name_the_culprit_and_list_what_is_possible() {
         error("nqueens="),
         r#"nqueens: input must be a number from 1 to 16, not """#
     );
-    for input in ["9,0", "9,2,3", "9,", ",2", "9,x"] {
+    for input in ["9,0", "9,2,3", "9,2,4,5", "9,", ",2", "9,x"] {
         assert_eq!(
             error(&format!("multisort={input}")),
             format!(
                 "multisort: input must be <integers: 1 to 200000000>,\
-                 <repetitions: 1 to 1000000, default 1>, not {input:?}"
+                 <repetitions: 1 to 1000000, default 1>,<cut-off: 4 to 200000000, default 2048>, \
+                 not {input:?}"
             )
         );
     }
@@ -89,5 +90,6 @@ fn errors_name_the_culprit_and_list_what_is_possible() {
 #[test]
 fn default_numbers_may_be_left_out() {
     assert_eq!(Job::parse("multisort=9,1"), Job::parse("multisort=9"));
+    assert_eq!(Job::parse("multisort=9,1,2048"), Job::parse("multisort=9"));
     assert_eq!(Job::parse("ssf=12,1").expect("a job").to_string(), "ssf=12");
 }
