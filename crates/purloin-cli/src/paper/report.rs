@@ -26,7 +26,7 @@ pub enum Verdict {
     NotHere,
     /// The confidence intervals are too wide to say.
     Undecided,
-    /// What the statement is about does not exist here, so no run could show it or refute it.
+    /// Neither this machine nor the simulator has what the statement is about.
     Untestable,
 }
 

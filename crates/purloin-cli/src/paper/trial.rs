@@ -199,18 +199,17 @@ impl Trial {
         Ok(recording)
     }
 
-    /// Records a kernel, and simulates it on machines with these numbers of cores, under each
-    /// policy.
+    /// Simulates a recorded kernel on machines with these numbers of cores, under each policy.
     pub fn simulate(
         &self,
-        name: &str,
+        recording: &Recording,
         machine: impl Fn(u32) -> Machine + Sync,
         cores: &[u32],
         policies: &[&str],
         trials: u64,
     ) -> Result<Vec<Simulated>, Failure> {
-        let recording = self.record(name)?;
-        let recorded = Recorded::new(&recording)
+        let name = recording.name();
+        let recorded = Recorded::new(recording)
             .map_err(|error| Failure::Run(format!("the recording of {name}: {error}")))?;
         let (mut runs, mut cells) = (Vec::new(), Vec::new());
         for &cores in cores {
@@ -233,7 +232,7 @@ impl Trial {
         let outcomes = Runs::default().all(&runs, &progress)?;
         let groups = outcomes.chunks(trials as usize).zip(cells);
         let simulated = groups
-            .map(|(outcomes, (cores, policy))| Simulated::new(&recording, policy, cores, outcomes));
+            .map(|(outcomes, (cores, policy))| Simulated::new(recording, policy, cores, outcomes));
         Ok(simulated.collect())
     }
 }

@@ -12,6 +12,7 @@ use purloin_analysis::Profile;
 use purloin_command::{Destination, Failure, cores, print, progress};
 use purloin_kernels::Job;
 
+pub use self::table1::repetitions;
 use crate::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use crate::checked_kernel::CheckedKernel;
 use crate::schedulers::Spec;

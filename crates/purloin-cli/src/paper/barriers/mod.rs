@@ -132,8 +132,15 @@ fn parts(_: &Trial) -> Vec<Part> {
     });
     let simulated = BENCHMARKS.iter().map(|benchmark| {
         Part::new(simulation(benchmark), move |trial| {
-            let (job, trials) = (benchmark.job(trial), trial.choose(3, 20));
-            trial.simulate(job, Machine::shared_memory, &CORES, &["random"], trials)
+            let recording = trial.record(benchmark.job(trial))?;
+            let trials = trial.choose(3, 20);
+            trial.simulate(
+                &recording,
+                Machine::shared_memory,
+                &CORES,
+                &["random"],
+                trials,
+            )
         })
     });
     measured.chain(simulated).collect()

@@ -165,16 +165,23 @@ fn parts(_: &Trial) -> Vec<Part> {
         for length in LENGTHS {
             let (job, trials) = (format!("bpc=1000,9,{length}"), trial.choose(4, 10));
             let machine = Machine::shared_memory;
-            runs.extend(trial.simulate(&job, machine, cores, &FORWARDING_POLICIES, trials)?);
+            runs.extend(trial.simulate(
+                &trial.record(&job)?,
+                machine,
+                cores,
+                &FORWARDING_POLICIES,
+                trials,
+            )?);
         }
         Ok(by_machine::<{ FORWARDING_POLICIES.len() }>(runs))
     }));
     for name in STEALING {
         parts.push(Part::new(simulation(name), move |trial| {
             let cores = trial.choose(&CORES[..1], &CORES[..]);
-            let job = find(name).quick;
+            let recording = trial.record(find(name).quick)?;
             let trials = trial.choose(2, 10);
-            let runs = trial.simulate(job, Machine::shared_memory, cores, &POLICIES, trials)?;
+            let runs =
+                trial.simulate(&recording, Machine::shared_memory, cores, &POLICIES, trials)?;
             Ok(by_machine::<{ POLICIES.len() }>(runs))
         }));
     }

@@ -5,11 +5,11 @@ use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
 use super::{
-    Breakdown, POLICIES, Profiled, ROWS, Row, SET, SIMULATED_STEAL, Sampled, TWO_FIELDS, WOOL,
-    sampling,
+    Breakdown, CORES, POLICIES, Profiled, ROWS, Replay, Row, SET, SIMULATED_STEAL, Sampled,
+    TWO_FIELDS, WOOL, repetition, sampling,
 };
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, with_margin};
+use crate::paper::report::{Report, Verdict, or_dash, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
@@ -17,84 +17,72 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
     let mut report = Report::default();
     report.section("Names and methods");
     report.paragraph(&format!(
-        "**Wool** is `{WOOL}`: blocked workers leapfrog and do nothing else. Times are in cycles of \
-         this machine ({:.2} ns). The paper's are those of a TILEPro64 with 700 MHz. We simulate \
+        "**Wool** is `{WOOL}`: blocked workers leapfrog and do nothing else. Measured times are in cycles \
+         of this machine ({:.2} ns). The paper's are those of a TILEPro64 with 700 MHz. We simulate \
          everything that needs more than this machine's {} processors. We record the serial elision \
-         of each program. Simulated thieves steal its tasks on machines in which a steal takes \
-         {SIMULATED_STEAL} cycles, and a look at a victim or a failed attempt half as long. That \
-         stands for the paper's “hundreds” of cycles. The simulator has no caches, and spawns and joins \
-         cost nothing in it. Its RAND draws each victim at random; the paper's thieves follow a fixed \
-         random order. With `--quick`, 13 of the 24 rows of Table 1 are left out, and 55 and 63 cores are \
+         of each program, and simulated thieves steal its tasks. **Simulated times are in the paper's \
+         cycles**: we stretch each recording until a repetition takes as long as in the paper's Table 1. \
+         fib and nqueens have smaller inputs, so for them a task takes as long as there. A steal takes \
+         {SIMULATED_STEAL} cycles, and a look at a victim or a failed attempt half as long. That stands \
+         for the paper's “hundreds” of cycles. The simulator has no caches, and spawns and joins cost \
+         nothing in it. Its RAND draws each victim at random; the paper's thieves follow a fixed random \
+         order. With `--quick`, 13 of the 24 rows of Table 1 are left out, and 55 and 63 cores are \
          simulated.",
         trial.nanoseconds_per_tick,
         trial.most_workers(),
     ));
     let mut profiled: Vec<(&Row, Profiled)> = Vec::new();
-    let mut simulated: Vec<(&Row, Vec<Simulated>, Vec<Simulated>)> = Vec::new();
+    let mut simulated: Vec<(&Row, Replay, Replay)> = Vec::new();
     for row in ROWS {
         if row.job(trial).is_some() {
             profiled.push((row, results.of(&row.part("profiled"))?));
         }
-        if row.simulated(trial).is_some() {
+        if row.is_simulated(trial) {
             let (plain, delayed) = (row.part("simulated"), row.part("delayed"));
             simulated.push((row, results.of(&plain)?, results.of(&delayed)?));
         }
     }
-    table1(trial, &profiled, &simulated, &mut report);
+    table1(trial, &profiled, &mut report)?;
+    intervals(trial, &simulated, &mut report);
     sampling::sampling(&results.of::<Vec<Sampled>>("Figure 4")?, &mut report);
     speed_ups(&profiled, &simulated, &mut report);
-    breakdown(&profiled, &mut report);
+    breakdown(&profiled, &simulated, &mut report);
     sampling::closer_look(&simulated, &mut report);
     fields(trial, results, &mut report)?;
     Ok(report)
-}
-
-/// Returns the run of a simulation with this policy, on the largest machine.
-pub(super) fn largest<'s>(runs: &'s [Simulated], policy: &str) -> Option<&'s Simulated> {
-    let runs = runs.iter().filter(|run| run.policy == policy);
-    runs.max_by_key(|run| run.cores)
 }
 
 fn cycles(trial: &Trial, seconds: f64) -> f64 {
     seconds * 1e9 / trial.nanoseconds_per_tick
 }
 
+/// Writes our value and the paper's.
+fn pair(ours: f64, paper: f64) -> String {
+    let digits = |value: f64| match value {
+        value if value >= 100.0 => grouped(value.round() as u64),
+        value => format!("{value:.1}"),
+    };
+    format!("{} / {}", digits(ours), digits(paper))
+}
+
 fn table1(
     trial: &Trial,
     profiled: &[(&Row, Profiled)],
-    simulated: &[(&Row, Vec<Simulated>, Vec<Simulated>)],
     report: &mut Report,
-) {
+) -> Result<(), Failure> {
     report.section("Table 1: characteristics of the benchmarks");
-    let pair = |ours: f64, paper: f64| {
-        let digits = |value: f64| match value {
-            value if value >= 100.0 => grouped(value.round() as u64),
-            value => format!("{value:.1}"),
-        };
-        format!("{} / {}", digits(ours), digits(paper))
-    };
-    let rows: Vec<_> = profiled
-        .iter()
-        .map(|(row, profile)| {
-            let repetition = profile.serial / Row::repetitions(&profile.job);
-            let simulated = simulated
-                .iter()
-                .find(|(other, ..)| std::ptr::eq(*other, *row));
-            let interval = simulated.and_then(|(_, runs, _)| {
-                let run = largest(runs, POLICIES[0].1).filter(|run| run.steals > 0.0)?;
-                Some(cycles(trial, run.work / run.steals) / 1e3)
-            });
-            vec![
-                row.paper.parameter.to_string(),
-                format!("`{}`", profile.job),
-                pair(profile.parallelism[0], row.paper.parallelism[0]),
-                pair(profile.parallelism[1], row.paper.parallelism[1]),
-                pair(cycles(trial, repetition) / 1e3, row.paper.repetition),
-                pair(cycles(trial, profile.task), row.paper.task),
-                interval.map_or("–".to_string(), |ours| pair(ours, row.paper.interval)),
-            ]
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for (row, profile) in profiled {
+        let repetition = repetition(&profile.job, profile.serial)?;
+        rows.push(vec![
+            row.paper.parameter.to_string(),
+            format!("`{}`", profile.job),
+            pair(profile.parallelism[0], row.paper.parallelism[0]),
+            pair(profile.parallelism[1], row.paper.parallelism[1]),
+            pair(cycles(trial, repetition) / 1e3, row.paper.repetition),
+            pair(cycles(trial, profile.task), row.paper.task),
+        ]);
+    }
     report.table(
         &[
             "program",
@@ -103,11 +91,14 @@ fn table1(
             "steals of 1000 cycles",
             "repetition, 1000 cycles",
             "task size S_T, cycles",
-            "steal interval I_S, 1000 cycles, 63 processors (simulated)",
         ],
         &rows,
     );
-    report.paragraph("Each cell has our value, then the paper's.");
+    report.paragraph(
+        "Each cell has our value, then the paper's. The cycles of a steal are the paper's, as in the \
+         simulations. The paper does not state the cut-offs of multisort; with ours, a repetition has \
+         about as many tasks as there.",
+    );
 
     let costs = profiled.iter().filter_map(|(_, profile)| profile.steal);
     let mut costs: Vec<_> = costs.map(|cost| cycles(trial, cost)).collect();
@@ -124,11 +115,56 @@ fn table1(
             ),
         );
     }
+    Ok(())
+}
+
+/// The columns of Table 1 that need many processors.
+fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut Report) {
+    report.section("Table 1, continued: steal intervals (simulated)");
+    let cores = &trial.choose(&CORES[6..], &CORES[..]);
+    let mut ratios = Vec::new();
+    let rows = simulated.iter().map(|(row, replay, _)| {
+        let mut cells = vec![row.paper.parameter.to_string()];
+        for cores in *cores {
+            let place = CORES.iter().position(|size| size == cores);
+            let paper = place.map(|place| f64::from(row.paper.intervals[place]));
+            let mut runs = replay.runs.iter();
+            let run = runs.find(|run| run.policy == POLICIES[0].1 && run.cores == *cores);
+            let ours = run.filter(|run| run.steals > 0.0);
+            let ours = ours.map(|run| replay.cycles(run.work / run.steals) / 1e3);
+            cells.push(or_dash(ours.zip(paper), |(ours, paper)| pair(ours, paper)));
+            if row.simulated.split(',').next() == row.full.split(',').next() {
+                ratios.extend(ours.zip(paper).map(|(ours, paper)| ours / paper));
+            }
+        }
+        cells
+    });
+    let rows: Vec<_> = rows.collect();
+    let heads: Vec<_> = cores
+        .iter()
+        .map(|cores| format!("{cores} processors"))
+        .collect();
+    let mut head = vec!["program"];
+    head.extend(heads.iter().map(String::as_str));
+    report.table(&head, &rows);
+    ratios.sort_by(f64::total_cmp);
+    let quartile = |share: usize| ratios.get(ratios.len() * share / 4).copied();
+    report.paragraph(&format!(
+        "The work for each steal (I_S) under RAND, in thousands of cycles: our value, then the \
+         paper's. fib and nqueens have smaller inputs than in the paper, so less work for each steal.{}",
+        match (quartile(1), quartile(2), quartile(3)) {
+            (Some(low), Some(median), Some(high)) => format!(
+                " For the other programs, the median of our value divided by the paper's is \
+                 {median:.2}, and half of the ratios are between {low:.2} and {high:.2}."
+            ),
+            _ => String::new(),
+        }
+    ));
 }
 
 fn speed_ups(
     profiled: &[(&Row, Profiled)],
-    simulated: &[(&Row, Vec<Simulated>, Vec<Simulated>)],
+    simulated: &[(&Row, Replay, Replay)],
     report: &mut Report,
 ) {
     report.section("Figure 5: speed-ups");
@@ -137,33 +173,28 @@ fn speed_ups(
          with one worker; for programs other than fib, the two are nearly the same (section 5.2). The \
          expected speed-up is the paper's grey area: from work / (span + work / p) to work / max(span, \
          work / p) for p processors. Measured speed-ups may exceed the number of workers, because other \
-         programs use the processors, too, and not equally in all runs. A thief moves its victim set \
-         after 1,000 failed attempts. In the simulation they take 250,000 cycles, as long as a whole \
-         repetition of cholesky 125 (Table 1). So in such a short run, a thief may keep a set without \
-         work to the end. The paper's repetition takes 42,841,000 cycles, probably because its \
-         processor has no floating-point unit.",
+         programs use the processors, too, and not equally in all runs.",
     );
     let workers = profiled
         .first()
         .map_or(1, |(_, profile)| profile.breakdowns[1].workers);
     let rows: Vec<_> = simulated
         .iter()
-        .map(|(row, runs, _)| {
+        .map(|(row, replay, _)| {
             let measured = profiled
                 .iter()
                 .find(|(other, _)| std::ptr::eq(*other, *row));
             let measured = measured.map(|(_, profile)| &profile.breakdowns[1]);
             let mut cells = vec![
                 row.paper.parameter.to_string(),
-                runs.first()
-                    .map_or("–".to_string(), |run| format!("`{}`", run.job)),
-                measured.map_or("–".to_string(), |all| format!("{:.2}", all.speed_up)),
+                or_dash(replay.runs.first(), |run| format!("`{}`", run.job)),
+                or_dash(measured, |all| format!("{:.2}", all.speed_up)),
             ];
             for (_, policy) in POLICIES {
-                let run = largest(runs, policy);
-                cells.push(run.map_or("–".to_string(), |run| format!("{:.1}", run.speed_up())));
+                let run = replay.largest(policy);
+                cells.push(or_dash(run, |run| format!("{:.1}", run.speed_up())));
             }
-            cells.push(largest(runs, SET).map_or("–".to_string(), |run| {
+            cells.push(or_dash(replay.largest(SET), |run| {
                 let (low, high) = run.expected();
                 format!("{low:.1} to {high:.1}")
             }));
@@ -184,20 +215,21 @@ fn speed_ups(
         ],
         &rows,
     );
-    let lines = simulated.iter().map(|(row, runs, _)| Line {
+    let lines = simulated.iter().map(|(row, replay, _)| Line {
         name: row.paper.parameter.to_string(),
-        points: runs
+        points: replay
+            .runs
             .iter()
             .filter(|run| run.policy == SET)
             .map(|run| (run.cores, run.speed_up(), 0.0))
             .collect(),
     });
-    let runs = simulated.iter().flat_map(|(_, runs, _)| runs);
+    let runs = simulated.iter().flat_map(|(_, replay, _)| &replay.runs);
     let runs = runs.filter(|run| run.policy == SET);
     let shares: Vec<_> = runs.map(|run| run.speed_up() / run.expected().0).collect();
     let best = simulated
         .iter()
-        .filter_map(|(_, runs, _)| largest(runs, SET))
+        .filter_map(|(_, replay, _)| replay.largest(SET))
         .map(Simulated::speed_up)
         .max_by(f64::total_cmp);
     report.picture(
@@ -216,7 +248,7 @@ fn speed_ups(
     // Ten times as many parallel strands as cores.
     let parallel = simulated
         .iter()
-        .filter_map(|(_, runs, _)| largest(runs, SET))
+        .filter_map(|(_, replay, _)| replay.largest(SET))
         .filter(|run| run.work / run.span >= 10.0 * f64::from(run.cores));
     let parallel: Vec<_> = parallel.collect();
     let near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
@@ -229,8 +261,7 @@ fn speed_ups(
             format!(
                 "under SET, {reached} of {} programs with a parallelism of ten times the number of cores \
                  reach 90 % of the lower bound of the expected speed-up, and the best speed-up on 63 \
-                 simulated cores is {best:.1}. fib and nqueens have smaller inputs than in the paper, \
-                 and repetitions of the others take fewer cycles (Table 1), so a steal weighs more",
+                 simulated cores is {best:.1}. fib and nqueens have smaller inputs than in the paper",
                 parallel.len()
             ),
         );
@@ -242,19 +273,23 @@ fn speed_ups(
             Verdict::confirmed_if(2 * near > shares.len()),
             format!(
                 "in {near} of {} simulations under SET, the speed-up reaches 90 % of the lower bound of \
-                 the expected one; most repetitions take fewer cycles than in the paper (Table 1), so a \
-                 steal weighs more",
+                 the expected one",
                 shares.len()
             ),
         );
     }
 }
 
-fn breakdown(profiled: &[(&Row, Profiled)], report: &mut Report) {
+fn breakdown(
+    profiled: &[(&Row, Profiled)],
+    simulated: &[(&Row, Replay, Replay)],
+    report: &mut Report,
+) {
     report.section("Figure 6: where the time goes");
     report.paragraph(
         "The time of all workers together, relative to the application time with one worker. In each \
-         pair, the second number is the time in blocked joins.",
+         pair, the second number is the time in blocked joins. The simulation (SET) does not tell it \
+         apart, and has no caches, so its application time is that of one worker.",
     );
     let mut rows = Vec::new();
     for (row, profile) in profiled {
@@ -267,6 +302,23 @@ fn breakdown(profiled: &[(&Row, Profiled)], report: &mut Report) {
                 pair(breakdown.application),
                 pair(breakdown.stealing),
                 pair(breakdown.searching),
+            ]);
+        }
+        let mut replays = simulated.iter();
+        let replay = replays.find(|(other, ..)| std::ptr::eq(*other, *row));
+        let replay = replay.map(|(_, replay, _)| replay);
+        if let Some((replay, run)) = replay.and_then(|replay| Some((replay, replay.largest(SET)?)))
+        {
+            let stealing = run.steals * SIMULATED_STEAL / replay.cycles(run.work);
+            rows.push(vec![
+                row.paper.parameter.to_string(),
+                format!("{} simulated", run.cores),
+                "1.000".to_string(),
+                format!("{stealing:.3}"),
+                format!(
+                    "{:.3}",
+                    f64::from(run.cores) / run.speed_up() - 1.0 - stealing
+                ),
             ]);
         }
     }
@@ -351,11 +403,12 @@ mod tests {
         });
         let profiled = json!({
             "job": "fib=27", "serial": 1.0, "task": 1e-8, "parallelism": [9.0, 8.0],
-            "interval": null, "steal": null, "breakdowns": [breakdown, breakdown],
+            "steal": null, "breakdowns": [breakdown, breakdown],
         });
-        let results = Results::of_parts(&parts(&trial), |part| match part.ends_with("profiled") {
-            true => profiled.clone(),
-            false => json!([]),
+        let results = Results::of_parts(&parts(&trial), |part| match part.rsplit(", ").next() {
+            Some("profiled") => profiled.clone(),
+            Some("simulated" | "delayed") => json!({ "cycle": 1e-9, "runs": [] }),
+            _ => json!([]),
         });
         let report = report(&trial, &results).unwrap();
         let successful = "In all cases, the overhead of successful steals form a minor part of the execution time";

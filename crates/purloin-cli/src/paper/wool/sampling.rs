@@ -2,8 +2,7 @@
 
 use purloin_sim::Estimate;
 
-use super::report::largest;
-use super::{DELAY, LOOK, POLICIES, Row, SAMPLED_SET, SET, SIMULATED_STEAL, Sampled};
+use super::{DELAY, LOOK, POLICIES, Replay, Row, SAMPLED_SET, SET, SIMULATED_STEAL, Sampled};
 use crate::paper::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
 use crate::paper::trial::Simulated;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
@@ -129,18 +128,15 @@ fn without_looking(sampled: &[Sampled]) -> String {
 }
 
 /// Figures 7 and 8, and the verdicts on sampling and on sets.
-pub(super) fn closer_look(
-    simulated: &[(&Row, Vec<Simulated>, Vec<Simulated>)],
-    report: &mut Report,
-) {
+pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Report) {
     report.section("Figures 7 and 8: a closer look at sampling (63 simulated cores)");
     report.paragraph(&format!(
         "SAMP+SET relative to SET. The cost of a steal includes all samples, also those that find no \
          task; it does not include the failed attempts of either. In Figure 8, each steal takes {DELAY} \
          cycles longer."
     ));
-    let ratio = |runs: &[Simulated], value: &dyn Fn(&Simulated) -> f64| {
-        let pair = largest(runs, SET).zip(largest(runs, SAMPLED_SET));
+    let ratio = |replay: &Replay, value: &dyn Fn(&Simulated) -> f64| {
+        let pair = replay.largest(SET).zip(replay.largest(SAMPLED_SET));
         pair.map_or(f64::NAN, |(sets, sampled)| value(sampled) / value(sets))
     };
     let cost = |delay: f64| {
@@ -179,10 +175,10 @@ pub(super) fn closer_look(
          more workers than processors.",
     );
     let programs = simulated.len();
-    let plain = || simulated.iter().map(|(_, plain, _)| &plain[..]);
-    let delayed = || simulated.iter().map(|(.., delayed)| &delayed[..]);
+    let plain = || simulated.iter().map(|(_, plain, _)| plain);
+    let delayed = || simulated.iter().map(|(.., delayed)| delayed);
     let steals = compared(plain(), SAMPLED_SET, SET, |run| &run.all_steals);
-    let overheads = plain().map(|runs| ratio(runs, &|run| run.steals * cost(0.0)(run)));
+    let overheads = plain().map(|replay| ratio(replay, &|run| run.steals * cost(0.0)(run)));
     let overhead = geometric_mean(&overheads.collect::<Vec<_>>());
     if let Some(steals) = steals {
         report.verdict(
@@ -244,14 +240,14 @@ const GAIN: f64 = 0.98;
 /// Estimates the ratio of a value under one policy to that under another on the largest machine, as
 /// the geometric mean over all programs. `None` if a program lacks one of them.
 fn compared<'d>(
-    programs: impl Iterator<Item = &'d [Simulated]>,
+    programs: impl Iterator<Item = &'d Replay>,
     policy: &str,
     base: &str,
     value: impl Fn(&'d Simulated) -> &'d Vec<f64>,
 ) -> Option<Estimate> {
     let pairs: Option<Vec<_>> = programs
-        .map(|runs| {
-            let (run, base) = largest(runs, policy).zip(largest(runs, base))?;
+        .map(|replay| {
+            let (run, base) = replay.largest(policy).zip(replay.largest(base))?;
             Some((&value(run)[..], &value(base)[..]))
         })
         .collect();
