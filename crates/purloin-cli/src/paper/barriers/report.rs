@@ -197,9 +197,9 @@ fn times(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "Speed-ups are relative to the serial elision, and for Java to the sequential form in Java. \
-         A dash means: peer not installed, no value in the paper, or no steals to compare. \
-         Habanero-Java is no longer available.",
+        "The ratios compare means, as in the paper, and the speed-ups medians. Speed-ups are relative to \
+         the serial elision, and for Java to the sequential form in Java. A dash means: peer not \
+         installed, no value in the paper, or no steals to compare. Habanero-Java is no longer available.",
     );
 
     let is_noisy = |place| {

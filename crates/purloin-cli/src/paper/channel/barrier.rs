@@ -10,6 +10,7 @@ use purloin_schedulers::{Channel, ChaseLev, StrictChannel};
 use serde::{Deserialize, Serialize};
 
 use super::{CHANNEL, CHASE_LEV, STRICT};
+use crate::bench::median;
 use crate::paper::trial::Trial;
 
 /// The numbers of tasks for each worker before a barrier.
@@ -31,50 +32,56 @@ pub struct Barrier {
     pub scheduler: String,
     pub workers: usize,
     pub waiter: Waiter,
-    /// For each number of [`TASKS`], the median time from the first spawn until the barrier has
-    /// ended, in seconds.
-    pub seconds: [f64; TASKS.len()],
+    /// For each number of [`TASKS`], the time from the first spawn until the barrier has ended, in
+    /// seconds: the median of each round.
+    pub seconds: [Vec<f64>; TASKS.len()],
 }
 
-/// Measures the barrier under each scheduler, on all cores and on eight workers.
+/// Measures the barrier under each scheduler, on all cores and on eight workers. Each round has pools of
+/// its own, because the times differ more between pools than within one.
 pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
-    let mut barriers = Vec::new();
-    for workers in [trial.most_workers(), 8] {
-        barriers.extend(under(trial, CHANNEL, Channel::default(), workers)?);
-        barriers.extend(under(trial, STRICT, StrictChannel::default(), workers)?);
-        barriers.extend(under(trial, CHASE_LEV, ChaseLev::default(), workers)?);
-        let default = ReturnBarrier::default();
-        barriers.extend(under(trial, "return-barrier", default, workers)?);
+    let mut barriers: Vec<Barrier> = Vec::new();
+    for _ in 0..trial.choose(20, 60) {
+        let mut round = Vec::new();
+        for workers in [trial.most_workers(), 8] {
+            round.extend(under(CHANNEL, Channel::default(), workers)?);
+            round.extend(under(STRICT, StrictChannel::default(), workers)?);
+            round.extend(under(CHASE_LEV, ChaseLev::default(), workers)?);
+            round.extend(under("return-barrier", ReturnBarrier::default(), workers)?);
+        }
+        if barriers.is_empty() {
+            barriers = round;
+            continue;
+        }
+        for (barrier, next) in barriers.iter_mut().zip(round) {
+            let times = barrier.seconds.iter_mut().zip(next.seconds);
+            times.for_each(|(times, next)| times.extend(next));
+        }
     }
     Ok(barriers)
 }
 
-fn under<S: Scheduler>(
-    trial: &Trial,
-    name: &str,
-    scheduler: S,
-    workers: usize,
-) -> Result<[Barrier; 2], Failure> {
+/// Number of barriers in a round, under each scheduler.
+const REPETITIONS: usize = 51;
+
+fn under<S: Scheduler>(name: &str, scheduler: S, workers: usize) -> Result<[Barrier; 2], Failure> {
     let pool = Pool::builder().workers(workers).scheduler(scheduler);
     let pool = pool
         .build()
         .map_err(|error| Failure::Run(error.to_string()))?;
-    let repetitions = trial.choose(201, 2001);
-    let median = |waiter: Waiter, tasks: u64| {
+    let time_of = |waiter: Waiter, tasks: u64| {
         let tasks = tasks * workers as u64;
         let time = || match waiter {
             Waiter::Outside => time_outside(&pool, tasks),
             Waiter::Master => pool.run(|w| time_of_master(w, tasks)),
         };
-        let mut times: Vec<_> = (0..repetitions).map(|_| time()).collect();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
+        median(&(0..REPETITIONS).map(|_| time()).collect::<Vec<_>>())
     };
     Ok([Waiter::Outside, Waiter::Master].map(|waiter| Barrier {
         scheduler: name.to_owned(),
         workers,
         waiter,
-        seconds: TASKS.map(|tasks| median(waiter, tasks)),
+        seconds: TASKS.map(|tasks| vec![time_of(waiter, tasks)]),
     }))
 }
 

@@ -1,6 +1,7 @@
 //! Forwarding against acknowledgements: the messages, and the time.
 
 use purloin_command::Failure;
+use purloin_sim::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::find;
@@ -24,8 +25,7 @@ const SCHEDULERS: [&str; 4] = [
 /// The messages that the workers of a pool have sent each other in one run.
 #[derive(Serialize, Deserialize)]
 pub struct Messages {
-    pub scheduler: String,
-    /// The median time, in seconds.
+    /// In seconds.
     pub seconds: f64,
     pub steals: u64,
     /// Requests that thieves have sent.
@@ -52,7 +52,6 @@ impl From<&Cell> for Messages {
     fn from(cell: &Cell) -> Self {
         let stats = cell.stats.unwrap_or_default();
         Messages {
-            scheduler: cell.scheduler.clone(),
             seconds: cell.median(),
             steals: stats.steals,
             requests: stats.steal_attempts,
@@ -63,8 +62,36 @@ impl From<&Cell> for Messages {
     }
 }
 
-pub fn measure(trial: &Trial) -> Result<Vec<Messages>, Failure> {
+/// All runs under one scheduler.
+#[derive(Serialize, Deserialize)]
+pub struct Runs {
+    pub scheduler: String,
+    pub runs: Vec<Messages>,
+}
+
+impl Runs {
+    /// Returns a value in each run.
+    pub fn values(&self, value: impl Fn(&Messages) -> f64) -> Vec<f64> {
+        self.runs.iter().map(value).collect()
+    }
+
+    /// Estimates the mean of a value, with its confidence interval.
+    pub fn mean(&self, value: impl Fn(&Messages) -> f64) -> Estimate {
+        Estimate::new(&self.values(value))
+    }
+}
+
+pub fn measure(trial: &Trial) -> Result<Vec<Runs>, Failure> {
     let job = find(WORKLOAD).job(trial);
-    let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], trial.choose(5, 15))?;
-    Ok(cells.iter().map(Messages::from).collect())
+    let mut all = SCHEDULERS.map(|scheduler| Runs {
+        scheduler: scheduler.to_string(),
+        runs: Vec::new(),
+    });
+    for _ in 0..trial.choose(30, 60) {
+        let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], 1)?;
+        for (cell, runs) in cells.iter().zip(&mut all) {
+            runs.runs.push(Messages::from(cell));
+        }
+    }
+    Ok(all.into())
 }
