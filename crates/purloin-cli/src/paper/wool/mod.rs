@@ -130,15 +130,21 @@ impl Row {
         &self,
         trial: &Trial,
         cores: &[u32],
-        policies: &[&str],
+        selections: &[Selection],
         delay: f64,
     ) -> Result<Replay, Failure> {
         let recording = trial.record(self.simulated)?;
         let seconds = recording.work().as_secs_f64();
         let cycle = self.cycle(self.simulated, seconds, recording.tasks())?;
         let machine = |cores| machine(cores, cycle, delay);
-        let trials = trial.choose(6, 10);
-        let runs = trial.simulate(&recording, machine, cores, policies, trials)?;
+        let mut runs = Vec::new();
+        for cores in cores {
+            let policies = selections.iter().map(|selection| selection.policy(*cores));
+            let policies: Vec<_> = policies.collect();
+            let policies: Vec<_> = policies.iter().map(String::as_str).collect();
+            let trials = trial.choose(6, 10);
+            runs.extend(trial.simulate(&recording, machine, &[*cores], &policies, trials)?);
+        }
         Ok(Replay { cycle, runs })
     }
 
@@ -157,15 +163,44 @@ fn repetition(job: &str, seconds: f64) -> Result<f64, Failure> {
 const WOOL: &str = "direct-stack:spares=0,victims=random";
 const TWO_FIELDS: &str = "direct-stack:fields=two,spares=0,victims=random";
 
-/// The policies of section 5.2 on 63 cores, of which a thief samples the square root.
-const POLICIES: [(&str, &str); 4] = [
-    ("RAND", "random+leapfrog"),
-    ("SAMP", "sampling:8+once+leapfrog"),
-    ("SET", "sets+leapfrog"),
-    ("SAMP+SET", "sampling:8+sets+leapfrog"),
-];
-const SET: &str = POLICIES[2].1;
-const SAMPLED_SET: &str = POLICIES[3].1;
+/// The ways to select a victim, in section 5.2.
+#[derive(Clone, Copy)]
+enum Selection {
+    Random,
+    Sampled,
+    Set,
+    SampledSet,
+}
+
+impl Selection {
+    const ALL: [Selection; 4] = [
+        Selection::Random,
+        Selection::Sampled,
+        Selection::Set,
+        Selection::SampledSet,
+    ];
+
+    /// Returns the paper's name.
+    fn name(self) -> &'static str {
+        match self {
+            Selection::Random => "RAND",
+            Selection::Sampled => "SAMP",
+            Selection::Set => "SET",
+            Selection::SampledSet => "SAMP+SET",
+        }
+    }
+
+    /// Returns the simulator's policy. A thief samples the square root of the number of cores.
+    fn policy(self, cores: u32) -> String {
+        let samples = f64::from(cores).sqrt().round();
+        match self {
+            Selection::Random => "random+leapfrog".to_string(),
+            Selection::Sampled => format!("sampling:{samples}+once+leapfrog"),
+            Selection::Set => "sets+leapfrog".to_string(),
+            Selection::SampledSet => format!("sampling:{samples}+sets+leapfrog"),
+        }
+    }
+}
 
 /// The numbers of processors of Table 1.
 const CORES: [u32; 8] = [7, 15, 23, 31, 39, 47, 55, 63];
@@ -239,10 +274,15 @@ impl Replay {
         seconds / self.cycle
     }
 
-    /// Returns the run with this policy on the largest machine.
-    fn largest(&self, policy: &str) -> Option<&Simulated> {
-        let runs = self.runs.iter().filter(|run| run.policy == policy);
-        runs.max_by_key(|run| run.cores)
+    /// Returns the runs with this selection of victims, one for each machine.
+    fn with(&self, selection: Selection) -> impl Iterator<Item = &Simulated> {
+        let runs = self.runs.iter();
+        runs.filter(move |run| run.policy == selection.policy(run.cores))
+    }
+
+    /// Returns the run with this selection of victims on the largest machine.
+    fn largest(&self, selection: Selection) -> Option<&Simulated> {
+        self.with(selection).max_by_key(|run| run.cores)
     }
 }
 
@@ -271,10 +311,11 @@ fn parts(trial: &Trial) -> Vec<Part> {
         if row.is_simulated(trial) {
             parts.push(Part::new(row.part("simulated"), |trial| {
                 let cores = trial.choose(&CORES[6..], &CORES[..]);
-                row.simulate(trial, cores, &POLICIES.map(|(_, policy)| policy), 0.0)
+                row.simulate(trial, cores, &Selection::ALL, 0.0)
             }));
             parts.push(Part::new(row.part("delayed"), |trial| {
-                row.simulate(trial, &CORES[7..], &[SET, SAMPLED_SET], DELAY)
+                let compared = [Selection::Set, Selection::SampledSet];
+                row.simulate(trial, &CORES[7..], &compared, DELAY)
             }));
         }
     }

@@ -5,8 +5,8 @@ use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
 use super::{
-    Breakdown, CORES, POLICIES, Profiled, ROWS, Replay, Row, SET, SIMULATED_STEAL, Sampled,
-    TWO_FIELDS, WOOL, repetition, sampling,
+    Breakdown, CORES, Profiled, ROWS, Replay, Row, SIMULATED_STEAL, Sampled, Selection, TWO_FIELDS,
+    WOOL, repetition, sampling,
 };
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, or_dash, with_margin};
@@ -128,8 +128,8 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
         for cores in *cores {
             let place = CORES.iter().position(|size| size == cores);
             let paper = place.map(|place| f64::from(row.paper.intervals[place]));
-            let mut runs = replay.runs.iter();
-            let run = runs.find(|run| run.policy == POLICIES[0].1 && run.cores == *cores);
+            let mut runs = replay.with(Selection::Random);
+            let run = runs.find(|run| run.cores == *cores);
             let ours = run.filter(|run| run.steals > 0.0);
             let ours = ours.map(|run| replay.cycles(run.work / run.steals) / 1e3);
             cells.push(or_dash(ours.zip(paper), |(ours, paper)| pair(ours, paper)));
@@ -190,11 +190,11 @@ fn speed_ups(
                 or_dash(replay.runs.first(), |run| format!("`{}`", run.job)),
                 or_dash(measured, |all| format!("{:.2}", all.speed_up)),
             ];
-            for (_, policy) in POLICIES {
-                let run = replay.largest(policy);
+            for selection in Selection::ALL {
+                let run = replay.largest(selection);
                 cells.push(or_dash(run, |run| format!("{:.1}", run.speed_up())));
             }
-            cells.push(or_dash(replay.largest(SET), |run| {
+            cells.push(or_dash(replay.largest(Selection::Set), |run| {
                 let (low, high) = run.expected();
                 format!("{low:.1} to {high:.1}")
             }));
@@ -215,40 +215,42 @@ fn speed_ups(
         ],
         &rows,
     );
-    let lines = simulated.iter().map(|(row, replay, _)| Line {
-        name: row.paper.parameter.to_string(),
-        points: replay
-            .runs
-            .iter()
-            .filter(|run| run.policy == SET)
-            .map(|run| (run.cores, run.speed_up(), 0.0))
-            .collect(),
-    });
-    let runs = simulated.iter().flat_map(|(_, replay, _)| &replay.runs);
-    let runs = runs.filter(|run| run.policy == SET);
+    let panel = |selection: Selection| {
+        let lines = simulated.iter().map(|(row, replay, _)| Line {
+            name: row.paper.parameter.to_string(),
+            points: replay
+                .with(selection)
+                .map(|run| (run.cores, run.speed_up(), 0.0))
+                .collect(),
+        });
+        Panel {
+            title: format!("speed-up, {}", selection.name()),
+            scale: Scale::Logarithmic,
+            lines: lines.collect(),
+            region: Vec::new(),
+        }
+    };
+    let runs = simulated
+        .iter()
+        .flat_map(|(_, replay, _)| replay.with(Selection::Set));
     let shares: Vec<_> = runs.map(|run| run.speed_up() / run.expected().0).collect();
     let best = simulated
         .iter()
-        .filter_map(|(_, replay, _)| replay.largest(SET))
+        .filter_map(|(_, replay, _)| replay.largest(Selection::Set))
         .map(Simulated::speed_up)
         .max_by(f64::total_cmp);
     report.picture(
         "figure-5",
         Picture {
-            title: "Figure 5, simulated: speed-up with victim sets".to_string(),
+            title: "Figure 5, simulated".to_string(),
             horizontal: Horizontal::CORES,
-            panels: vec![Panel {
-                title: "speed-up".to_string(),
-                scale: Scale::Logarithmic,
-                lines: lines.collect(),
-                region: Vec::new(),
-            }],
+            panels: Selection::ALL.map(panel).into(),
         },
     );
     // Ten times as many parallel strands as cores.
     let parallel = simulated
         .iter()
-        .filter_map(|(_, replay, _)| replay.largest(SET))
+        .filter_map(|(_, replay, _)| replay.largest(Selection::Set))
         .filter(|run| run.work / run.span >= 10.0 * f64::from(run.cores));
     let parallel: Vec<_> = parallel.collect();
     let near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
@@ -307,7 +309,8 @@ fn breakdown(
         let mut replays = simulated.iter();
         let replay = replays.find(|(other, ..)| std::ptr::eq(*other, *row));
         let replay = replay.map(|(_, replay, _)| replay);
-        if let Some((replay, run)) = replay.and_then(|replay| Some((replay, replay.largest(SET)?)))
+        if let Some((replay, run)) =
+            replay.and_then(|replay| Some((replay, replay.largest(Selection::Set)?)))
         {
             let stealing = run.steals * SIMULATED_STEAL / replay.cycles(run.work);
             rows.push(vec![

@@ -2,7 +2,7 @@
 
 use purloin_sim::Estimate;
 
-use super::{DELAY, LOOK, POLICIES, Replay, Row, SAMPLED_SET, SET, SIMULATED_STEAL, Sampled};
+use super::{DELAY, LOOK, Replay, Row, SIMULATED_STEAL, Sampled, Selection};
 use crate::paper::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
 use crate::paper::trial::Simulated;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
@@ -136,7 +136,9 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
          cycles longer."
     ));
     let ratio = |replay: &Replay, value: &dyn Fn(&Simulated) -> f64| {
-        let pair = replay.largest(SET).zip(replay.largest(SAMPLED_SET));
+        let pair = replay
+            .largest(Selection::Set)
+            .zip(replay.largest(Selection::SampledSet));
         pair.map_or(f64::NAN, |(sets, sampled)| value(sampled) / value(sets))
     };
     let cost = |delay: f64| {
@@ -177,7 +179,9 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
     let programs = simulated.len();
     let plain = || simulated.iter().map(|(_, plain, _)| plain);
     let delayed = || simulated.iter().map(|(.., delayed)| delayed);
-    let steals = compared(plain(), SAMPLED_SET, SET, |run| &run.all_steals);
+    let steals = compared(plain(), Selection::SampledSet, Selection::Set, |run| {
+        &run.all_steals
+    });
     let overheads = plain().map(|replay| ratio(replay, &|run| run.steals * cost(0.0)(run)));
     let overhead = geometric_mean(&overheads.collect::<Vec<_>>());
     if let Some(steals) = steals {
@@ -197,8 +201,12 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
             ),
         );
     }
-    let time = compared(plain(), SAMPLED_SET, SET, |run| &run.all_seconds);
-    let with_delay = compared(delayed(), SAMPLED_SET, SET, |run| &run.all_seconds);
+    let time = compared(plain(), Selection::SampledSet, Selection::Set, |run| {
+        &run.all_seconds
+    });
+    let with_delay = compared(delayed(), Selection::SampledSet, Selection::Set, |run| {
+        &run.all_seconds
+    });
     if let Some((time, delayed)) = time.zip(with_delay) {
         report.verdict(
             "the reduction in the number of steals does not pay for the sampling overhead for 63 \
@@ -212,7 +220,9 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
             ),
         );
     }
-    let sets = compared(plain(), SET, POLICIES[0].1, |run| &run.all_seconds);
+    let sets = compared(plain(), Selection::Set, Selection::Random, |run| {
+        &run.all_seconds
+    });
     if let Some(sets) = sets {
         report.verdict(
             "a novel victim set algorithm, which consistently outperforms random victim selection",
@@ -237,17 +247,17 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
 /// The ratio of times below which a policy has gained.
 const GAIN: f64 = 0.98;
 
-/// Estimates the ratio of a value under one policy to that under another on the largest machine, as
+/// Estimates the ratio of a value under one selection of victims to that under another on the largest machine, as
 /// the geometric mean over all programs. `None` if a program lacks one of them.
 fn compared<'d>(
     programs: impl Iterator<Item = &'d Replay>,
-    policy: &str,
-    base: &str,
+    selection: Selection,
+    base: Selection,
     value: impl Fn(&'d Simulated) -> &'d Vec<f64>,
 ) -> Option<Estimate> {
     let pairs: Option<Vec<_>> = programs
         .map(|replay| {
-            let (run, base) = replay.largest(policy).zip(replay.largest(base))?;
+            let (run, base) = replay.largest(selection).zip(replay.largest(base))?;
             Some((&value(run)[..], &value(base)[..]))
         })
         .collect();
