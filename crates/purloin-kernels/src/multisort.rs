@@ -27,7 +27,7 @@ pub fn sort<W: Worker>(mut w: W, numbers: &mut [u32], scratch: &mut [u32], cut_o
     sort_on(&mut w, numbers, scratch, cut_off);
 }
 
-/// Does a [`sort`] on a borrowed token, so that the caller can sort repeatedly.
+/// Sorts as [`sort`] does, but borrows the token, so that the caller can sort repeatedly.
 #[inline(always)]
 fn sort_on<W: Worker>(w: &mut W, numbers: &mut [u32], scratch: &mut [u32], cut_off: u32) {
     assert!(numbers.len() == scratch.len() && cut_off >= MIN_CUT_OFF);
@@ -67,7 +67,7 @@ fn merge<W: Worker>(mut w: W, a: &[u32], b: &[u32], merged: &mut [u32], cut_off:
     merge_on(&mut w, a, b, merged, cut_off);
 }
 
-/// Does a [`merge`] on a borrowed token.
+/// Merges as [`merge`] does, but borrows the token.
 #[inline(always)]
 fn merge_on<W: Worker>(w: &mut W, a: &[u32], b: &[u32], merged: &mut [u32], cut_off: u32) {
     if merged.len() < cut_off as usize {
@@ -135,7 +135,9 @@ impl Kernel for Multisort {
     };
 
     fn memory(input: Input) -> u64 {
-        2 * 4 * u64::from(input[0])
+        // With repetitions, also the unsorted numbers.
+        let arrays = 2 + u64::from(input[1] > 1);
+        arrays * 4 * u64::from(input[0])
     }
 
     fn prepare(input: Input) -> Self {
