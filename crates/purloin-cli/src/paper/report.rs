@@ -76,6 +76,15 @@ impl Verdict {
         Verdict::above(value, threshold).of_the_opposite()
     }
 
+    /// Returns the verdict on a statement that has two parts.
+    pub fn and(self, other: Verdict) -> Verdict {
+        match (self, other) {
+            (Verdict::Confirmed, other) => other,
+            (Verdict::NotHere, _) | (_, Verdict::NotHere) => Verdict::NotHere,
+            (verdict, _) => verdict,
+        }
+    }
+
     /// Returns the verdict on the opposite statement.
     pub fn of_the_opposite(self) -> Verdict {
         match self {
@@ -265,11 +274,21 @@ pub fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or("–".to_string(), text)
 }
 
+/// Formats the least of several values: rounded down to two digits.
+pub fn at_least(value: f64) -> String {
+    format!("at least {:.2}", (100.0 * value).floor() / 100.0)
+}
+
 /// Formats a mean with the margin of its confidence interval, if that is known.
 pub fn with_margin(value: Estimate, digits: usize) -> String {
+    let rounded = |value: f64| format!("{value:.digits$}");
+    let mean = match rounded(value.mean) {
+        zero if zero == rounded(-0.0) => rounded(0.0),
+        mean => mean,
+    };
     match value.margin.is_finite() {
-        true => format!("{:.digits$} ± {:.digits$}", value.mean, value.margin),
-        false => format!("{:.digits$}", value.mean),
+        true => format!("{mean} ± {}", rounded(value.margin)),
+        false => mean,
     }
 }
 
@@ -309,6 +328,13 @@ mod tests {
         let (place, deciding) = deciding(&all, 1.1).unwrap();
         assert!(place == 5 && deciding.margin > 0.024 && deciding.margin < 0.026);
         assert_eq!(verdict(&[others[0]; 6]), Verdict::NotHere);
+    }
+
+    #[test]
+    fn a_small_negative_mean_is_written_as_zero() {
+        assert_eq!(with_margin(estimate(-0.04, 2.21), 1), "0.0 ± 2.2");
+        assert_eq!(with_margin(estimate(-0.06, f64::INFINITY), 1), "-0.1");
+        assert_eq!(at_least(0.9963), "at least 0.99");
     }
 
     #[test]

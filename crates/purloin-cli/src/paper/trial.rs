@@ -66,7 +66,7 @@ pub struct Simulated {
     pub span: f64,
     pub tasks: u64,
     pub steals: f64,
-    /// Number of times a thief looked at a possible victim.
+    /// Number of looks in samples.
     pub samples: f64,
 }
 

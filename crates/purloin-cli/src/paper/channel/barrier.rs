@@ -37,13 +37,15 @@ pub struct Barrier {
     pub seconds: [Vec<f64>; TASKS.len()],
 }
 
-/// Measures the barrier under each scheduler, on all cores and on eight workers. Each round has pools of
+/// Measures the barrier under each scheduler, with as many workers as cores and with eight. Each round has pools of
 /// its own, because the times differ more between pools than within one.
 pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
     let mut barriers: Vec<Barrier> = Vec::new();
+    let mut sizes = vec![trial.most_workers(), 8];
+    sizes.dedup();
     for _ in 0..trial.choose(20, 60) {
         let mut round = Vec::new();
-        for workers in [trial.most_workers(), 8] {
+        for &workers in &sizes {
             round.extend(under(CHANNEL, Channel::default(), workers)?);
             round.extend(under(STRICT, StrictChannel::default(), workers)?);
             round.extend(under(CHASE_LEV, ChaseLev::default(), workers)?);

@@ -178,7 +178,7 @@ fn parts(_: &Trial) -> Vec<Part> {
     for name in STEALING {
         parts.push(Part::new(simulation(name), move |trial| {
             let cores = trial.choose(&CORES[..1], &CORES[..]);
-            let recording = trial.record(find(name).quick)?;
+            let recording = trial.record(simulated_job(name))?;
             let trials = trial.choose(2, 10);
             let runs =
                 trial.simulate(&recording, Machine::shared_memory, cores, &POLICIES, trials)?;
@@ -186,6 +186,17 @@ fn parts(_: &Trial) -> Vec<Part> {
         }));
     }
     parts
+}
+
+/// Returns the job that is simulated for a workload. On 24 cores, adaptive stealing needs some hundred
+/// tasks for each core, so that a change of strategy pays.
+fn simulated_job(name: &str) -> &'static str {
+    match name {
+        "SPC, 10 µs" => "spc=30000,10",
+        "SPC, 100 µs" => "spc=10000,100",
+        "BPC, n = 999,999, 10 µs" => "bpc=1,29999,10",
+        _ => find(name).quick,
+    }
 }
 
 /// A recorded program on a simulated machine, under each policy.
