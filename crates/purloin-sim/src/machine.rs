@@ -11,7 +11,8 @@ use crate::{Random, Time};
 pub struct Latency {
     /// The time of a steal.
     pub steal: Time,
-    /// The time of a steal attempt that finds no task, at most that of a steal.
+    /// The time of a steal attempt that finds no task, at most that of a steal. A thief that finds
+    /// tasks commits to them after this time.
     pub miss: Time,
     /// The time to look at what there is to steal.
     pub sample: Time,
@@ -43,11 +44,12 @@ impl Latency {
 ///     nodes = 32
 ///     sockets = 2        # per node
 ///     cores = 12         # per socket
-///     # task = "2ns"     # to spawn and join a task, instead of the recorded time
+///     ## task = "2ns"    # to spawn and join a task, instead of the recorded time
 ///
 ///     [socket]           # from core to core of a socket
 ///     steal = "1us"      # a steal
-///     # miss = "100ns"   # an attempt that finds no task; by default as long as a steal
+///     ## miss = "100ns"  # an attempt that finds no task; by default as long as a steal.
+///     ##                   A thief that finds a task commits to it after this time
 ///     sample = "100ns"   # a look at what there is to steal
 ///     message = "100ns"  # until a message arrives
 ///

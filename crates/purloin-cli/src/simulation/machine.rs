@@ -14,7 +14,8 @@ pub const MACHINE_HELP: &str = "A machine file (TOML) looks like this:
   # task = \"2ns\"     # to spawn and join a task, instead of the recorded time
   [socket]           # times from core to core of a socket
   steal = \"1us\"      # a steal
-  # miss = \"100ns\"   # an attempt that finds no task; by default as long as a steal
+  # miss = \"100ns\"   # an attempt that finds no task; by default as long as a steal.
+                     # A thief that finds a task commits to it after this time
   sample = \"100ns\"   # a look at a victim's tasks
   message = \"100ns\"  # until a message arrives
   [node]             # times from socket to socket of a node

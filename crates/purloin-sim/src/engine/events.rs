@@ -9,9 +9,12 @@ pub enum Event {
     WorkDone,
     /// The worker has looked at a possible victim.
     Sampled,
-    /// The worker takes tasks from its victim.
+    /// The worker has looked at its victim. If the victim has tasks, the worker commits to them.
     Looked,
+    /// The worker takes tasks from its victim, if there are any.
     StealDone,
+    /// The tasks that the worker has committed to arrive.
+    TasksArrived,
     /// A steal request of this thief arrives at the worker.
     RequestArrived(u32),
     /// The answer to the worker's steal request arrives.

@@ -195,6 +195,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             Event::Sampled => self.on_sampled(worker),
             Event::Looked => self.on_looked(worker),
             Event::StealDone => self.on_steal_done(worker),
+            Event::TasksArrived => self.on_tasks_arrived(worker),
             Event::RequestArrived(thief) => self.on_request(worker, thief),
             Event::AnswerArrived => self.on_answer(worker),
             Event::Woken => self.on_woken(worker),

@@ -149,8 +149,9 @@ impl<W: Workload> Simulation<'_, W> {
         self.events.add(self.now + delay, worker, event);
     }
 
-    /// Handles the end of a look at the victim of a direct steal, which takes as long as a failed
-    /// attempt. If the victim has a task, the rest of the steal follows.
+    /// Handles the end of a look at the victim of a direct steal. A look takes as long as a failed
+    /// attempt. If the victim has tasks, the thief commits to them: no other thief and no join can
+    /// take them any more. The rest of the steal moves them.
     pub fn on_looked(&mut self, worker: u32) {
         let this = &self.workers[worker as usize];
         let (victim, resumes) = (this.victim, this.state == State::Idle && this.can_resume);
@@ -159,10 +160,26 @@ impl<W: Workload> Simulation<'_, W> {
         }
         self.worker(worker).attempt = Attempt::Stealing;
         let latency = *self.latency(worker, victim);
-        self.after(latency.steal - latency.miss, worker, Event::StealDone);
+        let victim = self.active(victim);
+        self.take(worker, victim);
+        self.after(latency.steal - latency.miss, worker, Event::TasksArrived);
     }
 
-    /// Handles the end of a direct steal.
+    /// Handles the arrival of the tasks that a thief has committed to. The thief runs one of them before
+    /// it resumes a frame of its own, unless the policy lets it steal early to have tasks in reserve.
+    /// (A thief that has sent a request instead is free until the answer arrives, so it resumes first.)
+    pub fn on_tasks_arrived(&mut self, worker: u32) {
+        let steals_early = self.policy.residual > 0;
+        let this = self.worker(worker);
+        this.attempt = Attempt::Nothing;
+        if this.state == State::Idle && !steals_early {
+            // The frame is looked at again when the stolen task above it has ended.
+            this.can_resume = false;
+        }
+        self.end_attempt(worker);
+    }
+
+    /// Handles the end of a direct steal without a look, or of a look that found no task.
     pub fn on_steal_done(&mut self, worker: u32) {
         let this = self.worker(worker);
         this.attempt = Attempt::Nothing;

@@ -265,6 +265,24 @@ fn a_failed_attempt_takes_as_long_as_the_machine_says() {
     }
 }
 
+/// The owner wants its task back after 60 ns, and a steal ends after 100 ns. If a look takes a fourth of
+/// that, the thief has the task by then. If it takes all of that, the thief is late.
+#[test]
+fn a_thief_commits_to_a_task_at_the_end_of_its_look() {
+    let leaf = Time::from_nanoseconds(60);
+    let tree = Tree {
+        depth: 1,
+        leaf,
+        is_random: false,
+    };
+    for (part, steals, nanoseconds) in [(1, 0, 120), (4, 1, 160)] {
+        let machine = machine_with_misses(1, 1, 2, part);
+        let outcome = simulate(&tree, &machine, "leapfrog".parse().unwrap(), 1);
+        let time = Time::from_nanoseconds(nanoseconds);
+        assert_eq!((outcome.steals, outcome.time), (steals, time));
+    }
+}
+
 /// All other cores are idle, so the first look finds an empty task pool.
 #[test]
 fn a_thief_that_samples_once_stops_at_an_empty_task_pool() {

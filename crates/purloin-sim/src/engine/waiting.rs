@@ -93,8 +93,8 @@ impl<W: Workload> Simulation<'_, W> {
         let this = &self.workers[worker as usize];
         let is_free = match this.attempt {
             Attempt::Nothing | Attempt::Requesting { .. } => true,
-            // The attempt is in progress; its end resumes the worker. With residual tasks, the
-            // worker need not wait for the end.
+            // The attempt is in progress. Its end resumes the worker or starts the tasks that the
+            // worker has stolen. With residual tasks, the worker need not wait for the end.
             Attempt::Sampling { .. } | Attempt::Looking | Attempt::Stealing => {
                 self.policy.residual > 0
             }

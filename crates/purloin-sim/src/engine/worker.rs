@@ -55,7 +55,7 @@ pub enum Attempt {
     Sampling { left: u32, best: u32, level: u32 },
     /// The thief looks whether its victim has a task.
     Looking,
-    /// The thief takes tasks from its victim.
+    /// The thief takes tasks from its victim, or waits for those that it has taken.
     Stealing,
     /// The thief makes one attempt after another, simulated in aggregate with other thieves.
     Aggregate,
