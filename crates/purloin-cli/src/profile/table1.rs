@@ -12,14 +12,15 @@ use super::report::{self, Report};
 use super::table::parallelism;
 use crate::schedulers::Spec;
 
-/// The rows of the paper; `fib` with a smaller number.
+/// The rows of the paper; `fib` with a smaller number. See [`crate::paper`] for the inputs of `ssf` and
+/// `multisort`.
 #[rustfmt::skip]
 pub const ROWS: &[&str] = &[
     "cholesky=125,16", "cholesky=250,16", "cholesky=500,16", "cholesky=1000,4", "cholesky=2000",
-    "ssf=12,64", "ssf=13,32", "ssf=14,16", "ssf=15,8", "ssf=16,4",
+    "ssf=11,64", "ssf=12,32", "ssf=13,16", "ssf=14,8", "ssf=15,4",
     "stress=10", "stress=11", "stress=12", "stress=13", "stress=14",
-    "multisort=16384,256,64", "multisort=65536,64,256", "multisort=262144,16,1024",
-    "multisort=1048576,4", "multisort=4194304,1,4096",
+    "multisort=16384,256,72", "multisort=65536,64,268", "multisort=262144,16,1030",
+    "multisort=1048576,4,4050", "multisort=4194304,1,4160",
     "fib=33", "uts=T3", "uts=T3L", "nqueens=13",
 ];
 

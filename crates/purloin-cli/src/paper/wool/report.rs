@@ -28,8 +28,8 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
          simulated speed-ups are relative, as in the paper. A steal takes {SIMULATED_STEAL} cycles, and a \
          look at a victim or a failed attempt half as long. The paper says only that a steal takes hundreds \
          of cycles. The simulator has no caches. Its RAND draws each victim at random; the paper's thieves \
-         follow a fixed random order. With `--quick`, 13 of the 24 rows of Table 1 are left out, and 55 and 63 cores are \
-         simulated.",
+         follow a fixed random order. With `--quick`, 13 of the 24 rows of Table 1 are left out, and 55 and \
+         63 cores are simulated.",
         trial.nanoseconds_per_tick,
         trial.most_workers(),
     ));

@@ -163,8 +163,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
     report.paragraph(&format!(
         "SAMP+SET relative to SET. The cost of a steal includes all samples, also those that find no \
          task. Failed attempts are not included, with or without samples. In Figure 8, each steal takes \
-         {DELAY} cycles longer. A simulated thief takes the task at the end of the delay; the paper's takes \
-         it at the beginning."
+         {DELAY} cycles longer, after the thief has committed to the task."
     ));
     let ratio = |replay: &Replay, value: &dyn Fn(&Simulated) -> f64| {
         let pair = replay
