@@ -1,7 +1,6 @@
 //! Means with confidence intervals: [`Estimate`].
 
-/// The two-sided 95 % quantiles of Student's distribution for 1 to 30 degrees of freedom. For more, the
-/// first terms of their expansion around the normal distribution are exact to three digits.
+/// The two-sided 95 % quantiles of Student's distribution for 1 to 30 degrees of freedom.
 const STUDENT: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
@@ -56,15 +55,18 @@ fn margin(deviations: impl ExactSizeIterator<Item = f64>) -> f64 {
     let squares: f64 = deviations.map(|deviation| deviation.powi(2)).sum();
     match count - 1 {
         0 => f64::INFINITY,
-        freedom => {
-            let quantile = STUDENT.get(freedom - 1).copied();
-            let quantile = quantile.unwrap_or_else(|| {
-                let freedom = freedom as f64;
-                1.96 + 2.372 / freedom + 2.82 / freedom.powi(2)
-            });
-            quantile * (squares / freedom as f64 / count as f64).sqrt()
-        }
+        freedom => quantile(freedom) * (squares / freedom as f64 / count as f64).sqrt(),
     }
+}
+
+/// Returns the two-sided 95 % quantile of Student's distribution. Beyond the table, uses the first
+/// terms of its expansion around the normal distribution.
+fn quantile(freedom: usize) -> f64 {
+    let of_table = STUDENT.get(freedom - 1).copied();
+    of_table.unwrap_or_else(|| {
+        let freedom = freedom as f64;
+        1.96 + 2.372 / freedom + 2.82 / freedom.powi(2)
+    })
 }
 
 #[cfg(test)]
@@ -79,6 +81,13 @@ mod tests {
         assert!((estimate.margin - 2.054).abs() < 1e-3, "{estimate:?}");
         assert_eq!(Estimate::new(&[7.0]).margin, f64::INFINITY);
         assert_eq!(Estimate::new(&[7.0; 9]).margin, 0.0);
+    }
+
+    #[test]
+    fn quantiles_go_on_beyond_the_table() {
+        for (freedom, expected) in [(30, 2.042), (31, 2.040), (60, 2.000), (1000, 1.962)] {
+            assert!((quantile(freedom) - expected).abs() < 1e-3, "{freedom}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::report::{self, Report};
 use super::table::parallelism;
 use crate::schedulers::Spec;
 
-/// The rows of the paper; `fib` with a smaller number. See [`crate::paper`] for the inputs of `ssf` and
+/// The rows of the paper; `fib` with a smaller number. `paper::wool` explains the inputs of `ssf` and
 /// `multisort`.
 #[rustfmt::skip]
 pub const ROWS: &[&str] = &[

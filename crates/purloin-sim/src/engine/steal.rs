@@ -151,7 +151,7 @@ impl<W: Workload> Simulation<'_, W> {
 
     /// Handles the end of a look at the victim of a direct steal. A look takes as long as a failed
     /// attempt. If the victim has tasks, the thief commits to them: no other thief and no join can
-    /// take them any more. The rest of the steal moves them.
+    /// take them any more, only the `get` of a future. The rest of the steal moves them.
     pub fn on_looked(&mut self, worker: u32) {
         let this = &self.workers[worker as usize];
         let (victim, resumes) = (this.victim, this.state == State::Idle && this.can_resume);
