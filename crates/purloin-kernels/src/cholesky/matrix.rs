@@ -1,5 +1,7 @@
 //! Sparse matrices as trees of quadrants.
 
+use std::collections::BTreeSet;
+
 use super::block::{Block, SIDE};
 use crate::random::Xorshift;
 
@@ -69,8 +71,8 @@ impl Node {
     }
 }
 
-/// Maximum number of non-zeros of each row to the left of the diagonal.
-const NON_ZEROS: usize = 4;
+/// Mean number of non-zeros of a row to the left of the diagonal.
+const NON_ZEROS: usize = 3;
 
 /// A symmetric positive definite matrix, stored as its elements on and below the diagonal.
 #[derive(Debug)]
@@ -90,16 +92,19 @@ impl Matrix {
         // Each element on the diagonal is larger than the rest of its row together, which makes
         // the matrix positive definite.
         let mut diagonal = vec![1.0; side];
-        for row in 1..rows {
-            let mut columns: Vec<usize> = (0..NON_ZEROS).map(|_| random.below(row)).collect();
-            columns.sort_unstable();
-            columns.dedup();
-            for column in columns {
-                let value = random.below(1000) as f64 / 1000.0 - 0.5;
-                diagonal[row] += value.abs();
-                diagonal[column] += value.abs();
-                elements.push((row, column, value));
+        let mut places = BTreeSet::new();
+        let most = rows * (rows - 1) / 2;
+        while places.len() < most.min(NON_ZEROS * rows) {
+            let (row, column) = (random.below(rows), random.below(rows));
+            if row > column {
+                places.insert((row, column));
             }
+        }
+        for (row, column) in places {
+            let value = random.below(1000) as f64 / 1000.0 - 0.5;
+            diagonal[row] += value.abs();
+            diagonal[column] += value.abs();
+            elements.push((row, column, value));
         }
         let diagonal = diagonal.into_iter().enumerate();
         elements.extend(diagonal.map(|(row, value)| (row, row, value)));
