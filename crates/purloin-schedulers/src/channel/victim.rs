@@ -28,18 +28,26 @@ pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
     let workers = me.peers();
     let is_other = |id: &RequestId| id.thief() != me.index();
     let is_awake = |id: RequestId| workers.request(id).state() != RequestState::RegisteredIdle;
-    let here = || channels(me).mailbox.iter().filter(is_other);
-    let mut thieves = here().count();
-    if me.index() != MANAGER {
-        let registered = channels(&workers[MANAGER]).mailbox.iter_any();
-        thieves += registered.filter(is_other).count();
-    }
+    let mut here = channels(me).mailbox.iter().filter(is_other);
+    let mut thieves = thieves_at_hand(workers, me.index());
     // Thieves that sleep are woken one by one: see `answer_registered`.
-    if me.has_searchers() && !here().any(is_awake) {
+    if me.has_searchers() && !here.any(is_awake) {
         thieves = 0;
     }
     channels(me).worker_state().is_splitting = thieves > 0;
     thieves
+}
+
+/// Returns the number of thieves whose requests are in the worker's own mailbox, or registered with the
+/// manager.
+pub(super) fn thieves_at_hand(network: &(impl Network + ?Sized), me: usize) -> usize {
+    let is_other = |id: &RequestId| id.thief() != me;
+    let here = network.channels(me).mailbox.iter().filter(is_other).count();
+    if me == MANAGER {
+        return here;
+    }
+    let registered = network.channels(MANAGER).mailbox.iter_any();
+    here + registered.filter(is_other).count()
 }
 
 fn empty_mailbox(me: &Worker, situation: Situation) {

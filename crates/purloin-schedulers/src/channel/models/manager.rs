@@ -2,6 +2,7 @@
 
 use loom::thread;
 
+use super::super::victim::thieves_at_hand;
 use super::*;
 
 /// A request waits with a worker that becomes idle. The worker then forwards it to the manager, and
@@ -43,6 +44,19 @@ fn a_newly_active_worker_finds_registered_requests() {
         let registered = model.channels(MANAGER).mailbox.iter_any().next();
         manager.join().unwrap();
         assert!(registered.is_some() || !model.channels(1).mailbox.is_empty());
+    });
+}
+
+/// One thief has asked the worker, and one the manager while all were idle.
+#[test]
+fn a_loop_is_split_for_registered_thieves_too() {
+    check(4, 0, |model| {
+        model.send_request(2, MANAGER);
+        model.check_mailbox(MANAGER, Situation::Idle);
+        model.active.store(0b010, Ordering::Relaxed);
+        model.send_request(3, 1);
+        assert_eq!(thieves_at_hand(&*model, 1), 2);
+        assert_eq!(thieves_at_hand(&*model, MANAGER), 1);
     });
 }
 
