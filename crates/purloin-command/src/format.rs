@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-/// Formats a time with three or four digits and its unit.
+/// Formats a time with its unit: nanoseconds from ten on without decimals, and the others with two or
+/// three.
 pub fn time(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),
         s if s >= 1e-3 => format!("{:.2} ms", s * 1e3),
         s if s >= 1e-6 => format!("{:.2} µs", s * 1e6),
+        s if s >= 9.995e-9 => format!("{:.0} ns", s * 1e9),
         s => format!("{:.2} ns", s * 1e9),
     }
 }
@@ -50,6 +52,7 @@ mod tests {
         assert_eq!(time(1.5), "1.500 s");
         assert_eq!(time(0.0315), "31.50 ms");
         assert_eq!(time(2e-6), "2.00 µs");
+        assert_eq!(time(3.155e-7), "316 ns");
         assert_eq!(time(2e-9), "2.00 ns");
     }
 

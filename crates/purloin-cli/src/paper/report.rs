@@ -148,23 +148,23 @@ impl Report {
         let option = if results.quick { " --quick" } else { "" };
         self.line(&format!("# {citation}"));
         self.paragraph(&format!(
-            "This page was written by `purloin paper {name}{option}` (version {}) on {}. It shows our \
-             values beside the paper's, where the paper's text or tables state them. The data are in \
+            "`purloin paper {name}{option}` (version {}) wrote this page on {}. It shows our values beside \
+             the paper's, where the paper's text or tables state them. The data is in \
              [{name}.json]({name}.json).",
             results.version, results.machine
         ));
         let tools = results.missing_tools();
         if !tools.is_empty() {
             self.paragraph(&format!(
-                "**Not installed here**: {}. The runs that need it are left out, and so are the \
-                 verdicts that compare with them.",
+                "**Not installed here**: {}. The page leaves out the runs that need it, and the verdicts \
+                 on those runs.",
                 tools.join(" and ")
             ));
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "Intervals, where given, hold with 95 % confidence. If a verdict takes the best of several \
-             values, their intervals are widened, so that with 95 % confidence none of them is wrong.",
+            "± gives 95 % confidence intervals. If a verdict depends on the highest of several values, we \
+             widen their intervals, so that all of them hold together with 95 % confidence.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts
@@ -173,7 +173,7 @@ impl Report {
                 let verdict = match verdict {
                     Verdict::Confirmed => "**confirmed**",
                     Verdict::NotHere => "**not confirmed here**",
-                    Verdict::Undecided => "**not decided**, as the intervals are too wide",
+                    Verdict::Undecided => "**not decided** (the intervals are too wide)",
                     Verdict::Untestable => "**cannot be tested here**",
                 };
                 format!("- “{statement}” {verdict}: {reason}")

@@ -32,10 +32,11 @@ struct Program {
     /// The paper's input, and the bytes of a task there.
     input: &'static str,
     bytes: &'static str,
-    /// The input on ranks.
-    ranks: &'static str,
-    /// The inputs of the simulation with `--quick` and without.
+    /// The inputs on ranks and of the simulation, with `--quick` and without.
+    ranks: [&'static str; 2],
     simulated: [&'static str; 2],
+    /// The depths that are tried for the cut-off by depth.
+    depths: &'static [u32],
     /// The best number of residual tasks in Figure 7.
     residual: &'static str,
     /// What the text says about asynchronous stealing in Figure 9, and the gain in Figure 10.
@@ -48,15 +49,19 @@ struct Program {
 
 #[rustfmt::skip]
 static PROGRAMS: [Program; 6] = [
-    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: "fib=40", simulated: ["fib=31", "fib=34"], residual: "0", async_is: "equal", gain: "a little worse", has_gain: false },
-    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: "floorplan=20", simulated: ["floorplan=15", "floorplan=20"], residual: "2 or 3", async_is: "better", gain: "1.16", has_gain: true },
-    Program { name: "NQueens", input: "14", bytes: "164", ranks: "nqueens=13", simulated: ["nqueens=12", "nqueens=13"], residual: "2 or 3", async_is: "better", gain: "1.06", has_gain: true },
-    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: "sparselu=24,128", simulated: ["sparselu=48", "sparselu=64"], residual: "0", async_is: "worse", gain: "a little worse", has_gain: false },
-    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: "strassen=1024", simulated: ["strassen=2048", "strassen=4096"], residual: "2", async_is: "equal", gain: "1.11", has_gain: true },
-    Program { name: "UTS", input: "T3L", bytes: "120", ranks: "uts=T3", simulated: ["uts=T3", "uts=T3"], residual: "2 or 3", async_is: "better", gain: "1.14", has_gain: true },
+    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: ["fib=38", "fib=50"], simulated: ["fib=31", "fib=34"], depths: &[6, 8, 10, 12], residual: "0", async_is: "equal", gain: "a little worse", has_gain: false },
+    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: ["floorplan=18", "floorplan=20"], simulated: ["floorplan=15", "floorplan=20"], depths: &[16, 20, 24, 32], residual: "2 or 3", async_is: "better", gain: "1.16", has_gain: true },
+    Program { name: "NQueens", input: "14", bytes: "164", ranks: ["nqueens=12", "nqueens=14"], simulated: ["nqueens=12", "nqueens=13"], depths: &[10, 12, 16, 20], residual: "2 or 3", async_is: "better", gain: "1.06", has_gain: true },
+    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: ["sparselu=16,128", "sparselu=32,128"], simulated: ["sparselu=48", "sparselu=64"], depths: &[8], residual: "0", async_is: "worse", gain: "a little worse", has_gain: false },
+    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: ["strassen=1024", "strassen=8192"], simulated: ["strassen=2048", "strassen=4096"], depths: &[2, 4, 8], residual: "2", async_is: "equal", gain: "1.11", has_gain: true },
+    Program { name: "UTS", input: "T3L", bytes: "120", ranks: ["uts=T3", "uts=T3L"], simulated: ["uts=T3", "uts=T3"], depths: &[1024, 4096], residual: "2 or 3", async_is: "better", gain: "1.14", has_gain: true },
 ];
 
 impl Program {
+    fn on_ranks(&self, trial: &Trial) -> &'static str {
+        self.ranks[usize::from(!trial.quick)]
+    }
+
     fn simulated(&self, trial: &Trial) -> &'static str {
         self.simulated[usize::from(!trial.quick)]
     }
@@ -71,7 +76,7 @@ const FIGURE_5: &str = "Figure 5";
 
 fn parts(_: &Trial) -> Vec<Part> {
     let mut parts = vec![
-        part_on_ranks(TABLE.to_owned(), |_| table()),
+        part_on_ranks(TABLE.to_owned(), table),
         part_on_ranks(FIGURE_5.to_owned(), |_| {
             let arguments = ["figures", "--figure", "5", "--json", "-"];
             on_ranks::<Figures>(&arguments.map(str::to_owned))
@@ -83,8 +88,8 @@ fn parts(_: &Trial) -> Vec<Part> {
             for figure in 6..=10 {
                 arguments.extend(["--figure".to_owned(), figure.to_string()]);
             }
-            arguments.extend(["--kernel".to_owned(), program.ranks.to_owned()]);
-            arguments.extend(["--runs".to_owned(), trial.choose(1, 9).to_string()]);
+            arguments.extend(["--kernel".to_owned(), program.on_ranks(trial).to_owned()]);
+            arguments.extend(["--runs".to_owned(), trial.choose(3, 9).to_string()]);
             on_ranks::<Figures>(&arguments)
         }));
     }
@@ -167,10 +172,10 @@ struct OneRank {
 }
 
 /// Returns the size of a task of each program.
-fn table() -> Result<Measured<[usize; PROGRAMS.len()]>, Failure> {
+fn table(trial: &Trial) -> Result<Measured<[usize; PROGRAMS.len()]>, Failure> {
     let mut bytes = [0; PROGRAMS.len()];
     for (program, bytes) in PROGRAMS.iter().zip(&mut bytes) {
-        let arguments = [program.ranks, "--json", "-"].map(str::to_owned);
+        let arguments = [program.on_ranks(trial), "--json", "-"].map(str::to_owned);
         match on_ranks::<OneRank>(&arguments)? {
             Measured::Done(report) => *bytes = report.task_bytes,
             Measured::Missing(why) => return Ok(Measured::Missing(why)),
@@ -258,12 +263,6 @@ const GRAIN: f64 = 2.0 / 4.5;
 const RESIDUAL: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
 const CHOSEN: usize = 2;
 
-/// The depths that are tried for the cut-off by depth, with `--quick` and without.
-const DEPTHS: [&[u32]; 2] = [
-    &[8, 16, 256],
-    &[4, 8, 10, 12, 16, 20, 32, 64, 128, 256, 512],
-];
-
 const ADAPTIVE: &str = "adaptive";
 const QUEUE: &str = "queue";
 const NONE: &str = "none";
@@ -338,8 +337,8 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let recording = trial.record(job)?;
     let whole = Recorded::new(&recording)
         .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
-    let depths = trial.choose(DEPTHS[0], DEPTHS[1]);
-    let by_depth: Vec<_> = depths
+    let by_depth: Vec<_> = program
+        .depths
         .iter()
         .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
         .collect();
@@ -361,7 +360,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
             variants.push((place, QUEUE.to_owned(), residual, &whole));
         }
         variants.push((place, NONE.to_owned(), chosen, &whole));
-        for (depth, recorded) in depths.iter().zip(&by_depth) {
+        for (depth, recorded) in program.depths.iter().zip(&by_depth) {
             variants.push((place, format!("{DEPTH}:{depth}"), chosen, recorded));
         }
     }
@@ -370,7 +369,7 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let trials_of = |cut_off: &str, residual: &str| {
         let is_compared =
             [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);
-        trial.choose(if is_compared { 6 } else { 3 }, 10)
+        trial.choose(if is_compared { 6 } else { 4 }, 10)
     };
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {
