@@ -20,6 +20,11 @@
 //! looks there last. As long as a thief may return a task, the owner may still have a task to
 //! offer, see [`TaskPool::offers_nothing`].
 //!
+//! # What differs from the sources
+//!
+//! - The deque holds addresses of slots. In the sources, it holds the tasks.
+//! - Thieves sleep, and owners wake them by a floor, as under [`DirectStack`](crate::DirectStack).
+//!
 //! Sources: Channel (Chase-Lev WS in its comparisons); Chase and Lev, *Dynamic circular
 //! work-stealing deque*; Lê and others, *Correct and efficient work-stealing for weak memory
 //! models*.

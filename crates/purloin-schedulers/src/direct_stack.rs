@@ -65,6 +65,16 @@
 //! all tasks. The floor may always come down to there. It is above the spawn, so the pop of a join
 //! below the spawn takes the slow path.
 //!
+//! # What differs from the source
+//!
+//! - Thieves sleep, and ask before they do: see above. Wool's thieves poll.
+//! - A blocked worker leapfrogs, as in Wool. If its thief has no task, a spare worker takes its place.
+//!   Without spare workers (`PoolBuilder::spare_workers(0)`) it only leapfrogs.
+//! - A task is a closure, and its slot holds the closure, later its result. In Wool, macros make the
+//!   functions of each kind of task.
+//! - The pool chooses the victims, and Wool's ways are among its own: see
+//!   [`VictimSelection`](purloin::VictimSelection).
+//!
 //! Source: Wool, section 3 (Figure 3); its one-field form in Faxén, Efficient work stealing for
 //! fine grained parallelism, ICPP 2010.
 
