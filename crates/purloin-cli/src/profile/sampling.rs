@@ -14,8 +14,8 @@ use crate::schedulers::Spec;
 
 /// The kernels of the figures.
 pub const ROWS: &[&str] = &[
-    "cholesky=500,8",
-    "cholesky=1000",
+    "cholesky=500,1,32",
+    "cholesky=1000,1,32",
     "ssf=11,64",
     "ssf=13,16",
     "ssf=15,4",

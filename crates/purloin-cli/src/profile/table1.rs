@@ -12,11 +12,12 @@ use super::report::{self, Report};
 use super::table::parallelism;
 use crate::schedulers::Spec;
 
-/// The rows of the paper; `fib` with a smaller number. `paper::wool` explains the inputs of `ssf` and
-/// `multisort`.
+/// The rows of the paper; `fib` with a smaller number. `paper::wool` explains the inputs of
+/// `cholesky`, `ssf` and `multisort`.
 #[rustfmt::skip]
 pub const ROWS: &[&str] = &[
-    "cholesky=125,16", "cholesky=250,16", "cholesky=500,16", "cholesky=1000,4", "cholesky=2000",
+    "cholesky=125,16,32", "cholesky=250,4,32", "cholesky=500,1,32", "cholesky=1000,1,32",
+    "cholesky=2000,1,32",
     "ssf=11,64", "ssf=12,32", "ssf=13,16", "ssf=14,8", "ssf=15,4",
     "stress=10", "stress=11", "stress=12", "stress=13", "stress=14",
     "multisort=16384,256,72", "multisort=65536,64,268", "multisort=262144,16,1030",

@@ -1,11 +1,31 @@
 //! The dense blocks at the leaves of a sparse matrix.
 
+use std::hint::black_box;
+
 /// Number of rows and of columns of a block.
 pub(super) const SIDE: usize = 4;
 
 /// A dense block, stored by rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block(pub [[f64; SIDE]; SIDE]);
+
+/// The number of times that each operation on blocks is computed. More than one stand for a machine that
+/// computes floating-point numbers in software, like the TILEPro64 of the paper on Wool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounds(pub u32);
+
+impl Rounds {
+    /// Changes a block by `operation`. Computes this as many times, and keeps the last result.
+    #[inline]
+    pub(super) fn change(self, block: &mut Block, operation: impl Fn(&mut Block)) {
+        for _ in 1..self.0 {
+            let mut copy = *black_box(&*block);
+            operation(&mut copy);
+            black_box(&copy);
+        }
+        operation(block);
+    }
+}
 
 impl Block {
     pub(super) const ZERO: Block = Block([[0.0; SIDE]; SIDE]);

@@ -11,15 +11,15 @@ mod matrix;
 
 use purloin::Worker;
 
-use self::block::Block;
+use self::block::{Block, Rounds};
 use self::matrix::{Matrix, Node, Quadrant};
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 
 /// Replaces the lower half of a symmetric positive definite matrix by its factor: *a* = *l*·*l*ᵀ.
 /// Ignores the elements above the diagonal.
-fn factor<W: Worker>(w: &mut W, a: &mut Node) {
+fn factor<W: Worker>(w: &mut W, a: &mut Node, rounds: Rounds) {
     let quadrants = match a {
-        Node::Leaf(block) => return block.factor(),
+        Node::Leaf(block) => return rounds.change(block, Block::factor),
         Node::Inner(quadrants) => &mut **quadrants,
     };
     let [Some(a00), _, a10, Some(a11)] = quadrants else {
@@ -27,13 +27,16 @@ fn factor<W: Worker>(w: &mut W, a: &mut Node) {
     };
     match a10 {
         None => {
-            w.join(|mut w| factor(&mut w, a00), |mut w| factor(&mut w, a11));
+            w.join(
+                |mut w| factor(&mut w, a00, rounds),
+                |mut w| factor(&mut w, a11, rounds),
+            );
         }
         Some(a10) => {
-            factor(w, a00);
-            solve(w, a10, a00);
-            subtract_square(w, a11, a10);
-            factor(w, a11);
+            factor(w, a00, rounds);
+            solve(w, a10, a00, rounds);
+            subtract_square(w, a11, a10, rounds);
+            factor(w, a11, rounds);
         }
     }
 }
@@ -46,19 +49,19 @@ enum Part<'m> {
 }
 
 /// Does the parts of a step in parallel. Each part is a task, also the last one, as in the original.
-fn do_all<W: Worker>(w: &mut W, parts: &mut [Option<Part>]) {
+fn do_all<W: Worker>(w: &mut W, parts: &mut [Option<Part>], rounds: Rounds) {
     let Some((part, rest)) = parts.split_first_mut() else {
         return;
     };
     match part.take() {
-        None => do_all(w, rest),
+        None => do_all(w, rest, rounds),
         Some(part) => {
             w.join(
-                |mut w| do_all(&mut w, rest),
+                |mut w| do_all(&mut w, rest, rounds),
                 |mut w| match part {
-                    Part::Solve(a, l) => solve(&mut w, a, l),
-                    Part::Subtract(r, a, b) => subtract(&mut w, r, a, b),
-                    Part::SubtractSquare(r, a) => subtract_square(&mut w, r, a),
+                    Part::Solve(a, l) => solve(&mut w, a, l, rounds),
+                    Part::Subtract(r, a, b) => subtract(&mut w, r, a, b, rounds),
+                    Part::SubtractSquare(r, a) => subtract_square(&mut w, r, a, rounds),
                 },
             );
         }
@@ -66,9 +69,9 @@ fn do_all<W: Worker>(w: &mut W, parts: &mut [Option<Part>]) {
 }
 
 /// Replaces *a* by the solution *x* of *x*·*l*ᵀ = *a*. *l* is lower triangular.
-fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node) {
+fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node, rounds: Rounds) {
     let ([a00, a01, a10, a11], l) = match (a, l) {
-        (Node::Leaf(a), Node::Leaf(l)) => return a.solve(l),
+        (Node::Leaf(a), Node::Leaf(l)) => return rounds.change(a, |a| a.solve(l)),
         (Node::Inner(a), Node::Inner(l)) => (&mut **a, &**l),
         _ => unreachable!("both have the same size"),
     };
@@ -77,23 +80,27 @@ fn solve<W: Worker>(w: &mut W, a: &mut Node, l: &Node) {
     };
     let solve_both = |w: &mut W, upper: &mut Quadrant, lower: &mut Quadrant, l: &Node| {
         let part = |a| Option::as_deref_mut(a).map(|a| Part::Solve(a, l));
-        do_all(w, &mut [upper, lower].map(part));
+        do_all(w, &mut [upper, lower].map(part), rounds);
     };
     solve_both(w, a00, a10, l00);
     if let Some(l10) = l10 {
         let part = |(r, a)| Option::as_deref(a).map(|a| Part::Subtract(r, a, l10));
-        do_all(w, &mut [(&mut *a01, &*a00), (&mut *a11, &*a10)].map(part));
+        do_all(
+            w,
+            &mut [(&mut *a01, &*a00), (&mut *a11, &*a10)].map(part),
+            rounds,
+        );
     }
     solve_both(w, a01, a11, l11);
 }
 
 /// Replaces *r* by *r* − *a*·*b*ᵀ. Adds the quadrant if *r* was zero.
-fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
+fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node, rounds: Rounds) {
     match (a, b) {
         (Node::Leaf(a), Node::Leaf(b)) => {
             let r = r.get_or_insert_with(|| Box::new(Node::Leaf(Block::ZERO)));
             match &mut **r {
-                Node::Leaf(r) => r.subtract(a, b),
+                Node::Leaf(r) => rounds.change(r, |r| r.subtract(a, b)),
                 Node::Inner(_) => unreachable!("all three have the same size"),
             }
         }
@@ -116,7 +123,7 @@ fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
                     let (a, b) = (&a[2 * row + column], &b[2 * other + column]);
                     Some(Part::Subtract(r, a.as_deref()?, b.as_deref()?))
                 });
-                do_all(w, &mut parts);
+                do_all(w, &mut parts, rounds);
             }
         }
         _ => unreachable!("both have the same size"),
@@ -124,9 +131,9 @@ fn subtract<W: Worker>(w: &mut W, r: &mut Quadrant, a: &Node, b: &Node) {
 }
 
 /// Replaces the lower half of *r* by the lower half of *r* − *a*·*a*ᵀ.
-fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
+fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node, rounds: Rounds) {
     match (r, a) {
-        (Node::Leaf(r), Node::Leaf(a)) => r.subtract(a, a),
+        (Node::Leaf(r), Node::Leaf(a)) => rounds.change(r, |r| r.subtract(a, a)),
         (Node::Inner(r), Node::Inner(a)) => {
             let [Some(r00), _, r10, Some(r11)] = &mut **r else {
                 unreachable!("the diagonal has no empty block");
@@ -141,6 +148,7 @@ fn subtract_square<W: Worker>(w: &mut W, r: &mut Node, a: &Node) {
                         both.map(|(upper, lower)| Part::Subtract(r10, lower, upper)),
                         lower.map(|a| Part::SubtractSquare(r11, a)),
                     ],
+                    rounds,
                 );
             }
         }
@@ -154,6 +162,7 @@ pub struct Cholesky {
     matrix: Matrix,
     /// A copy of the matrix for each repetition, which a run replaces by its factor.
     factors: Vec<Node>,
+    rounds: Rounds,
 }
 
 impl Kernel for Cholesky {
@@ -173,6 +182,12 @@ impl Kernel for Cholesky {
                 max: 4096,
                 default: Some(1),
             },
+            Range {
+                name: "rounds of each block operation",
+                min: 1,
+                max: 1000,
+                default: Some(1),
+            },
         ]),
         default: "500",
     };
@@ -182,13 +197,14 @@ impl Kernel for Cholesky {
         Cholesky {
             factors: (0..input[1]).map(|_| matrix.lower_half()).collect(),
             matrix,
+            rounds: Rounds(input[2]),
         }
     }
 
     /// Factors the matrix. The answer is the number of non-zero blocks of the factor.
     fn run<W: Worker>(&mut self, mut w: W) -> Answer {
         for a in &mut self.factors {
-            factor(&mut w, a);
+            factor(&mut w, a, self.rounds);
         }
         Answer::Number(self.factors[0].blocks())
     }
