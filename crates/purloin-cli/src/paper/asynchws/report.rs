@@ -240,11 +240,11 @@ fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
 
 /// Figure 7.
 fn residual(data: &Data, report: &mut Report) {
-    report.section("Figure 7: the number of residual tasks, simulated");
+    report.section("Figure 7: the number of residual tasks");
     report.paragraph(
-        "Speed-ups on 384 cores over the serial elision, with *adaptive*. A core starts to steal when fewer \
-         ready tasks than this number remain. *best* lists each number whose interval overlaps with that of \
-         the fastest.",
+        "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. A core starts to steal \
+         when fewer ready tasks than this number remain. *best* lists each number whose interval overlaps \
+         with that of the fastest.",
     );
     let residual = RESIDUAL.map(|number| format!("{number} residual"));
     let mut head = vec!["program", "steal time"];
@@ -277,6 +277,7 @@ fn residual(data: &Data, report: &mut Report) {
          why.",
         rows.len()
     ));
+    on_two_ranks(data, 7, report);
     let panel = |latency: u32| Panel {
         title: format!("a steal between nodes takes {latency} µs"),
         scale: Scale::Linear,
@@ -314,6 +315,33 @@ fn residual(data: &Data, report: &mut Report) {
     );
 }
 
+/// Adds the speed-ups of a figure on two ranks, relative to one rank.
+fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
+    let of_programs = PROGRAMS.iter().zip(&data.measured);
+    let measured = of_programs.filter_map(|(program, measured)| {
+        let row = row(measured, figure)?;
+        Some((program, row, row.one_rank_seconds?))
+    });
+    let measured: Vec<_> = measured.collect();
+    let Some((_, first, _)) = measured.first() else {
+        return;
+    };
+    let mut head = vec!["program"];
+    head.extend(first.cells.iter().map(|cell| &*cell.variant));
+    let rows = measured.iter().map(|(program, row, one_rank)| {
+        let mut cells = vec![program.name.to_owned()];
+        cells.extend(row.cells.iter().map(|cell| {
+            let seconds = cell.all_seconds.iter();
+            let speed_ups: Vec<_> = seconds.map(|seconds| one_rank / seconds).collect();
+            with_margin(Estimate::new(&speed_ups), 2)
+        }));
+        cells
+    });
+    let rows: Vec<_> = rows.collect();
+    report.paragraph("On two ranks: speed-ups over one rank.");
+    report.table(&head, &rows);
+}
+
 /// Returns the numbers of the values that are as good as the largest, as far as their intervals
 /// tell.
 fn best(values: &[Estimate]) -> Vec<usize> {
@@ -335,7 +363,7 @@ fn best(values: &[Estimate]) -> Vec<usize> {
 
 /// Figure 8.
 fn cut_offs(data: &Data, report: &mut Report) {
-    report.section("Figure 8: cut-offs, simulated");
+    report.section("Figure 8: cut-offs");
     let mut rows = Vec::new();
     for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
         for latency in LATENCIES {
@@ -375,7 +403,7 @@ fn cut_offs(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "Speed-ups on 384 cores with two residual tasks. *best depth* is the best of up to four depths. The \
+        "Simulated: speed-ups on 384 cores with two residual tasks. *best depth* is the best of up to four depths. The \
          task counts of *queue* ignore the bound of 36. Four of the programs fork in pairs, and a core runs \
          the first half at once. So its queue is never longer than the tree is deep. It seldom reaches 36, \
          and *queue* gives the results of *none*. In the paper, a thread queues all tasks that it creates \
@@ -387,6 +415,7 @@ fn cut_offs(data: &Data, report: &mut Report) {
          that holds 36 ready tasks runs the next child itself.",
     );
 
+    on_two_ranks(data, 8, report);
     let relative = |to: &dyn for<'s> Fn(&'s Simulated, u32) -> Option<&'s Case>| {
         gains::mean_gain(
             data,
