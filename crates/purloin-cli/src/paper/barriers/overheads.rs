@@ -1,7 +1,7 @@
 //! The report on Figures 5 and 7: what steals cost their victims.
 
 use super::report::{each, lines, percent};
-use purloin_command::format::time;
+use purloin_command::format::{grouped, time};
 
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data};
 use crate::bench::median;
@@ -196,8 +196,9 @@ fn simulated_overheads(data: &Data, report: &mut Report) {
     report.paragraph(&format!(
         "The picture multiplies the simulated number of steals by the measured cost per steal. We cap this \
          cost at 1 µs, the time of a simulated steal: on this machine, a victim may wait for a thief that has \
-         lost its processor. On the largest simulated machine, there are up to {most:.0} steals per ms \
-         (paper: 35), because our runs last milliseconds. So the values cannot be compared with the paper's."
+         lost its processor. On the largest simulated machine, there are up to {} steals per ms \
+         (paper: 35), because our runs last milliseconds. So the values cannot be compared with the paper's.",
+        grouped(most.round() as u64)
     ));
     let panel = |title: &str, scheduler: &str| Panel {
         title: title.to_string(),

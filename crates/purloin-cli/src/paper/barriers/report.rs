@@ -1,6 +1,7 @@
 //! The report: tables, pictures and verdicts. `overheads.rs` has those on the overheads of steals.
 
 use purloin_command::Failure;
+use purloin_command::format::grouped;
 use purloin_sim::Estimate;
 
 use super::{BARRIER_WS, BENCHMARKS, Benchmark, DEFAULT_WS, Data, FORKJOIN, PURLOIN, overheads};
@@ -60,12 +61,12 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
         vec![
             benchmark.name.to_string(),
             format!("`{}`", benchmark.job(trial)),
-            or_dash(ratio, |ratio| format!("{:.6}", ratio.mean)),
+            or_dash(ratio, |ratio| per_million(ratio.mean)),
             or_dash(rate(DEFAULT_WS), |rate| with_margin(rate, 2)),
             or_dash(rate(BARRIER_WS), |rate| with_margin(rate, 2)),
             or_dash(relative, |relative| with_margin(relative, 2)),
             or_dash(simulated, |run| {
-                format!("{:.0}", run.steals / run.seconds / 1e3)
+                grouped((run.steals / run.seconds / 1e3).round() as u64)
             }),
         ]
     });
@@ -73,7 +74,7 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
         &[
             "benchmark",
             "our input",
-            "steals / tasks, DefaultWS",
+            "steals per million tasks, DefaultWS",
             "steals/ms, DefaultWS",
             "steals/ms, ReturnBarrierWS",
             "steals, ReturnBarrierWS / DefaultWS",
@@ -82,8 +83,8 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "In the paper, with 16 threads, Jacobi has a steal ratio as low as 0.0004, and the highest steal \
-         rate, 35 per ms. The number of steals is about the same in both systems, except for CilkSort \
+        "In the paper, with 16 threads, Jacobi has a steal ratio as low as 0.0004, that is 400 steals per \
+         million tasks, and the highest steal rate, 35 per ms. The number of steals is about the same in both systems, except for CilkSort \
          (15 % fewer with the barrier) and Barnes-Hut with few threads.",
     );
     let panel = |title: &str, value: fn(&Simulated) -> f64| Panel {
@@ -169,7 +170,7 @@ fn times(data: &Data, report: &mut Report) {
             or_dash(cell, |cell| format!("{:.2}", 1.0 / cell.vs_serial))
         };
         let gains = [BARRIER_WS, PURLOIN]
-            .map(|scheduler| or_dash(gain(place, scheduler), |gain| with_margin(gain, 3)));
+            .map(|scheduler| or_dash(gain(place, scheduler), |gain| with_margin(gain, 2)));
         let [barrier, purloin] = gains;
         vec![
             benchmark.name.to_string(),
@@ -327,13 +328,21 @@ pub(super) fn each<T>(row: impl Fn(usize, &Benchmark) -> T) -> Vec<T> {
         .collect()
 }
 
+/// Formats a ratio of steals to tasks as a number of steals.
+fn per_million(ratio: f64) -> String {
+    match 1e6 * ratio {
+        few if few < 99.5 => format!("{few:.1}"),
+        many => grouped(many.round() as u64),
+    }
+}
+
 pub(super) fn percent(share: Estimate) -> String {
     let share = Estimate {
         mean: 100.0 * share.mean,
         margin: 100.0 * share.margin,
     };
-    // Small shares have one digit that is not zero.
-    let digits = match share.mean {
+    // A small margin has a digit that is not zero.
+    let digits = match share.margin {
         small if small > 0.0 && small < 0.01 => (-small.log10()).ceil() as usize,
         _ => 2,
     };
@@ -406,6 +415,16 @@ mod tests {
         let text = report.text();
         assert!(text.contains("| – | 300 ns |"), "{text}");
         assert!(text.contains("in 6 of 6 benchmarks, more than half"));
+    }
+
+    #[test]
+    fn a_small_margin_has_a_digit_that_is_not_zero() {
+        let share = |mean, margin| percent(Estimate { mean, margin });
+        assert_eq!(share(1.4e-5, 3e-6), "0.0014 ± 0.0003 %");
+        assert_eq!(share(0.0044, 0.0015), "0.44 ± 0.15 %");
+        assert_eq!(share(0.0, 0.0), "0.00 ± 0.00 %");
+        assert_eq!(per_million(1e-7), "0.1");
+        assert_eq!(per_million(0.0031), "3 100");
     }
 
     #[test]
