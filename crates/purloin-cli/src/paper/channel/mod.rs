@@ -7,10 +7,12 @@ mod messages;
 mod report;
 mod stealing;
 
+use purloin_command::Failure;
 use purloin_sim::Machine;
 
 use super::trial::{Simulated, Trial};
 use super::{Paper, Part, Tool};
+use crate::bench::Cell;
 
 pub const PAPER: Paper = Paper {
     name: "channel",
@@ -116,6 +118,7 @@ const SPLITTINGS: [&str; 3] = ["lazy-binary", "lazy-guided", "lazy-adaptive"];
 
 const BARRIER: &str = "task barrier";
 const MESSAGES: &str = "messages";
+const SPLITTABLE: &str = "SPC, separate or splittable tasks";
 const FORWARDING: &str = "BPC, n = 9, by task length, simulated";
 
 /// The task lengths of the slide on forwarding, in microseconds. The slide gives no numbers.
@@ -159,6 +162,7 @@ fn parts(_: &Trial) -> Vec<Part> {
             trial.bench(workload.job(trial), &schedulers, trial.choose(3, 15))
         }));
     }
+    parts.push(Part::new(SPLITTABLE, splittable));
     parts.push(Part::new(FORWARDING, |trial| {
         let cores = trial.choose(&CORES[..1], &CORES[..]);
         let mut runs = Vec::new();
@@ -186,6 +190,19 @@ fn parts(_: &Trial) -> Vec<Part> {
         }));
     }
     parts
+}
+
+/// Measures SPC with separate tasks and as one splittable task, in turn. Returns the times in seconds.
+fn splittable(trial: &Trial) -> Result<[Vec<f64>; 2], Failure> {
+    let jobs = ["SPC, 1 µs", "SPC, 1 µs, splittable"].map(|name| find(name).job(trial));
+    let mut seconds = [Vec::new(), Vec::new()];
+    for _ in 0..trial.choose(9, 15) {
+        for (job, seconds) in jobs.iter().zip(&mut seconds) {
+            let cells = trial.cells(job, &[CHANNEL], &[trial.most_workers()], 1)?;
+            seconds.extend(cells.iter().map(Cell::median));
+        }
+    }
+    Ok(seconds)
 }
 
 /// Returns the job that is simulated for a workload. On 24 cores, adaptive stealing needs some hundred

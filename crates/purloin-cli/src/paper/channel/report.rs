@@ -406,12 +406,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::paper::channel::parts;
+    use crate::paper::channel::{SPLITTABLE, parts};
 
     #[test]
     fn missing_data_get_no_verdict() {
         let trial = Trial::new(true);
-        let results = Results::of_parts(&parts(&trial), |_| json!([]));
+        let results = Results::of_parts(&parts(&trial), |part| match part {
+            SPLITTABLE => json!([[], []]),
+            _ => json!([]),
+        });
         let report = report(&trial, &results).unwrap();
         assert!(report.statements().is_empty());
     }

@@ -1,17 +1,16 @@
 //! The report on what thieves get: one task or half, parts of loops, and by which messages.
 
-use purloin_command::Failure;
-use purloin_command::format::{grouped, time};
-use purloin_sim::Estimate;
-
 use super::report::{speed_up, with_all};
 use super::{
-    AMOUNTS, CHANNEL, CHASE_LEV, FORWARDING, SPLITTINGS, STEALING, UnderPolicies, amounts, find,
-    loops, simulation, splitting, splittings,
+    AMOUNTS, CHANNEL, CHASE_LEV, FORWARDING, SPLITTABLE, SPLITTINGS, STEALING, UnderPolicies,
+    amounts, find, loops, simulation, splitting, splittings,
 };
+use crate::bench::median;
 use crate::paper::Results;
 use crate::paper::report::{Pair, Report, Verdict, at_least, mean_ratio, or_dash, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
+use purloin_command::Failure;
+use purloin_command::format::{grouped, time};
 
 /// Returns the least share of the better fixed strategy's speed-up that adaptive stealing reaches.
 pub(super) fn stealing(
@@ -111,24 +110,19 @@ pub(super) fn splitting_loops(
             reason,
         );
     }
-    let cells = |name: &str| results.of::<Vec<Measured>>(name);
-    let (tasks, splittable) = (cells("SPC, 1 µs")?, cells("SPC, 1 µs, splittable")?);
-    let values = [&tasks, &splittable].map(|cells| with_all(trial, cells, CHANNEL));
-    if let [Some(tasks), Some(splittable)] = values {
-        let gain = Estimate::of_ratio(&tasks.seconds, &splittable.seconds);
-        if let Some(verdict) = Verdict::some_above(&[gain], 1.05) {
-            report.verdict(
-                "Splittable tasks (task length 1 µs)",
-                verdict,
-                format!(
-                    "under `{CHANNEL}`, SPC with tasks of 1 µs takes {} as one splittable task and {} as \
-                     separate tasks, so it runs {} times as fast; we require 1.05",
-                    time(splittable.median),
-                    time(tasks.median),
-                    with_margin(gain, 2)
-                ),
-            );
-        }
+    let [separate, splittable]: [Vec<f64>; 2] = results.of(SPLITTABLE)?;
+    if let Some(gain) = mean_ratio(&[(&separate, &splittable)]) {
+        report.verdict(
+            "Splittable tasks (task length 1 µs)",
+            Verdict::above(gain, 1.05),
+            format!(
+                "under `{CHANNEL}`, SPC with tasks of 1 µs takes {} as one splittable task and {} as \
+                 separate tasks (medians), so it runs {} times as fast; we require 1.05",
+                time(median(&splittable)),
+                time(median(&separate)),
+                with_margin(gain, 2)
+            ),
+        );
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
         "**Wool** is `{WOOL}`: blocked workers leapfrog and do nothing else. **RAND** draws each victim at \
          random; the paper's thieves follow a fixed random order. A thief under **SET** tries only the \
          victims of its set while other thieves are active. **SAMP** and **SAMP+SET** first look at several \
-         victims (the square root of the number of cores, 8 of 63), and steal the task that is probably the \
+         victims (up to the square root of the number of cores, 8 of 63), and steal the task that is probably the \
          largest.\n\n\
          Measured times are in cycles of this machine ({:.2} ns). The paper's are those of a TILEPro64 at \
          700 MHz. We simulate everything that needs more than this machine's {} processors. We record the \
