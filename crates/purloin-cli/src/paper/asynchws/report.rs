@@ -54,7 +54,8 @@ fn introduction(data: &Data, report: &mut Report) {
          *depth* below a depth, *queue* when 36 tasks are ready, and *adaptive* also when the task is too \
          short to be worth stealing.\n\n\
          **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
-         with an artificial latency{} on each operation on the other rank (except in Figure 5). \
+         with an artificial latency{} on each operation on the other rank (except in Figure 5). Values \
+         without ± are single runs. \
          **Simulated**: 32 nodes of two sockets of six cores, as in the paper. We record the serial elision \
          of each program. Simulated thieves try near victims first and take half of a victim's tasks. The \
          simulated *adaptive* cut-off knows the exact mean duration at each depth. Each simulated value is \
