@@ -427,6 +427,13 @@ mod tests {
     }
 
     #[test]
+    fn all_simulated_inputs_are_valid() {
+        for job in PROGRAMS.iter().flat_map(|program| program.simulated) {
+            crate::arguments::parse_job(job).unwrap();
+        }
+    }
+
+    #[test]
     fn the_sizes_of_some_programs_are_not_those_of_all() {
         let check = parts(&Trial::new(true)).swap_remove(0).check;
         check(&serde_json::json!({"Done": [1, 2, 3, 4, 5, 6]})).unwrap();

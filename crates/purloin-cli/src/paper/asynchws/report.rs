@@ -278,7 +278,6 @@ fn residual(data: &Data, report: &mut Report) {
          why.",
         rows.len()
     ));
-    on_two_ranks(data, 7, report);
     let panel = |latency: u32| Panel {
         title: format!("a steal between nodes takes {latency} µs"),
         scale: Scale::Linear,
@@ -314,6 +313,7 @@ fn residual(data: &Data, report: &mut Report) {
             panels: LATENCIES.map(panel).into(),
         },
     );
+    on_two_ranks(data, 7, report);
 }
 
 /// Adds the speed-ups of a figure on two ranks, relative to one rank.

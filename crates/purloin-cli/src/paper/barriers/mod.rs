@@ -229,3 +229,19 @@ impl Data {
         (!values.is_empty()).then(|| Estimate::new(&values))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::parse_job;
+
+    #[test]
+    fn all_inputs_are_valid() {
+        let benchmarks = BENCHMARKS.iter();
+        let jobs = benchmarks
+            .flat_map(|benchmark| [benchmark.jobs, benchmark.java.unwrap_or(benchmark.jobs)]);
+        for job in jobs.flatten() {
+            parse_job(job).unwrap();
+        }
+    }
+}

@@ -250,3 +250,18 @@ fn splitting(scheduler: &str, split: &str) -> String {
 fn simulation(name: &str) -> String {
     format!("{name}, simulated")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::parse_job;
+
+    #[test]
+    fn all_inputs_are_valid() {
+        let workloads = WORKLOADS.iter().chain([&FUTURES]);
+        let jobs = workloads.flat_map(|workload| [workload.quick, workload.full]);
+        for job in jobs.chain(STEALING.map(simulated_job)) {
+            parse_job(job).unwrap();
+        }
+    }
+}

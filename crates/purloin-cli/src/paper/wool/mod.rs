@@ -407,3 +407,18 @@ fn figure4(trial: &Trial) -> Result<Vec<Sampled>, Failure> {
     }
     Ok(sampled)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_inputs_are_valid() {
+        let jobs = ROWS
+            .iter()
+            .flat_map(|row| [row.quick, row.full, row.simulated]);
+        for job in jobs.filter(|job| !job.is_empty()) {
+            parse_job(job).unwrap();
+        }
+    }
+}
