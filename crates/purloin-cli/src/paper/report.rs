@@ -163,8 +163,9 @@ impl Report {
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "± gives 95 % confidence intervals. If a verdict depends on the highest of several values, we \
-             widen their intervals, so that all of them hold together with 95 % confidence.",
+            "± gives 95 % confidence intervals. If a verdict depends on the highest of several values, it \
+             uses wider intervals, which hold together with 95 % confidence. The text gives the wider ones \
+             only where it says so.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts

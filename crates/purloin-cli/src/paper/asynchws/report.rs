@@ -49,10 +49,12 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
 fn introduction(data: &Data, report: &mut Report) {
     report.section("Names and methods");
     let mut text = format!(
-        "A **residual task** is a ready task that a thief still has when it starts to steal. Such a steal \
-         is **early**, or asynchronous. A **cut-off** decides when a task runs inline: *none* never, \
-         *depth* below a depth, *queue* when 36 tasks are ready, and *adaptive* also when the task is too \
-         short to be worth stealing.\n\n\
+        "A steal is **early**, or asynchronous, if the thief still has work when it starts to steal. The \
+         ready tasks that it then has are its **residual tasks**. The number R limits them: with 0, a thief \
+         steals only when it is idle, and otherwise also when it begins a task and has fewer than R other \
+         ready tasks. A **cut-off** decides when a task runs inline. *none*: never. *depth*: if it is deeper \
+         than a limit. *queue*: if 36 tasks are ready. *adaptive*: if 36 tasks are ready, or the task is too \
+         short to be worth stealing. Parallelism is the work divided by the span.\n\n\
          **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
          with an artificial latency{} on each operation on the other rank (except in Figure 5). Values \
          without ± are single runs. \
@@ -243,15 +245,14 @@ fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
 fn residual(data: &Data, report: &mut Report) {
     report.section("Figure 7: the number of residual tasks");
     report.paragraph(
-        "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. A core starts to steal \
-         when fewer ready tasks than this number remain. *best* lists each number whose interval overlaps \
-         with that of the fastest.",
+        "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. *best* lists each R \
+         whose interval overlaps with that of the fastest.",
     );
-    let residual = RESIDUAL.map(|number| format!("{number} residual"));
+    let residual = RESIDUAL.map(|number| format!("R = {number}"));
     let mut head = vec!["program", "steal time"];
     head.extend(residual.iter().map(String::as_str));
     head.extend(["best", "paper: best"]);
-    let (mut rows, mut agreeing) = (Vec::new(), 0);
+    let (mut rows, mut undecided, mut agreeing) = (Vec::new(), 0, 0);
     for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
         for latency in LATENCIES {
             let cases = RESIDUAL.map(|residual| simulated.case(latency, ADAPTIVE, residual));
@@ -262,7 +263,10 @@ fn residual(data: &Data, report: &mut Report) {
             let speed_ups: Option<Vec<_>> = speed_ups.into_iter().collect();
             let best = speed_ups.map(|values| best(&values));
             let is_papers = |number: &usize| program.residual.contains(&number.to_string());
-            agreeing += usize::from(best.iter().flatten().any(is_papers));
+            match best.as_ref().map_or(0, Vec::len) {
+                all if all == RESIDUAL.len() => undecided += 1,
+                _ => agreeing += usize::from(best.iter().flatten().any(is_papers)),
+            }
             row.push(best.map_or("–".to_owned(), |best| {
                 let best: Vec<_> = best.iter().map(usize::to_string).collect();
                 best.join(", ")
@@ -273,10 +277,11 @@ fn residual(data: &Data, report: &mut Report) {
     }
     report.table(&head, &rows);
     report.paragraph(&format!(
-        "In {agreeing} of {} rows, a number that the paper finds best is among ours. Fibonacci and SparseLU \
-         differ from the paper, which finds no residual tasks best for them: the text below Figure 9 says \
-         why.",
-        rows.len()
+        "In {undecided} of {} rows, the intervals of all numbers overlap, so that these rows do not decide. In \
+         {agreeing} of the {} others, a number that the paper finds best is among ours. The text below Figure \
+         9 says why Fibonacci and SparseLU differ from the paper.",
+        rows.len(),
+        rows.len() - undecided
     ));
     let panel = |latency: u32| Panel {
         title: format!("a steal between nodes takes {latency} µs"),
@@ -328,7 +333,10 @@ fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
         return;
     };
     let mut head = vec!["program"];
-    head.extend(first.cells.iter().map(|cell| &*cell.variant));
+    head.extend(first.cells.iter().map(|cell| match &*cell.variant {
+        "paper" => "adaptive, with `--cutoff paper`",
+        variant => variant,
+    }));
     let rows = measured.iter().map(|(program, row, one_rank)| {
         let mut cells = vec![program.name.to_owned()];
         cells.extend(row.cells.iter().map(|cell| {
@@ -417,6 +425,10 @@ fn cut_offs(data: &Data, report: &mut Report) {
     );
 
     on_two_ranks(data, 8, report);
+    report.paragraph(
+        "On ranks, *adaptive* is Purloin's rule. `--cutoff paper` is the paper's: it queues tasks until the \
+         queue is two thirds full, and then only those that take more than 2 ms on average.",
+    );
     let relative = |to: &dyn for<'s> Fn(&'s Simulated, u32) -> Option<&'s Case>| {
         gains::mean_gain(
             data,

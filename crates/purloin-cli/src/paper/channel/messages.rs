@@ -41,11 +41,6 @@ impl Messages {
     pub fn total(&self) -> u64 {
         self.requests + self.forwards + self.updates
     }
-
-    /// Returns the messages that each steal has taken.
-    pub fn per_steal(&self) -> f64 {
-        self.total() as f64 / self.steals.max(1) as f64
-    }
 }
 
 impl From<&Cell> for Messages {
@@ -73,6 +68,12 @@ impl Runs {
     /// Returns a value in each run.
     pub fn values(&self, value: impl Fn(&Messages) -> f64) -> Vec<f64> {
         self.runs.iter().map(value).collect()
+    }
+
+    /// Estimates the messages for each steal, over all runs together.
+    pub fn per_steal(&self) -> Estimate {
+        let messages = self.values(|run| run.total() as f64);
+        Estimate::of_ratio(&messages, &self.values(|run| run.steals as f64))
     }
 
     /// Estimates the mean of a value, with its confidence interval.

@@ -100,14 +100,13 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
         "**Ranking**: the mean deviation from the best median speed-up, over the workloads that the \
          scheduler has. Here the best is that of six schedulers. The slides have four; the fourth is Cilk \
          Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list. g++'s OpenMP \
-         keeps the tasks of all threads behind one lock, so queens and UTS, whose tasks take less than a \
-         microsecond, gain little from a second thread. It splits loops by `schedule(guided)`: the first \
+         keeps the tasks of all threads behind one lock. So UTS, whose tasks take less than a microsecond, \
+         gains little from a second thread, and queens loses. It splits loops by `schedule(guided)`: the first \
          half of the decreasing loop, which one thread gets, has three quarters of the work.",
     );
     let published = RANKED.map(|scheduler| match scheduler {
         STRICT => ["-2.4 %", "-2.4 %", "-13.7 %"],
         CHASE_LEV => ["-1.6 %", "-2.2 %", "-13.7 %"],
-        OPENMP => ["-10.7 %", "-21.8 %", "-22.2 %"],
         _ => [""; 3],
     });
     let counts = deviations.iter().map(Vec::len);
@@ -117,7 +116,7 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
         let value = |mean: &Option<f64>| mean.unwrap_or(f64::NEG_INFINITY);
         value(b).total_cmp(&value(a))
     });
-    let rows: Vec<_> = ranked
+    let mut rows: Vec<_> = ranked
         .into_iter()
         .map(|(((scheduler, mean), count), published)| {
             let mut row = vec![
@@ -129,6 +128,8 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
             row
         })
         .collect();
+    let intel = ["Intel OpenMP", "–", "–", "-10.7 %", "-21.8 %", "-22.2 %"];
+    rows.push(intel.map(str::to_string).into());
     report.table(
         &[
             "scheduler",
@@ -176,7 +177,7 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
             "4. Intel OpenMP",
             Verdict::Untestable,
             format!(
-                "Intel's runtime is not here (slides, 24 threads: -10.7 %). g++'s OpenMP, which has a \
+                "Intel's runtime is not here (slides: fourth with 24 and 48 threads, third with 240). g++'s OpenMP, which has a \
                  central task pool, deviates by {openmp:.1} % over the {} workloads that exist in C++, and \
                  Channel WS by {channel:.1} % over the same ones",
                 both.len()
@@ -192,7 +193,8 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
             Verdict::confirmed_if(distributed > 1.1 * central),
             format!(
                 "with the central task pool of g++'s OpenMP, UTS has a speed-up of {central:.2}, and \
-                 with the distributed ones of Channel WS {distributed:.2}; we require 1.1 times as much"
+                 with the distributed ones of Channel WS {distributed:.2} (medians); we require 1.1 times as \
+                 much. The slide compares two runtimes of OpenMP, g++'s and Intel's"
             ),
         );
     }
@@ -202,15 +204,17 @@ fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), 
             Verdict::Confirmed,
             format!(
                 "how much to steal, how to split loops, and whether to forward requests are options of one \
-                 scheduler, `{CHANNEL}`; the tables below compare them"
+                 scheduler, `{CHANNEL}`; we require only that they exist. The tables below compare them"
             ),
         );
         report.verdict(
             "Workers forward steal requests, adapt their stealing strategy, split tasks lazily: Performance",
-            Verdict::confirmed_if(channel > -CLOSE),
+            Verdict::Untestable,
             format!(
-                "Channel WS, which does all three, deviates by {channel:.1} % from the best of six \
-                 schedulers; we require less than {CLOSE:.0} %. The next statements judge each of the three"
+                "Channel WS deviates by {channel:.1} % from the best of six schedulers. But with {} workers, a \
+                 request has few workers to go to, and all ways of splitting halve a loop. The statements \
+                 below judge forwarding, adaptive stealing and splitting one by one",
+                trial.most_workers()
             ),
         );
     }
@@ -296,7 +300,7 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
          the workers' requests that all are idle. The other schedulers count jobs. In the slides, the master \
          pushes tasks to its own deque, and runs tasks while it waits. In Purloin, the master does this in a \
          finish. A finish waits only for its own tasks, so it needs no termination detection. The slides \
-         plot both barriers without numbers.",
+         plot the time of the barrier without numbers.",
     );
     let outside = |scheduler: &str| -> Vec<&Barrier> {
         let of = barriers
@@ -319,15 +323,22 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         let cells = pairs().zip(&ratios).map(|((channel, _), ratio)| {
             format!("{} ({} workers)", with_margin(*ratio, 2), channel.workers)
         });
+        let medians = pairs().map(|(channel, deque)| {
+            let [channel, deque] =
+                [channel, deque].map(|barrier| median(&barrier.seconds[one_task]));
+            format!("{:.2}", channel / deque)
+        });
         report.verdict(
             "Termination detection with steal requests (task barrier)",
             slower.of_the_opposite(),
             format!(
                 "after one task per worker, a barrier takes {} times as long under Channel WS as under \
                  Chase-Lev WS, which counts jobs; we allow 1.5. These are geometric means over pairs of \
-                 pools; the times fall into two groups, so the ratios of the medians differ. Without tasks, \
-                 two workers take {} instead of {}, which we do not judge",
+                 pools. The times fall into two groups, so the ratios of the medians differ: {}. Without \
+                 tasks, two workers take {} instead of {}; we do not judge this, because a count of no jobs \
+                 needs no messages",
                 cells.collect::<Vec<_>>().join(" and "),
+                medians.collect::<Vec<_>>().join(" and "),
                 time(median(&channel.seconds[0])),
                 time(median(&deque.seconds[0]))
             ),
@@ -352,7 +363,7 @@ fn messages(results: &Results, report: &mut Report) -> Result<(), Failure> {
                 count(|run| run.forwards),
                 count(|run| run.idle_registrations),
                 count(|run| run.updates),
-                with_margin(runs.mean(Messages::per_steal), 2),
+                with_margin(runs.per_steal(), 2),
             ]
         })
         .collect();
@@ -373,7 +384,7 @@ fn messages(results: &Results, report: &mut Report) -> Result<(), Failure> {
         "BPC with n = 9 and tasks of 10 µs, on {WORKERS} workers, which share this machine's \
          processors: means of {} runs. Without forwarding, the victim sends the request back, and the thief \
          asks another worker. That is a new request. Messages per steal is (requests + passed on or sent back \
-         + updates) / steals, averaged over the runs. A registration is not another message, but what the \
+         + updates) / steals, over all runs together. A registration is not another message, but what the \
          manager does with a request. Only Channel WS has registrations and updates.",
         all.first().map_or(0, |runs| runs.runs.len())
     ));
@@ -384,8 +395,14 @@ fn messages(results: &Results, report: &mut Report) -> Result<(), Failure> {
             Estimate::of_ratio(&forwarded.values(value), &acknowledged.values(value))
         };
         let messages = ratio(&|run| run.total() as f64);
-        let per_steal = ratio(&Messages::per_steal);
         let steals = ratio(&|run| run.steals as f64);
+        let [with, without] = [forwarded, acknowledged].map(Runs::per_steal);
+        let relative = |value: Estimate| value.margin / value.mean;
+        let mean = with.mean / without.mean;
+        let per_steal = Estimate {
+            mean,
+            margin: mean * relative(with).hypot(relative(without)),
+        };
         report.verdict(
             "Forwarding reduces number of messages",
             Verdict::not_above(per_steal, 1.0),
