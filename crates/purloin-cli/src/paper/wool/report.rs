@@ -109,7 +109,8 @@ fn table1(
          simulations, and rounded to nanoseconds of this machine. The paper's tasks are the repetition size \
          divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same number, so our \
          inputs are one smaller. The paper does not state the cut-offs of multisort; we chose those that \
-         give about as many tasks. Our cholesky computes each operation on blocks 32 times, because the \
+         give about as many tasks. The paper's nqueens makes a task for each square that it tries, and ours \
+         for each choice between several. Our cholesky computes each operation on blocks 32 times, because the \
          TILEPro64 computes floating-point numbers in software.",
     );
 
@@ -282,7 +283,7 @@ fn speed_ups(
     }
     let random = parallel.iter().filter_map(|(row, _)| {
         let mut replays = simulated.iter();
-        let (_, replay, _) = replays.find(|(other, ..)| std::ptr::eq(other, row))?;
+        let (_, replay, _) = replays.find(|(other, ..)| std::ptr::eq(*other, *row))?;
         replay.largest(Selection::Random)
     });
     let random: Vec<_> = random.collect();

@@ -220,7 +220,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
                 "SAMP+SET needs {} times as many steals as SET, but in all, these cost {:.2} times as much with \
                  their samples (here and below: the geometric mean over {programs} programs on 63 \
                  simulated cores)",
-                with_margin(steals, 2),
+                with_margin(steals, 3),
                 overhead.map_or(f64::NAN, |overhead| overhead.mean)
             ),
         );
@@ -239,8 +239,8 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
             format!(
                 "SAMP+SET takes {} of the time of SET, and {} if a steal takes {DELAY} cycles \
                  longer; we count a ratio below {GAIN} as a gain",
-                with_margin(time, 2),
-                with_margin(delayed, 2)
+                with_margin(time, 3),
+                with_margin(delayed, 3)
             ),
         );
     }
@@ -264,7 +264,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
                 "in the paper, the gain comes from caches and TLBs that are small for the number of \
                  victims. This machine has too few processors, and the simulator has no caches. In \
                  the simulator, SET takes {} of the time of RAND",
-                with_margin(sets, 2)
+                with_margin(sets, 3)
             ),
         );
     }
