@@ -9,13 +9,13 @@ pub(super) const SIDE: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block(pub [[f64; SIDE]; SIDE]);
 
-/// The number of times that each operation on blocks is computed. More than one stand for a machine that
+/// The number of times that each operation on blocks is computed. Values above 1 imitate a machine that
 /// computes floating-point numbers in software, like the TILEPro64 of the paper on Wool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds(pub u32);
 
 impl Rounds {
-    /// Changes a block by `operation`. Computes this as many times, and keeps the last result.
+    /// Changes a block by `operation`. Computes it `self.0` times, and keeps only one result.
     #[inline]
     pub(super) fn change(self, block: &mut Block, operation: impl Fn(&mut Block)) {
         for _ in 1..self.0 {

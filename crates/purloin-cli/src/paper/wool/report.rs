@@ -8,6 +8,7 @@ use super::{
     Breakdown, CORES, Profiled, ROWS, Replay, Row, SIMULATED_STEAL, Sampled, Selection, TWO_FIELDS,
     WOOL, repetition, sampling,
 };
+use crate::bench::median;
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, or_dash, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
@@ -60,13 +61,17 @@ fn cycles(trial: &Trial, seconds: f64) -> f64 {
     seconds * 1e9 / trial.nanoseconds_per_tick
 }
 
-/// Writes our value and the paper's.
+/// Writes our value and the paper's, which may be a whole number.
 fn pair(ours: f64, paper: f64) -> String {
     let digits = |value: f64| match value {
         value if value >= 100.0 => grouped(value.round() as u64),
         value => format!("{value:.1}"),
     };
-    format!("{} / {}", digits(ours), digits(paper))
+    let paper = match paper.fract() {
+        0.0 => grouped(paper as u64),
+        _ => digits(paper),
+    };
+    format!("{} / {paper}", digits(ours))
 }
 
 fn table1(
@@ -90,6 +95,9 @@ fn table1(
             pair(profile.parallelism[1], row.paper.parallelism[1]),
             pair(cycles(trial, repetition) / 1e3, row.paper.repetition),
             pair(cycles(trial, profile.task), row.paper.task),
+            or_dash(profile.steal, |steal| {
+                grouped(cycles(trial, steal).round() as u64)
+            }),
         ]);
     }
     report.table(
@@ -101,23 +109,32 @@ fn table1(
             "parallelism, steals of 1,000 cycles",
             "repetition, 1,000 cycles",
             "task size S_T, cycles",
+            "our cost of a steal, cycles",
         ],
         &rows,
     );
     report.paragraph(
-        "Each cell has our value, then the paper's. The 1,000 cycles of a steal are stretched, as in the \
-         simulations, and rounded to nanoseconds of this machine. The paper's tasks are the repetition size \
-         divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same number, so our \
-         inputs are one smaller. The paper does not state the cut-offs of multisort; we chose those that \
-         give about as many tasks. The paper's nqueens makes a task for each square that it tries, and ours \
-         for each choice between several. Our cholesky computes each operation on blocks 32 times, because the \
-         TILEPro64 computes floating-point numbers in software.",
+        "Each cell has our value, then the paper's. We convert the 1,000 cycles of a steal to this machine's \
+         time with the factor of the simulations, and round to whole nanoseconds. The paper's tasks are the \
+         repetition size divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same \
+         number, so our inputs are one smaller. The paper does not state the cut-offs of multisort; we chose \
+         those that give about as many tasks. The paper's nqueens makes a task for each square that it tries; \
+         ours makes one only where a row has several safe squares. Our cholesky has four non-zeros per row in \
+         the lower half, with the diagonal. It computes each operation on blocks 32 times, because the \
+         TILEPro64 computes floating-point numbers in software; with 32, the parallelism of its recordings is \
+         that of the paper within a tenth.\n\n\
+         The parallelism with free steals deviates most for stress and fib. In the paper, the span of stress \
+         10 is 3.7 tasks long, so it seems to contain overhead on each level of the tree. Ours is little more \
+         than one task long. With steals of 1,000 cycles, that overhead matters little. The tasks of fib are \
+         shorter than a clock reading, so we overestimate its span. Interruptions of a profiled run may \
+         lengthen a span, too: the recordings of Figure 5, which have fewer repetitions, may have more \
+         parallelism than Table 1 says.",
     );
 
     let costs = profiled.iter().filter_map(|(_, profile)| profile.steal);
-    let mut costs: Vec<_> = costs.map(|cost| cycles(trial, cost)).collect();
-    costs.sort_by(f64::total_cmp);
-    if let Some(&median) = costs.get(costs.len() / 2) {
+    let costs: Vec<_> = costs.map(|cost| cycles(trial, cost)).collect();
+    if !costs.is_empty() {
+        let median = median(&costs);
         report.verdict(
             "it is possible to achieve stealing overheads counted in hundreds of cycles rather than \
              thousands",
@@ -148,7 +165,8 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
             let ours = ours.map(|run| replay.cycles(run.work / run.steals) / 1e3);
             cells.push(or_dash(ours.zip(paper), |(ours, paper)| pair(ours, paper)));
             if row.simulated.split(',').next() == row.full.split(',').next() {
-                ratios.extend(ours.zip(paper).map(|(ours, paper)| ours / paper));
+                let ratio = ours.zip(paper).map(|(ours, paper)| ours / paper);
+                ratios.extend(ratio.map(|ratio| (ratio, row.paper.parameter)));
             }
         }
         cells
@@ -158,8 +176,14 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
     let mut head = vec!["program"];
     head.extend(heads.iter().map(String::as_str));
     report.table(&head, &rows);
-    ratios.sort_by(f64::total_cmp);
-    let quartile = |share: usize| ratios.get(ratios.len() * share / 4).copied();
+    ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let quartile = |share: usize| ratios.get(ratios.len() * share / 4).map(|ratio| ratio.0);
+    let lowest = ratios.first().map(|(ratio, program)| {
+        format!(
+            " The lowest is {ratio:.2} ({program}). The paper gives whole thousands, so its 3 stands for any \
+             value near it."
+        )
+    });
     report.paragraph(&format!(
         "The work for each steal (I_S), in thousands of cycles: our value, then the paper's. We use RAND; \
          the paper does not say which selection it uses. fib and nqueens have smaller inputs than in the \
@@ -167,7 +191,8 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
         match (quartile(1), quartile(2), quartile(3)) {
             (Some(low), Some(median), Some(high)) => format!(
                 " For the other programs, the median of our value divided by the paper's is \
-                 {median:.2}, and half of the ratios are between {low:.2} and {high:.2}."
+                 {median:.2}, and half of the ratios are between {low:.2} and {high:.2}.{}",
+                lowest.unwrap_or_default()
             ),
             _ => String::new(),
         }
@@ -181,9 +206,12 @@ fn speed_ups(
 ) {
     report.section("Figure 5: speed-ups");
     report.paragraph(
-        "Speed-ups are relative to the serial elision. The paper's are relative to the parallel program \
-         with one worker; for programs other than fib, the two are nearly the same (section 5.2). Measured \
-         speed-ups are for the inputs of Table 1, and simulated ones for the inputs shown here. The expected \
+        "Measured speed-ups are relative to the serial elision. Simulated ones are relative to the stretched \
+         recording, which contains the overhead of tasks. So are the paper's, whose base is the parallel \
+         program with one worker. Only for fib does this matter (section 5.2): its overhead about halves the \
+         measured speed-up. Measured speed-ups are for the inputs of Table 1, and simulated ones for the \
+         inputs shown here. We do not simulate cholesky 2k and uts T3L, because their recordings do not fit \
+         into memory. The expected \
          speed-up is the paper's grey area: from work / (span + work / p) to work / max(span, work / p) for p \
          cores, with free steals. Measured speed-ups may exceed the number of workers, because other \
          programs use the processors, too, and not equally in all runs.",
@@ -258,43 +286,59 @@ fn speed_ups(
         },
     );
     let is_near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
-    // Ten times as many parallel strands as cores, if steals cost something.
+    // The parallelism with steals of 1,000 cycles, and the lower bound with it.
+    let burdened = |row: &Row| {
+        let mut rows = profiled.iter();
+        let (_, profile) = rows.find(|(other, _)| std::ptr::eq(*other, row))?;
+        Some(profile.parallelism[1])
+    };
+    let is_near_burdened = |row: &Row, run: &Simulated| {
+        let cores = f64::from(run.cores);
+        let bound = burdened(row).map(|parallelism| cores / (1.0 + cores / parallelism));
+        bound.is_some_and(|bound| run.speed_up() >= 0.9 * bound)
+    };
     let parallel = runs.iter().filter(|(row, run)| {
-        let profile = profiled
-            .iter()
-            .find(|(other, _)| std::ptr::eq(*other, *row));
-        profile.is_some_and(|(_, profile)| profile.parallelism[1] >= 10.0 * f64::from(run.cores))
+        burdened(row).is_some_and(|parallelism| parallelism >= 10.0 * f64::from(run.cores))
     });
     let parallel: Vec<_> = parallel.collect();
-    let reached = parallel.iter().filter(|(_, run)| is_near(run)).count();
+    let names: Vec<_> = parallel
+        .iter()
+        .map(|(row, _)| row.paper.parameter)
+        .collect();
+    let is_reached = |(row, run): &&&(&Row, &Simulated)| is_near_burdened(row, run);
+    let reached = parallel.iter().filter(is_reached).count();
     if let Some(best) = best.filter(|_| !parallel.is_empty()) {
         report.verdict(
             "excellent scalability (sometimes over 50 on 63 cores) whenever sufficient parallelism \
              exists",
             Verdict::confirmed_if(2 * reached > parallel.len() && best > 50.0),
             format!(
-                "under SET, {reached} of {} programs with a parallelism of ten times the number of cores \
-                 (with steals of 1,000 cycles) reach 90 % of the lower bound of the expected speed-up, and \
-                 the best speed-up on 63 simulated cores is {best:.1}; we require more than half of the \
-                 programs, and more than 50",
-                parallel.len()
+                "under SET, {reached} of the {} programs whose parallelism is at least ten times the number of \
+                 cores ({}) reach 90 % of the lower bound of the expected speed-up (both with steals of 1,000 \
+                 cycles), and the best speed-up on 63 simulated cores is {best:.1}; we require more than half of \
+                 the programs, and more than 50",
+                parallel.len(),
+                names.join(", ")
             ),
         );
     }
     let random = parallel.iter().filter_map(|(row, _)| {
         let mut replays = simulated.iter();
         let (_, replay, _) = replays.find(|(other, ..)| std::ptr::eq(*other, *row))?;
-        replay.largest(Selection::Random)
+        Some((*row, replay.largest(Selection::Random)?))
     });
     let random: Vec<_> = random.collect();
     if !random.is_empty() {
-        let near = random.iter().filter(|run| is_near(run)).count();
+        let near = random
+            .iter()
+            .filter(|(row, run)| is_near_burdened(row, run));
+        let near = near.count();
         report.verdict(
             "random victim selection provides good load balancing",
             Verdict::confirmed_if(2 * near > random.len()),
             format!(
-                "under RAND, {near} of the same {} programs reach 90 % of the lower bound; we require more \
-                 than half of them",
+                "under RAND, {near} of the same {} programs reach 90 % of the same bound; we require more than \
+                 half of them",
                 random.len()
             ),
         );
@@ -312,14 +356,18 @@ fn speed_ups(
         );
         let far = runs.iter().filter(|(_, run)| !is_near(run));
         let far: Vec<_> = far.map(|(row, _)| row.paper.parameter).collect();
+        let too_far = runs.iter().filter(|(row, run)| !is_near_burdened(row, run));
+        let too_far: Vec<_> = too_far.map(|(row, _)| row.paper.parameter).collect();
         let is_multisort = |name: &&str| name.starts_with("multisort");
         report.verdict(
             "Only multisort deviates significantly from the theoretical prediction",
             Verdict::confirmed_if(!far.is_empty() && far.iter().all(is_multisort)),
             format!(
-                "these programs do not reach 90 %: {}. In the paper, multisort deviates because of the \
-                 caches, which the simulator does not have",
-                far.join(", ")
+                "we require that only multisorts fall below 90 % of the lower bound. These fall below: {}. With \
+                 steals of 1,000 cycles, the bound is lower, and these fall below: {}. In the paper, multisort \
+                 deviates because of the caches, which the simulator does not have",
+                far.join(", "),
+                too_far.join(", ")
             ),
         );
     }
@@ -398,7 +446,8 @@ fn breakdown(
         if let Some((share, program)) = simulated {
             let percent = 100.0 * share;
             reason.push_str(&format!(
-                ", and on 63 simulated cores at most {percent:.1} % ({program}); we allow 10 %"
+                ", and on 63 simulated cores at most {percent:.1} % ({program}); we allow 10 %. The simulated \
+                 share follows from the {SIMULATED_STEAL} cycles that we assume for a steal"
             ));
         }
         report.verdict(
@@ -464,8 +513,8 @@ fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), F
             Verdict::Confirmed,
             format!(
                 "under `fields=two`, owner and thief exchange one value atomically and never compare. We \
-                 check the results of fib. With {} workers, it takes {:.2} of the time of a single field \
-                 with compare-and-swap",
+                 check the results of fib. With {} workers, fib takes {:.2} times as long with two fields as \
+                 with one and compare-and-swap",
                 two.workers,
                 two.median / one.median
             ),

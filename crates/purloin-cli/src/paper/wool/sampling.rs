@@ -84,6 +84,10 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
             let (mean, margin) = cell.time[1];
             Estimate { mean, margin }
         };
+        let without = [small, large].map(|cell| {
+            let (mean, margin) = cell.time[0];
+            with_margin(Estimate { mean, margin }, 3)
+        });
         let (small, hundred, large) = (time(small), time(hundred), time(large));
         let gained = Estimate {
             mean: small.mean - large.mean,
@@ -95,12 +99,15 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
             Verdict::above(gained, 0.0).and(Verdict::not_above(hundred, 1.0)),
             format!(
                 "with two samples instead of one, the program takes {} of the time on 16 simulated cores, \
-                 {} on 128, and {} on 1,024; the last is {} less than the first. We require that, and at \
-                 most 1 on 128. {}",
+                 {} on 128, and {} on 1,024; the ratio falls by {}. We require a fall, and at most 1 on 128. \
+                 The verdict holds only with one look as the base: relative to thieves that do not look, two \
+                 samples take {} of the time on 16 cores, and {} on 1,024. {}",
                 with_margin(small, 3),
                 with_margin(hundred, 3),
                 with_margin(large, 3),
                 with_margin(gained, 3),
+                without[0],
+                without[1],
                 without_looking(sampled)
             ),
         );
@@ -124,10 +131,11 @@ fn best_sample_size(sampled: &[Sampled], report: &mut Report) {
         let is_slower = |other| Verdict::above(slower(other), 0.0);
         report.verdict(
             "2 is the optimal sample size when λ_sample = 2 λ_steal",
-            is_slower(three).and(is_slower(four)),
+            Verdict::not_above(two, 1.0).and(is_slower(three)).and(is_slower(four)),
             format!(
                 "on 1,024 simulated cores, two samples take {} of the time of one, three {}, and four {} (λ \
-                 is a rate: a sample takes half as long as a steal)",
+                 is a rate: a sample takes half as long as a steal); we require that one, three and four \
+                 samples take longer than two",
                 with_margin(two, 3),
                 with_margin(three, 3),
                 with_margin(four, 3)
@@ -157,7 +165,8 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
     report.paragraph(&format!(
         "SAMP+SET relative to SET. The cost of a steal includes all samples, also those that find no \
          task. Failed attempts are not included, with or without samples. In Figure 8, each steal takes \
-         {DELAY} cycles longer, after the thief has committed to the task."
+         {DELAY} cycles longer, after the thief has committed to the task. With this delay, stress and ssf \
+         get minor speed-ups in the paper."
     ));
     let ratio = |replay: &Replay, value: &dyn Fn(&Simulated) -> f64| {
         let pair = replay
@@ -219,7 +228,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
             format!(
                 "SAMP+SET needs {} times as many steals as SET, but in all, these cost {:.2} times as much with \
                  their samples (here and below: the geometric mean over {programs} programs on 63 \
-                 simulated cores)",
+                 simulated cores); we require both ratios below 1",
                 with_margin(steals, 3),
                 overhead.map_or(f64::NAN, |overhead| overhead.mean)
             ),
@@ -247,6 +256,13 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
     let sets = compared(plain(), Selection::Set, Selection::Random, |run| {
         &run.all_seconds
     });
+    let single = plain().filter_map(|replay| {
+        let pair = replay
+            .largest(Selection::Set)
+            .zip(replay.largest(Selection::Random));
+        pair.map(|(sets, random)| sets.seconds / random.seconds)
+    });
+    let single: Vec<_> = single.collect();
     if let Some(sets) = sets {
         for statement in [
             "a novel victim set algorithm, which consistently outperforms random victim selection",
@@ -263,8 +279,10 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
             format!(
                 "in the paper, the gain comes from caches and TLBs that are small for the number of \
                  victims. This machine has too few processors, and the simulator has no caches. In \
-                 the simulator, SET takes {} of the time of RAND",
-                with_margin(sets, 3)
+                 the simulator, SET takes {} of the time of RAND, from {:.2} to {:.2} for single programs",
+                with_margin(sets, 3),
+                single.iter().copied().fold(f64::INFINITY, f64::min),
+                single.iter().copied().fold(0.0, f64::max)
             ),
         );
     }
