@@ -171,7 +171,7 @@ impl Report {
                 "{} on {}, policy {}",
                 self.program, self.machine, self.policy
             ),
-            panels: vec![Panel {
+            rows: vec![vec![Panel {
                 title: "speed-up".to_owned(),
                 scale: Scale::Logarithmic,
                 lines: vec![
@@ -179,7 +179,7 @@ impl Report {
                     line("predicted", |prediction| prediction.speed_up),
                 ],
                 region: self.predictions.iter().map(region).collect(),
-            }],
+            }]],
         }
     }
 }

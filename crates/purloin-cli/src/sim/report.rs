@@ -172,7 +172,7 @@ impl Report {
                 "{} on {}, {} trials each, with 95 % confidence intervals",
                 self.workload, self.machine, self.trials
             ),
-            panels,
+            rows: vec![panels],
         }
     }
 }

@@ -7,11 +7,12 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use purloin_command::Failure;
 
-/// Panels side by side. Every panel has the same lines and the same horizontal axis.
+/// Rows of panels. Every panel has the same lines and the same horizontal axis.
 pub struct Picture {
     pub title: String,
     pub horizontal: Horizontal,
-    pub panels: Vec<Panel>,
+    /// The panels of each row, from left to right.
+    pub rows: Vec<Vec<Panel>>,
 }
 
 /// The horizontal axis.
@@ -71,10 +72,10 @@ pub struct Line {
     pub points: Vec<(u32, f64, f64)>,
 }
 
-/// The width of a panel, in pixels.
-const WIDTH: u32 = 560;
-/// The height of a panel, in pixels.
-const HEIGHT: u32 = 420;
+/// The width and the height of a panel, in pixels, if the picture has one row.
+const LARGE: (u32, u32) = (560, 420);
+/// The width and the height of a panel, in pixels, if the picture has several rows.
+const SMALL: (u32, u32) = (320, 270);
 /// The height of the title, in pixels.
 const TITLE: u32 = 34;
 
@@ -125,24 +126,43 @@ impl Picture {
     /// Draws the picture as SVG.
     pub fn svg(&self) -> Result<String, Failure> {
         let mut svg = String::new();
-        let lines = self.panels.iter().flat_map(|panel| &panel.lines);
+        let lines = self.rows.iter().flatten().flat_map(|panel| &panel.lines);
         let longest = lines.map(|line| line.name.len()).max().unwrap_or(0) as u32;
         let legend = LEGEND + LETTER * longest.max("in theory".len() as u32);
-        let size = (WIDTH * self.panels.len() as u32 + legend, HEIGHT + TITLE);
+        let (width, height) = self.size_of_panel();
+        let size = (
+            width * self.columns() as u32 + legend,
+            height * self.rows.len() as u32 + TITLE,
+        );
         self.draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
             .map_err(|error| Failure::Run(format!("cannot draw the picture: {error}")))?;
         Ok(svg)
     }
 
+    fn size_of_panel(&self) -> (u32, u32) {
+        match self.rows.len() {
+            1 => LARGE,
+            _ => SMALL,
+        }
+    }
+
+    /// Returns the length of the longest row.
+    fn columns(&self) -> usize {
+        self.rows.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
     fn draw(&self, area: Area<'_>) -> Drawn {
         area.fill(&WHITE)?;
         let area = area.titled(&self.title, ("sans-serif", 18))?;
-        let (graphs, legend) = area.split_horizontally(WIDTH * self.panels.len() as u32);
-        let places = graphs.split_evenly((1, self.panels.len()));
-        for (panel, place) in self.panels.iter().zip(&places) {
-            panel.draw(place, self.horizontal)?;
+        let columns = self.columns();
+        let (graphs, legend) = area.split_horizontally(self.size_of_panel().0 * columns as u32);
+        let places = graphs.split_evenly((self.rows.len(), columns));
+        for (row, places) in self.rows.iter().zip(places.chunks(columns.max(1))) {
+            for (panel, place) in row.iter().zip(places) {
+                panel.draw(place, self.horizontal)?;
+            }
         }
-        if let Some(panel) = self.panels.first() {
+        if let Some(panel) = self.rows.iter().flatten().next() {
             panel.draw_legend(&legend)?;
         }
         area.present()
@@ -354,28 +374,57 @@ fn count(number: f64) -> String {
 mod tests {
     use super::*;
 
+    const TASKS: Horizontal = Horizontal {
+        title: "tasks",
+        scale: Scale::Linear,
+    };
+
+    fn panel(title: &str, lines: usize) -> Panel {
+        let line = |number| Line {
+            name: format!("line {number}"),
+            points: (0..7).map(|tasks| (tasks, 1.0, 0.1)).collect(),
+        };
+        Panel {
+            title: title.to_owned(),
+            scale: Scale::Linear,
+            lines: (0..lines).map(line).collect(),
+            region: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rows_may_differ_in_length() {
+        let picture = Picture {
+            title: "a picture".to_owned(),
+            horizontal: TASKS,
+            rows: vec![
+                vec![panel("left", 2), panel("right", 2)],
+                vec![panel("below", 2)],
+            ],
+        };
+        let svg = picture.svg().unwrap();
+        for title in ["left", "right", "below"] {
+            assert!(svg.contains(&format!(">\n{title}\n<")), "{title} in {svg}");
+        }
+        assert_eq!(svg.matches(">\nline 1\n<").count(), 1);
+        let none = Picture {
+            rows: Vec::new(),
+            ..picture
+        };
+        none.svg().unwrap();
+    }
+
     #[test]
     fn counts_from_0_have_places_within_the_picture() {
         let picture = Picture {
             title: "a picture".to_owned(),
-            horizontal: Horizontal {
-                title: "tasks",
-                scale: Scale::Linear,
-            },
-            panels: vec![Panel {
-                title: "a panel".to_owned(),
-                scale: Scale::Linear,
-                lines: vec![Line {
-                    name: "a line".to_owned(),
-                    points: (0..7).map(|tasks| (tasks, 1.0, 0.1)).collect(),
-                }],
-                region: Vec::new(),
-            }],
+            horizontal: TASKS,
+            rows: vec![vec![panel("a panel", 1)]],
         };
         let svg = picture.svg().unwrap();
         let is_number = |text: &&str| text.parse::<i64>().is_ok();
         let numbers = svg.split(['"', ',', ' ']).filter(is_number);
-        let width = 2 * i64::from(WIDTH);
+        let width = 2 * i64::from(LARGE.0);
         for number in numbers.map(|text| text.parse::<i64>().unwrap()) {
             assert!((0..width).contains(&number), "{number} in {svg}");
         }

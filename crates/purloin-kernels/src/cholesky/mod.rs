@@ -172,7 +172,7 @@ pub struct Cholesky {
 impl Kernel for Cholesky {
     const DESCRIPTION: Description = Description {
         name: "cholesky",
-        about: "Cholesky factorization of a sparse random matrix, in whose lower half a row has four non-zeros on average",
+        about: "Cholesky factorization of a sparse random matrix; its lower half has four non-zeros per row",
         inputs: Inputs::Numbers(&[
             Range {
                 name: "rows",

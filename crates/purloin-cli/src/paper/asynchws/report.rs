@@ -315,7 +315,7 @@ fn residual(data: &Data, report: &mut Report) {
                 title: "residual tasks",
                 scale: Scale::Linear,
             },
-            panels: LATENCIES.map(panel).into(),
+            rows: vec![LATENCIES.map(panel).into()],
         },
     );
     on_two_ranks(data, 7, report);

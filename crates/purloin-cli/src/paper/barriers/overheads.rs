@@ -226,10 +226,10 @@ fn simulated_overheads(data: &Data, report: &mut Report) {
         Picture {
             title: "Figure 7, simulated: dynamic overhead in percent".to_string(),
             horizontal: Horizontal::CORES,
-            panels: vec![
+            rows: vec![vec![
                 panel("DefaultWS", DEFAULT_WS),
                 panel("ReturnBarrierWS", BARRIER_WS),
-            ],
+            ]],
         },
     );
 }

@@ -98,10 +98,10 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
         Picture {
             title: "Figures 3 and 4, simulated".to_string(),
             horizontal: Horizontal::CORES,
-            panels: vec![
+            rows: vec![vec![
                 panel("steals / tasks", |run| run.steals / run.tasks as f64),
                 panel("steals per ms", |run| run.steals / run.seconds / 1e3),
-            ],
+            ]],
         },
     );
 }

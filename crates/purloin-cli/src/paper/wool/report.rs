@@ -256,21 +256,6 @@ fn speed_ups(
         ],
         &rows,
     );
-    let panel = |selection: Selection| {
-        let lines = simulated.iter().map(|(row, replay, _)| Line {
-            name: row.paper.parameter.to_string(),
-            points: replay
-                .with(selection)
-                .map(|run| (run.cores, run.speed_up(), 0.0))
-                .collect(),
-        });
-        Panel {
-            title: format!("speed-up, {}", selection.name()),
-            scale: Scale::Logarithmic,
-            lines: lines.collect(),
-            region: Vec::new(),
-        }
-    };
     let runs = simulated
         .iter()
         .filter_map(|(row, replay, _)| Some((*row, replay.largest(Selection::Set)?)));
@@ -280,9 +265,12 @@ fn speed_ups(
     report.picture(
         "figure-5",
         Picture {
-            title: "Figure 5, simulated".to_string(),
-            horizontal: Horizontal::CORES,
-            panels: Selection::ALL.map(panel).into(),
+            title: "Figure 5, simulated: speed-up, and the expected region".to_string(),
+            horizontal: Horizontal {
+                title: "cores",
+                scale: Scale::Linear,
+            },
+            rows: figure5(simulated),
         },
     );
     let is_near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
@@ -371,6 +359,39 @@ fn speed_ups(
             ),
         );
     }
+}
+
+/// Returns the panels of Figure 5: a row for each program, with granularities that increase from left to
+/// right, and a row for the programs that have only one.
+fn figure5(simulated: &[(&Row, Replay, Replay)]) -> Vec<Vec<Panel>> {
+    let panel = |row: &Row, replay: &Replay| {
+        let lines = Selection::ALL.map(|selection| Line {
+            name: selection.name().to_string(),
+            points: replay
+                .with(selection)
+                .map(|run| (run.cores, run.speed_up(), 0.0))
+                .collect(),
+        });
+        let expected = replay.with(Selection::Set).map(|run| {
+            let (low, high) = run.expected();
+            (run.cores, low, high)
+        });
+        Panel {
+            title: row.paper.parameter.to_string(),
+            scale: Scale::Linear,
+            lines: lines.into(),
+            region: expected.collect(),
+        }
+    };
+    let program = |row: &Row| row.paper.parameter.split(' ').next();
+    let programs = simulated.chunk_by(|(a, ..), (b, ..)| program(a) == program(b));
+    let rows = programs.map(|rows| -> Vec<_> {
+        let panels = rows.iter().map(|(row, replay, _)| panel(row, replay));
+        panels.collect()
+    });
+    let (mut rows, single): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() > 1);
+    rows.push(single.into_iter().flatten().collect());
+    rows
 }
 
 fn breakdown(

@@ -68,10 +68,10 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
         Picture {
             title: "Figure 4: relative to thieves that look at one victim".to_string(),
             horizontal: Horizontal::CORES,
-            panels: vec![
+            rows: vec![vec![
                 panel("steal attempts", lines(|cell| cell.attempts[1])),
                 panel("time", lines(|cell| cell.time[1])),
-            ],
+            ]],
         },
     );
     let of = |cores| {
