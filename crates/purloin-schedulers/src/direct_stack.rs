@@ -69,9 +69,9 @@
 //!
 //! - Thieves sleep, and ask before they do: see above. Wool's thieves poll.
 //! - A blocked worker leapfrogs, as in Wool. If its thief has no task, a spare worker takes its place.
-//!   Without spare workers (`PoolBuilder::spare_workers(0)`) it only leapfrogs.
-//! - A task is a closure, and its slot holds the closure, later its result. In Wool, macros make the
-//!   functions of each kind of task.
+//!   Without spare workers ([`Builder::spare_workers`](purloin::Builder::spare_workers)) it only leapfrogs.
+//! - A task is a closure, and its slot holds first the closure and then its result. In Wool, macros make
+//!   the functions of each kind of task.
 //! - The pool chooses the victims, and Wool's ways are among its own: see
 //!   [`VictimSelection`](purloin::VictimSelection).
 //!

@@ -1,9 +1,10 @@
 //! *Manycore Work Stealing*: how programs of small tasks scale under Wool, and which victims to
-//! choose. This file measures; `report.rs` and `sampling.rs` make the tables and
-//! verdicts of what was measured.
+//! choose. This file measures; `report.rs`, `scaling.rs` and `sampling.rs` make the tables
+//! and verdicts of what was measured.
 
 mod report;
 mod sampling;
+mod scaling;
 
 use std::time::Duration;
 

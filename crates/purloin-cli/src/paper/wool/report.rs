@@ -1,18 +1,18 @@
-//! The report: tables, pictures and verdicts.
+//! The report: tables, pictures and verdicts. Figures 5 and 6 are in `scaling.rs`, and those on sampling in
+//! `sampling.rs`.
 
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
 use super::{
-    Breakdown, CORES, Profiled, ROWS, Replay, Row, SIMULATED_STEAL, Sampled, Selection, TWO_FIELDS,
-    WOOL, repetition, sampling,
+    CORES, Profiled, ROWS, Replay, Row, SIMULATED_STEAL, Sampled, Selection, TWO_FIELDS, WOOL,
+    repetition, sampling, scaling,
 };
 use crate::bench::median;
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, or_dash, with_margin};
-use crate::paper::trial::{Measured, Simulated, Trial};
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::paper::trial::{Measured, Trial};
 
 pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let mut report = Report::default();
@@ -50,8 +50,8 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
     table1(trial, &profiled, &mut report)?;
     intervals(trial, &simulated, &mut report);
     sampling::sampling(&results.of::<Vec<Sampled>>("Figure 4")?, &mut report);
-    speed_ups(&profiled, &simulated, &mut report);
-    breakdown(&profiled, &simulated, &mut report);
+    scaling::speed_ups(&profiled, &simulated, &mut report);
+    scaling::breakdown(&profiled, &simulated, &mut report);
     sampling::closer_look(&simulated, &mut report);
     fields(trial, results, &mut report)?;
     Ok(report)
@@ -199,309 +199,6 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
     ));
 }
 
-fn speed_ups(
-    profiled: &[(&Row, Profiled)],
-    simulated: &[(&Row, Replay, Replay)],
-    report: &mut Report,
-) {
-    report.section("Figure 5: speed-ups");
-    report.paragraph(
-        "Measured speed-ups are relative to the serial elision. Simulated ones are relative to the stretched \
-         recording, which contains the overhead of tasks. So are the paper's, whose base is the parallel \
-         program with one worker. Only for fib does this matter (section 5.2): its overhead about halves the \
-         measured speed-up. Measured speed-ups are for the inputs of Table 1, and simulated ones for the \
-         inputs shown here. We do not simulate cholesky 2k and uts T3L, because their recordings do not fit \
-         into memory. The expected \
-         speed-up is the paper's grey area: from work / (span + work / p) to work / max(span, work / p) for p \
-         cores, with free steals. Measured speed-ups may exceed the number of workers, because other \
-         programs use the processors, too, and not equally in all runs.",
-    );
-    let workers = profiled
-        .first()
-        .map_or(1, |(_, profile)| profile.breakdowns[1].workers);
-    let rows: Vec<_> = simulated
-        .iter()
-        .map(|(row, replay, _)| {
-            let measured = profiled
-                .iter()
-                .find(|(other, _)| std::ptr::eq(*other, *row));
-            let measured = measured.map(|(_, profile)| &profile.breakdowns[1]);
-            let mut cells = vec![
-                row.paper.parameter.to_string(),
-                or_dash(replay.runs.first(), |run| format!("`{}`", run.job)),
-                or_dash(measured, |all| format!("{:.2}", all.speed_up)),
-            ];
-            for selection in Selection::ALL {
-                let run = replay.largest(selection);
-                cells.push(or_dash(run, |run| format!("{:.1}", run.speed_up())));
-            }
-            cells.push(or_dash(replay.largest(Selection::Set), |run| {
-                let (low, high) = run.expected();
-                format!("{low:.1} to {high:.1}")
-            }));
-            cells
-        })
-        .collect();
-    let measured = format!("measured, {workers} workers");
-    report.table(
-        &[
-            "program",
-            "simulated input",
-            &measured,
-            "63 simulated cores, RAND",
-            "63, SAMP",
-            "63, SET",
-            "63, SAMP+SET",
-            "63, expected",
-        ],
-        &rows,
-    );
-    let runs = simulated
-        .iter()
-        .filter_map(|(row, replay, _)| Some((*row, replay.largest(Selection::Set)?)));
-    let runs: Vec<_> = runs.collect();
-    let best = runs.iter().map(|(_, run)| run.speed_up());
-    let best = best.max_by(f64::total_cmp);
-    report.picture(
-        "figure-5",
-        Picture {
-            title: "Figure 5, simulated: speed-up, and the expected region".to_string(),
-            horizontal: Horizontal {
-                title: "cores",
-                scale: Scale::Linear,
-            },
-            rows: figure5(simulated),
-        },
-    );
-    let is_near = |run: &Simulated| run.speed_up() >= 0.9 * run.expected().0;
-    // The parallelism with steals of 1,000 cycles, and the lower bound with it.
-    let burdened = |row: &Row| {
-        let mut rows = profiled.iter();
-        let (_, profile) = rows.find(|(other, _)| std::ptr::eq(*other, row))?;
-        Some(profile.parallelism[1])
-    };
-    let is_near_burdened = |row: &Row, run: &Simulated| {
-        let cores = f64::from(run.cores);
-        let bound = burdened(row).map(|parallelism| cores / (1.0 + cores / parallelism));
-        bound.is_some_and(|bound| run.speed_up() >= 0.9 * bound)
-    };
-    let parallel = runs.iter().filter(|(row, run)| {
-        burdened(row).is_some_and(|parallelism| parallelism >= 10.0 * f64::from(run.cores))
-    });
-    let parallel: Vec<_> = parallel.collect();
-    let names: Vec<_> = parallel
-        .iter()
-        .map(|(row, _)| row.paper.parameter)
-        .collect();
-    let is_reached = |(row, run): &&&(&Row, &Simulated)| is_near_burdened(row, run);
-    let reached = parallel.iter().filter(is_reached).count();
-    if let Some(best) = best.filter(|_| !parallel.is_empty()) {
-        report.verdict(
-            "excellent scalability (sometimes over 50 on 63 cores) whenever sufficient parallelism \
-             exists",
-            Verdict::confirmed_if(2 * reached > parallel.len() && best > 50.0),
-            format!(
-                "under SET, {reached} of the {} programs whose parallelism is at least ten times the number of \
-                 cores ({}) reach 90 % of the lower bound of the expected speed-up (both with steals of 1,000 \
-                 cycles), and the best speed-up on 63 simulated cores is {best:.1}; we require more than half of \
-                 the programs, and more than 50",
-                parallel.len(),
-                names.join(", ")
-            ),
-        );
-    }
-    let random = parallel.iter().filter_map(|(row, _)| {
-        let mut replays = simulated.iter();
-        let (_, replay, _) = replays.find(|(other, ..)| std::ptr::eq(*other, *row))?;
-        Some((*row, replay.largest(Selection::Random)?))
-    });
-    let random: Vec<_> = random.collect();
-    if !random.is_empty() {
-        let near = random
-            .iter()
-            .filter(|(row, run)| is_near_burdened(row, run));
-        let near = near.count();
-        report.verdict(
-            "random victim selection provides good load balancing",
-            Verdict::confirmed_if(2 * near > random.len()),
-            format!(
-                "under RAND, {near} of the same {} programs reach 90 % of the same bound; we require more than \
-                 half of them",
-                random.len()
-            ),
-        );
-    }
-    if !runs.is_empty() {
-        let near = runs.iter().filter(|(_, run)| is_near(run)).count();
-        report.verdict(
-            "most programs scale well, being primarily limited by available parallelism",
-            Verdict::confirmed_if(2 * near > runs.len()),
-            format!(
-                "under SET, {near} of {} programs reach 90 % of the lower bound of the expected speed-up \
-                 on 63 simulated cores; we require more than half of them",
-                runs.len()
-            ),
-        );
-        let far = runs.iter().filter(|(_, run)| !is_near(run));
-        let far: Vec<_> = far.map(|(row, _)| row.paper.parameter).collect();
-        let too_far = runs.iter().filter(|(row, run)| !is_near_burdened(row, run));
-        let too_far: Vec<_> = too_far.map(|(row, _)| row.paper.parameter).collect();
-        let is_multisort = |name: &&str| name.starts_with("multisort");
-        report.verdict(
-            "Only multisort deviates significantly from the theoretical prediction",
-            Verdict::confirmed_if(!far.is_empty() && far.iter().all(is_multisort)),
-            format!(
-                "we require that only multisorts fall below 90 % of the lower bound. These fall below: {}. With \
-                 steals of 1,000 cycles, the bound is lower, and these fall below: {}. In the paper, multisort \
-                 deviates because of the caches, which the simulator does not have",
-                far.join(", "),
-                too_far.join(", ")
-            ),
-        );
-    }
-}
-
-/// Returns the panels of Figure 5: a row for each program, with granularities that increase from left to
-/// right, and a row for the programs that have only one.
-fn figure5(simulated: &[(&Row, Replay, Replay)]) -> Vec<Vec<Panel>> {
-    let panel = |row: &Row, replay: &Replay| {
-        let lines = Selection::ALL.map(|selection| Line {
-            name: selection.name().to_string(),
-            points: replay
-                .with(selection)
-                .map(|run| (run.cores, run.speed_up(), 0.0))
-                .collect(),
-        });
-        let expected = replay.with(Selection::Set).map(|run| {
-            let (low, high) = run.expected();
-            (run.cores, low, high)
-        });
-        Panel {
-            title: row.paper.parameter.to_string(),
-            scale: Scale::Linear,
-            lines: lines.into(),
-            region: expected.collect(),
-        }
-    };
-    let program = |row: &Row| row.paper.parameter.split(' ').next();
-    let programs = simulated.chunk_by(|(a, ..), (b, ..)| program(a) == program(b));
-    let rows = programs.map(|rows| -> Vec<_> {
-        let panels = rows.iter().map(|(row, replay, _)| panel(row, replay));
-        panels.collect()
-    });
-    let (mut rows, single): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() > 1);
-    rows.push(single.into_iter().flatten().collect());
-    rows
-}
-
-fn breakdown(
-    profiled: &[(&Row, Profiled)],
-    simulated: &[(&Row, Replay, Replay)],
-    report: &mut Report,
-) {
-    report.section("Figure 6: where the time goes");
-    report.paragraph(
-        "The time of all workers together, relative to the application time with one worker, which has \
-         no other time. In each pair, the first number is the time outside blocked joins, and the second the \
-         time inside them. The simulated rows use SET, and do not tell these apart. The simulator has no \
-         caches, so the application time does not grow with the number of cores. Measured application times \
-         vary because other programs use the processors, too.",
-    );
-    let (mut rows, mut searches) = (Vec::new(), Vec::new());
-    let mut stealing_simulated: Vec<(f64, &str)> = Vec::new();
-    for (row, profile) in profiled {
-        let unit: f64 = profile.breakdowns[0].application.iter().sum();
-        let breakdown = &profile.breakdowns[1];
-        let pair = |times: [f64; 2]| format!("{:.3} + {:.3}", times[0] / unit, times[1] / unit);
-        rows.push(vec![
-            row.paper.parameter.to_string(),
-            breakdown.workers.to_string(),
-            pair(breakdown.application),
-            pair(breakdown.stealing),
-            pair(breakdown.searching),
-        ]);
-        let mut replays = simulated.iter();
-        let replay = replays.find(|(other, ..)| std::ptr::eq(*other, *row));
-        let replay = replay.map(|(_, replay, _)| replay);
-        if let Some((replay, run)) =
-            replay.and_then(|replay| Some((replay, replay.largest(Selection::Set)?)))
-        {
-            let stealing = run.steals * SIMULATED_STEAL / replay.cycles(run.work);
-            let all = f64::from(run.cores) / run.speed_up();
-            let searching = all - 1.0 - stealing;
-            stealing_simulated.push((stealing / all, row.paper.parameter));
-            searches.push((profile.parallelism[1], searching));
-            rows.push(vec![
-                row.paper.parameter.to_string(),
-                format!("{} simulated", run.cores),
-                "1.000".to_string(),
-                format!("{stealing:.3}"),
-                format!("{searching:.3}"),
-            ]);
-        }
-    }
-    report.table(
-        &["program", "workers", "application", "stealing", "searching"],
-        &rows,
-    );
-    let shares = profiled.iter().map(|(_, profile)| {
-        let Breakdown {
-            application,
-            stealing,
-            searching,
-            ..
-        } = &profile.breakdowns[1];
-        let all = application.iter().chain(stealing).chain(searching);
-        stealing.iter().sum::<f64>() / all.sum::<f64>()
-    });
-    let simulated = stealing_simulated
-        .into_iter()
-        .max_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some(measured) = shares.max_by(f64::total_cmp) {
-        let most = simulated.map_or(measured, |(share, _)| share.max(measured));
-        let mut reason = format!(
-            "with {} workers, they take at most {:.1} % of the time of all workers",
-            profiled[0].1.breakdowns[1].workers,
-            100.0 * measured
-        );
-        if let Some((share, program)) = simulated {
-            let percent = 100.0 * share;
-            reason.push_str(&format!(
-                ", and on 63 simulated cores at most {percent:.1} % ({program}); we allow 10 %. The simulated \
-                 share follows from the {SIMULATED_STEAL} cycles that we assume for a steal"
-            ));
-        }
-        report.verdict(
-            "In all cases, the overhead of successful steals form a minor part of the execution time",
-            Verdict::confirmed_if(most < 0.1),
-            reason,
-        );
-    }
-    if let Some(correlation) = rank_correlation(&searches) {
-        report.verdict(
-            "large search times are correlated with insufficient parallelism",
-            Verdict::confirmed_if(correlation < -0.5),
-            format!(
-                "on 63 simulated cores, the rank correlation of search time and parallelism (with steals \
-                 of 1,000 cycles) is {correlation:.2}; we require less than -0.5"
-            ),
-        );
-    }
-}
-
-/// Returns Spearman's rank correlation of two values. `None` for fewer than three pairs.
-fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let rank = |value: f64, of: fn(&(f64, f64)) -> f64| {
-        pairs.iter().filter(|pair| of(pair) < value).count() as f64
-    };
-    let squares = pairs
-        .iter()
-        .map(|&(a, b)| (rank(a, |pair| pair.0) - rank(b, |pair| pair.1)).powi(2));
-    let count = pairs.len() as f64;
-    let sum: f64 = squares.sum();
-    (count > 2.0).then(|| 1.0 - 6.0 * sum / (count * (count * count - 1.0)))
-}
-
 fn fields(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
     report.section("Section 3: the two-field algorithm");
     let cells: Vec<Measured> = results.of("one field and two")?;
@@ -550,15 +247,6 @@ mod tests {
 
     use super::*;
     use crate::paper::wool::parts;
-
-    #[test]
-    fn ranks_of_opposite_order_have_a_correlation_of_minus_one() {
-        let falling = [(1.0, 9.0), (2.0, 7.0), (30.0, 0.1)];
-        assert_eq!(rank_correlation(&falling), Some(-1.0));
-        assert_eq!(rank_correlation(&falling[1..]), None);
-        let mixed = [(1.0, 7.0), (2.0, 9.0), (30.0, 0.1)];
-        assert_eq!(rank_correlation(&mixed), Some(-0.5));
-    }
 
     #[test]
     fn missing_data_get_no_verdict() {
