@@ -46,6 +46,10 @@ pub struct Counts {
     pub steals: u64,
     pub remote_steals: u64,
     pub stolen: u64,
+    #[serde(default)]
+    pub serial: u64,
+    #[serde(default)]
+    pub stolen_work_seconds: f64,
     pub steal_attempts: u64,
     pub early_steals: u64,
     pub samples: u64,
@@ -61,11 +65,26 @@ impl From<Stats> for Counts {
             steals: stats.steals,
             remote_steals: stats.remote_steals,
             stolen: stats.stolen,
+            serial: stats.serial,
+            stolen_work_seconds: seconds(stats.stolen_work_nanoseconds),
             steal_attempts: stats.steal_attempts,
             early_steals: stats.early_steals,
             samples: stats.samples,
             profiling_seconds: seconds(stats.profiling_nanoseconds),
             idle_seconds: seconds(stats.idle_nanoseconds),
+        }
+    }
+}
+
+impl Counts {
+    /// Returns the mean work of a stolen task, as the end of a sentence, if it is known.
+    fn work_of_each(&self) -> String {
+        match self.stolen_work_seconds > 0.0 && self.stolen > 0 {
+            true => format!(
+                " with {} of work each",
+                time(self.stolen_work_seconds / self.stolen as f64)
+            ),
+            false => String::new(),
         }
     }
 }
@@ -100,9 +119,10 @@ impl Outcome {
             (
                 "tasks",
                 format!(
-                    "{} in queues, {} stolen",
+                    "{} in queues, {} stolen{}",
                     grouped(stats.tasks),
-                    grouped(stats.stolen)
+                    grouped(stats.stolen),
+                    stats.work_of_each()
                 ),
             ),
             (

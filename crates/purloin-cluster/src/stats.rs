@@ -12,6 +12,12 @@ pub struct Stats {
     pub remote_steals: u64,
     /// Tasks that were stolen.
     pub stolen: u64,
+    /// Tasks stolen from another node that ran with all their descendants inline, because tasks of
+    /// their depth are too short to be spread over the thief's node.
+    pub serial: u64,
+    /// The work of stolen tasks as their origins count it, in nanoseconds, or 0 if the cut-off uses
+    /// no durations. The work of a stolen task includes its descendants, wherever they ran.
+    pub stolen_work_nanoseconds: u64,
     /// Attempts to steal, successful or not.
     pub steal_attempts: u64,
     /// Attempts that started while the thief still had tasks.

@@ -295,6 +295,7 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
         let window = self.window.clone();
         let _guard = TaskGuard::new(window.world(), &task, depth);
         if is_serial {
+            self.stats.serial += 1;
             // Its work counts as the work of the tasks above it, although its own depth is known.
             let (output, work, _) = self.measure(|engine| engine.run_fine(task, depth));
             (output, if P::MEASURES { work } else { 0 })

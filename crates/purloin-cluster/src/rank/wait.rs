@@ -79,6 +79,7 @@ impl<T: Task, P: Policy> Engine<'_, T, P> {
         self.await_done(slot);
         let (output, work) = self.stack.output(slot);
         self.account.elsewhere += work;
+        self.stats.stolen_work_nanoseconds += work;
         output
     }
 

@@ -1,0 +1,70 @@
+//! Tasks that are worth a place in a queue, but too short to be spread over another node.
+//!
+//! The tests run this program on two hosts, and check that the work of stolen tasks counts as
+//! work of the task that spawned them.
+
+use std::time::{Duration, Instant};
+
+use bytemuck::{Pod, Zeroable};
+use purloin_cluster::{Cluster, CutOff, Error, Grain, Options, Rank, Task, launch};
+
+/// The number of branches, each with ten leaves.
+const BRANCHES: u32 = 10_000;
+
+/// The duration of a leaf. A branch takes ten times as long.
+const LEAF: Duration = Duration::from_micros(6);
+
+/// Branches are longer than this, and so worth a place. But a task from another node is spread
+/// over the thief's node only if tasks of its depth take twice as long.
+const GRAIN: Duration = Duration::from_micros(40);
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(transparent)]
+struct Tree {
+    /// The number of levels below this task: 2 for the root, 0 for a leaf.
+    levels: u32,
+}
+
+impl Task for Tree {
+    type Output = u64;
+    type Context = ();
+
+    fn run<R: Rank<Self>>(self, mut rank: R) -> u64 {
+        if self.levels > 0 {
+            let children = if self.levels == 2 { BRANCHES } else { 10 };
+            let child = Tree {
+                levels: self.levels - 1,
+            };
+            return rank.spawn_all((0..children).map(|_| child), 0, |sum, leaves| sum + leaves);
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < LEAF {
+            std::hint::spin_loop();
+        }
+        1
+    }
+}
+
+fn main() {
+    let result = launch(|| {
+        let cluster = Cluster::initialize()?;
+        for cut_off in [CutOff::Adaptive, CutOff::Paper] {
+            let mut options = Options::default();
+            options.cut_off = cut_off;
+            options.grain = Grain::Fixed(GRAIN);
+            let run = cluster.run(Tree { levels: 2 }, &(), &options)?;
+            assert_eq!(run.output, 10 * u64::from(BRANCHES));
+            if cluster.rank() == 0 {
+                let work = Duration::from_nanos(run.stats.stolen_work_nanoseconds);
+                println!(
+                    "{} stolen, {} serial, {} us of work",
+                    run.stats.stolen,
+                    run.stats.serial,
+                    work.as_micros()
+                );
+            }
+        }
+        Ok::<_, Error>(())
+    });
+    result.expect("the thread starts").expect("the job begins");
+}
