@@ -152,6 +152,9 @@
 //! spawned, so it is enough to know that all workers are idle, and the pool needs no counter of
 //! tasks.
 //!
+//! The thread that waits may be a worker, the **master**. It is idle meanwhile, and changes the state
+//! of its request before it goes on.
+//!
 //! The manager always learns that all workers are idle: a worker that becomes idle sends its own
 //! request and forwards the requests that wait with it. All of these end at the manager, and each
 //! of them wakes it.
@@ -172,9 +175,8 @@
 //!   sent.
 //! - The owner may take back a task that was sent, and may send it again: see above.
 //! - A worker that becomes active looks into the manager's mailbox at its first push.
-//! - `Pool::wait`, the task barrier, is called by a thread that is no worker. In the source the master
-//!   waits in the barrier and runs tasks meanwhile. `Pool::spawn` on a worker gives the job to the pool,
-//!   not to the worker's own tasks.
+//! - `ASYNC` is `Scope::spawn`, with the differences that [`strict`] describes. `Pool::spawn` gives the
+//!   job to the pool, not to the worker's own tasks.
 //!
 //! # Limits
 //!

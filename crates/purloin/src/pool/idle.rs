@@ -50,6 +50,37 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     }
 }
 
+/// Blocks until there is work, or until `is_over`. Returns None in the second case. The calling
+/// worker counts as idle meanwhile, and is [unparked](WorkerThread::unpark) when it is over.
+///
+/// For pools without spare workers, where no worker waits for a processor.
+pub(super) fn find_until<S: Scheduler>(
+    me: &WorkerThread<S>,
+    is_over: &dyn Fn() -> bool,
+) -> Option<Work<S>> {
+    me.pool().sleep.start_searching();
+    let mut search = Search::begin(me);
+    search.is_over = Some(is_over);
+    let work = loop {
+        if is_over() {
+            break None;
+        }
+        if let Some(work) = search.look() {
+            break Some(work);
+        }
+        if !search.backoff.pause() {
+            let slept = S::TaskPool::sleep(&mut search);
+            search.restart(slept);
+        }
+    };
+    me.set_polling(false);
+    me.pool().sleep.stop_searching();
+    if work.is_some() {
+        pass_on_all(me.pool());
+    }
+    work
+}
+
 /// An idle worker's search for work, from one task to the next.
 pub struct Search<'m, S: Scheduler> {
     /// The worker that searches.
@@ -60,6 +91,8 @@ pub struct Search<'m, S: Scheduler> {
     pub is_fresh: bool,
     /// Whether its last sleep ended by timeout, with nothing to do.
     pub has_timed_out: bool,
+    /// Returns whether the worker has something else to do, if it waits for that besides.
+    is_over: Option<&'m dyn Fn() -> bool>,
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
@@ -71,6 +104,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
             backoff: Backoff::new(me.spin_time()),
             is_fresh: true,
             has_timed_out: false,
+            is_over: None,
         }
     }
 
@@ -87,7 +121,8 @@ impl<'m, S: Scheduler> Search<'m, S> {
         self.me.count(Count::Sleeps);
         self.me.set_polling(false);
         pool.sleep.sleep_idle(self.me.index(), time, || {
-            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over()
+            let is_over = || self.is_over.is_some_and(|is_over| is_over());
+            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over() || is_over()
         })
     }
 

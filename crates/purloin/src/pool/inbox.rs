@@ -211,6 +211,7 @@ impl<F, R> OutsideCall<F, R> {
             let run = || runtime::call(thread, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
             let run = || thread.with_call(&(*call).call, run);
+            let run = || thread.as_master_of(&(*call).call, run);
             let result = thread.run_for_others(is_awaited_elsewhere, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.

@@ -8,6 +8,7 @@
 //! - [`row`]: short jobs that a worker runs one after the other.
 //! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
+//! - [`master`]: a worker that waits for them and takes part.
 //! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
 
@@ -21,6 +22,7 @@ pub(crate) mod idle;
 mod inbox;
 mod lineage;
 mod mail;
+mod master;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
@@ -248,13 +250,17 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
     /// jobs. Under them, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run).
+    /// [`run`](Pool::run), except for workers that wait themselves. Under them, a worker of this pool
+    /// may wait, too, in a closure that a thread other than a worker has passed to `run`, or in the
+    /// body of a [`finish`](crate::Worker::finish) there, but not in a join, a loop or a task. It is
+    /// then the *master*: it runs its own tasks, and after that any task or job, so it must hold no
+    /// lock that these may need.
     ///
     /// # Panics
     ///
-    /// Panics if a job has panicked, with the first panic; on a worker of this pool, which would
-    /// wait for itself; and in a forked process, which has a copy of the pool but none of its
-    /// threads.
+    /// Panics if a job has panicked, with the first panic; anywhere else on a worker of this pool,
+    /// which would wait for itself; and in a forked process, which has a copy of the pool but none of
+    /// its threads.
     pub fn wait(&self) {
         self.shared.wait();
     }
@@ -466,11 +472,9 @@ impl<S: Scheduler> Shared<S> {
     }
 
     fn wait(&self) {
-        assert!(
-            self.current().is_none(),
-            "Pool::wait on a worker of this pool would wait for itself; \
-             Worker::finish waits for a part of the tasks"
-        );
+        if let Some(worker) = self.current() {
+            return worker.wait_as_master();
+        }
         self.check_process();
         match S::DETECTS_QUIESCENCE {
             true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),

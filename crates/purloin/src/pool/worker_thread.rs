@@ -11,6 +11,7 @@ use crossbeam_utils::CachePadded;
 
 use super::lineage::OwnLineage;
 use super::mail::Mailbox;
+use super::master::Master;
 use super::outside::Host;
 use super::placement::Hashes;
 use super::{NO_POOL, Pool, Shared};
@@ -48,6 +49,7 @@ struct Own {
     claim: Cell<Duration>,
     /// Whether the worker runs a job within [`Pool::yield_now`].
     yields: Cell<bool>,
+    master: Master,
     /// Tiny tasks for which this worker has waited in joins.
     tiny_awaited: Cell<TinyTasks>,
     counters: Counters,
@@ -149,7 +151,9 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number, because every task
     /// that was spawned before them is done.
     pub fn end_waits(&self, number: u64) {
-        self.pool().quiescence.end(number);
+        for master in self.pool().quiescence.end(number) {
+            self.pool().sleep.unpark(master);
+        }
     }
 
     /// Counts an event, on the worker's own thread.
@@ -210,6 +214,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 tiny_stolen: Cell::new(TinyTasks::NONE),
                 claim: Cell::new(Duration::ZERO),
                 yields: Cell::new(false),
+                master: Master::default(),
                 tiny_awaited: Cell::new(TinyTasks::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
@@ -369,6 +374,10 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Sets how long the worker's next search spins, on its own thread.
     pub(super) fn set_spin_time(&self, time: SpinTime) {
         self.own.spin_time.set(time);
+    }
+
+    pub(super) fn master(&self) -> &Master {
+        &self.own.master
     }
 
     pub(super) fn mailbox(&self) -> &Mailbox<S> {

@@ -240,6 +240,18 @@ impl<S: Scheduler> Local<S> {
         unsafe { self.frame.get().finish.as_ref() }
     }
 
+    /// Returns the tasks of the innermost frame, if it began at the address `base`, it is the body of
+    /// a finish or a call, and no join is open in it.
+    pub(crate) fn body_at(&self, base: usize) -> Option<Body<S>> {
+        let frame = self.frame.get();
+        let top = self.stack().top();
+        let is_body = frame.is_body || frame.finish.is_null();
+        (is_body && frame.top == top && frame.base.addr() == base).then_some(Body {
+            base: frame.base,
+            spawn_top: frame.spawn_top,
+        })
+    }
+
     /// Extends the innermost frame by a spawn that was just pushed.
     pub(super) fn extend_frame(&self) {
         let mut frame = self.frame.get();
@@ -297,6 +309,23 @@ impl<S: Scheduler> Local<S> {
         self.depth.load(Ordering::Relaxed).wrapping_add(position)
     }
 }
+
+/// The piece of the task stack with the tasks of a body, which may be taken back before the body
+/// ends.
+pub(crate) struct Body<S: Scheduler> {
+    /// The top of the stack when the body began.
+    pub(super) base: *mut Slot<S>,
+    /// [`TaskStack::spawn_top`] when the body began.
+    pub(super) spawn_top: *mut Slot<S>,
+}
+
+// Derived implementations would demand that `S` be `Clone` and `Copy`.
+impl<S: Scheduler> Clone for Body<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Scheduler> Copy for Body<S> {}
 
 /// Restores the outer frame when it is dropped.
 pub(super) struct FrameGuard<'l, S: Scheduler> {

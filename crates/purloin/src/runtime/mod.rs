@@ -104,13 +104,13 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::Local;
+pub(crate) use frame::{Body, Local};
 pub(crate) use future::detached_future;
 pub use join::Token;
 pub(crate) use join::{call, in_registers};
 pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
-pub(crate) use spawn::{finish, finish_outside};
+pub(crate) use spawn::{end_body, finish, finish_outside, run_unstolen};
 pub use stack::TaskStack;
 pub(crate) use steal::from_any;
 pub use steal::{Claim, Reclaimed, Stolen};

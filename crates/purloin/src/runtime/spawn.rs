@@ -37,10 +37,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
+use super::frame::Body;
 use super::future;
 use super::join::Token;
 use super::queue::{Owner, Queue};
-use super::slot::{Slot, fits};
+use super::slot::{Header, Slot, fits};
+use super::steal::Reclaimed;
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -131,6 +133,46 @@ pub(super) fn end_above<S: Scheduler>(
         }
     }
     debug_assert!(stack.spawn_top() <= base);
+}
+
+/// Takes back the newest tasks of a body, and runs them, until it comes to one that a thief has and
+/// that has not ended. A token that has made a future in a call is stale afterwards.
+pub(crate) fn run_unstolen<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
+    let tasks = &thread.local.tasks;
+    let stack = tasks.stack();
+    while stack.top() > body.base {
+        let slot = stack.top().wrapping_sub(1);
+        let outer = stack.spawn_top();
+        // Before the pop, as in `end_above`.
+        stack.set_spawn_top(if slot > body.base {
+            slot
+        } else {
+            body.spawn_top
+        });
+        let is_owned = tasks.pop_spawn(slot) || {
+            let reclaimed = tasks.reclaim(slot);
+            S::TaskPool::serve(thread);
+            reclaimed == Reclaimed::Owned
+        };
+        // SAFETY: the slot lies in this thread's own stack, and stays live until `release`.
+        if !is_owned && !unsafe { &*slot }.header().outcome().is_done() {
+            stack.set_spawn_top(outer);
+            return;
+        }
+        thread.local.tickets.remove(slot);
+        thread.local.lower_frame(slot);
+        match is_owned {
+            // SAFETY: the owner has the task, and the task moves itself out of the slot before
+            // anything else is pushed there.
+            true => unsafe { (*slot).run(thread) },
+            false => tasks.release(slot),
+        }
+    }
+}
+
+/// Takes back all tasks of a body, as the end of the body does.
+pub(crate) fn end_body<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
+    end_above(thread, body.base, body.spawn_top);
 }
 
 /// Returns whether half of the stack is in use. The other half is for joins.

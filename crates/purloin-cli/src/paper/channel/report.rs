@@ -278,6 +278,7 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
             let waiter = match barrier.waiter {
                 Waiter::Outside => "outside the pool",
                 Waiter::Master => "master",
+                Waiter::Finish => "worker, in a finish",
             };
             let mut row = vec![
                 format!("`{}`", barrier.scheduler),
@@ -297,10 +298,10 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         "The time from the first spawn to the end of the barrier: the median of 20 rounds, each with a new \
          pool. The times of pools fall into two groups, so medians vary from run to run. A thread outside the \
          pool waits in `Pool::wait`. Under the two channel schedulers, one worker, the manager, detects from \
-         the workers' requests that all are idle. The other schedulers count jobs. In the slides, the master \
-         pushes tasks to its own deque, and runs tasks while it waits. In Purloin, the master does this in a \
-         finish. A finish waits only for its own tasks, so it needs no termination detection. The slides \
-         plot the time of the barrier without numbers.",
+         the workers' requests that all are idle. The other schedulers count jobs. The master is a worker, as \
+         in the slides: it pushes tasks to its own stack, and runs tasks while it waits in `Pool::wait`. A \
+         finish waits only for its own tasks, so it needs no termination detection. The slides plot the time \
+         of the barrier without numbers.",
     );
     let outside = |scheduler: &str| -> Vec<&Barrier> {
         let of = barriers

@@ -114,6 +114,11 @@ impl Model {
                 number += 1;
             }
         }
+        self.become_idle(me);
+    }
+
+    /// A worker whose request may be withdrawn becomes idle again.
+    fn become_idle(&self, me: usize) {
         let own = self.own_request(me);
         match own.state() {
             RequestState::Unsent => self.send_request(me, MANAGER),
@@ -129,8 +134,8 @@ impl Model {
         }
     }
 
-    /// The idle manager. Returns when it has ended the wait at the task barrier.
-    fn end_wait(&self) {
+    /// The idle manager. Returns when it has ended the waits at the task barrier up to this one.
+    fn end_waits(&self, last: u64) {
         self.sleep.park_until(MANAGER, || {
             self.check_mailbox(MANAGER, Situation::Idle);
             let Some(wait) = self.barrier.awaited() else {
@@ -138,9 +143,11 @@ impl Model {
             };
             let is_quiescent = forward::is_quiescent(self, || self.jobs.are_over());
             if is_quiescent {
-                self.barrier.end(wait);
+                for master in self.barrier.end(wait) {
+                    self.sleep.unpark(master);
+                }
             }
-            is_quiescent
+            is_quiescent && wait >= last
         });
     }
 }
@@ -153,7 +160,7 @@ fn a_wait_ends_after_the_last_job() {
         model.jobs.add();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.end_wait())
+            thread::spawn(move || model.end_waits(1))
         };
         let worker = {
             let model = model.clone();
@@ -174,7 +181,7 @@ fn a_thread_that_has_waited_sees_the_effects_of_the_job() {
         model.jobs.add();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.end_wait())
+            thread::spawn(move || model.end_waits(1))
         };
         let worker = {
             let (model, effect) = (model.clone(), effect.clone());
@@ -199,7 +206,7 @@ fn a_wait_covers_a_job_that_a_job_has_added() {
         model.jobs.add();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.end_wait())
+            thread::spawn(move || model.end_waits(1))
         };
         let worker = {
             let model = model.clone();
@@ -216,5 +223,28 @@ fn a_wait_covers_a_job_that_a_job_has_added() {
         model.assert_each_ran_once(2);
         manager.join().unwrap();
         worker.join().unwrap();
+    });
+}
+
+/// A master goes on when its wait has ended. A wait that begins afterwards covers what it does.
+#[test]
+fn a_wait_covers_a_master_that_goes_on() {
+    check(2, 0, |model| {
+        model.send_request(1, MANAGER);
+        let manager = {
+            let model = model.clone();
+            thread::spawn(move || model.end_waits(2))
+        };
+        let ask = || model.sleep.unpark(MANAGER);
+        let first = model.barrier.begin_wait(Some(1), ask);
+        model.sleep.park_until(1, || model.barrier.has_ended(first));
+        model.withdraw(RequestId::new(1, Kind::Any));
+        model.barrier.end_wait(Some(1));
+        // Another thread may begin this wait, if the master tells it to.
+        let second = model.barrier.begin_wait(None, ask);
+        assert!(!model.barrier.has_ended(second), "the master is active");
+        model.become_idle(1);
+        manager.join().unwrap();
+        assert!(model.barrier.has_ended(second));
     });
 }

@@ -43,7 +43,7 @@
 //! | message | from, to | when |
 //! |---|---|---|
 //! | `Update` | victim, manager | before the victim answers a REGISTERED IDLE request |
-//! | `OutsideBegun` | thief, manager | before a thief whose request is IDLE takes work from outside the pool |
+//! | `OutsideBegun` | thief, manager | before a thief whose request is IDLE takes work from outside the pool, or goes on after a wait |
 //! | `OutsideNoted` | manager, thief | the manager has read `OutsideBegun` |
 //! | `OutsideEnded` | thief, manager | the thief is idle again, and has read `OutsideNoted` |
 //!
@@ -62,6 +62,30 @@
 //! was itself active. Follow the victims back to the first that is no longer active: it has sent the
 //! `Update` before its own next request. Messages to the manager have one order, so the manager has
 //! read the `Update` before it registered the victim, and has not registered the thief since.
+//!
+//! # The master
+//!
+//! The source's master thread calls the task barrier, and runs tasks there. Here, the closure that a
+//! thread passes to `Pool::run` is the master, on whichever worker runs it. In `Pool::wait` it runs its
+//! own tasks, sends requests as an idle worker does, and is registered. When the wait is over, it goes on
+//! with its closure, as if it had taken work from outside: it sends `OutsideBegun` first. So a wait that
+//! begins later covers what the master does then. The program of the slide on the task barrier:
+//!
+//! ```
+//! use purloin::{Pool, Worker};
+//! use purloin_schedulers::StrictChannel;
+//!
+//! let pool = Pool::builder().scheduler(StrictChannel::default()).build()?;
+//! pool.run(|mut w| {
+//!     w.finish(|scope| {
+//!         scope.spawn(|_| println!("Order"));
+//!         scope.spawn(|_| println!("Undefined"));
+//!         pool.wait();
+//!         scope.spawn(|_| println!("Last"));
+//!     });
+//! });
+//! # Ok::<(), purloin::BuildError>(())
+//! ```
 //!
 //! # Why no message is lost
 //!
@@ -86,9 +110,11 @@
 //!   of Purloin would idle meanwhile, because it runs nothing unrelated.
 //! - A request that all workers were asked for is kept by a worker that may get tasks. In the
 //!   source it circulates among the idle workers, which poll.
-//! - The task barrier is called by a thread that is no worker, and `Pool::spawn` gives the job to the
-//!   pool. In the source, the master waits in the barrier and runs tasks meanwhile, and `ASYNC`
-//!   pushes to the caller's deque. `finish` in a call of `Pool::run` does both.
+//! - `ASYNC` is [`Scope::spawn`](purloin::Scope::spawn): it pushes to the stack of the caller, and so
+//!   do the tasks that this task spawns in turn. A stolen task ends after its own spawns, and a
+//!   `finish` after all tasks in it. In the source, only the task barrier waits for tasks. Where a
+//!   join is open, a spawn goes to the queue of the finish, and `Pool::spawn` always gives the job to
+//!   the pool: a task on the stack must end before the frames below it.
 //! - The floor and the wake-up of a sleeping receiver are a part of sending.
 //!
 //! # Limits

@@ -182,6 +182,11 @@ impl Model {
                 number += 1;
             }
         }
+        self.become_idle(me);
+    }
+
+    /// A worker that has run something from outside becomes idle again.
+    fn become_idle(&self, me: usize) {
         self.sleep.park_until(me, || {
             self.handle_messages(me, Situation::Idle);
             let own = &mut *self.channels(me).worker_state();
@@ -190,8 +195,8 @@ impl Model {
         });
     }
 
-    /// The idle manager. Returns when it has ended the wait at the task barrier.
-    fn end_wait(&self) {
+    /// The idle manager. Returns when it has ended the waits at the task barrier up to this one.
+    fn end_waits(&self, last: u64) {
         self.sleep.park_until(MANAGER, || {
             self.handle_messages(MANAGER, Situation::Idle);
             let Some(wait) = self.barrier.awaited() else {
@@ -200,9 +205,11 @@ impl Model {
             let own = self.channels(MANAGER).worker_state();
             let is_quiescent = is_quiescent(self, &own, || self.jobs.are_over());
             if is_quiescent {
-                self.barrier.end(wait);
+                for master in self.barrier.end(wait) {
+                    self.sleep.unpark(master);
+                }
             }
-            is_quiescent
+            is_quiescent && wait >= last
         });
     }
 }
@@ -345,7 +352,7 @@ fn a_wait_ends_after_the_last_job() {
         model.jobs.add();
         let manager = {
             let model = model.clone();
-            thread::spawn(move || model.end_wait())
+            thread::spawn(move || model.end_waits(1))
         };
         let worker = {
             let (model, effect) = (model.clone(), effect.clone());
@@ -363,6 +370,29 @@ fn a_wait_ends_after_the_last_job() {
         effect.with(|effect| assert_eq!(unsafe { *effect }, 1));
         manager.join().unwrap();
         worker.join().unwrap();
+    });
+}
+
+/// A master goes on when its wait has ended. A wait that begins afterwards covers what it does.
+#[test]
+fn a_wait_covers_a_master_that_goes_on() {
+    check(2, |model| {
+        model.send_request(1, MANAGER);
+        let manager = {
+            let model = model.clone();
+            thread::spawn(move || model.end_waits(2))
+        };
+        let ask = || model.sleep.unpark(MANAGER);
+        let first = model.barrier.begin_wait(Some(1), ask);
+        model.sleep.park_until(1, || model.barrier.has_ended(first));
+        begin_outside_work(&*model, 1, &mut model.channels(1).worker_state());
+        model.barrier.end_wait(Some(1));
+        // Another thread may begin this wait, if the master tells it to.
+        let second = model.barrier.begin_wait(None, ask);
+        assert!(!model.barrier.has_ended(second), "the master is active");
+        model.become_idle(1);
+        manager.join().unwrap();
+        assert!(model.barrier.has_ended(second));
     });
 }
 
