@@ -152,6 +152,17 @@ impl Trial {
         Ok(cells.iter().map(Measured::from).collect())
     }
 
+    /// Measures a kernel under each scheduler, with the largest number of workers only.
+    pub fn bench_with_all(
+        &self,
+        job: &str,
+        schedulers: &[&str],
+        runs: u32,
+    ) -> Result<Vec<Measured>, Failure> {
+        let cells = self.cells(job, schedulers, &[self.most_workers()], runs)?;
+        Ok(cells.iter().map(Measured::from).collect())
+    }
+
     /// Measures a kernel under each scheduler, with each of these numbers of workers.
     pub fn cells(
         &self,

@@ -10,7 +10,7 @@ mod stealing;
 use purloin_command::Failure;
 use purloin_sim::Machine;
 
-use super::trial::{Simulated, Trial};
+use super::trial::{Measured, Simulated, Trial};
 use super::{Paper, Part, Tool};
 use crate::bench::Cell;
 
@@ -35,6 +35,13 @@ const fn workload(name: &'static str, quick: &'static str, full: &'static str) -
 impl Workload {
     fn job(&self, trial: &Trial) -> &'static str {
         trial.choose(self.quick, self.full)
+    }
+
+    /// Measures the workload under each scheduler. The slides give no number of runs. A long run varies
+    /// less than a short one.
+    fn bench(&self, trial: &Trial, schedulers: &[&str]) -> Result<Vec<Measured>, Failure> {
+        let runs = trial.choose(5, if self.quick == self.full { 15 } else { 3 });
+        trial.bench_with_all(self.job(trial), schedulers, runs)
     }
 }
 
@@ -139,9 +146,7 @@ fn parts(_: &Trial) -> Vec<Part> {
         Part::new(MESSAGES, messages::measure),
     ];
     for workload in WORKLOADS {
-        let part = Part::new(workload.name, move |trial| {
-            trial.bench(workload.job(trial), &RANKED, trial.choose(3, 15))
-        });
+        let part = Part::new(workload.name, move |trial| workload.bench(trial, &RANKED));
         parts.push(part.using(Tool("g++")));
     }
     parts.push(Part::new(FUTURES.name, |trial| {
@@ -149,7 +154,7 @@ fn parts(_: &Trial) -> Vec<Part> {
     }));
     for name in STEALING {
         parts.push(Part::new(amounts(name), move |trial| {
-            trial.bench(find(name).job(trial), &AMOUNTS, trial.choose(3, 15))
+            find(name).bench(trial, &AMOUNTS)
         }));
     }
     for workload in loops() {
@@ -159,7 +164,7 @@ fn parts(_: &Trial) -> Vec<Part> {
                 .flat_map(|scheduler| SPLITTINGS.map(|split| splitting(scheduler, split)))
                 .collect();
             let schedulers: Vec<_> = schedulers.iter().map(String::as_str).collect();
-            trial.bench(workload.job(trial), &schedulers, trial.choose(3, 15))
+            workload.bench(trial, &schedulers)
         }));
     }
     parts.push(Part::new(SPLITTABLE, splittable));
