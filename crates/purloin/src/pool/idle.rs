@@ -50,8 +50,8 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     }
 }
 
-/// Blocks until there is work, or until `is_over`. Returns None in the second case. The calling
-/// worker counts as idle meanwhile, and is [unparked](WorkerThread::unpark) when it is over.
+/// Blocks until there is work, or until `is_over`. Returns None in the second case. The worker counts
+/// as idle meanwhile. The thread that makes `is_over` true then [unparks](WorkerThread::unpark) it.
 ///
 /// For pools without spare workers, where no worker waits for a processor.
 pub(super) fn find_until<S: Scheduler>(
@@ -75,9 +75,9 @@ pub(super) fn find_until<S: Scheduler>(
     };
     me.set_polling(false);
     me.pool().sleep.stop_searching();
-    if work.is_some() {
-        pass_on_all(me.pool());
-    }
+    // Also if it is over: work from outside may have come for this worker, or for none because this
+    // worker was searching.
+    pass_on_all(me.pool());
     work
 }
 

@@ -23,7 +23,15 @@ pub(crate) struct Job<'f, S: Scheduler>(Code<'f, S>);
 
 enum Code<'f, S: Scheduler> {
     Boxed(Closure<'f, S>),
-    InFrame { run: RunInFrame<S>, data: *mut () },
+    InFrame {
+        run: RunInFrame<S>,
+        data: *mut (),
+    },
+    /// An [`OutsideCall`].
+    Call {
+        run: RunInFrame<S>,
+        data: *mut (),
+    },
 }
 
 type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
@@ -54,13 +62,31 @@ impl<'f, S: Scheduler> Job<'f, S> {
         Job(Code::InFrame { run, data })
     }
 
+    /// Returns the job of an [`OutsideCall`].
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::in_frame`], and `run` is [`OutsideCall::run`].
+    unsafe fn call(data: *mut (), run: RunInFrame<S>) -> Self {
+        Job(Code::Call { run, data })
+    }
+
     /// Runs the job on the thread of `worker`.
     pub(crate) fn run(self, worker: &WorkerThread<S>) {
         match self.0 {
             Code::Boxed(f) => f(worker),
-            // SAFETY: `in_frame` says so, and `self` is consumed.
-            Code::InFrame { run, data } => unsafe { run(data, worker) },
+            // SAFETY: `in_frame` or `call` says so, and `self` is consumed.
+            Code::InFrame { run, data } | Code::Call { run, data } => unsafe { run(data, worker) },
         }
+    }
+
+    /// Runs the job on the thread of `worker`, which is idle, also if it waits as the
+    /// [master](super::master).
+    pub(super) fn run_when_idle(self, worker: &WorkerThread<S>) {
+        if let Code::Call { .. } = self.0 {
+            worker.master().begin_call();
+        }
+        self.run(worker);
     }
 }
 
@@ -241,7 +267,7 @@ where
     let call: *mut OutsideCall<F, R> = &mut call;
     // SAFETY: this thread waits below until the worker that takes the job has run it; `F` and `R` are
     // `Send`.
-    let job = unsafe { Job::in_frame(call.cast(), OutsideCall::<F, R>::run::<S>) };
+    let job = unsafe { Job::call(call.cast(), OutsideCall::<F, R>::run::<S>) };
     let guard = AbortOnUnwind::new();
     pool.inject_call(job, caller);
     pool.wait_for_call(

@@ -250,11 +250,15 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
     /// jobs. Under them, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run), except for workers that wait themselves. Under them, a worker of this pool
-    /// may wait, too, in a closure that a thread other than a worker has passed to `run`, or in the
-    /// body of a [`finish`](crate::Worker::finish) there, but not in a join, a loop or a task. It is
-    /// then the *master*: it runs its own tasks, and after that any task or job, so it must hold no
-    /// lock that these may need.
+    /// [`run`](Pool::run), except for workers that wait themselves.
+    ///
+    /// A worker of this pool may wait, too, under these two schedulers, if a thread other than a
+    /// worker has passed the closure that waits to `run`. The closure may wait in the body of a
+    /// [`finish`](crate::Worker::finish), unless other tasks or futures of the closure are pending
+    /// around it. While the worker waits, it runs any task, job or call. So it must hold no lock that
+    /// these may need, and they must not wait until it goes on. Everywhere else the call panics, but
+    /// not always in a join or a loop: that depends on what other workers have stolen. It also panics
+    /// in a call that [`yield_now`](Pool::yield_now) runs within a task.
     ///
     /// # Panics
     ///
@@ -654,7 +658,7 @@ impl<S: Scheduler> Shared<S> {
         };
         loop {
             match work {
-                Work::Injected(job) => me.active(|| job.run(me)),
+                Work::Injected(job) => me.active(|| job.run_when_idle(me)),
                 Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
                 Work::Stop => break,
             }

@@ -140,11 +140,16 @@ impl Quiescence {
     /// Begins a wait that ends when the scheduler has detected quiescence, and returns its number.
     /// `master` is the caller, if it is a worker of this pool. `ask` makes the scheduler look.
     pub fn begin_wait(&self, master: Option<usize>, ask: impl FnOnce()) -> u64 {
+        lock(&self.inner).masters.extend(master);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        self.renew_wait(ask)
+    }
+
+    /// Begins a wait once more. Returns its new number.
+    pub fn renew_wait(&self, ask: impl FnOnce()) -> u64 {
         let mut inner = lock(&self.inner);
         inner.newest_wait += 1;
         let wait = inner.newest_wait;
-        inner.masters.extend(master);
-        self.waiting.fetch_add(1, Ordering::Relaxed);
         drop(inner);
         // Orders the start of the wait before the request. A worker that changes state that the
         // scheduler inspects does so first, and then checks whether a thread waits.

@@ -491,7 +491,7 @@ pub(crate) fn call<S: Scheduler, R>(
 ) -> thread::Result<R> {
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.local.enter(None);
+    let frame = thread.local.enter_call();
     let result = catch(|| f(Token::at_top(thread)));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);

@@ -110,7 +110,7 @@ pub use join::Token;
 pub(crate) use join::{call, in_registers};
 pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
-pub(crate) use spawn::{end_body, finish, finish_outside, run_unstolen};
+pub(crate) use spawn::{end_body, finish, finish_outside, newest_stolen, take_back_newest};
 pub use stack::TaskStack;
 pub(crate) use steal::from_any;
 pub use steal::{Claim, Reclaimed, Stolen};

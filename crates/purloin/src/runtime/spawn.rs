@@ -41,7 +41,7 @@ use super::frame::Body;
 use super::future;
 use super::join::Token;
 use super::queue::{Owner, Queue};
-use super::slot::{Header, Slot, fits};
+use super::slot::{Header, Slot, StateWord, fits};
 use super::steal::Reclaimed;
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
@@ -136,10 +136,13 @@ pub(super) fn end_above<S: Scheduler>(
 }
 
 /// Takes back the newest tasks of a body, and runs them, until it comes to one that a thief has and
-/// that has not ended. A token that has made a future in a call is stale afterwards.
-pub(crate) fn run_unstolen<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
+/// that has not ended. Returns whether it has run any.
+///
+/// A token of the body may have a top above the stack's afterwards.
+pub(crate) fn take_back_newest<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) -> bool {
     let tasks = &thread.local.tasks;
     let stack = tasks.stack();
+    let mut has_run = false;
     while stack.top() > body.base {
         let slot = stack.top().wrapping_sub(1);
         let outer = stack.spawn_top();
@@ -157,7 +160,7 @@ pub(crate) fn run_unstolen<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>
         // SAFETY: the slot lies in this thread's own stack, and stays live until `release`.
         if !is_owned && !unsafe { &*slot }.header().outcome().is_done() {
             stack.set_spawn_top(outer);
-            return;
+            break;
         }
         thread.local.tickets.remove(slot);
         thread.local.lower_frame(slot);
@@ -167,7 +170,19 @@ pub(crate) fn run_unstolen<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>
             true => unsafe { (*slot).run(thread) },
             false => tasks.release(slot),
         }
+        has_run |= is_owned;
     }
+    has_run
+}
+
+/// Returns the outcome of a body's newest task, which a thief has.
+pub(crate) fn newest_stolen<S: Scheduler>(
+    thread: &WorkerThread<S>,
+    body: Body<S>,
+) -> Option<&StateWord> {
+    let top = thread.local.stack().top();
+    // SAFETY: the slot lies in this thread's own stack, and slots live as long as the pool.
+    (top > body.base).then(|| unsafe { &*top.wrapping_sub(1) }.header().outcome())
 }
 
 /// Takes back all tasks of a body, as the end of the body does.

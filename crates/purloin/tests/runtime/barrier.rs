@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{self, busy, message, pool_with};
-use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Token, Worker};
 use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel};
 
 common::under_each_scheduler! {
@@ -348,30 +348,36 @@ fn the_panic_of_a_job_surfaces_at_the_wait_of_a_master() {
 
 #[test]
 fn tasks_and_jobs_cannot_wait_for_themselves() {
+    fn fails<S: Scheduler>(pool: &Pool<S>) {
+        let panic = catch_unwind(AssertUnwindSafe(|| pool.wait())).unwrap_err();
+        let text = message(panic);
+        assert!(text.contains("would wait for itself"), "{text}");
+    }
     fn check<S: Scheduler>(pool: &Pool<S>) {
-        let fails = || {
-            let panic = catch_unwind(AssertUnwindSafe(|| pool.wait())).unwrap_err();
-            let text = message(panic);
-            assert!(text.contains("would wait for itself"), "{text}");
-        };
         pool.run(|mut w| {
-            w.join(|_| fails(), |_| ());
-            w.finish(|scope| scope.spawn(|_| fails()));
+            w.join(|_| fails(pool), |_| ());
+            w.finish(|scope| scope.spawn(|_| fails(pool)));
             w.finish(|scope| {
-                scope.spawn(|_| fails());
+                scope.spawn(|_| fails(pool));
                 pool.wait();
             });
             w.finish(|scope| {
                 scope.spawn(|_| ());
-                pool.finish(|_| fails());
+                pool.finish(|_| fails(pool));
             });
+            w.future(|w| fails(w.pool())).get();
+            drop(w.future(|w| fails(w.pool())));
+            // Another task of the closure is pending.
+            let future = w.future(|_| ());
+            w.finish(|_| fails(pool));
+            future.get();
             // A call from a worker belongs to the task that makes it.
-            pool.run(|_| fails());
+            pool.run(|_| fails(pool));
             pool.wait();
         });
         let other = common::pool(1);
         thread::scope(|threads| {
-            let wait = || pool.run(|_| other.run(|_| pool.run(|_| fails())));
+            let wait = || pool.run(|_| other.run(|_| pool.run(|_| fails(pool))));
             threads.spawn(wait).join().unwrap();
         });
     }
@@ -398,4 +404,75 @@ fn a_master_may_have_futures() {
         }
     }
     with_masters!([1, 2, 5], check);
+}
+
+/// The task of the first master lies in the queue of its finish, so it runs on top of the wait like a
+/// job. It yields to the call of the second thread.
+#[test]
+fn a_call_within_a_task_cannot_wait() {
+    fn check<S: Scheduler>(pool: &Pool<S>) {
+        for _ in 0..50 {
+            let (has_begun, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
+            let may_end = AtomicBool::new(false);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    pool.run(|mut w| {
+                        w.finish(|scope| {
+                            let task = |_: Token<'_, S>| {
+                                has_begun.store(true, Relaxed);
+                                while !may_end.load(Relaxed) {
+                                    pool.yield_now();
+                                }
+                                has_ended.store(true, Relaxed);
+                            };
+                            scope.join(|_| scope.spawn(task), |_| ());
+                            pool.wait();
+                            assert!(has_ended.load(Relaxed));
+                        });
+                    });
+                });
+                while !has_begun.load(Relaxed) {
+                    thread::yield_now();
+                }
+                pool.run(|_| {
+                    // It fails if the task has yielded to it.
+                    may_end.store(true, Relaxed);
+                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| pool.wait())) {
+                        assert!(message(panic).contains("would wait for itself"));
+                    } else {
+                        assert!(has_ended.load(Relaxed));
+                    }
+                });
+            });
+        }
+    }
+    with_masters!([1, 3], check);
+}
+
+/// A master may take back a task whose thief has not begun it.
+#[test]
+fn no_task_of_a_master_is_left_behind() {
+    fn check<S: Scheduler>(pool: &Pool<S>) {
+        for round in 0..200 {
+            let count = Arc::new(AtomicUsize::new(0));
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    for task in 0..round % 40 {
+                        let count = count.clone();
+                        scope.spawn(move |mut w| {
+                            w.join(|_| busy(Duration::from_micros(task % 5)), |_| ());
+                            let job = count.clone();
+                            w.pool().spawn(move |_| {
+                                job.fetch_add(1, Relaxed);
+                            });
+                            count.fetch_add(1, Relaxed);
+                        });
+                    }
+                    pool.wait();
+                    assert_eq!(count.load(Relaxed), 2 * (round % 40) as usize);
+                });
+            });
+        }
+    }
+    with_masters!([1, 2, 3, 8], check);
 }

@@ -88,7 +88,7 @@ pub fn measure(trial: &Trial) -> Result<Vec<Runs>, Failure> {
         scheduler: scheduler.to_string(),
         runs: Vec::new(),
     });
-    for _ in 0..trial.choose(30, 60) {
+    for _ in 0..trial.choose(30, 10) {
         let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], 1)?;
         for (cell, runs) in cells.iter().zip(&mut all) {
             runs.runs.push(Messages::from(cell));
