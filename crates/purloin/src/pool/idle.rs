@@ -51,7 +51,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
 }
 
 /// Blocks until there is work, or until `is_over`. Returns None in the second case. The worker counts
-/// as idle meanwhile. The thread that makes `is_over` true then [unparks](WorkerThread::unpark) it.
+/// as idle meanwhile. The thread that makes `is_over` true [unparks](WorkerThread::unpark) it afterwards.
 ///
 /// For pools without spare workers, where no worker waits for a processor.
 pub(super) fn find_until<S: Scheduler>(
@@ -75,8 +75,8 @@ pub(super) fn find_until<S: Scheduler>(
     };
     me.set_polling(false);
     me.pool().sleep.stop_searching();
-    // Also if it is over: work from outside may have come for this worker, or for none because this
-    // worker was searching.
+    // Even without work: a wake-up for work from outside may have gone to this worker, or to none
+    // because this one was searching.
     pass_on_all(me.pool());
     work
 }

@@ -80,7 +80,7 @@ impl<'f, S: Scheduler> Job<'f, S> {
         }
     }
 
-    /// Runs the job on the thread of `worker`, which is idle, also if it waits as the
+    /// Runs the job on the thread of `worker`, which was idle, perhaps as a waiting
     /// [master](super::master).
     pub(super) fn run_when_idle(self, worker: &WorkerThread<S>) {
         if let Code::Call { .. } = self.0 {
@@ -234,7 +234,7 @@ impl<F, R> OutsideCall<F, R> {
             // Relaxed: the flag only decides how long the calling thread sleeps.
             (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
-            let run = || runtime::call(thread, f);
+            let run = || runtime::call_from_outside(thread, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
             let run = || thread.with_call(&(*call).call, run);
             let run = || thread.as_master_of(&(*call).call, run);

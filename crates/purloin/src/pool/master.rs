@@ -1,37 +1,40 @@
 //! The task barrier on a worker: the caller of [`Pool::wait`](crate::Pool::wait) takes part.
 //!
 //! If the scheduler detects quiescence by itself, a worker of the pool may wait, too. It is then the
-//! **master**. First it takes back the newest tasks of its own body, and runs them, up to one that a
-//! thief has. Then it is idle: it asks for tasks and runs any task, job or call. The scheduler counts
-//! it among the idle workers, so the wait does not wait for itself. The master takes back its own tasks
-//! again when the thief has ended that one.
+//! **master**. First it takes back the tasks of its own body, the newest first, and runs them, until it
+//! comes to one that a thief runs. Then it is idle: it asks for tasks and runs any task, job or call. The
+//! scheduler counts it among the idle workers, so the wait does not wait for itself. When that thief has
+//! ended its task, the master goes on taking back its own.
 //!
-//! When the wait is over, the master goes on with the body. It calls
-//! [`TaskPool::before_outside_work`] first, as an idle worker does before it takes a job. So a later wait
-//! does not count it as idle.
+//! Before the master runs anything that it has not stolen, it calls [`TaskPool::before_outside_work`], as
+//! an idle worker does before it takes a job. So no later wait counts it as idle.
 //!
 //! # Who may wait
 //!
 //! A body may wait if it is the closure of a call that a thread other than a worker has made, or the
-//! body of a finish in that closure.
+//! body of a finish in a body that may wait.
 //!
-//! - A job or a task may not: it would wait for itself.
+//! - A job, a task or the closure of a future may not: it would wait for itself.
 //! - A call from a worker may not. That worker may belong to this pool, directly or by way of other
 //!   pools, and then the wait would wait for it.
-//! - The worker must have been idle when it began the call. Otherwise it would seem idle with the
-//!   unfinished tasks below.
+//! - The worker must have been idle when it began the call. Otherwise the worker would count as idle
+//!   while a task further down its stack has not ended.
 //!
-//! An idle worker includes a waiting master: it may run another call, and that may wait, too. One
-//! moment of quiescence may end both waits. The lower body goes on when the upper call has returned.
+//! A waiting master counts as idle. So it may begin another call, and that may wait, too. One moment of
+//! quiescence may end both waits. The lower body goes on when the upper call has returned.
 //!
 //! # Tasks that were sent
 //!
-//! An idle worker has no tasks, but a master has those of its body. A thief that was sent such a task
-//! may drop its address, so that only the owner knows it. So when all workers are idle, the master
-//! looks at its own tasks once more. If one of them is left, it runs that, and waits anew.
+//! Any other idle worker has no tasks on its stack. A waiting master may have tasks of its body that were
+//! sent and that no thief has claimed. If the thief has dropped the address, only the master knows of the
+//! task, and all workers count as idle. So when the wait seems to be over, the master looks at its own
+//! tasks once more. If any is left, it ends them, and waits again.
 //!
-//! A thief that leapfrogs takes only descendants of the task that it awaits. A master holds no such
-//! task below its wait, and answers no leapfrog request with a task from there.
+//! Whenever the master has run a task of its own, it gives its wait a new number. Otherwise a moment of
+//! quiescence before that task could end the wait, although the task has spawned a job.
+//!
+//! All tasks below the wait were sent, and a leapfrog request gets only tasks that were not. So a
+//! blocked thief never gets a task of the body, which has nothing to do with what it awaits.
 //!
 //! Source: Channel, "Task Barrier": `TASKING_BARRIER`, in which the master thread runs tasks.
 
@@ -93,14 +96,14 @@ impl<S: Scheduler> WorkerThread<S> {
         let body = body.unwrap_or_else(|| cannot_wait::<S>());
         let quiescence = &self.pool().quiescence;
         let ask = || self.pool().sleep.unpark(0);
-        let mut wait = quiescence.begin_wait(Some(self.index()), ask);
         // What runs on top of the wait is not the body.
         let call = self.master().call.take();
+        take_back_newest(self, body);
+        let mut wait = quiescence.begin_wait(Some(self.index()), ask);
         loop {
-            let has_run = take_back_newest(self, body);
             let newest = newest_stolen(self, body);
             if quiescence.has_ended(wait) {
-                if !has_run && newest.is_none() {
+                if newest.is_none() {
                     break;
                 }
                 // All workers were idle with a task left.
@@ -110,6 +113,9 @@ impl<S: Scheduler> WorkerThread<S> {
                 let is_over =
                     || quiescence.has_ended(wait) || newest.is_some_and(StateWord::is_done);
                 self.run_one_until(&is_over);
+            }
+            if take_back_newest(self, body) {
+                wait = quiescence.renew_wait(ask);
             }
         }
         self.master().call.set(call);

@@ -250,21 +250,21 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
     /// jobs. Under them, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run), except for workers that wait themselves.
+    /// [`run`](Pool::run). A worker that waits here has nothing to do.
     ///
-    /// A worker of this pool may wait, too, under these two schedulers, if a thread other than a
-    /// worker has passed the closure that waits to `run`. The closure may wait in the body of a
-    /// [`finish`](crate::Worker::finish), unless other tasks or futures of the closure are pending
-    /// around it. While the worker waits, it runs any task, job or call. So it must hold no lock that
-    /// these may need, and they must not wait until it goes on. Everywhere else the call panics, but
-    /// not always in a join or a loop: that depends on what other workers have stolen. It also panics
-    /// in a call that [`yield_now`](Pool::yield_now) runs within a task.
+    /// Under these two schedulers, the closure of a call of `run` by a thread that is no worker may
+    /// wait, too. While its worker waits, it runs any task, job or call. So the closure must hold no lock
+    /// that these may need, and none of them may wait for something that the closure does afterwards.
+    /// The closure may also wait in the body of a [`finish`](crate::Worker::finish), if it has no task
+    /// or future pending that it has made before that. Everywhere else on a worker the call panics; in a
+    /// join or a loop it may panic or not, depending on where the closure happens to run. It also panics
+    /// if [`yield_now`](Pool::yield_now) runs the call within a task.
     ///
     /// # Panics
     ///
-    /// Panics if a job has panicked, with the first panic; anywhere else on a worker of this pool,
-    /// which would wait for itself; and in a forked process, which has a copy of the pool but none of
-    /// its threads.
+    /// Panics if a job has panicked, with the first panic; on a worker of this pool where it may not
+    /// wait, as it would wait for itself; and in a forked process, which has a copy of the pool but none
+    /// of its threads.
     pub fn wait(&self) {
         self.shared.wait();
     }

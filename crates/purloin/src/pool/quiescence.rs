@@ -24,7 +24,7 @@ use crate::unwind::{Panic, discard};
 
 /// The waits of a pool for its spawned jobs.
 pub struct Quiescence {
-    /// Number of threads that wait for the scheduler to detect quiescence.
+    /// Number of waits for the scheduler to detect quiescence.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
     ended: Condvar,
@@ -145,7 +145,7 @@ impl Quiescence {
         self.renew_wait(ask)
     }
 
-    /// Begins a wait once more. Returns its new number.
+    /// Gives a new number to a wait that has begun, so that only a later moment of quiescence ends it.
     pub fn renew_wait(&self, ask: impl FnOnce()) -> u64 {
         let mut inner = lock(&self.inner);
         inner.newest_wait += 1;

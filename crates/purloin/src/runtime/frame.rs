@@ -70,8 +70,8 @@ pub(super) struct Frame<S: Scheduler> {
     /// Whether the frame is the body of the finish. While a body is innermost, no token is newer
     /// than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
-    /// Whether the frame is that of a call or a job, in which its closure runs.
-    is_call: bool,
+    /// Whether the frame is that of a call from outside, or of a finish's body in such a frame.
+    is_outermost: bool,
     /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
     /// [`TaskStack::spawn_top`] when the frame began.
@@ -110,7 +110,7 @@ impl<S: Scheduler> Local<S> {
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
                 is_body: false,
-                is_call: false,
+                is_outermost: false,
                 base: std::ptr::null_mut(),
                 spawn_top: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
@@ -205,27 +205,33 @@ impl<S: Scheduler> Local<S> {
         self.enter_frame(finish, false, false)
     }
 
-    /// Begins the frame of a finish's body, which lasts until the guard is dropped.
-    pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
-        self.enter_frame(Some(finish), true, false)
+    /// Begins the frame of a call from outside, which lasts until the guard is dropped.
+    pub(super) fn enter_outside_call(&self) -> FrameGuard<'_, S> {
+        self.enter_frame(None, false, true)
     }
 
-    /// Begins the frame of a call, which lasts until the guard is dropped.
-    pub(super) fn enter_call(&self) -> FrameGuard<'_, S> {
-        self.enter_frame(None, false, true)
+    /// Begins a frame in the innermost one for the same closure, which lasts until the guard is
+    /// dropped.
+    pub(super) fn enter_again(&self) -> FrameGuard<'_, S> {
+        self.enter_frame(None, false, self.frame.get().is_outermost)
+    }
+
+    /// Begins the frame of a finish's body, which lasts until the guard is dropped.
+    pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
+        self.enter_frame(Some(finish), true, self.frame.get().is_outermost)
     }
 
     fn enter_frame(
         &self,
         finish: Option<&Finish<S>>,
         is_body: bool,
-        is_call: bool,
+        is_outermost: bool,
     ) -> FrameGuard<'_, S> {
         let stack = self.stack();
         let frame = Frame {
             finish: finish.map_or(std::ptr::null(), |finish| finish),
             is_body,
-            is_call,
+            is_outermost,
             base: stack.top(),
             spawn_top: stack.spawn_top(),
             top: stack.top(),
@@ -254,13 +260,12 @@ impl<S: Scheduler> Local<S> {
         unsafe { self.frame.get().finish.as_ref() }
     }
 
-    /// Returns the tasks of the innermost frame, if it began at the address `base`, it is that of a
-    /// finish's body or a call, and it has no task of a join.
+    /// Returns the tasks of the innermost frame, if that is the frame of a call from outside, or of a
+    /// finish's body there, it began at the address `base`, and no first closure of a join runs in it.
     pub(crate) fn body_at(&self, base: usize) -> Option<Body<S>> {
         let frame = self.frame.get();
         let top = self.stack().top();
-        let is_body = frame.is_body || frame.is_call;
-        (is_body && frame.top == top && frame.base.addr() == base).then_some(Body {
+        (frame.is_outermost && frame.top == top && frame.base.addr() == base).then_some(Body {
             base: frame.base,
             spawn_top: frame.spawn_top,
         })

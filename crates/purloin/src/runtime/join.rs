@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
+use super::frame::{FrameGuard, Local};
 use super::future;
 use super::return_barrier::ReturnBarrier;
 use super::slot::{Slot, fits};
@@ -489,9 +490,25 @@ pub(crate) fn call<S: Scheduler, R>(
     thread: &WorkerThread<S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
+    call_in(thread, Local::enter_again, f)
+}
+
+/// Calls `f` as [`call`] does, as the closure of a call from outside.
+pub(crate) fn call_from_outside<S: Scheduler, R>(
+    thread: &WorkerThread<S>,
+    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
+) -> thread::Result<R> {
+    call_in(thread, Local::enter_outside_call, f)
+}
+
+fn call_in<'w, S: Scheduler, R>(
+    thread: &'w WorkerThread<S>,
+    enter: impl FnOnce(&'w Local<S>) -> FrameGuard<'w, S>,
+    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
+) -> thread::Result<R> {
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.local.enter_call();
+    let frame = enter(&thread.local);
     let result = catch(|| f(Token::at_top(thread)));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);

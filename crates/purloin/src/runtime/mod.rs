@@ -107,7 +107,7 @@ pub mod slow {
 pub(crate) use frame::{Body, Local};
 pub(crate) use future::detached_future;
 pub use join::Token;
-pub(crate) use join::{call, in_registers};
+pub(crate) use join::{call, call_from_outside, in_registers};
 pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{end_body, finish, finish_outside, newest_stolen, take_back_newest};

@@ -138,7 +138,8 @@ pub(super) fn end_above<S: Scheduler>(
 /// Takes back the newest tasks of a body, and runs them, until it comes to one that a thief has and
 /// that has not ended. Returns whether it has run any.
 ///
-/// A token of the body may have a top above the stack's afterwards.
+/// Afterwards a token of the body may have a top above that of the stack: if the body has made a
+/// future. Its next join takes the slow path.
 pub(crate) fn take_back_newest<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) -> bool {
     let tasks = &thread.local.tasks;
     let stack = tasks.stack();
@@ -175,7 +176,8 @@ pub(crate) fn take_back_newest<S: Scheduler>(thread: &WorkerThread<S>, body: Bod
     has_run
 }
 
-/// Returns the outcome of a body's newest task, which a thief has.
+/// Returns the outcome of a body's newest task, or None if the body has no task left. Called after
+/// [`take_back_newest`], so a thief has the task.
 pub(crate) fn newest_stolen<S: Scheduler>(
     thread: &WorkerThread<S>,
     body: Body<S>,

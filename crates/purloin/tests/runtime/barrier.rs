@@ -367,6 +367,15 @@ fn tasks_and_jobs_cannot_wait_for_themselves() {
             });
             w.future(|w| fails(w.pool())).get();
             drop(w.future(|w| fails(w.pool())));
+            // The bodies of finishes in tasks.
+            w.finish(|scope| scope.spawn(|mut w| w.finish(|_| fails(pool))));
+            w.finish(|scope| scope.spawn(|_| pool.finish(|_| fails(pool))));
+            w.finish(|scope| scope.spawn(|_| scope.join(|_| fails(pool), |_| fails(pool)).0));
+            w.finish(|scope| {
+                let future = |mut w: Token<'_, S>| w.finish(|_| fails(pool));
+                let (future, ()) = scope.join(|_| scope.future(future), |_| ());
+                future.get();
+            });
             // Another task of the closure is pending.
             let future = w.future(|_| ());
             w.finish(|_| fails(pool));

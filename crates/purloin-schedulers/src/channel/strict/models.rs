@@ -198,19 +198,25 @@ impl Model {
     /// The idle manager. Returns when it has ended the waits at the task barrier up to this one.
     fn end_waits(&self, last: u64) {
         self.sleep.park_until(MANAGER, || {
-            self.handle_messages(MANAGER, Situation::Idle);
-            let Some(wait) = self.barrier.awaited() else {
-                return false;
-            };
-            let own = self.channels(MANAGER).worker_state();
-            let is_quiescent = is_quiescent(self, &own, || self.jobs.are_over());
-            if is_quiescent {
-                for master in self.barrier.end(wait) {
-                    self.sleep.unpark(master);
-                }
-            }
-            is_quiescent && wait >= last
+            self.end_wait_if_quiescent()
+                .is_some_and(|wait| wait >= last)
         });
+    }
+
+    /// The idle manager: looks at its messages, and ends the waits at the task barrier if all workers
+    /// are idle. Returns the last of these waits.
+    fn end_wait_if_quiescent(&self) -> Option<u64> {
+        self.handle_messages(MANAGER, Situation::Idle);
+        let wait = self.barrier.awaited()?;
+        let own = self.channels(MANAGER).worker_state();
+        let is_quiescent = is_quiescent(self, &own, || self.jobs.are_over());
+        if !is_quiescent {
+            return None;
+        }
+        for master in self.barrier.end(wait) {
+            self.sleep.unpark(master);
+        }
+        Some(wait)
     }
 }
 
@@ -393,6 +399,35 @@ fn a_wait_covers_a_master_that_goes_on() {
         model.become_idle(1);
         manager.join().unwrap();
         assert!(model.barrier.has_ended(second));
+    });
+}
+
+/// A master takes back a task of its own while it waits, and the task adds a job. A moment of quiescence
+/// before that does not end the wait.
+#[test]
+fn a_wait_covers_the_job_of_a_task_that_its_master_takes_back() {
+    check(2, |model| {
+        model.send_request(1, MANAGER);
+        let manager = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.sleep.park_until(MANAGER, || {
+                    if model.jobs.take() {
+                        model.run(0);
+                    }
+                    model.end_wait_if_quiescent() == Some(2)
+                });
+            })
+        };
+        let ask = || model.sleep.unpark(MANAGER);
+        model.barrier.begin_wait(Some(1), ask);
+        begin_outside_work(&*model, 1, &mut model.channels(1).worker_state());
+        model.jobs.add();
+        let wait = model.barrier.renew_wait(ask);
+        model.become_idle(1);
+        model.sleep.park_until(1, || model.barrier.has_ended(wait));
+        model.assert_each_ran_once(1);
+        manager.join().unwrap();
     });
 }
 
