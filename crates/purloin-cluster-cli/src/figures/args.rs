@@ -29,6 +29,11 @@ pub struct Args {
     #[arg(long = "kernel", value_name = "NAME[=INPUT]")]
     pub kernels: Vec<String>,
 
+    /// Try this depth for the cut-off by depth; repeat the option for several [default: 1 2 4 6 8 12
+    /// 16 24 48]
+    #[arg(long = "depth", value_name = "D", value_parser = parse_depth)]
+    pub depths: Vec<u32>,
+
     /// Compare this number of ranks with one rank; from 2 to 64
     #[arg(long, value_name = "N", default_value = "2", value_parser = parse_ranks)]
     pub ranks: usize,
@@ -64,6 +69,10 @@ pub const KERNELS: &[&str] = &[
 
 fn parse_figure(text: &str) -> Result<u32, String> {
     parse_number(text, 5, 10).map(|number| number as u32)
+}
+
+fn parse_depth(text: &str) -> Result<u32, String> {
+    parse_number(text, 1, 1_000_000).map(|number| number as u32)
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

@@ -41,8 +41,8 @@ fn variant(name: impl Into<String>, change: impl FnOnce(&mut Options)) -> Varian
     }
 }
 
-/// The depths that are tried to find the best one. The largest depths are for UTS, whose tree is
-/// hundreds of levels deep.
+/// The depths that are tried to find the best one, unless the user chooses. The largest depths are for
+/// UTS, whose tree is hundreds of levels deep.
 pub const DEPTHS: &[u32] = &[1, 2, 4, 6, 8, 12, 16, 24, 48];
 
 /// The number of the figure that shows the time of a get, and needs no kernels.

@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
             launcher: Launcher::find(mpirun.as_deref().unwrap_or("mpirun"))?,
             progress: ProgressBar::hidden(),
         };
-        let per_kernel = session.jobs("", DEPTHS[0]).len() * args.runs
+        let per_kernel = session.jobs("", session.depths()[0]).len() * args.runs
             + session.trials("").len() * session.runs_per_trial();
         session.progress = progress((session.kernels.len() * per_kernel) as u64, "jobs");
         Ok(session)
@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
         let trials = take(trials, self.runs_per_trial())?;
         let best_depth = match trials.fastest().map(|job| job.options.cut_off) {
             Some(CutOff::Depth(depth)) => depth,
-            _ => DEPTHS[0],
+            _ => self.depths()[0],
         };
         // Measures the best depth again, because its trials were also the luckiest.
         let measurements = take(self.jobs(kernel, best_depth), self.args.runs)?;
@@ -168,13 +168,21 @@ impl<'a> Session<'a> {
             .figures
             .iter()
             .any(|figure| figure.number == FIGURE_WITH_DEPTH);
-        let depths = DEPTHS.iter().filter(|_| is_needed);
+        let depths = self.depths().iter().filter(|_| is_needed);
         let trial = |depth: &u32| {
             let mut options = Options::default();
             options.cut_off = CutOff::Depth(*depth);
             self.job(kernel, &options)
         };
         depths.map(trial).collect()
+    }
+
+    /// Returns the depths that are tried.
+    fn depths(&self) -> &[u32] {
+        match self.args.depths.is_empty() {
+            true => DEPTHS,
+            false => &self.args.depths,
+        }
     }
 
     fn runs_per_trial(&self) -> usize {
@@ -232,6 +240,7 @@ impl<'a> Session<'a> {
             runs,
             latency,
             mpirun,
+            depths,
             ..
         } = self.args;
         let mut command = format!(
@@ -240,6 +249,11 @@ impl<'a> Session<'a> {
         );
         for kernel in kernels {
             command += &format!(" --kernel {kernel}");
+        }
+        if figure == FIGURE_WITH_DEPTH {
+            for depth in depths {
+                command += &format!(" --depth {depth}");
+            }
         }
         if let Some(mpirun) = mpirun {
             command += &format!(" --mpirun \"{mpirun}\"");

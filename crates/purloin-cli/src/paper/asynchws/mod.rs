@@ -98,6 +98,9 @@ fn parts(_: &Trial) -> Vec<Part> {
                 arguments.extend(["--figure".to_owned(), figure.to_string()]);
             }
             arguments.extend(["--kernel".to_owned(), program.on_ranks(trial).to_owned()]);
+            for depth in program.depths {
+                arguments.extend(["--depth".to_owned(), depth.to_string()]);
+            }
             let runs = trial.choose(1, program.runs());
             arguments.extend(["--runs".to_owned(), runs.to_string()]);
             on_ranks::<Figures>(&arguments)
@@ -379,7 +382,10 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let trials_of = |cut_off: &str, residual: &str| {
         let is_compared =
             [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);
-        trial.choose(if is_compared { 6 } else { 4 }, 10)
+        trial.choose(
+            if is_compared { 6 } else { 4 },
+            if is_compared { 10 } else { 4 },
+        )
     };
     let mut runs = Vec::new();
     for (place, cut_off, residual, recorded) in &variants {

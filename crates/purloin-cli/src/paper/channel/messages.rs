@@ -4,12 +4,11 @@ use purloin_command::Failure;
 use purloin_sim::Estimate;
 use serde::{Deserialize, Serialize};
 
-use super::find;
 use crate::bench::Cell;
 use crate::paper::trial::Trial;
 
-/// The workload of the slide on forwarding, which does not give its task length.
-const WORKLOAD: &str = "BPC, n = 9, 10 µs";
+/// The workload of the slide on forwarding, which gives no task length, with `--quick` and without.
+pub const JOBS: [&str; 2] = ["bpc=1000,9,10", "bpc=10000,9,10"];
 
 /// The number of workers. With two there is only one to ask.
 pub const WORKERS: usize = 8;
@@ -83,12 +82,12 @@ impl Runs {
 }
 
 pub fn measure(trial: &Trial) -> Result<Vec<Runs>, Failure> {
-    let job = find(WORKLOAD).job(trial);
+    let job = trial.choose(JOBS[0], JOBS[1]);
     let mut all = SCHEDULERS.map(|scheduler| Runs {
         scheduler: scheduler.to_string(),
         runs: Vec::new(),
     });
-    for _ in 0..trial.choose(30, 10) {
+    for _ in 0..trial.choose(30, 20) {
         let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], 1)?;
         for (cell, runs) in cells.iter().zip(&mut all) {
             runs.runs.push(Messages::from(cell));

@@ -273,7 +273,8 @@ mod tests {
     fn all_inputs_are_valid() {
         let workloads = WORKLOADS.iter().chain([&FUTURES]);
         let jobs = workloads.flat_map(|workload| [workload.quick, workload.full]);
-        for job in jobs.chain(STEALING.map(simulated_job)) {
+        let simulated = STEALING.map(simulated_job);
+        for job in jobs.chain(simulated).chain(messages::JOBS) {
             parse_job(job).unwrap();
         }
     }
