@@ -207,7 +207,19 @@ impl Request {
     /// Thief: marks the thief as idle in a request under way. Returns false if the request is not
     /// under way, or the thief is already marked.
     pub(super) fn mark_idle(&self) -> bool {
-        self.exchange(Withdrawn, Idle) || self.exchange(Working, Idle)
+        let mut spin = ShortSpin::default();
+        loop {
+            match self.state() {
+                // Its handler is about to answer it, or to restore WORKING. The thief may sleep next.
+                Held => spin.pause(),
+                state @ (Withdrawn | Working) => {
+                    if self.exchange(state, Idle) {
+                        return true;
+                    }
+                }
+                _ => return false,
+            }
+        }
     }
 
     /// Thief: marks the request as withdrawn, because the thief has something to run. Returns the

@@ -85,6 +85,11 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
             Slept::Woken
         }
         None => {
+            // Its last answer may have brought only a task that the owner has taken back. Nothing wakes
+            // a thief without a request, and the manager does not register it.
+            if channels(me).request(Kind::Any).state() == RequestState::Unsent {
+                send_request(me, RequestState::Idle);
+            }
             let limit = search.sleep_limit();
             search.sleep(limit, is_answered)
         }
