@@ -140,7 +140,9 @@
 //!
 //! **Sleep.** A sender unparks the receiver, and so does a worker that answers a thief. If the
 //! wake-up comes before the sleep, the sleep ends at once. Every sleep is in a loop that looks into
-//! the mailbox before it sleeps again.
+//! the mailbox before it sleeps again. A thief sends its request before it sleeps, unless it naps: no
+//! worker wakes a thief whose request is UNSENT, and the manager does not register it. Only the manager
+//! keeps its own request, while no worker is active.
 //!
 //! # Termination
 //!
@@ -154,7 +156,7 @@
 //!
 //! The thread that waits may be a worker, the **master**. It is idle meanwhile, like any other, and
 //! changes the state of its request before it goes on. It may have tasks that were sent and that no thief
-//! has claimed. It looks at these itself when the wait ends.
+//! has claimed. The master looks at these tasks itself when the wait ends.
 //!
 //! The manager always learns that all workers are idle: a worker that becomes idle sends its own
 //! request and forwards the requests that wait with it. All of these end at the manager, and each

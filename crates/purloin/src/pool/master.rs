@@ -6,8 +6,9 @@
 //! scheduler counts it among the idle workers, so the wait does not wait for itself. When that thief has
 //! ended its task, the master goes on taking back its own.
 //!
-//! Before the master runs anything that it has not stolen, it calls [`TaskPool::before_outside_work`], as
-//! an idle worker does before it takes a job. So no later wait counts it as idle.
+//! Before an idle master runs its own task or goes on with its body, it calls
+//! [`TaskPool::before_outside_work`], as an idle worker does before it takes a job. So no later wait
+//! counts it as idle.
 //!
 //! # Who may wait
 //!
@@ -96,7 +97,7 @@ impl<S: Scheduler> WorkerThread<S> {
         let body = body.unwrap_or_else(|| cannot_wait::<S>());
         let quiescence = &self.pool().quiescence;
         let ask = || self.pool().sleep.unpark(0);
-        // What runs on top of the wait is not the body.
+        // Tasks and jobs that run on top of this wait may not wait themselves.
         let call = self.master().call.take();
         take_back_newest(self, body);
         let mut wait = quiescence.begin_wait(Some(self.index()), ask);

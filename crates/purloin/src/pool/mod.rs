@@ -250,15 +250,15 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
     /// jobs. Under them, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run). A worker that waits here has nothing to do.
+    /// [`run`](Pool::run). A worker that waits in this call counts as having nothing to do.
     ///
     /// Under these two schedulers, the closure of a call of `run` by a thread that is no worker may
     /// wait, too. While its worker waits, it runs any task, job or call. So the closure must hold no lock
     /// that these may need, and none of them may wait for something that the closure does afterwards.
-    /// The closure may also wait in the body of a [`finish`](crate::Worker::finish), if it has no task
-    /// or future pending that it has made before that. Everywhere else on a worker the call panics; in a
-    /// join or a loop it may panic or not, depending on where the closure happens to run. It also panics
-    /// if [`yield_now`](Pool::yield_now) runs the call within a task.
+    /// The closure may also wait in the body of a [`finish`](crate::Worker::finish), if no task or future
+    /// that it made before the finish is pending. Everywhere else on a worker the call panics. In a join
+    /// or a loop it panics or not, depending on which worker runs the closure of the join or loop. It
+    /// also panics if [`yield_now`](Pool::yield_now) runs the call of `run` within a task.
     ///
     /// # Panics
     ///
@@ -476,10 +476,10 @@ impl<S: Scheduler> Shared<S> {
     }
 
     fn wait(&self) {
+        self.check_process();
         if let Some(worker) = self.current() {
             return worker.wait_as_master();
         }
-        self.check_process();
         match S::DETECTS_QUIESCENCE {
             true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
             false => self.quiescence.wait(),
