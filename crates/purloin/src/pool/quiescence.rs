@@ -18,7 +18,7 @@ use std::thread::{self, Thread};
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
-use super::NO_GENERATION;
+use super::lineage::NO_GENERATION;
 use super::outside::block_worker;
 use crate::unwind::{Panic, discard};
 

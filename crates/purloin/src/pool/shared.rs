@@ -1,0 +1,362 @@
+//! The state that the workers of a pool share: [`Shared`].
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::panic::resume_unwind;
+use std::ptr::null;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use super::Pool;
+use super::handlers::Handlers;
+use super::idle::{self, Work};
+use super::inbox::{self, Inbox, Injected};
+use super::lineage::{Call, Lineage, NO_GENERATION};
+use super::quiescence::Quiescence;
+use super::threads::Threads;
+use super::worker_thread::{self, WorkerThread};
+use crate::loops::Splitting;
+use crate::runtime::{self, Token};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::Sleep;
+use crate::stats::Count;
+use crate::unwind::abort;
+
+/// A number that no pool has.
+pub(super) const NO_POOL: u64 = 0;
+
+/// The number of the next pool. Each pool has a number of its own.
+pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All pools that exist, by their numbers. A handle to a task of a pool has only its number, and
+/// the pool may be gone.
+static POOLS: Mutex<BTreeMap<u64, Weak<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
+
+/// The state that the workers of a pool share.
+pub struct Shared<S: Scheduler> {
+    /// The pool's number.
+    pub(crate) id: u64,
+    /// The process that has the threads.
+    pub(super) process: u32,
+    /// The regular workers, then the spare ones.
+    pub(crate) worker_threads: Box<[WorkerThread<S>]>,
+    /// Number of regular workers.
+    pub(super) workers: usize,
+    pub(super) threads: Threads,
+    pub(crate) sleep: Sleep,
+    pub(super) inbox: Inbox<S>,
+    pub(crate) quiescence: Quiescence,
+    pub(super) handlers: Handlers,
+    /// See [`super::Builder::ends_alone`].
+    pub(super) ends_alone: bool,
+    /// See [`super::Builder::run_anything_while_blocked`].
+    pub(super) runs_anything: bool,
+    /// See [`super::Builder::rescue_calls`].
+    pub(super) rescues_calls: bool,
+    /// See [`super::Builder::steal_delay`].
+    pub(super) steal_delay: Duration,
+    pub(super) splitting: Splitting,
+    /// The pool as tokens show it. It does not own what it points to.
+    pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
+}
+
+impl<S: Scheduler> Drop for Shared<S> {
+    fn drop(&mut self) {
+        lock(&POOLS).remove(&self.id);
+    }
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Implements [`Pool::run`].
+    pub(crate) fn run<F, R>(&self, f: F) -> R
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
+        R: Send,
+    {
+        match self.current() {
+            Some(worker) => {
+                let call = Call::new(worker.call(), worker.lineage().generation());
+                let result = worker.with_call(&call, || runtime::call(worker, f));
+                result.unwrap_or_else(|panic| resume_unwind(panic))
+            }
+            None => {
+                self.check_process();
+                inbox::run_from_outside(self, f)
+            }
+        }
+    }
+
+    /// Returns whether the pool may have spare workers.
+    pub(super) fn has_spares(&self) -> bool {
+        self.worker_threads.len() > self.workers
+    }
+
+    /// Returns whether this is the process that has the pool's threads.
+    pub(super) fn is_in_own_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Panics in a process that was forked from the pool's process: it has none of the threads.
+    pub(crate) fn check_process(&self) {
+        assert!(
+            self.is_in_own_process(),
+            "the threads of this pool are in process {}; process {} was forked from it and \
+             has none of them: make a pool there, after the fork",
+            self.process,
+            std::process::id(),
+        );
+    }
+
+    pub(super) fn spawn<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.inject(self.job(f).1);
+    }
+
+    /// Returns a job that runs `f`, and that [`Self::wait`] waits for, and its generation.
+    pub(super) fn job<F>(&self, f: F) -> (u64, Injected<S>)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.check_process();
+        let generation = match S::DETECTS_QUIESCENCE {
+            true => NO_GENERATION,
+            false => {
+                let parent = self.current().map(WorkerThread::lineage);
+                self.quiescence.spawned(parent.map(Lineage::generation))
+            }
+        };
+        let end = move |pool: &Shared<S>, result| pool.end_job(generation, result);
+        (generation, inbox::detached(f, generation, end))
+    }
+
+    /// Records that a job of this generation has ended.
+    pub(super) fn end_job(&self, generation: u64, result: thread::Result<()>) {
+        if let Err(panic) = result {
+            self.keep_panic(panic);
+        }
+        if !S::DETECTS_QUIESCENCE {
+            self.quiescence.done(generation);
+        }
+    }
+
+    pub(super) fn wait(&self) {
+        self.check_process();
+        if let Some(worker) = self.current() {
+            return worker.wait_as_master();
+        }
+        match S::DETECTS_QUIESCENCE {
+            true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
+            false => self.quiescence.wait(),
+        }
+    }
+
+    /// Returns the worker of this pool that runs on this thread, if there is one.
+    pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
+        let (pool, index) = worker_thread::current()?;
+        (pool == self.id).then(|| &self.worker_threads[index])
+    }
+
+    /// Returns how many of a loop's `rest` iterations one thief gets, if this many thieves ask.
+    pub(crate) fn split_hint(&self, rest: usize, thieves: usize) -> usize {
+        self.splitting.share(rest, self.workers, thieves)
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Returns the pool.
+    ///
+    /// # Safety
+    ///
+    /// `this` comes from the `Arc` in which the state lies, which lives for `'p`.
+    pub(super) unsafe fn as_pool<'p>(this: *const Self) -> &'p Pool<S> {
+        // SAFETY: the caller guarantees that the state lives.
+        let borrowed = unsafe { &(*this).borrowed };
+        borrowed.get_or_init(|| {
+            // SAFETY: the caller says that the pointer is that of an `Arc`. This value is never
+            // dropped, so it needs no share of the count, and only references to it leave the state.
+            let shared = unsafe { Arc::from_raw(this) };
+            ManuallyDrop::new(Pool { shared })
+        })
+    }
+
+    /// Returns the workers whose threads have been started. The others have never run anything.
+    pub(crate) fn started(&self) -> &[WorkerThread<S>] {
+        &self.worker_threads[..self.sleep.started()]
+    }
+
+    /// Returns the spare workers whose threads have been started.
+    pub(crate) fn started_spares(&self) -> &[WorkerThread<S>] {
+        &self.started()[self.workers..]
+    }
+
+    /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
+    /// Otherwise `pool` may dangle.
+    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
+        let (own, index) = worker_thread::current()?;
+        // SAFETY: this thread runs a worker of the pool with this number, and a worker's thread
+        // keeps its pool alive. The caller passes the pool with that number.
+        (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
+    }
+
+    /// Lets [`Self::find`] find the pool.
+    pub(super) fn register(self: &Arc<Self>) {
+        let pool: Weak<Self> = Arc::downgrade(self);
+        lock(&POOLS).insert(self.id, pool);
+    }
+
+    /// Returns the pool with this number, if it still exists.
+    pub(crate) fn find(id: u64) -> Option<Arc<Self>> {
+        let pool = lock(&POOLS).get(&id)?.upgrade()?;
+        pool.downcast().ok()
+    }
+
+    /// Queues a job for the next idle worker.
+    pub(crate) fn inject(&self, job: Injected<S>) {
+        self.inject_tagged(job, null());
+    }
+
+    /// Queues a job for the next idle worker. [`Self::withdraw`] finds it by its tag, an address
+    /// that belongs to the job alone.
+    pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
+        self.inbox.push(job, null(), tag);
+        self.sleep.injected();
+    }
+
+    /// Queues a call without a waiting caller, with a tag as for [`Self::inject_tagged`]. `end`
+    /// receives the outcome.
+    pub(crate) fn inject_detached<F, T>(
+        &self,
+        f: F,
+        end: impl FnOnce(&Shared<S>, thread::Result<T>) + Send + 'static,
+        tag: *const (),
+    ) where
+        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
+    {
+        self.check_process();
+        self.inject_tagged(inbox::detached(f, NO_GENERATION, end), tag);
+    }
+
+    /// Runs the job with this tag, if no worker has taken it and this thread is a worker of this
+    /// pool.
+    pub(crate) fn run_tagged(&self, tag: *const ()) {
+        if let Some(worker) = self.current()
+            && let Some(job) = self.inbox.pop_tagged(tag)
+        {
+            job.run(worker);
+        }
+    }
+
+    /// Implements [`Pool::yield_now`].
+    pub(super) fn run_one(&self) -> bool {
+        let Some(worker) = self.current() else {
+            return false;
+        };
+        if worker.run_mail_while_blocked() {
+            return true;
+        }
+        let job = self.take_injected();
+        let found = job.is_some();
+        job.into_iter()
+            .for_each(|job| worker.while_yielding(|| job.run(worker)));
+        found
+    }
+
+    /// Removes up to `max` jobs with this tag that no worker has taken.
+    pub(crate) fn withdraw(&self, tag: *const (), max: usize) {
+        self.inbox.withdraw(tag, max);
+    }
+
+    /// Queues a call that was made from within `caller`. The calling thread waits for it.
+    pub(super) fn inject_call(&self, job: Injected<S>, caller: *const Call) {
+        self.inbox.push(job, caller, null());
+        self.sleep.injected();
+    }
+
+    /// Takes the oldest call that was made from within `ancestor`.
+    pub(super) fn take_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
+        self.inbox.pop_descendant_of(ancestor)
+    }
+
+    pub(crate) fn take_injected(&self) -> Option<Injected<S>> {
+        self.inbox.pop()
+    }
+
+    pub(crate) fn has_injected(&self) -> bool {
+        !self.inbox.is_empty()
+    }
+
+    /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
+    /// a task that runs may need them.
+    pub(super) fn is_over(&self) -> bool {
+        let is_any_needed = || self.started().iter().any(WorkerThread::keeps_pool);
+        let is_over = self.sleep.is_over(is_any_needed);
+        // Acquire: see `WorkerThread::set_active`.
+        fence(Ordering::Acquire);
+        is_over
+    }
+
+    /// Runs a worker on this thread, until the pool ends.
+    pub(super) fn serve(&self, index: usize) {
+        /// The runtime catches panics of the program where it runs tasks. A panic that gets this
+        /// far is a bug in this crate, and other workers would wait for this worker for ever.
+        struct AbortOnPanic;
+        impl Drop for AbortOnPanic {
+            fn drop(&mut self) {
+                if thread::panicking() {
+                    abort("a worker has panicked outside of any task");
+                }
+            }
+        }
+        let _guard = AbortOnPanic;
+        let me = &self.worker_threads[index];
+        let current = worker_thread::enter(me);
+        me.open_mailbox();
+        self.call_handler(me, self.handlers.start.as_ref());
+        self.sleep.release_thread_index(index);
+        // The thread of a spare worker starts when the worker is first woken.
+        let mut work = match me.is_spare() {
+            true => idle::go_on_finding(me),
+            false => idle::find(me),
+        };
+        loop {
+            match work {
+                Work::Injected(job) => me.active(|| job.run_when_idle(me)),
+                Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
+                Work::Stop => break,
+            }
+            if me.is_spare() {
+                me.count(Count::SpareTasks);
+                self.sleep.release_thread_index(index);
+            }
+            work = idle::find(me);
+        }
+        if self.handlers.exit.is_some() {
+            // The handler may wait for those of other workers, which end meanwhile.
+            me.let_pool_end();
+            self.call_handler(me, self.handlers.exit.as_ref());
+            // It may have left jobs, and no other worker is bound to be there.
+            while self.has_injected() {
+                S::TaskPool::before_outside_work(me);
+                if let Some(job) = self.take_injected() {
+                    me.active(|| job.run(me));
+                }
+            }
+        }
+        me.close_mailbox();
+        self.sleep.end_with_thread_index(index);
+        // From here on this thread is not a worker. Destructors of thread-local values run on it
+        // later, when the pool may be gone.
+        drop(current);
+    }
+}
