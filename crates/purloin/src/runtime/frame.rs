@@ -202,44 +202,55 @@ impl<S: Scheduler> Local<S> {
 
     /// Begins the frame of a task, which lasts until the guard is dropped.
     pub(super) fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
-        self.enter_frame(finish, false, false)
+        self.enter_frame(Frame {
+            finish: finish.map_or(std::ptr::null(), |finish| finish),
+            ..self.frame_at_top()
+        })
     }
 
     /// Begins the frame of a call from outside, which lasts until the guard is dropped.
     pub(super) fn enter_outside_call(&self) -> FrameGuard<'_, S> {
-        self.enter_frame(None, false, true)
+        self.enter_frame(Frame {
+            is_outermost: true,
+            ..self.frame_at_top()
+        })
     }
 
     /// Begins a frame in the innermost one for the same closure, which lasts until the guard is
     /// dropped.
     pub(super) fn enter_again(&self) -> FrameGuard<'_, S> {
-        self.enter_frame(None, false, self.frame.get().is_outermost)
+        self.enter_frame(Frame {
+            is_outermost: self.frame.get().is_outermost,
+            ..self.frame_at_top()
+        })
     }
 
     /// Begins the frame of a finish's body, which lasts until the guard is dropped.
     pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
-        self.enter_frame(Some(finish), true, self.frame.get().is_outermost)
+        self.enter_frame(Frame {
+            finish,
+            is_body: true,
+            is_outermost: self.frame.get().is_outermost,
+            suspended: self.suspended.get(),
+            ..self.frame_at_top()
+        })
     }
 
-    fn enter_frame(
-        &self,
-        finish: Option<&Finish<S>>,
-        is_body: bool,
-        is_outermost: bool,
-    ) -> FrameGuard<'_, S> {
+    /// Returns the frame of a task that belongs to no finish and begins now.
+    fn frame_at_top(&self) -> Frame<S> {
         let stack = self.stack();
-        let frame = Frame {
-            finish: finish.map_or(std::ptr::null(), |finish| finish),
-            is_body,
-            is_outermost,
+        Frame {
+            finish: std::ptr::null(),
+            is_body: false,
+            is_outermost: false,
             base: stack.top(),
             spawn_top: stack.spawn_top(),
             top: stack.top(),
-            suspended: match is_body {
-                true => self.suspended.get(),
-                false => self.frame.get().suspended,
-            },
-        };
+            suspended: self.frame.get().suspended,
+        }
+    }
+
+    fn enter_frame(&self, frame: Frame<S>) -> FrameGuard<'_, S> {
         FrameGuard {
             local: self,
             outer: self.frame.replace(frame),
