@@ -9,14 +9,15 @@ use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, CutOff, Error, Grain, Options, Rank, Task, launch};
 
 /// The number of branches, each with ten leaves.
-const BRANCHES: u32 = 10_000;
+const BRANCHES: u32 = 3_000;
 
 /// The duration of a leaf. A branch takes ten times as long.
-const LEAF: Duration = Duration::from_micros(6);
+const LEAF: Duration = Duration::from_micros(60);
 
 /// Branches are longer than this, and so worth a place. But a task from another node is spread
-/// over the thief's node only if tasks of its depth take twice as long.
-const GRAIN: Duration = Duration::from_micros(40);
+/// over the thief's node only if tasks of its depth take twice as long. Branches are so long
+/// that a few interruptions of some milliseconds do not double the mean of their first samples.
+const GRAIN: Duration = Duration::from_micros(550);
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
