@@ -30,10 +30,13 @@ impl Estimate {
     }
 
     /// Estimates the ratio of the mean of `values` to the mean of `bases`. The two come in pairs:
-    /// the values at the same position come from the same program.
+    /// the values at the same position come from the same program. A value without a partner does not
+    /// count.
     ///
     /// Source: Cochran, *Sampling techniques* (1977), section 6.3: the ratio estimate.
     pub fn of_ratio(values: &[f64], bases: &[f64]) -> Estimate {
+        let count = values.len().min(bases.len());
+        let (values, bases) = (&values[..count], &bases[..count]);
         let base = mean(bases);
         let ratio = mean(values) / base;
         let pairs = values.iter().zip(bases);
@@ -95,6 +98,7 @@ mod tests {
         let base = [1.0, 2.0, 3.0, 4.0];
         let same = Estimate::of_ratio(&[2.0, 4.0, 6.0, 8.0], &base);
         assert_eq!((same.mean, same.margin), (2.0, 0.0));
+        assert_eq!(Estimate::of_ratio(&[2.0, 4.0, 9.0], &base[..2]).mean, 2.0);
         let other = Estimate::of_ratio(&[3.0, 1.0, 2.0, 4.0], &base);
         assert_eq!(other.mean, 1.0);
         // Differences 2, -1, -1, 0: 3.182 · √(6/3) / √4 / 2.5.

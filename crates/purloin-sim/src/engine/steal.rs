@@ -17,11 +17,17 @@ impl<W: Workload> Simulation<'_, W> {
     }
 
     /// Begins a steal attempt of a worker that has just started a stretch of work, if it has fewer
-    /// tasks left than the policy's residual.
+    /// tasks left than the policy's residual, and the program allows it.
     pub fn steal_early(&mut self, worker: u32) {
         let this = &self.workers[worker as usize];
         let is_free = this.attempt == Attempt::Nothing && this.stolen.is_empty();
-        if is_free && this.ready() < self.policy.residual as usize {
+        if !is_free || this.ready() >= self.policy.residual as usize {
+            return;
+        }
+        // No stolen task is left, so these are all ready tasks.
+        let ready = this.tasks[this.bottom..].iter();
+        let ready = ready.filter_map(|&task| self.tasks.get(task).activation.as_ref());
+        if self.workload.may_steal_early(ready) {
             self.begin_attempt(worker);
         }
     }

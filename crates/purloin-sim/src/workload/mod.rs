@@ -51,6 +51,18 @@ pub trait Workload: Sync {
         Time::ZERO
     }
 
+    /// Returns whether a worker with these ready tasks may start to steal early, as far as the policy
+    /// allows. A program whose tasks have expected durations forbids it while the ready tasks are
+    /// expected to last longer than a few steals.
+    ///
+    /// Source: AsynchWS, section IV.B.
+    fn may_steal_early<'a>(&self, _ready: impl Iterator<Item = &'a Self::Activation>) -> bool
+    where
+        Self::Activation: 'a,
+    {
+        true
+    }
+
     /// Returns whether blocked workers must lend their cores to spare workers instead of running
     /// other tasks. A program with [`Step::Get`] needs spare workers: otherwise a task on top of a
     /// blocked frame could wait for a future that only this frame can complete.

@@ -1,6 +1,6 @@
 //! Recorded programs with fewer tasks: [`CutOff`].
 
-use super::{Kind, Recorded, Strand};
+use super::{Kind, Profile, Recorded, Strand};
 use crate::Time;
 
 /// Selects which tasks of a recorded program are created. The code of every other task runs inline,
@@ -13,10 +13,16 @@ pub enum CutOff {
     /// Tasks of at most this depth.
     Depth(u32),
     /// Tasks at each depth where the mean time of a task, including its descendants, is at least
-    /// this.
+    /// `least`. A worker does not start to steal early while its ready tasks take more than `coarse`
+    /// in all, by the mean times of their depths.
     ///
-    /// Source: AsynchWS, section III, without errors of the estimates.
-    MeanWork(Time),
+    /// Source: AsynchWS, sections III and IV.B, without errors of the estimates.
+    Adaptive {
+        /// The mean time from which tasks are created.
+        least: Time,
+        /// The longest time of ready tasks during which a worker may start to steal.
+        coarse: Time,
+    },
 }
 
 /// The tasks of one depth.
@@ -25,6 +31,16 @@ struct Depth {
     count: u64,
     work: Time,
 }
+
+impl Depth {
+    fn mean(&self) -> Time {
+        self.work.scaled(1.0 / self.count.max(1) as f64)
+    }
+}
+
+/// The greatest depth whose tasks have an expected time of their own. Deeper tasks count as tasks of
+/// this depth.
+const MAX_DEPTH: usize = u16::MAX as usize;
 
 /// Results of pass one.
 struct Survey {
@@ -51,10 +67,17 @@ impl Recorded {
         let Survey { awaited, depths } = self.survey();
         let is_made = |depth: usize| match cut_off {
             CutOff::Depth(limit) => depth <= limit as usize,
-            CutOff::MeanWork(limit) => {
+            CutOff::Adaptive { least, .. } => {
                 let Depth { count, work } = depths[depth];
-                work >= limit.scaled(count as f64)
+                work >= least.scaled(count as f64)
             }
+        };
+        let profile = match cut_off {
+            CutOff::Depth(_) => None,
+            CutOff::Adaptive { coarse, .. } => Some(Profile {
+                means: depths.iter().take(MAX_DEPTH + 1).map(Depth::mean).collect(),
+                coarse,
+            }),
         };
         let mut builder = Builder::default();
         for (place, strand) in self.strands.iter().enumerate() {
@@ -87,6 +110,7 @@ impl Recorded {
         Recorded {
             strands: builder.strands,
             tasks: builder.tasks,
+            profile,
             ..*self
         }
     }
@@ -174,19 +198,21 @@ impl Builder {
         self.open.last().map_or(0, |frame| frame.depth)
     }
 
-    fn push(&mut self, strand: &Strand, kind: Kind) -> usize {
+    /// Pushes a strand of a frame of this depth.
+    fn push(&mut self, strand: &Strand, kind: Kind, depth: usize) -> usize {
         let time = strand.time + std::mem::take(&mut self.carried);
         self.strands.push(Strand {
             time,
             link: strand.link,
             kind,
+            depth: depth.min(MAX_DEPTH) as u16,
         });
         self.strands.len() - 1
     }
 
     /// Pushes a step that belongs to the frames around it, and marks the frame so that it is kept.
     fn push_step(&mut self, strand: &Strand) {
-        self.push(strand, strand.kind);
+        self.push(strand, strand.kind, self.depth());
         self.mark_frame();
     }
 
@@ -200,7 +226,7 @@ impl Builder {
     fn begin(&mut self, strand: &Strand, depth: usize, is_task: bool) {
         self.tasks += 1;
         self.mark_frame();
-        let begin = self.push(strand, strand.kind);
+        let begin = self.push(strand, strand.kind, self.depth());
         self.open.push(Open {
             depth,
             begin: Some(begin),
@@ -212,7 +238,7 @@ impl Builder {
     /// Ends the first closure of a join, and begins the second one, which is a task.
     fn begin_second(&mut self, strand: &Strand, depth: usize) {
         let first = self.open.pop().expect("the first closure is open");
-        let begin = self.push(strand, Kind::Second);
+        let begin = self.push(strand, Kind::Second, depth);
         if let Some(place) = first.begin {
             self.strands[place].link = begin as u32;
         }
@@ -226,7 +252,7 @@ impl Builder {
 
     /// Begins a frame that its spawner runs itself.
     fn call(&mut self, strand: &Strand, depth: usize) {
-        let begin = self.push(strand, Kind::Finish);
+        let begin = self.push(strand, Kind::Finish, self.depth());
         self.open.push(Open {
             depth,
             begin: Some(begin),
@@ -245,7 +271,7 @@ impl Builder {
             }
             begin => {
                 self.mark_frame();
-                let end = self.push(strand, Kind::End);
+                let end = self.push(strand, Kind::End, frame.depth);
                 if let Some(begin) = begin {
                     self.strands[begin].link = end as u32;
                 }

@@ -26,6 +26,17 @@ pub struct Recorded {
     work: Time,
     /// Whether a frame gets a future that another frame has made, or that is not its newest task.
     has_futures: bool,
+    /// The expected durations of tasks, under [`CutOff::Adaptive`].
+    profile: Option<Profile>,
+}
+
+/// The durations that workers expect of tasks.
+#[derive(Clone, Debug)]
+struct Profile {
+    /// The mean time of a task at each depth, including its descendants.
+    means: Vec<Time>,
+    /// The longest total time of ready tasks during which a worker may start to steal.
+    coarse: Time,
 }
 
 /// A strand and the step after it.
@@ -37,6 +48,9 @@ struct Strand {
     /// future by number or ends the task of such a future, that number.
     link: u32,
     kind: Kind,
+    /// The depth of the task that the strand is a part of, at most 65,535, in a program with a
+    /// [`CutOff`].
+    depth: u16,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,7 +179,12 @@ impl Recorded {
                     children: Vec::new(),
                 });
             }
-            strands.push(Strand { time, link, kind });
+            strands.push(Strand {
+                time,
+                link,
+                kind,
+                depth: 0,
+            });
         }
         Ok(Recorded {
             strands,
@@ -173,6 +192,7 @@ impl Recorded {
             task: Time::from_picoseconds((recording.task_nanoseconds() * 1e3).round() as u64),
             work,
             has_futures: numbers > 0,
+            profile: None,
         })
     }
 
@@ -250,6 +270,15 @@ impl Workload for Recorded {
 
     fn task(&self) -> Time {
         self.task
+    }
+
+    fn may_steal_early<'a>(&self, ready: impl Iterator<Item = &'a Position>) -> bool {
+        let Some(Profile { means, coarse }) = &self.profile else {
+            return true;
+        };
+        let depths = ready.map(|task| self.strands[task.place as usize].depth);
+        let total = depths.fold(Time::ZERO, |sum, depth| sum + means[usize::from(depth)]);
+        total <= *coarse
     }
 
     fn needs_spares(&self) -> bool {

@@ -317,11 +317,62 @@ fn a_cut_off_by_work_leaves_the_depths_whose_tasks_are_long() {
     }
     let all = recorded.strands.len() as u64;
     recorded.work = Time::from_picoseconds(1_000 * all);
-    let of_tasks = |limit| recorded.with_cut_off(CutOff::MeanWork(limit)).tasks();
+    let coarse = Time::ZERO;
+    let of_tasks = |least| {
+        let cut_off = CutOff::Adaptive { least, coarse };
+        recorded.with_cut_off(cut_off).tasks()
+    };
     assert_eq!(of_tasks(Time::ZERO), recorded.tasks());
     assert_eq!(of_tasks(recorded.work()), 0);
     assert_eq!(of_tasks(recorded.work().scaled(0.4)), 1);
     assert_eq!(of_tasks(recorded.work().scaled(0.2)), 3);
+}
+
+#[test]
+fn a_task_is_expected_to_take_the_mean_time_of_its_depth() {
+    let recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    let cut = recorded.with_cut_off(CutOff::Adaptive {
+        least: Time::ZERO,
+        coarse: Time::ZERO,
+    });
+    let second = |(place, strand): (usize, &Strand)| {
+        let first_of_task = cut.strands.get(place + 1);
+        (strand.kind == Kind::Second).then(|| first_of_task.unwrap().depth)
+    };
+    let depths: Vec<_> = cut.strands.iter().enumerate().filter_map(second).collect();
+    for depth in 1..=6 {
+        let tasks = depths.iter().filter(|&&found| found == depth);
+        assert_eq!(tasks.count(), 1 << (depth - 1), "{depth}");
+    }
+    // Depth 0 is the program, which is no task.
+    let means = &cut.profile.as_ref().unwrap().means[1..];
+    assert!(
+        means.is_sorted_by(|upper, lower| upper > lower),
+        "{means:?}"
+    );
+}
+
+#[test]
+fn a_worker_with_long_ready_tasks_does_not_steal_early() {
+    let recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    let outcome = |coarse, residual: u32, seed| {
+        let cut_off = CutOff::Adaptive {
+            least: Time::ZERO,
+            coarse,
+        };
+        let policy = format!("residual:{residual}").parse().unwrap();
+        simulate(
+            &recorded.with_cut_off(cut_off),
+            &Machine::wool(3),
+            policy,
+            seed,
+        )
+    };
+    let enough = recorded.work();
+    // If each ready task is too long, a worker steals early only if it has none.
+    let short = [0, 1, 2, 3, 4].map(|seed| outcome(Time::ZERO, 2, seed));
+    assert_eq!(short, [0, 1, 2, 3, 4].map(|seed| outcome(enough, 1, seed)));
+    assert_ne!(short, [0, 1, 2, 3, 4].map(|seed| outcome(enough, 2, seed)));
 }
 
 #[test]
