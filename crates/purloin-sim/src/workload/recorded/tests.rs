@@ -354,7 +354,11 @@ fn a_task_is_expected_to_take_the_mean_time_of_its_depth() {
 
 #[test]
 fn a_worker_with_long_ready_tasks_does_not_steal_early() {
-    let recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    let mut recorded = Recorded::new(&record("leaves", &mut Leaves).unwrap()).unwrap();
+    for strand in &mut recorded.strands {
+        strand.time = 1_000_000;
+    }
+    recorded.work = Time::from_picoseconds(1_000_000 * recorded.strands.len() as u64);
     let outcome = |coarse, residual: u32, seed| {
         let cut_off = CutOff::Adaptive {
             least: Time::ZERO,
