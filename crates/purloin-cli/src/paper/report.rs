@@ -24,7 +24,7 @@ pub enum Verdict {
     Confirmed,
     /// Not confirmed here, for a reason that lies in this machine or in this implementation.
     NotHere,
-    /// The confidence intervals are too wide to say.
+    /// A confidence interval contains the limit.
     Undecided,
     /// Neither this machine nor the simulator has what the statement is about.
     Untestable,
@@ -82,6 +82,24 @@ impl Verdict {
             (Verdict::Confirmed, other) => other,
             (Verdict::NotHere, _) | (_, Verdict::NotHere) => Verdict::NotHere,
             (verdict, _) => verdict,
+        }
+    }
+
+    /// Returns the verdict on the statement that most of these hold.
+    pub fn most(verdicts: &[Verdict]) -> Verdict {
+        let count = |wanted| {
+            verdicts
+                .iter()
+                .filter(|&&verdict| verdict == wanted)
+                .count()
+        };
+        let half = verdicts.len() / 2;
+        if count(Verdict::Confirmed) > half {
+            return Verdict::Confirmed;
+        }
+        match verdicts.len() - count(Verdict::NotHere) <= half {
+            true => Verdict::NotHere,
+            false => Verdict::Undecided,
         }
     }
 
@@ -163,9 +181,9 @@ impl Report {
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "± gives 95 % confidence intervals. If a verdict depends on the highest of several values, it \
-             uses wider intervals, which hold together with 95 % confidence. The text gives the wider ones \
-             only where it says so.",
+            "± is a 95 % confidence interval. If a verdict depends on the highest of several values, it \
+             uses wider intervals, which hold at once with about 95 % confidence. The text gives the wider \
+             ones only where it says so. **Not decided** means that an interval contains the limit.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts
@@ -174,7 +192,7 @@ impl Report {
                 let verdict = match verdict {
                     Verdict::Confirmed => "**confirmed**",
                     Verdict::NotHere => "**not confirmed here**",
-                    Verdict::Undecided => "**not decided** (the intervals are too wide)",
+                    Verdict::Undecided => "**not decided**",
                     Verdict::Untestable => "**cannot be tested here**",
                 };
                 format!("- “{statement}” {verdict}: {reason}")
@@ -316,6 +334,15 @@ mod tests {
         assert_eq!(not(estimate(1.0, 0.05)), Verdict::Confirmed);
         assert_eq!(not(clear), Verdict::NotHere);
         assert_eq!(not(noisy), Verdict::Undecided);
+    }
+
+    #[test]
+    fn most_of_several_statements_are_more_than_half() {
+        use Verdict::*;
+        assert_eq!(Verdict::most(&[Confirmed, Confirmed, NotHere]), Confirmed);
+        assert_eq!(Verdict::most(&[Confirmed, NotHere]), NotHere);
+        assert_eq!(Verdict::most(&[Confirmed, Undecided, NotHere]), Undecided);
+        assert_eq!(Verdict::most(&[Undecided, NotHere, NotHere]), NotHere);
     }
 
     #[test]

@@ -360,12 +360,13 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
 }
 
-/// Formats a number of cores in few characters.
+/// Formats a number in few characters.
 fn count(number: f64) -> String {
     const KIBI: f64 = 1024.0;
     match number {
         _ if number >= KIBI * KIBI => format!("{}Mi", number / KIBI / KIBI),
         _ if number >= 16.0 * KIBI => format!("{}Ki", number / KIBI),
+        _ if number > 0.0 && number < 1e-3 => format!("{number:.1e}"),
         _ => format!("{number}"),
     }
 }

@@ -89,8 +89,8 @@ pub const FIGURES: &[Figure] = &[
                 (depth; the best of several D), or tasks that are long enough, judged by the \
                 durations of others (adaptive, and the rule of the paper).",
         paper: "adaptive is best for floorplan, nqueens, strassen and uts, and depth is best for \
-                fib; with none, all kernels but sparselu stay below 1.4; for sparselu, all \
-                cut-offs are equally good.",
+                fib; with none, all kernels but sparselu stay below 1.4; sparselu cannot use \
+                depth, and is about equally fast with the others.",
         shows: Shows::SpeedUps,
         variants: |depth| {
             vec![

@@ -5,23 +5,52 @@ use purloin_sim::Estimate;
 
 use super::report::{Data, cell, row};
 use super::{
-    ADAPTIVE, CHOSEN, Cell, Figures, LATENCIES, Measured, PROGRAMS, Program, QUEUE, RESIDUAL,
-    Simulated,
+    ADAPTIVE, CHOSEN, Cell, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program, QUEUE, RESIDUAL,
+    SHARED, Simulated,
 };
 use crate::paper::report::{Pair, Report, Verdict, mean_ratio, with_margin};
 
-/// Returns the simulated times of stealing when idle and of early steals.
-fn idle_and_early(simulated: &Simulated, latency: u32) -> Option<Pair<'_>> {
-    let idle = simulated.case(latency, ADAPTIVE, RESIDUAL[0])?;
-    let early = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
-    Some((&idle.seconds, &early.seconds))
+/// A cut-off, and a number of residual tasks.
+pub(super) type Variant = (&'static str, &'static str);
+
+/// Stealing when idle, and stealing early.
+const IDLE: Variant = (ADAPTIVE, RESIDUAL[0]);
+const EARLY: Variant = (ADAPTIVE, RESIDUAL[CHOSEN]);
+
+/// The policy of HotSLAW, and that of AsynchWS.
+const HOTSLAW: Variant = (QUEUE, RESIDUAL[0]);
+const ASYNCHWS: Variant = EARLY;
+
+/// Returns the simulated times of two variants.
+fn times(simulated: &Simulated, latency: u32, [slow, fast]: [Variant; 2]) -> Option<Pair<'_>> {
+    let times = |(cut_off, residual)| {
+        let case = simulated.case(latency, cut_off, residual)?;
+        Some(&*case.seconds)
+    };
+    Some((times(slow)?, times(fast)?))
 }
 
-/// Returns the simulated times of the policy of HotSLAW and of AsynchWS.
-fn hotslaw_and_asynch(simulated: &Simulated, latency: u32) -> Option<Pair<'_>> {
-    let hotslaw = simulated.case(latency, QUEUE, RESIDUAL[0])?;
-    let asynch = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
-    Some((&hotslaw.seconds, &asynch.seconds))
+/// Estimates how many times as fast the second of two variants is for a program, as the geometric mean
+/// over both latencies.
+pub(super) fn gain_of(data: &Data, name: &str, variants: [Variant; 2]) -> Option<Estimate> {
+    let is_meant = |program: &Program| program.name == name;
+    mean_gain(data, is_meant, |simulated, latency| {
+        times(simulated, latency, variants)
+    })
+}
+
+/// Does so for each of these programs.
+fn gains_of(data: &Data, names: &[&str], variants: [Variant; 2]) -> Option<Vec<Estimate>> {
+    names
+        .iter()
+        .map(|name| gain_of(data, name, variants))
+        .collect()
+}
+
+/// Formats several estimates.
+fn list(values: &[Estimate]) -> String {
+    let values = values.iter().map(|&value| with_margin(value, 2));
+    values.collect::<Vec<_>>().join(", ")
 }
 
 /// Estimates how many times as fast the second variant is, as the geometric mean over these programs
@@ -47,7 +76,7 @@ fn gain(pair: Option<Pair>) -> String {
 
 /// Figure 9.
 pub(super) fn early_steals(data: &Data, report: &mut Report) {
-    report.section("Figure 9: asynchronous stealing / synchronous stealing");
+    report.section("Figure 9: the speed of early steals, relative to steals when idle");
     let (mut rows, mut shares) = (Vec::new(), Vec::new());
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
@@ -63,7 +92,7 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
                 few if few < 10.0 => format!("{few:.1}"),
                 many => format!("{many:.0}"),
             });
-            cells.push(gain(idle_and_early(simulated, latency)));
+            cells.push(gain(times(simulated, latency, [IDLE, EARLY])));
         }
         cells.push(program.async_is.to_owned());
         rows.push(cells);
@@ -82,21 +111,21 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "The values are speed ratios: early steals (R = 2) over steals when idle (R = 0), both with \
-         *adaptive*. Early attempts are the attempts to steal, on two ranks with \
-         early steals, that began while the thief had ready tasks. On two ranks, a rank steals half of the \
-         other's tasks and then works for a long time. So it seldom waits for a steal, and early steals can \
-         change little: ratios far from 1 are noise, or come from the order in which Floorplan visits its \
+        "Speed ratios: early steals (R = 2) to steals when idle (R = 0), both with *adaptive*. Early attempts \
+         are the attempts to steal, on two ranks with early steals, that began while the thief still had a \
+         task to run. A rank of two steals half of the other's tasks and then works for a long time. So it \
+         seldom waits for a steal, and early steals can change little: on these ranks, we have found no gain \
+         of early steals. Ratios far from 1 are noise, or come from the order in which Floorplan visits its \
          tree.\n\n\
          Early steals shorten the start of a run, when the tasks spread over the cores. The start is a \
          larger part of the run if a core has less work. For a balanced tree on these cores with steals of \
-         5 µs, they save 19, 11 and 2 % of the time if a core has work for 10, 170 and 1,700 steals \
+         5 µs, they save 19, 11 and 2 % of the time if a core has work for 10, 170 and 1700 steals \
          (`purloin sim --machine docs/machines/asynchws.toml --policy near+half,near+half+residual:2 \
-         --workload tree=+3,5us`, `tree=+5,20us` and `tree=+5,200us`). So Fibonacci, which does not gain in \
-         the paper, gains here, because our input is small. SparseLU loses in the paper, because its coarse \
-         residual tasks unbalance the load. Here its gain falls with the length of its tasks, but not \
-         below zero: 5 % with tasks of 50 µs (`sparselu=48`), 1 % with 390 µs (`sparselu=24,128`), and none \
-         with 2.9 ms (`sparselu=16,256`; cut-off *none*, steals of 5 µs).",
+         --workload tree=+3,5us`, `tree=+5,20us` and `tree=+5,200us`). Fibonacci does not gain in the paper. \
+         It gains here because a core has work for few steals. The paper does not say for how many steals its \
+         cores have work. SparseLU loses in the paper, because its coarse residual tasks unbalance the load. \
+         Here it does not lose: a core does not steal early while its ready tasks are long. The paper has the \
+         same rule, but its estimates can be wrong.",
     );
 
     if shares.len() == PROGRAMS.len() {
@@ -106,42 +135,39 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
              in which neither the stealer nor the victim is blocked when work stealing happens",
             Verdict::confirmed_if(mean > 10.0),
             format!(
-                "on two ranks, {mean:.0} % of the attempts to steal begin while the thief has ready \
-                 tasks, on average over the programs; we require 10 %. We do not measure whether these last \
-                 until the steal ends. The victim takes no part in a steal, because the thief reads and \
-                 writes its queue by one-sided operations"
+                "on two ranks, {mean:.0} % of the attempts to steal begin while the thief still has a task \
+                 to run, on average over the programs; we require 10 %. We do not measure whether its tasks \
+                 last until the steal ends. The victim never waits for a steal: the thief reads and writes its \
+                 queue by one-sided operations, and the victim only lets MPI make progress now and then"
             ),
         );
     }
     communication(data, report);
-    let mean = |names: &[&str]| {
-        mean_gain(
-            data,
-            |program| names.contains(&program.name),
-            idle_and_early,
-        )
-    };
-    if let Some(gain) = mean(&["Floorplan", "NQueens", "UTS"]) {
+    let unbalanced = |program: &Program| ["Floorplan", "NQueens", "UTS"].contains(&program.name);
+    let pair = |simulated, latency| times(simulated, latency, [IDLE, EARLY]);
+    if let Some(gain) = mean_gain(data, unbalanced, pair) {
         report.verdict(
             "AsynchWS can get better performance for unbalanced, fine grain tasks applications",
             Verdict::above(gain, MORE),
             format!(
                 "on 384 simulated cores, Floorplan, NQueens and UTS are {} times as fast with early \
-                 steals; we require {MORE} (here and below: the geometric mean over the programs and \
-                 both times of a steal)",
+                 steals (the geometric mean over the programs and both times of a steal); we require {MORE}",
                 with_margin(gain, 2)
             ),
         );
     }
-    if let Some(gain) = mean(&["Fibonacci", "SparseLU", "Strassen"]) {
+    let balanced = gains_of(data, &["Fibonacci", "SparseLU", "Strassen"], [IDLE, EARLY]);
+    if let Some(gains) = balanced {
+        let some_gain = Verdict::some_above(&gains, MORE).expect("there are three values");
         report.verdict(
             "for balanced or coarse grain tasks applications, AsynchWS cannot get better performance \
              because of leading to load imbalance",
-            Verdict::not_above(gain, MORE),
+            some_gain.of_the_opposite(),
             format!(
                 "on the same simulated machines, Fibonacci, SparseLU and Strassen are {} times as fast \
-                 with early steals; a gain is more than {MORE} (see the text below Figure 9)",
-                with_margin(gain, 2)
+                 with early steals (the geometric means over both times of a steal); one of them gains if \
+                 it is more than {MORE} times as fast. The text below Figure 9 says why",
+                list(&gains)
             ),
         );
     }
@@ -149,28 +175,31 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
 
 /// Judges whether the time of a steal slows programs down.
 fn communication(data: &Data, report: &mut Report) {
-    let [short, long] = LATENCIES;
-    let pairs = data.simulated.iter().map(|simulated| {
-        let case = |latency| simulated.case(latency, ADAPTIVE, RESIDUAL[0]);
-        let pair: Pair = (&case(short)?.seconds, &case(long)?.seconds);
-        Some(pair)
-    });
-    let pairs: Option<Vec<_>> = pairs.collect();
-    let Some(speed) = pairs.and_then(|pairs| mean_ratio(&pairs)) else {
-        return;
+    let speed = |latency| {
+        let pairs = data.simulated.iter().map(|simulated| {
+            let case = |latency| simulated.case(latency, ADAPTIVE, RESIDUAL[0]);
+            let pair: Pair = (&case(SHARED)?.seconds, &case(latency)?.seconds);
+            Some(pair)
+        });
+        mean_ratio(&pairs.collect::<Option<Vec<_>>>()?)
     };
-    report.verdict(
-        "communication overhead incurred by work stealing may make it less efficient, especially on \
-         distributed memory systems",
-        Verdict::not_above(speed, 1.0 / MORE),
-        format!(
-            "on 384 simulated cores that steal when idle, the programs run {} times as fast if a steal \
-             between nodes takes {long} µs instead of {short} µs (the geometric mean); we require less \
-             than {:.2}",
-            with_margin(speed, 2),
-            1.0 / MORE
-        ),
-    );
+    let [short, long] = LATENCIES;
+    if let (Some(with_short), Some(with_long)) = (speed(short), speed(long)) {
+        let limit = 1.0 / MORE;
+        report.verdict(
+            "communication overhead incurred by work stealing may make it less efficient, especially on \
+             distributed memory systems",
+            Verdict::not_above(with_short, limit).and(Verdict::not_above(with_long, limit)),
+            format!(
+                "on 384 simulated cores with R = 0, the programs run {} and {} times as fast if a steal \
+                 between nodes takes {short} µs and {long} µs instead of {SHARED} µs, which is the time \
+                 within a node (the geometric means over the programs); we require less than {limit:.2} for \
+                 both",
+                with_margin(with_short, 2),
+                with_margin(with_long, 2)
+            ),
+        );
+    }
     report.verdict(
         "Unified Parallel C (UPC), which effectively supports non-blocking one-sided communication and \
          facilitates the implementation",
@@ -192,7 +221,7 @@ fn measured_gain(measured: &Measured<Figures>, figure: u32, slow: &str, fast: &s
 
 /// Figure 10.
 pub(super) fn together(data: &Data, report: &mut Report) {
-    report.section("Figure 10: AsynchWS / HotSLAW");
+    report.section("Figure 10: the speed of AsynchWS, relative to HotSLAW");
     let mut rows = Vec::new();
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
@@ -204,7 +233,7 @@ pub(super) fn together(data: &Data, report: &mut Report) {
             "AsynchWS",
         ));
         for latency in LATENCIES {
-            cells.push(gain(hotslaw_and_asynch(simulated, latency)));
+            cells.push(gain(times(simulated, latency, [HOTSLAW, ASYNCHWS])));
         }
         cells.push(program.gain.to_owned());
         rows.push(cells);
@@ -220,12 +249,13 @@ pub(super) fn together(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "The values are speed ratios: AsynchWS (early steals, cut-off *adaptive*) over the policy of \
-         HotSLAW (steals when idle, cut-off *queue*). In the simulation, a core without a free place in its queue runs a task \
-         inline, however long it is; for programs that fork in pairs the queue is never full (Figure 8), \
-         so for these programs the ratio compares AsynchWS with no cut-off. Fibonacci has so many tasks \
-         that it gains most from a cut-off; in the paper, HotSLAW's queue is a cut-off for it.",
+        "Speed ratios: AsynchWS (early steals, cut-off *adaptive*) to the policy of HotSLAW (steals when \
+         idle, cut-off *queue*). In the simulation, a core without a free place in its queue runs a task \
+         inline, however long it is. Where *queue* gives the result of *none* (Figure 8), the ratio compares \
+         AsynchWS with no cut-off. Fibonacci has so many tasks that it gains most from a cut-off; in the \
+         paper, HotSLAW's queue is a cut-off for it.",
     );
+    parts_of_the_gain(data, report);
     let steals: Vec<_> = data
         .simulated
         .iter()
@@ -233,39 +263,73 @@ pub(super) fn together(data: &Data, report: &mut Report) {
             let longest = LATENCIES[LATENCIES.len() - 1];
             let case = program.case(longest, ADAPTIVE, RESIDUAL[CHOSEN])?;
             Some(format!(
-                "{}: {}",
+                "`{}` {} ({:.1} a core)",
                 program.job,
-                grouped(case.steals.round() as u64)
+                grouped(case.steals.round() as u64),
+                case.steals / 384.0
             ))
         })
         .collect();
     report.paragraph(&format!(
-        "Steals under AsynchWS with 50 µs, on average over the trials: {}.",
+        "Steals under AsynchWS with 50 µs, on average over the trials: {}. In the paper, Fibonacci and \
+         Strassen have fewer steals than the others.",
         steals.join("; ")
     ));
-    let claimed = PROGRAMS.iter().filter(|program| program.has_gain);
-    let each = claimed.filter_map(|claimed| {
-        let gain = mean_gain(
-            data,
-            |program| program.name == claimed.name,
-            hotslaw_and_asynch,
-        );
-        gain.map(|gain| with_margin(gain, 2))
-    });
-    let each: Vec<_> = each.collect();
-    if let Some(gain) = mean_gain(data, |program| program.has_gain, hotslaw_and_asynch) {
-        report.verdict(
-            "Results show that up to 16% better performance than the state-of-the-art strategies on \
-             distributed memory",
-            Verdict::above(gain, MORE),
-            format!(
-                "on the same simulated machines, Floorplan, NQueens, Strassen and UTS are {} times as \
-                 fast as under HotSLAW's policy; we require {MORE}. One by one, they gain {} (paper: 1.16, \
-                 1.06, 1.11 and 1.14, that is 1.12 on average)",
-                with_margin(gain, 2),
-                each.join(", ")
-            ),
-        );
+    let claimed = ["Floorplan", "NQueens", "UTS", "Strassen"];
+    let others = ["SparseLU", "Fibonacci"];
+    let gains = |names: &[&str]| gains_of(data, names, [HOTSLAW, ASYNCHWS]);
+    let (Some(claimed), Some(others)) = (gains(&claimed), gains(&others)) else {
+        return;
+    };
+    report.verdict(
+        "Results show that up to 16% better performance than the state-of-the-art strategies on \
+         distributed memory",
+        Verdict::some_above(&claimed, MORE).expect("there are four values"),
+        format!(
+            "on the same simulated machines, Floorplan, NQueens, UTS and Strassen are {} times as fast as \
+             under HotSLAW's policy (the geometric means over both times of a steal); one of them is faster \
+             if it is more than {MORE} times as fast. The text below Figure 10 says how much of this early \
+             steals bring",
+            list(&claimed)
+        ),
+    );
+    let all_above = |gains: &[Estimate]| {
+        let verdicts = gains.iter().map(|&gain| Verdict::above(gain, MORE));
+        verdicts.fold(Verdict::Confirmed, Verdict::and)
+    };
+    let are_worse = Verdict::some_above(&others, 1.0).expect("there are two values");
+    report.verdict(
+        "AsynchWS shows 16%, 6%, 14% and 11% better performance for Floorplan, Nqueens, UTS and Strassen \
+         while SparseLU and Fibonacci are a little worse",
+        all_above(&claimed).and(are_worse.of_the_opposite()),
+        format!(
+            "the values of the statement before; each of the four must be above {MORE}. SparseLU and \
+             Fibonacci are {} times as fast, and must not be above 1",
+            list(&others)
+        ),
+    );
+}
+
+/// Says which part of the gain over HotSLAW comes from early steals, and which from the cut-off.
+fn parts_of_the_gain(data: &Data, report: &mut Report) {
+    let gain = |variants: [Variant; 2]| {
+        mean_gain(data, Program::has_gain, |simulated, latency| {
+            times(simulated, latency, variants)
+        })
+    };
+    let early = gain([HOTSLAW, (QUEUE, RESIDUAL[CHOSEN])]);
+    let adaptive = gain([HOTSLAW, IDLE]);
+    let both = gain([HOTSLAW, ASYNCHWS]);
+    let none = gain([HOTSLAW, (NONE, RESIDUAL[CHOSEN])]);
+    if let (Some(early), Some(adaptive), Some(both), Some(none)) = (early, adaptive, both, none) {
+        let [early, adaptive, both, none] =
+            [early, adaptive, both, none].map(|value| with_margin(value, 2));
+        report.paragraph(&format!(
+            "Relative to HotSLAW's policy, Floorplan, NQueens, Strassen and UTS together are {early} times as \
+             fast with early steals alone, {adaptive} times with *adaptive* alone, and {both} times with both, \
+             which is AsynchWS (paper: 1.12, the mean of its four gains). With early steals and no cut-off at all, they are {none} times \
+             as fast."
+        ));
     }
 }
 
@@ -280,7 +344,7 @@ mod tests {
 
     #[test]
     fn only_gains_that_the_paper_states_are_judged() {
-        let claimed = PROGRAMS.iter().filter(|program| program.has_gain);
+        let claimed = PROGRAMS.iter().filter(|program| program.has_gain());
         let names: Vec<_> = claimed.map(|program| program.name).collect();
         assert_eq!(names, ["Floorplan", "NQueens", "Strassen", "UTS"]);
     }

@@ -32,8 +32,9 @@ struct Program {
     /// The paper's input, and the bytes of a task there.
     input: &'static str,
     bytes: &'static str,
-    /// The inputs on ranks and of the simulation, with `--quick` and without.
+    /// The inputs on ranks, with `--quick` and without.
     ranks: [&'static str; 2],
+    /// The inputs of the simulation, with `--quick` and without.
     simulated: [&'static str; 2],
     /// The depths that are tried for the cut-off by depth.
     depths: &'static [u32],
@@ -42,19 +43,16 @@ struct Program {
     /// What the text says about asynchronous stealing in Figure 9, and the gain in Figure 10.
     async_is: &'static str,
     gain: &'static str,
-    /// Whether the paper states a gain in Figure 10. For the same programs, it says that the cut-off
-    /// *adaptive* is the best.
-    has_gain: bool,
 }
 
 #[rustfmt::skip]
 static PROGRAMS: [Program; 6] = [
-    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: ["fib=40", "fib=50"], simulated: ["fib=31", "fib=34"], depths: &[6, 8, 10, 12], residual: "0", async_is: "equal", gain: "a little worse", has_gain: false },
-    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: ["floorplan=20", "floorplan=20"], simulated: ["floorplan=15", "floorplan=20"], depths: &[16, 20, 24, 32], residual: "2 or 3", async_is: "better", gain: "1.16", has_gain: true },
-    Program { name: "NQueens", input: "14", bytes: "164", ranks: ["nqueens=13", "nqueens=14"], simulated: ["nqueens=12", "nqueens=13"], depths: &[10, 12, 16, 20], residual: "2 or 3", async_is: "better", gain: "1.06", has_gain: true },
-    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: ["sparselu=24,128", "sparselu=32,128"], simulated: ["sparselu=48", "sparselu=64"], depths: &[8], residual: "0", async_is: "worse", gain: "a little worse", has_gain: false },
-    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: ["strassen=1024", "strassen=8192"], simulated: ["strassen=2048", "strassen=4096"], depths: &[2, 4, 8], residual: "2", async_is: "equal", gain: "1.11", has_gain: true },
-    Program { name: "UTS", input: "T3L", bytes: "120", ranks: ["uts=T3", "uts=T3L"], simulated: ["uts=T3", "uts=T3"], depths: &[1024, 4096], residual: "2 or 3", async_is: "better", gain: "1.14", has_gain: true },
+    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: ["fib=40", "fib=50"], simulated: ["fib=31", "fib=34"], depths: &[6, 8, 10, 12], residual: "0", async_is: "equal", gain: "a little worse" },
+    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: ["floorplan=20", "floorplan=20"], simulated: ["floorplan=14", "floorplan=20"], depths: &[16, 20, 24, 32], residual: "2 or 3", async_is: "better", gain: "1.16" },
+    Program { name: "NQueens", input: "14", bytes: "164", ranks: ["nqueens=13", "nqueens=14"], simulated: ["nqueens=12", "nqueens=13"], depths: &[10, 12, 16, 20], residual: "2 or 3", async_is: "better", gain: "1.06" },
+    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: ["sparselu=24,128", "sparselu=32,128"], simulated: ["sparselu=48", "sparselu=64"], depths: &[8], residual: "0", async_is: "worse", gain: "a little worse" },
+    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: ["strassen=1024", "strassen=8192"], simulated: ["strassen=2048", "strassen=4096"], depths: &[2, 4, 8], residual: "2", async_is: "equal", gain: "1.11" },
+    Program { name: "UTS", input: "T3L", bytes: "120", ranks: ["uts=T3", "uts=T3L"], simulated: ["uts=T3", "uts=T3"], depths: &[4096, 16384], residual: "2 or 3", async_is: "better", gain: "1.14" },
 ];
 
 impl Program {
@@ -73,6 +71,12 @@ impl Program {
             "Fibonacci" | "Strassen" | "UTS" => 1,
             _ => 3,
         }
+    }
+
+    /// Returns whether the paper states by which factor the program gains in Figure 10. For the same
+    /// programs, it says that the cut-off *adaptive* is the best.
+    fn has_gain(&self) -> bool {
+        self.gain.parse::<f64>().is_ok()
     }
 
     fn part(&self, what: &str) -> String {
@@ -184,11 +188,11 @@ struct OneRank {
     task_bytes: usize,
 }
 
-/// Returns the size of a task of each program.
-fn table(trial: &Trial) -> Result<Measured<[usize; PROGRAMS.len()]>, Failure> {
+/// Returns the size of a task of each program. It does not depend on the input.
+fn table(_: &Trial) -> Result<Measured<[usize; PROGRAMS.len()]>, Failure> {
     let mut bytes = [0; PROGRAMS.len()];
     for (program, bytes) in PROGRAMS.iter().zip(&mut bytes) {
-        let arguments = [program.on_ranks(trial), "--json", "-"].map(str::to_owned);
+        let arguments = [program.ranks[0], "--json", "-"].map(str::to_owned);
         match on_ranks::<OneRank>(&arguments)? {
             Measured::Done(report) => *bytes = report.task_bytes,
             Measured::Missing(why) => return Ok(Measured::Missing(why)),
@@ -268,9 +272,17 @@ const CORES: u32 = 12;
 /// The simulated times of a steal between nodes, in microseconds.
 const LATENCIES: [u32; 2] = [5, 50];
 
+/// The time of a steal between nodes that is as short as within a node, in microseconds. Only stealing
+/// when idle is simulated with it, to compare.
+const SHARED: u32 = 2;
+
 /// The paper's minimum duration of a task, 2 ms, divided by the middle of its times of a get between
 /// nodes, 3.7 to 5.2 ms.
 const GRAIN: f64 = 2.0 / 4.5;
+
+/// The total duration of residual tasks above which the paper does not steal early, 12 ms, divided by
+/// the same time.
+const COARSE: f64 = 12.0 / 4.5;
 
 /// The residual tasks of Figure 7, of which the paper chooses the third.
 const RESIDUAL: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
@@ -298,6 +310,7 @@ struct Case {
     latency: u32,
     cut_off: String,
     residual: String,
+    /// The mean number of tasks that were created.
     tasks: u64,
     /// The times of all trials.
     #[serde(deserialize_with = "times")]
@@ -344,6 +357,16 @@ fn cluster(microseconds: u32) -> Machine {
     Machine::from_toml(&text).expect("the text is a machine file")
 }
 
+/// A variant that is simulated.
+struct Variant<'v> {
+    /// The time of a steal between nodes, in microseconds.
+    latency: u32,
+    machine: &'v Machine,
+    cut_off: String,
+    residual: &'static str,
+    recorded: &'v Recorded,
+}
+
 /// Records a program, and simulates all variants.
 fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let job = program.simulated(trial);
@@ -355,68 +378,91 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
         .iter()
         .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
         .collect();
-    let adaptive: Vec<_> = LATENCIES
-        .iter()
-        .map(|&latency| {
-            let grain = Time::from_nanoseconds((1e3 * f64::from(latency) * GRAIN) as u64);
-            whole.with_cut_off(CutOff::MeanWork(grain))
+    let adaptive = |latency: u32| {
+        let steals = |steals| Time::from_nanoseconds((1e3 * f64::from(latency) * steals) as u64);
+        whole.with_cut_off(CutOff::Adaptive {
+            least: steals(GRAIN),
+            coarse: steals(COARSE),
         })
-        .collect();
+    };
+    let (machines, shared_machine) = (LATENCIES.map(cluster), cluster(SHARED));
+    let (recorded, shared_recorded) = (LATENCIES.map(adaptive), adaptive(SHARED));
 
     let chosen = RESIDUAL[CHOSEN];
-    let mut variants: Vec<(usize, String, &str, &Recorded)> = Vec::new();
-    for (place, adaptive) in adaptive.iter().enumerate() {
+    let mut variants = vec![Variant {
+        latency: SHARED,
+        machine: &shared_machine,
+        cut_off: ADAPTIVE.to_owned(),
+        residual: RESIDUAL[0],
+        recorded: &shared_recorded,
+    }];
+    for (place, adaptive) in recorded.iter().enumerate() {
+        let variant = |cut_off: String, residual, recorded| Variant {
+            latency: LATENCIES[place],
+            machine: &machines[place],
+            cut_off,
+            residual,
+            recorded,
+        };
         for residual in RESIDUAL {
-            variants.push((place, ADAPTIVE.to_owned(), residual, adaptive));
+            variants.push(variant(ADAPTIVE.to_owned(), residual, adaptive));
         }
         for residual in [RESIDUAL[0], chosen] {
-            variants.push((place, QUEUE.to_owned(), residual, &whole));
+            variants.push(variant(QUEUE.to_owned(), residual, &whole));
         }
-        variants.push((place, NONE.to_owned(), chosen, &whole));
+        variants.push(variant(NONE.to_owned(), chosen, &whole));
         for (depth, recorded) in program.depths.iter().zip(&by_depth) {
-            variants.push((place, format!("{DEPTH}:{depth}"), chosen, recorded));
+            variants.push(variant(format!("{DEPTH}:{depth}"), chosen, recorded));
         }
     }
-    let machines = LATENCIES.map(cluster);
-    // No verdict needs the other numbers of residual tasks.
+    // Few verdicts need the other numbers of residual tasks.
     let trials_of = |cut_off: &str, residual: &str| {
         let is_compared =
             [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);
         trial.choose(
-            if is_compared { 6 } else { 4 },
+            if is_compared { 4 } else { 3 },
             if is_compared { 10 } else { 4 },
         )
     };
     let mut runs = Vec::new();
-    for (place, cut_off, residual, recorded) in &variants {
+    for variant in &variants {
+        let Variant {
+            latency,
+            machine,
+            ref cut_off,
+            residual,
+            recorded,
+        } = *variant;
         let bound = match &**cut_off {
             QUEUE | ADAPTIVE => format!("+bound:{}", 3 * CORES),
             _ => String::new(),
         };
         let policy = format!("near+half+residual:{residual}{bound}");
         let policy: Policy = policy.parse().map_err(Failure::usage)?;
-        let machine = &machines[*place];
         for seed in 0..trials_of(cut_off, residual) {
             runs.push(Run {
                 steps: 1,
-                message: format!("{job}, {} us", LATENCIES[*place]),
-                simulate: Box::new(move || simulate(*recorded, machine, policy, seed)),
+                message: format!("{job}, {latency} us"),
+                simulate: Box::new(move || simulate(recorded, machine, policy, seed)),
             });
         }
     }
     let progress = progress(runs.len() as u64, "simulations");
     let mut outcomes = Runs::default().all(&runs, &progress)?.into_iter();
-    let cases = variants.iter().map(|(place, cut_off, residual, recorded)| {
-        let trials = trials_of(cut_off, residual) as usize;
+    let cases = variants.into_iter().map(|variant| {
+        let trials = trials_of(&variant.cut_off, variant.residual) as usize;
         let outcomes: Vec<Outcome> = outcomes.by_ref().take(trials).collect();
-        let steals: f64 = outcomes.iter().map(|run| run.steals as f64).sum();
+        let mean = |count: fn(&Outcome) -> u64| {
+            let counts = outcomes.iter().map(|run| count(run) as f64);
+            counts.sum::<f64>() / trials as f64
+        };
         Case {
-            latency: LATENCIES[*place],
-            cut_off: cut_off.clone(),
-            residual: (*residual).to_owned(),
-            tasks: recorded.tasks(),
+            latency: variant.latency,
+            cut_off: variant.cut_off,
+            residual: variant.residual.to_owned(),
+            tasks: mean(|run| run.tasks).round() as u64,
             seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
-            steals: steals / trials as f64,
+            steals: mean(|run| run.steals),
         }
     });
     Ok(Simulated {

@@ -19,8 +19,8 @@ pub const PAPER: Paper = Paper {
     report: report::report,
 };
 
-/// A benchmark of section 3.1, with what the paper's text says about it at 16 threads. Percentages,
-/// if not said otherwise.
+/// A benchmark of section 3.1, with what the paper's text says about it, at 16 threads if not said
+/// otherwise.
 struct Benchmark {
     name: &'static str,
     /// The kernel with its inputs for `--quick` and without.
@@ -30,12 +30,13 @@ struct Benchmark {
     /// Whether that form is simulated, because the other has too many tasks for a recording.
     is_simulated_like_java: bool,
     /// Dynamic overhead of DefaultWS, and how much of it the barrier removes (section 6.1).
-    overhead: Option<f64>,
-    reduction: f64,
+    overhead: &'static str,
+    /// In percent.
+    reduction: u32,
     /// Share of free steals (section 6.3).
-    free: f64,
-    /// How much faster ReturnBarrierWS is (section 6.4).
-    gain: f64,
+    free: &'static str,
+    /// How many times as fast ReturnBarrierWS is (section 6.4).
+    gain: &'static str,
 }
 
 static BENCHMARKS: [Benchmark; 6] = [
@@ -44,60 +45,60 @@ static BENCHMARKS: [Benchmark; 6] = [
         jobs: ["jacobi-join=1024", "jacobi-join=1024"],
         java: Some(["jacobi=1024", "jacobi=1024"]),
         is_simulated_like_java: false,
-        overhead: Some(11.2),
-        reduction: 29.0,
-        free: 7.0,
-        gain: 13.0,
+        overhead: "11.2 %",
+        reduction: 29,
+        free: "7 %",
+        gain: "1.13",
     },
     Benchmark {
         name: "FFT",
         jobs: ["fft=20,1", "fft=20,1"],
         java: Some(["fft=20", "fft=20"]),
         is_simulated_like_java: false,
-        overhead: Some(3.5),
-        reduction: 40.0,
-        free: 10.0,
-        gain: 20.0,
+        overhead: "3.5 % (maximum)",
+        reduction: 40,
+        free: "10 %",
+        gain: "1.20",
     },
     Benchmark {
         name: "CilkSort",
         jobs: ["multisort=1000000,1,4", "multisort=10000000,1,4"],
         java: Some(["multisort=2000000", "multisort=10000000"]),
         is_simulated_like_java: true,
-        overhead: None,
-        reduction: 46.0,
-        free: 30.0,
-        gain: 5.0,
+        overhead: "–",
+        reduction: 46,
+        free: "close to 30 %",
+        gain: "1.05 (15 threads)",
     },
     Benchmark {
         name: "Barnes-Hut",
         jobs: ["barnes-hut=20000,1,0", "barnes-hut=100000,1,0"],
         java: Some(["barnes-hut=20000", "barnes-hut=100000"]),
         is_simulated_like_java: false,
-        overhead: Some(6.0),
-        reduction: 30.0,
-        free: 3.5,
-        gain: 0.0,
+        overhead: "close to 6 % (maximum)",
+        reduction: 30,
+        free: "3.5 %",
+        gain: "≈ 1",
     },
     Benchmark {
         name: "UTS",
         jobs: ["uts=T2", "uts=T2"],
         java: None,
         is_simulated_like_java: false,
-        overhead: Some(0.5),
-        reduction: 60.0,
-        free: 30.0,
-        gain: 0.0,
+        overhead: "0.5 % (maximum)",
+        reduction: 60,
+        free: "close to 30 %",
+        gain: "≈ 1",
     },
     Benchmark {
         name: "LUD",
         jobs: ["lud-join=512", "lud-join=1024"],
         java: Some(["lud=32", "lud=64"]),
         is_simulated_like_java: false,
-        overhead: Some(6.0),
-        reduction: 24.0,
-        free: 1.5,
-        gain: 0.0,
+        overhead: "close to 6 % (maximum)",
+        reduction: 24,
+        free: "1.5 %",
+        gain: "≈ 1",
     },
 ];
 

@@ -5,8 +5,9 @@ use purloin_command::format::grouped;
 use purloin_sim::Estimate;
 
 use super::{BARRIER_WS, BENCHMARKS, Benchmark, DEFAULT_WS, Data, FORKJOIN, PURLOIN, overheads};
+use crate::bench::StealCosts;
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, deciding, mean_ratio, or_dash, with_margin};
+use crate::paper::report::{Report, Verdict, deciding, or_dash, with_margin};
 use crate::paper::trial::{Simulated, Trial};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
@@ -15,23 +16,27 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let mut report = Report::default();
     report.section("Names and methods");
     report.paragraph(&format!(
-        "**DefaultWS** is `{DEFAULT_WS}`: a thief asks its victim, and the victim offers one task and \
-         waits until the thief has it. **ReturnBarrierWS** is `{BARRIER_WS}`: the victim makes up to \
-         32 tasks public and goes on. Thieves take all but the first of them without interrupting it: these \
-         steals are *free*. **Purloin** is `{PURLOIN}`, in which a thief may also take a task by force from \
-         a victim that does not answer for 30 µs. In the paper, the thief walks the victim's stack, and moves \
-         a continuation. Here it moves a closure that lies ready in a slot, so there is no stack to walk. We \
-         compare only the cost of the interruption.\n\n\
-         Jacobi and LUD join halves and quadrants recursively. FFT and Barnes-Hut divide their data down to \
-         single points and bodies, and CilkSort down to three values. The Java versions have loops and \
-         cut-offs. We compare them with ReturnBarrierWS in that form (column *Java's form*). The simulated \
-         CilkSort has the cut-off, too, because a recording of all its tasks does not fit into memory.\n\n\
+        "**DefaultWS** is `{DEFAULT_WS}`: a thief asks its victim. The victim offers one task and waits until \
+         the thief has it, for at most 20 µs. It does not wait if no thief was awake, because it has to wake \
+         one. **ReturnBarrierWS** is `{BARRIER_WS}`: the victim makes up to 32 tasks public and goes on. \
+         Thieves take all but the first of them without a request: these steals are *free*. **Purloin** is \
+         `{PURLOIN}`, in which a thief may also take a task by force from a victim that does not answer for \
+         30 µs. In the paper, the thief walks the victim's stack, and moves a continuation. Here it moves a \
+         closure that lies ready in a slot, so there is no stack to walk. We compare only the cost of the \
+         interruption.\n\n\
+         Jacobi and LUD join halves and quadrants recursively, down to rows and to blocks of 16 × 16. FFT \
+         divides its data down to single points, and combines them in loops. CilkSort divides down to three \
+         values. Barnes-Hut builds its tree in parallel and computes the forces in a loop over the bodies. \
+         The Java programs use more loops, and cut-offs, so we also run ReturnBarrierWS on programs of that \
+         form (column *Java's form*). The simulated CilkSort has that form, too, because a recording of all its \
+         tasks does not fit into memory. In the simulations, the parts of loops count as tasks.\n\n\
          Measured values are those of {} workers, with 95 % confidence intervals (Student's t) over \
-         the runs. The paper's are those of up to 16 threads on two Xeon E5-2450, over 20 invocations of \
-         15 iterations; its FFT has 2²⁰ points, CilkSort 10 million values, Barnes-Hut 100,000 bodies and \
-         LUD a matrix of 1,024. For 2 to 16 cores, we record the serial elision of each benchmark, and \
-         simulate thieves on cores that share memory. A simulated steal takes 1 µs. A dash means: no peer \
-         installed, no value in the paper, or no steals to compare.",
+         the runs. The paper's are those of up to 16 threads on two Xeon E5-2450, the means of the last five of \
+         15 iterations in 20 invocations; its Jacobi has 1024 × 1024 points, FFT 2²⁰ points, CilkSort 10 \
+         million values, Barnes-Hut 100,000 bodies, UTS the tree T2, and LUD a matrix of 1024 × 1024. For 2 to \
+         16 cores, we record the serial elision of each benchmark, and simulate thieves on cores that share \
+         memory. A simulated steal takes 1 µs. A dash means that the peer is not installed, that the paper \
+         gives no value, or that nothing was stolen.",
         data.workers
     ));
     steals(trial, &data, &mut report);
@@ -45,16 +50,10 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
 fn steals(trial: &Trial, data: &Data, report: &mut Report) {
     report.section("Figures 3, 4 and 8: steal ratio, steal rate and number of steals");
     let rows: Vec<_> = each(|place, benchmark| {
-        // The tasks are the same under both systems, so this is the ratio of their steals.
-        let ratios = |scheduler| {
-            let cell = data.cell(place, scheduler, data.workers)?;
-            Some(cell.costs(|costs| costs.steal_ratio))
+        let steals = |scheduler| {
+            let tasks = data.cell(place, scheduler, data.workers)?.tasks as f64;
+            data.figure(place, scheduler, |costs| Some(tasks * costs.steal_ratio?))
         };
-        let relative = ratios(BARRIER_WS).zip(ratios(DEFAULT_WS));
-        let relative = relative.filter(|(barrier, default)| {
-            barrier.len() == default.len() && default.iter().sum::<f64>() > 0.0
-        });
-        let relative = relative.map(|(barrier, default)| Estimate::of_ratio(&barrier, &default));
         let ratio = data.figure(place, DEFAULT_WS, |costs| costs.steal_ratio);
         let rate = |scheduler| data.figure(place, scheduler, |costs| Some(costs.steal_rate));
         let simulated = data.simulated[place].last();
@@ -62,11 +61,17 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
             benchmark.name.to_string(),
             format!("`{}`", benchmark.job(trial)),
             or_dash(ratio, |ratio| per_million(ratio.mean)),
-            or_dash(rate(DEFAULT_WS), |rate| with_margin(rate, 2)),
-            or_dash(rate(BARRIER_WS), |rate| with_margin(rate, 2)),
-            or_dash(relative, |relative| with_margin(relative, 2)),
+            or_dash(steals(DEFAULT_WS), |steals| with_margin(steals, 0)),
+            or_dash(rate(DEFAULT_WS), precise),
+            or_dash(rate(BARRIER_WS), precise),
+            or_dash(relative(data, place), |relative| with_margin(relative, 2)),
             or_dash(simulated, |run| {
-                grouped((run.steals / run.seconds / 1e3).round() as u64)
+                let form = match benchmark.is_simulated_like_java {
+                    true => " (Java's form)",
+                    false => "",
+                };
+                let rate = grouped((run.steals / run.seconds / 1e3).round() as u64);
+                format!("{rate}{form}")
             }),
         ]
     });
@@ -75,6 +80,7 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
             "benchmark",
             "our input",
             "steals per million tasks, DefaultWS",
+            "steals per run, DefaultWS",
             "steals/ms, DefaultWS",
             "steals/ms, ReturnBarrierWS",
             "steals, ReturnBarrierWS / DefaultWS",
@@ -84,9 +90,27 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
     );
     report.paragraph(
         "In the paper, with 16 threads, Jacobi has a steal ratio as low as 0.0004, that is 400 steals per \
-         million tasks, and the highest steal rate, 35 per ms. The number of steals is about the same in both systems, except for CilkSort \
-         (15 % fewer with the barrier) and Barnes-Hut with few threads.",
+         million tasks, and the highest steal rate, almost 35 per ms. Barnes-Hut has around 95,000 steals with \
+         three threads. Ours has few, because a loop is split only for a thief. The number of steals is about the same in both systems, except for CilkSort (15 % fewer with \
+         the barrier) and Barnes-Hut with few threads.",
     );
+    let similar = each(|place, _| Some(Verdict::within(relative(data, place)?, SIMILAR)));
+    let similar: Vec<_> = similar.into_iter().flatten().collect();
+    if !similar.is_empty() {
+        let confirmed = similar.iter().filter(|&&one| one == Verdict::Confirmed);
+        report.verdict(
+            "all other benchmarks exhibit very similar steal rates in both systems",
+            Verdict::most(&similar),
+            format!(
+                "in {} of {} benchmarks, the steals with the barrier are within {} to {} times those without \
+                 it; most benchmarks decide",
+                confirmed.count(),
+                similar.len(),
+                SIMILAR[0],
+                SIMILAR[1]
+            ),
+        );
+    }
     let panel = |title: &str, value: fn(&Simulated) -> f64| Panel {
         title: title.to_string(),
         scale: Scale::Logarithmic,
@@ -106,50 +130,79 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
     );
 }
 
+/// Returns the ratio of the steals with the barrier to those without.
+fn relative(data: &Data, place: usize) -> Option<Estimate> {
+    // The tasks are the same under both systems, so this is the ratio of their steals.
+    let ratios = |scheduler| data.costs(place, scheduler, |costs| costs.steal_ratio);
+    let (barrier, default) = (ratios(BARRIER_WS), ratios(DEFAULT_WS));
+    let is_known = barrier.len() == default.len() && default.iter().sum::<f64>() > 0.0;
+    is_known.then(|| Estimate::of_ratio(&barrier, &default))
+}
+
+/// The ratios of numbers of steals that are very similar.
+const SIMILAR: [f64; 2] = [0.8, 1.25];
+
 /// Figures 9 and 10.
 fn barrier(data: &Data, report: &mut Report) {
     report.section("Figures 9 and 10: the barrier's own cost, and free steals");
-    let free = |place| data.figure(place, BARRIER_WS, |costs| costs.free_steal_share);
+    // Of all steals of all runs, so that runs with few steals weigh little.
+    let free = |place| {
+        let value = |figure: fn(&StealCosts) -> Option<f64>| data.costs(place, BARRIER_WS, figure);
+        let steals = value(|costs| Some(costs.steal_ratio? * costs.free_steal_share.map(|_| 1.0)?));
+        let free = value(|costs| Some(costs.steal_ratio? * costs.free_steal_share?));
+        (steals.iter().sum::<f64>() > 0.0).then(|| Estimate::of_ratio(&free, &steals))
+    };
     let rows: Vec<_> = each(|place, benchmark| {
-        let cost = data.figure(place, BARRIER_WS, |costs| Some(costs.barrier_cost));
+        let cost = |scheduler| {
+            let cost = data.figure(place, scheduler, |costs| Some(costs.barrier_cost));
+            or_dash(cost, percent)
+        };
         vec![
             benchmark.name.to_string(),
-            or_dash(cost, percent),
+            cost(DEFAULT_WS),
+            cost(BARRIER_WS),
             or_dash(free(place), percent),
-            format!("{} %", benchmark.free),
+            benchmark.free.to_string(),
         ]
     });
     report.table(
         &[
             "benchmark",
-            "cost of the barrier, share of processor time",
+            "owners at public tasks, DefaultWS",
+            "owners at public tasks, ReturnBarrierWS",
             "free steals",
             "paper: free steals",
         ],
         &rows,
     );
     report.paragraph(
-        "The barrier is the boundary between public and private tasks. Its cost is the time in which owners \
-         return to public tasks, and a part of the overhead above. In the paper, it costs 0.04 % (UTS) to 0.95 % (Jacobi) of the time with 16 threads. \
-         Over all numbers of threads, the most is 1.1 % (Barnes-Hut).",
+        "The barrier is the boundary between public and private tasks. The table shows the share of processor \
+         time in which owners return to public tasks, which is a part of the overhead above. Most of it is \
+         needed without a barrier, too: an owner must find out that a task was stolen. Only the difference of \
+         the two columns is the barrier's cost. In the paper, the barrier costs 0.04 % (UTS) to 0.95 % (Jacobi) \
+         of the time with 16 threads. The maximum at any number of threads is 1.1 % (Barnes-Hut).",
     );
     report.paragraph(
-        "With two workers, there is one thief. In most benchmarks, it seldom comes back before the owner \
-         has used up the public tasks, so few steals are free. What the barrier saves there is the wait \
-         until the thief has the task.",
+        "Free steals are the share of all steals of all runs. The paper explains them by the depth of the \
+         victim's stack. Ours fit this: in a balanced division (Jacobi, FFT, CilkSort, LUD), the thief's \
+         part takes as long as everything that is left with the owner. So the owner has used up its public \
+         tasks when the thief comes back. In UTS, a thief soon comes back to a deep stack.",
     );
     let shares = each(|place, _| free(place)).into_iter().flatten();
     let shares: Vec<_> = shares.collect();
     if !shares.is_empty() {
-        let common = shares.iter().filter(|share| share.mean > 0.5).count();
+        let common = shares.iter().map(|&share| Verdict::above(share, 0.5));
+        let common: Vec<_> = common.collect();
         report.verdict(
             "allows a thief to steal from a victim's stack without requiring the victim to yield in \
              the common case",
-            Verdict::confirmed_if(2 * common > shares.len()),
+            Verdict::most(&common),
             format!(
-                "in {common} of {} benchmarks, more than half of the steals are free; we require more than half \
-                 of the benchmarks. With two workers, there is one thief, which rarely finds a public task. In \
-                 the paper, 1.5 to 30 % are free, also less than half",
+                "we count free steals, for which the victim does nothing at all. In {} of {} benchmarks, more \
+                 than half of the steals are free; most benchmarks decide. In the paper, 1.5 to 30 % are \
+                 free, also less than half. In another reading, the statement holds for all steals: with the \
+                 barrier, our victims never wait for a thief",
+                common.iter().filter(|&&one| one == Verdict::Confirmed).count(),
                 shares.len()
             ),
         );
@@ -177,7 +230,10 @@ fn times(data: &Data, report: &mut Report) {
             benchmark.name.to_string(),
             barrier,
             purloin,
-            format!("{:.2}", 1.0 + benchmark.gain / 100.0),
+            benchmark.gain.to_string(),
+            or_dash(data.cell(place, BARRIER_WS, 1), |cell| {
+                format!("{:.2}", cell.vs_serial)
+            }),
             speed_up(DEFAULT_WS),
             speed_up(BARRIER_WS),
             speed_up(PURLOIN),
@@ -193,6 +249,7 @@ fn times(data: &Data, report: &mut Report) {
             "speed, ReturnBarrierWS / DefaultWS",
             "speed, Purloin / DefaultWS",
             "paper: ReturnBarrierWS / DefaultWS, 16 threads",
+            "time / serial, ReturnBarrierWS, one worker",
             "speed-up, DefaultWS",
             "speed-up, ReturnBarrierWS",
             "speed-up, Purloin",
@@ -204,72 +261,43 @@ fn times(data: &Data, report: &mut Report) {
     report.paragraph(
         "The ratios compare means, as in the paper, and the speed-ups medians. Speed-ups are relative to \
          the serial elision, and for Java to the sequential form in Java. Habanero-Java is no longer \
-         available.",
+         available. In the paper, Jacobi takes 1.10 times as long as the sequential program on one thread of \
+         ReturnBarrierWS, and 1.70 times in Fork-Join; Barnes-Hut takes 1.30 and 1.83 times as long.\n\n\
+         The runs of Jacobi take some milliseconds, and fall into two groups, one about twice as long as the \
+         other: a worker had to be woken first, or had lost its processor to others on this machine. So the \
+         means and medians of these runs depend on the sizes of the groups.",
     );
-
-    report.paragraph(
-        "Runs of some milliseconds fall into two groups, one about twice as long as the other: on a machine \
-         that is shared with others, the second worker sometimes has no processor. Their medians depend on \
-         the sizes of the groups, and may exceed the number of workers.",
-    );
-    let light = each(|place, _| {
+    simulated_speed_ups(data, report);
+    let light = each(|place, benchmark| {
         let overhead = data.figure(place, DEFAULT_WS, |costs| Some(costs.dynamic_overhead))?;
-        let cell = |scheduler| data.cell(place, scheduler, workers);
-        let (default, barrier) = (cell(DEFAULT_WS)?, cell(BARRIER_WS)?);
-        (overhead.mean < VERY_SMALL).then_some((&barrier.seconds[..], &default.seconds[..]))
+        let seconds = |scheduler| Some(&data.cell(place, scheduler, workers)?.seconds);
+        let slower = Estimate::of_ratio(seconds(BARRIER_WS)?, seconds(DEFAULT_WS)?);
+        (overhead.mean < VERY_SMALL).then_some((benchmark.name, slower))
     });
-    let light: Vec<_> = light.into_iter().flatten().collect();
-    if let Some(ratio) = mean_ratio(&light) {
+    let (names, light): (Vec<_>, Vec<_>) = light.into_iter().flatten().unzip();
+    if let Some((place, most)) = deciding(&light, THE_SAME) {
         report.verdict(
             "even for benchmarks with very small dynamic overhead, our approach does not negatively \
              affect performance",
-            Verdict::not_above(ratio, THE_SAME[1]),
+            Verdict::above(most, THE_SAME).of_the_opposite(),
             format!(
-                "{} benchmarks have an overhead below {:.1} %; with the barrier, they take {} of the time \
-                 (the geometric mean; up to {} counts as equal)",
+                "{} benchmarks have an overhead below {:.1} %. {} decides: with the barrier, it takes {} of the \
+                 time (the interval is widened for these benchmarks; up to {THE_SAME} counts as equal)",
                 light.len(),
                 100.0 * VERY_SMALL,
-                with_margin(ratio, 3),
-                THE_SAME[1]
-            ),
-        );
-    }
-    let gains = each(|place, benchmark| Some((benchmark.name, gain(place, BARRIER_WS)?)));
-    let (names, gains): (Vec<_>, Vec<_>) = gains.into_iter().flatten().unzip();
-    if let Some((place, gain)) = deciding(&gains, 1.1) {
-        report.verdict(
-            "resulting in total performance improvements of as much as 20%",
-            Verdict::above(gain, 1.1),
-            format!(
-                "{} decides: with the barrier, it runs {} times as fast with {workers} workers (means; the \
-                 interval is widened for {} benchmarks); we require 1.1",
                 names[place],
-                with_margin(gain, 2),
-                gains.len()
+                with_margin(most, 3),
             ),
         );
     }
-    let alone = each(|place, _| {
-        let cells = [DEFAULT_WS, BARRIER_WS].map(|scheduler| data.cell(place, scheduler, 1));
-        let [default, barrier] = cells;
-        Some((&default?.seconds[..], &barrier?.seconds[..]))
-    });
-    let alone: Vec<_> = alone.into_iter().flatten().collect();
-    if let Some(alone) = mean_ratio(&alone) {
-        report.verdict(
-            "this result is complementary to recent work addressing the sequential overheads",
-            Verdict::within(alone, THE_SAME),
-            format!(
-                "with one worker, nothing is stolen, so a difference would be sequential overhead of the \
-                 barrier. DefaultWS takes {} times as long as ReturnBarrierWS (the geometric mean over {} \
-                 benchmarks; {} to {} counts as equal)",
-                with_margin(alone, 3),
-                names.len(),
-                THE_SAME[0],
-                THE_SAME[1]
-            ),
-        );
-    }
+    possible_gain(data, gain, report);
+    report.verdict(
+        "this result is complementary to recent work addressing the sequential overheads",
+        Verdict::Untestable,
+        "the paper's baseline already has low sequential overheads, and its gain comes on top of that. Our two \
+         systems run the same code until a thief asks, so with one worker they cannot differ"
+            .to_string(),
+    );
     let pairs = each(|place, _| {
         let java = data.cell(place, FORKJOIN, workers)?;
         let ours = data.like_java(place, BARRIER_WS)?;
@@ -298,8 +326,61 @@ fn times(data: &Data, report: &mut Report) {
 /// The share of the processor time below which an overhead is very small.
 const VERY_SMALL: f64 = 0.001;
 
-/// The ratios of times that are the same.
-const THE_SAME: [f64; 2] = [0.97, 1.03];
+/// The ratio of times up to which they are the same.
+const THE_SAME: f64 = 1.03;
+
+/// Judges the gain in time, from the time that victims lose without the barrier.
+fn possible_gain(
+    data: &Data,
+    gain: impl Fn(usize, &'static str) -> Option<Estimate>,
+    report: &mut Report,
+) {
+    let possible = each(|place, benchmark| {
+        let overhead = data.figure(place, DEFAULT_WS, |costs| Some(costs.dynamic_overhead))?;
+        let left = 1.0 - overhead.mean;
+        let possible = Estimate {
+            mean: 1.0 / left,
+            margin: overhead.margin / left.powi(2),
+        };
+        Some(((benchmark.name, gain(place, BARRIER_WS)?), possible))
+    });
+    let (measured, possible): (Vec<_>, Vec<_>) = possible.into_iter().flatten().unzip();
+    let Some((place, most)) = deciding(&possible, 1.1) else {
+        return;
+    };
+    let (name, measured) = measured[place];
+    report.verdict(
+        "resulting in total performance improvements of as much as 20%",
+        Verdict::above(most, 1.1),
+        format!(
+            "with {} workers, {name} could gain most: without everything that its victims lose, it would run \
+             {} times as fast (the interval is widened for {} benchmarks); we require 1.1. The measured \
+             {} times also contain wake-ups, which differ from run to run. In the paper, FFT's \
+             overhead falls from 3.5 % by 40 %, that is by 1.4 points, but FFT gains 20 %",
+            data.workers,
+            with_margin(most, 3),
+            possible.len(),
+            with_margin(measured, 2)
+        ),
+    );
+}
+
+/// The picture of Figure 12.
+fn simulated_speed_ups(data: &Data, report: &mut Report) {
+    report.picture(
+        "speedups",
+        Picture {
+            title: "Figure 12, simulated: steals cost their victims nothing".to_string(),
+            horizontal: Horizontal::CORES,
+            rows: vec![vec![Panel {
+                title: "speed-up".to_string(),
+                scale: Scale::Linear,
+                lines: lines(data, |_, run| run.work / run.seconds),
+                region: Vec::new(),
+            }]],
+        },
+    );
+}
 
 /// The ratio above which a speed-up is substantially higher than another.
 const CLEARLY: f64 = 1.5;
@@ -337,17 +418,22 @@ fn per_million(ratio: f64) -> String {
     }
 }
 
+/// Formats a share as a percentage.
 pub(super) fn percent(share: Estimate) -> String {
     let share = Estimate {
         mean: 100.0 * share.mean,
         margin: 100.0 * share.margin,
     };
-    // A small margin has a digit that is not zero.
-    let digits = match share.margin {
+    format!("{} %", precise(share))
+}
+
+/// Formats a value with two digits, or more if a small margin would have none but zeros.
+fn precise(value: Estimate) -> String {
+    let digits = match value.margin {
         small if small > 0.0 && small < 0.01 => (-small.log10()).ceil() as usize,
         _ => 2,
     };
-    format!("{} %", with_margin(share, digits))
+    with_margin(value, digits)
 }
 
 #[cfg(test)]
@@ -370,6 +456,7 @@ mod tests {
             "substantially relieves work-stealing of the increasing pressure due to increasing \
              intra-node hardware parallelism",
             "the dynamic overhead is dominated by introspection of the victim's stack",
+            "this result is complementary to recent work addressing the sequential overheads",
         ];
         assert_eq!(report.statements(), untestable);
     }
@@ -379,7 +466,7 @@ mod tests {
         let run = |scheduler: &str, workers: usize, steals: bool| {
             let loss = steals.then_some(3e-7);
             let costs = json!({
-                "steal_ratio": 0.0, "steal_rate": 0.0, "dynamic_overhead": 0.0,
+                "steal_ratio": f64::from(u8::from(steals)), "steal_rate": 0.0, "dynamic_overhead": 0.0,
                 "barrier_cost": 0.0, "waking_cost": 0.0, "loss_per_steal": loss,
                 "free_steal_share": loss.map(|_| 0.75),
             });
@@ -415,7 +502,7 @@ mod tests {
         report.head(&PAPER, &results);
         let text = report.text();
         assert!(text.contains("| – | 300 ns |"), "{text}");
-        assert!(text.contains("in 6 of 6 benchmarks, more than half"));
+        assert!(text.contains("In 6 of 6 benchmarks, more than half"));
     }
 
     #[test]
