@@ -181,9 +181,10 @@ impl Report {
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "± is a 95 % confidence interval. If a verdict depends on the highest of several values, it \
-             uses wider intervals, which hold at once with about 95 % confidence. The text gives the wider \
-             ones only where it says so. **Not decided** means that an interval contains the limit.",
+            "± is a 95 % confidence interval. If a verdict depends on the extreme of several values, their \
+             intervals are widened so that all of them hold simultaneously with about 95 % confidence. The \
+             text gives widened intervals only where it says so. **Not decided** means that an interval \
+             contains the limit that the verdict requires.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts

@@ -132,6 +132,11 @@ mod tests {
     }
 
     #[test]
+    fn a_rank_offers_24_tasks() {
+        assert_eq!(Paper::MAX_OFFERED, 24);
+    }
+
+    #[test]
     fn all_tasks_enter_until_the_queue_is_two_thirds_full() {
         let mut paper = paper();
         assert!(paper.enqueues(3, || 23) && !paper.wants_sample(3));

@@ -398,11 +398,27 @@ fn every_task_runs_once_in_any_interleaving_of_owner_and_thieves() {
     assert!(stolen < tasks);
 }
 
+/// Claims tasks as the only thief: the place of the first one, and their number.
+fn claim(world: &World) -> Option<(usize, usize)> {
+    claimed(world.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed))
+}
+
+/// Source: AsynchWS, section IV.B.
+#[test]
+fn a_thief_takes_half_of_the_papers_24_shared_tasks() {
+    let world = World::new(1);
+    let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()), 24);
+    for _ in 0..100 {
+        stack.push(world.spawn(), 0);
+    }
+    stack.replenish_offer();
+    assert_eq!(claim(&world), Some((0, 12)));
+}
+
 #[test]
 fn a_nearly_used_up_offer_is_replenished() {
     let world = World::new(1);
-    // The only thief.
-    let claim = || claimed(world.words[BATCH_WORD / 8].fetch_add(CLAIM, Ordering::Relaxed));
+    let claim = || claim(&world);
     let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()), MAX_OFFERED);
     for _ in 0..100 {
         stack.push(world.spawn(), 0);

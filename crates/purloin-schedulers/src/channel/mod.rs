@@ -167,7 +167,7 @@
 //!
 //! # What differs from the source
 //!
-//! [`StrictChannel`] has the first three points and the fifth as in the source.
+//! [`StrictChannel`] has the first three points and the sixth as in the source.
 //!
 //! - A request lies in its thief's memory, and a mailbox is a set of bits. In the source, a request is
 //!   copied from one FIFO channel to the next. So here a thief can recall its request, and no channel
@@ -177,6 +177,8 @@
 //! - A worker sees which other workers are active, as a hint. In the source it knows only what it was
 //!   sent.
 //! - The owner may take back a task that was sent, and may send it again: see above.
+//! - For the adaptive strategy, a stolen task counts as one task, or as two if it has children. In the
+//!   source, a thief counts all tasks that it runs.
 //! - A worker that becomes active looks into the manager's mailbox at its first push.
 //! - `ASYNC` is `Scope::spawn`, with the differences that [`strict`] describes. `Pool::spawn` gives the
 //!   job to the pool, not to the worker's own tasks.

@@ -186,20 +186,47 @@ pub(super) fn pass_on<'m, S: Scheduler>(
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
-    use crate::Pool;
+    use crate::{Pool, Sets, Token};
+
+    fn sleep_until(is_true: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_true() {
+            assert!(start.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn is_any_polling(w: &Token<'_>) -> bool {
+        w.thread().peers().iter().any(|peer| peer.is_polling())
+    }
 
     /// Victim sets grow until they have enough thieves that poll.
     #[test]
     fn a_sleeping_worker_is_no_thief_that_polls() {
         let pool = Pool::builder().workers(5).build().unwrap();
+        pool.run(|w| sleep_until(|| !is_any_polling(&w)));
+    }
+
+    #[test]
+    fn a_victim_set_of_sleeping_workers_grows_until_it_has_an_active_one() {
+        static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+        static IS_OVER: AtomicBool = AtomicBool::new(false);
+        let sets = Sets::default().least(2).multiplicity(1);
+        let pool = Pool::builder().workers(9).victims(sets).build().unwrap();
         pool.run(|w| {
-            let start = Instant::now();
-            while w.thread().peers().iter().any(|peer| peer.is_polling()) {
-                assert!(start.elapsed() < Duration::from_secs(20));
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            w.pool().spawn(|_| {
+                IS_RUNNING.store(true, Ordering::Relaxed);
+                sleep_until(|| IS_OVER.load(Ordering::Relaxed));
+            });
+            sleep_until(|| IS_RUNNING.load(Ordering::Relaxed) && !is_any_polling(&w));
+            // Each search starts its set at another place.
+            let found = (0..100).filter(|_| w.thread().first_victim().is_some());
+            let found = found.count();
+            IS_OVER.store(true, Ordering::Relaxed);
+            assert_eq!(found, 100);
         });
     }
 }

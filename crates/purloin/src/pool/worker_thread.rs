@@ -117,7 +117,9 @@ impl<S: Scheduler> WorkerThread<S> {
             if victim.is_active() {
                 return Some(victim);
             }
-            walk.met_thief();
+            if victim.is_polling() {
+                walk.met_thief();
+            }
         }
     }
 

@@ -102,7 +102,10 @@
 //!   has that as `DirectStack`.
 //! - The return barrier lies in the execution stack, and a thief takes a continuation out of it. Here
 //!   it is a word, and a thief takes the closure in a slot. [`ReturnBarrier::barrier`] with `false`, and
-//!   without forced steals, is the paper's baseline DefaultWS: each steal interrupts its victim.
+//!   without forced steals, is the paper's baseline DefaultWS: each steal interrupts its victim. The
+//!   paper's victims offer nothing unasked. Ours do in two cases, with and without the barrier: when they
+//!   begin to spawn in a stolen task, and when they have got back the result of one
+//!   (`docs/decisions/requests-on-behalf-of-others.md`).
 //! - A steal request has no sender: it is one bit at the victim. In Channel it names its thief, and the
 //!   victim sends tasks to it.
 //! - The depth of a task, which a thief that samples compares, is its place in the stack

@@ -50,7 +50,11 @@ fn gains_of(data: &Data, names: &[&str], variants: [Variant; 2]) -> Option<Vec<E
 /// Formats several estimates.
 fn list(values: &[Estimate]) -> String {
     let values = values.iter().map(|&value| with_margin(value, 2));
-    values.collect::<Vec<_>>().join(", ")
+    let values: Vec<_> = values.collect();
+    match values.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => values.concat(),
+    }
 }
 
 /// Estimates how many times as fast the second variant is, as the geometric mean over these programs
@@ -111,21 +115,22 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "Speed ratios: early steals (R = 2) to steals when idle (R = 0), both with *adaptive*. Early attempts \
-         are the attempts to steal, on two ranks with early steals, that began while the thief still had a \
-         task to run. A rank of two steals half of the other's tasks and then works for a long time. So it \
-         seldom waits for a steal, and early steals can change little: on these ranks, we have found no gain \
-         of early steals. Ratios far from 1 are noise, or come from the order in which Floorplan visits its \
-         tree.\n\n\
+        "Speed ratios: early steals (R = 2) to steals when idle (R = 0), both with *adaptive*. The column \
+         *early attempts* gives the share of the attempts to steal, on two ranks with R = 2, that began \
+         while the thief still had a task to run. With two ranks, a thief takes half of its victim's tasks \
+         and then works for a long time. So it seldom waits for a steal, and early steals change little: on \
+         these ranks, we found no gain from them. Ratios far from 1 are noise, or come from the order in \
+         which Floorplan visits its tree.\n\n\
          Early steals shorten the start of a run, when the tasks spread over the cores. The start is a \
-         larger part of the run if a core has less work. For a balanced tree on these cores with steals of \
-         5 µs, they save 19, 11 and 2 % of the time if a core has work for 10, 170 and 1700 steals \
-         (`purloin sim --machine docs/machines/asynchws.toml --policy near+half,near+half+residual:2 \
-         --workload tree=+3,5us`, `tree=+5,20us` and `tree=+5,200us`). Fibonacci does not gain in the paper. \
-         It gains here because a core has work for few steals. The paper does not say for how many steals its \
-         cores have work. SparseLU loses in the paper, because its coarse residual tasks unbalance the load. \
-         Here it does not lose: a core does not steal early while its ready tasks are long. The paper has the \
-         same rule, but its estimates can be wrong.",
+         larger part of the run if a core has less work. For a balanced tree on these cores with steals of 5 \
+         µs, early steals save 19, 11 and 2 % of the time if the work of a core takes as long as 10, 170 and \
+         1700 steals (`purloin sim --machine docs/machines/asynchws.toml --policy \
+         near+half,near+half+residual:2 --workload tree=+3,5us`, `tree=+5,20us` and `tree=+5,200us`). \
+         Fibonacci does not gain in the paper. It gains here because the work of a core takes only as long \
+         as a few steals. The paper does not state this ratio for its cores. SparseLU loses in the paper, \
+         because its coarse residual tasks unbalance the load. Here it does not lose: a core does not steal \
+         early while its ready tasks are long. The paper has the same rule, but its estimates can be \
+         wrong.",
     );
 
     if shares.len() == PROGRAMS.len() {
@@ -151,7 +156,7 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
             Verdict::above(gain, MORE),
             format!(
                 "on 384 simulated cores, Floorplan, NQueens and UTS are {} times as fast with early \
-                 steals (the geometric mean over the programs and both times of a steal); we require {MORE}",
+                 steals (the geometric mean over the programs and both steal times); we require {MORE}",
                 with_margin(gain, 2)
             ),
         );
@@ -165,8 +170,8 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
             some_gain.of_the_opposite(),
             format!(
                 "on the same simulated machines, Fibonacci, SparseLU and Strassen are {} times as fast \
-                 with early steals (the geometric means over both times of a steal); one of them gains if \
-                 it is more than {MORE} times as fast. The text below Figure 9 says why",
+                 with early steals (the geometric means over both steal times); one of them gains if \
+                 it is more than {MORE} times as fast. The text below Figure 9 explains why Fibonacci gains",
                 list(&gains)
             ),
         );
@@ -251,9 +256,9 @@ pub(super) fn together(data: &Data, report: &mut Report) {
     report.paragraph(
         "Speed ratios: AsynchWS (early steals, cut-off *adaptive*) to the policy of HotSLAW (steals when \
          idle, cut-off *queue*). In the simulation, a core without a free place in its queue runs a task \
-         inline, however long it is. Where *queue* gives the result of *none* (Figure 8), the ratio compares \
-         AsynchWS with no cut-off. Fibonacci has so many tasks that it gains most from a cut-off; in the \
-         paper, HotSLAW's queue is a cut-off for it.",
+         inline, however long it is. Where *queue* gives the same result as *none* (Figure 8), HotSLAW's \
+         policy has in effect no cut-off. Fibonacci has so many tasks that it gains most from a cut-off. In \
+         the paper, HotSLAW's bounded queue already cuts off Fibonacci's tasks; here it does not.",
     );
     parts_of_the_gain(data, report);
     let steals: Vec<_> = data
@@ -287,9 +292,9 @@ pub(super) fn together(data: &Data, report: &mut Report) {
         Verdict::some_above(&claimed, MORE).expect("there are four values"),
         format!(
             "on the same simulated machines, Floorplan, NQueens, UTS and Strassen are {} times as fast as \
-             under HotSLAW's policy (the geometric means over both times of a steal); one of them is faster \
-             if it is more than {MORE} times as fast. The text below Figure 10 says how much of this early \
-             steals bring",
+             under HotSLAW's policy (the geometric means over both steal times); one of them is faster \
+             if it is more than {MORE} times as fast. The text below Figure 10 shows how much of this gain \
+             comes from early steals",
             list(&claimed)
         ),
     );
@@ -303,8 +308,8 @@ pub(super) fn together(data: &Data, report: &mut Report) {
          while SparseLU and Fibonacci are a little worse",
         all_above(&claimed).and(are_worse.of_the_opposite()),
         format!(
-            "the values of the statement before; each of the four must be above {MORE}. SparseLU and \
-             Fibonacci are {} times as fast, and must not be above 1",
+            "for the first four programs, the values are those of the previous statement, and we require \
+             more than {MORE} for each. SparseLU and Fibonacci are {} times as fast; we require at most 1",
             list(&others)
         ),
     );
@@ -327,8 +332,8 @@ fn parts_of_the_gain(data: &Data, report: &mut Report) {
         report.paragraph(&format!(
             "Relative to HotSLAW's policy, Floorplan, NQueens, Strassen and UTS together are {early} times as \
              fast with early steals alone, {adaptive} times with *adaptive* alone, and {both} times with both, \
-             which is AsynchWS (paper: 1.12, the mean of its four gains). With early steals and no cut-off at all, they are {none} times \
-             as fast."
+             which is AsynchWS (paper: 1.12, the mean of its four gains). With early steals and no cut-off \
+             at all, they are {none} times as fast."
         ));
     }
 }

@@ -415,14 +415,10 @@ fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
             variants.push(variant(format!("{DEPTH}:{depth}"), chosen, recorded));
         }
     }
-    // Few verdicts need the other numbers of residual tasks.
-    let trials_of = |cut_off: &str, residual: &str| {
-        let is_compared =
-            [ADAPTIVE, QUEUE, NONE].contains(&cut_off) && [RESIDUAL[0], chosen].contains(&residual);
-        trial.choose(
-            if is_compared { 4 } else { 3 },
-            if is_compared { 10 } else { 4 },
-        )
+    let trials_of = |cut_off: &str, residual: &str| match cut_off.starts_with(DEPTH) {
+        true => trial.choose(3, 4),
+        false if [RESIDUAL[0], chosen].contains(&residual) => trial.choose(4, 10),
+        false => trial.choose(3, 10),
     };
     let mut runs = Vec::new();
     for variant in &variants {

@@ -54,31 +54,33 @@ fn introduction(data: &Data, report: &mut Report) {
         "A steal is **early**, or asynchronous, if the thief still has work when it starts to steal. The \
          task that the thief begins at that moment and the ready tasks behind it are its **residual tasks**. \
          The number R limits them: with 0, a thief steals only when it is idle, and otherwise also when it \
-         begins a task and has at most R residual tasks. A **cut-off** decides when a task runs inline. \
-         *none*: never. *depth*: if it is deeper than a limit. *queue*: if the thread has three ready tasks \
-         for each thread of its node. *adaptive*: as *queue*, and if the task is too short to be worth \
-         stealing. Parallelism is the work divided by the span.\n\n\
+         begins a task and has at most R residual tasks. A **cut-off** decides when a spawned task runs \
+         inline. *none*: never. *depth*: if the task is deeper than a limit. *queue*: if the spawning core \
+         already has three ready tasks for each core of its node. *adaptive*: in the same case, and also if \
+         the task is too short to be worth stealing. Parallelism is the work divided by the span.\n\n\
          **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
-         with an artificial latency{} on each operation on the other rank (except in Figure 5). It lies \
-         between the paper's milliseconds and the microseconds of today's networks. *queue* allows 6 ready \
-         tasks here. *adaptive* is Purloin's rule: a rank may have 512 ready tasks of 10 µs and more, but \
-         only 4 of unknown length. [The decision](../decisions/cluster-cut-off.md) says why. Values without \
-         ± are single runs, or medians. On ranks, Floorplan and NQueens spawn all branches of a node at once, \
-         and SparseLU nests its loops.\n\n\
+         with an artificial latency{} on each operation on the other rank (except in Figure 5). This latency \
+         lies between the paper's milliseconds and the microseconds of today's networks. *queue* allows 6 \
+         ready tasks here. *adaptive* is Purloin's rule: a rank may have 512 ready tasks that take at least \
+         10 µs each, but only 4 whose duration is unknown. [A decision](../decisions/cluster-cut-off.md) \
+         explains the rule. Values without ± are single runs, or medians. On ranks, Floorplan and NQueens \
+         spawn all branches of a node at once, and SparseLU nests its loops.\n\n\
          **Simulated**: 32 nodes of two sockets of six cores, as in the paper, so *queue* and *adaptive* \
          allow 36 ready tasks. We record the serial elision of each program. There, Floorplan and NQueens \
          fork in pairs. Simulated thieves prefer near victims and take half of a victim's tasks. The \
-         simulated *adaptive* knows the exact mean duration at each depth. As in the paper, a task must take \
-         2/4.5 of a steal to be created, and a core with ready tasks of more than 12/4.5 of a steal in all \
-         does not steal early. Unlike the paper's threads, simulated cores create their tasks in the order of \
-         the serial elision from the beginning, offer all their tasks, and do not run short far tasks \
-         serially. Each simulated value is the mean of {}; ± covers the random choices of the thieves, not \
-         the recording.\n\n\
+         simulated *adaptive* knows the exact mean duration at each depth. As in the paper, *adaptive* \
+         creates a task only if it takes at least 2/4.5 of the time of a steal, and a core does not steal \
+         early while its ready tasks take more than 12/4.5 of that time in total. These are the paper's 2 ms \
+         and 12 ms, divided by 4.5 ms, the middle of its times of a get. The paper's threads \
+         are help-first until their queue is two thirds full, and then work-first. Simulated cores run the \
+         first half of a fork at once and push spawned tasks, from beginning to end. They offer all their \
+         tasks, and never run a stolen task serially because it is short. Each simulated value is the mean \
+         of {}; ± covers the random choices of the thieves, not the recording.\n\n\
          The paper measures 3.7 to 5.2 *milliseconds* for a get from another node, and uses this as the \
          time of a steal between nodes. Its network, QDR InfiniBand, has a latency of microseconds, so we \
          simulate steals of 5 and 50 µs between nodes. The simulated programs are shorter than the paper's: \
          Strassen and SparseLU have too little parallelism for 384 cores, and Fibonacci too little work. The \
-         table of Figure 9 shows the work of a core in units of a steal.\n\n\
+         table of Figure 9 shows the work of a core in units of the steal time.\n\n\
          **Floorplan** is a branch-and-bound search. The order of visits decides which subtrees it prunes. \
          On ranks, the order changes from run to run. The simulation always prunes the subtrees that the \
          serial elision pruned.",
@@ -96,7 +98,7 @@ fn trials(simulated: &[Simulated]) -> String {
     let (least, most) = (trials.clone().min(), trials.max());
     match (least, most) {
         (Some(least), Some(most)) if least < most => {
-            format!("{least} to {most} trials")
+            format!("{least} or {most} trials")
         }
         _ => format!("{} trials", most.unwrap_or(0)),
     }
@@ -235,10 +237,11 @@ fn profiling(data: &Data, report: &mut Report) {
     let most = local.iter().copied().fold(0.0, f64::max);
     report.paragraph(
         "The paper simulates this cost for 384 threads, from the depths of the programs and the numbers of \
-         samples: local below 2, global 23.6 on average. Ours is that of Purloin's rule. Global profiling \
-         costs rank 0 nothing, because the data are there, so 50 % is nearly the most that two ranks can lose. \
-         Its share depends on the artificial latency, and falls with the length of a run, because each depth \
-         needs only a number of samples.",
+         samples: below 2 % for local profiling, and 23.6 % on average for global profiling. We measure the \
+         cost under Purloin's rule. Global profiling costs rank 0 nothing, because rank 0 holds the data, so \
+         50 % is nearly the most that two ranks can lose. The share of global profiling depends on the \
+         artificial latency, and falls with the length of a run, because each depth needs only a limited \
+         number of samples.",
     );
     report.verdict(
         "Profiling information is collected locally to optimize task granularity and guide the \
@@ -247,9 +250,9 @@ fn profiling(data: &Data, report: &mut Report) {
         format!(
             "this describes the method, and Section V.B says what it saves: “the overhead of local profiling \
              is less than 2% of the total runtime for all six applications, but global profiling is much \
-             higher, 23.6% averagely”. On two ranks, local profiling costs at most {most:.2} % of the time, and \
-             global profiling {mean:.1} % on average with the artificial latency; we require less than 2 %, \
-             and five times as much for global"
+             higher, 23.6% averagely”. On two ranks, local profiling costs at most {most:.2} % of the time, \
+             and global profiling {mean:.1} % on average with the artificial latency; we require less than 2 \
+             %, and five times as much for global"
         ),
     );
 }
@@ -299,7 +302,10 @@ fn residual(data: &Data, report: &mut Report) {
     report.table(&head, &rows);
     let slower = slower.iter().map(|number| format!("R = {number}"));
     report.paragraph(&format!(
-        "In {undecided} of {} rows, no R is clearly slower than the fastest. In the others, these are: {}.",
+        "In {undecided} of {} rows, no R is clearly slower than the fastest. Clearly slower in the other \
+         rows: {}. Where values are equal, the limit for the duration of ready tasks decides when a core \
+         steals early, not R. For Fibonacci and SparseLU, the paper finds R = 0 best; the text below Figure \
+         9 says what is different here.",
         rows.len(),
         slower.collect::<Vec<_>>().join(", ")
     ));
@@ -373,8 +379,9 @@ fn sensitivity(data: &Data, report: &mut Report) {
         "The performance of AsyncWS is sensitive to the number of residual tasks in the private region",
         Verdict::most(&matters),
         format!(
-            "on 384 simulated cores, some number makes {} of the {} programs more than {more} times as fast or \
-             as slow as R = 0, and none does for {}; most programs decide",
+            "on 384 simulated cores, {} of the {} programs clearly depend on R: with some R, they run more \
+             than {more} times as fast or as slow as with R = 0. For {}, every R is clearly within this \
+             limit. The verdict needs more than half of the programs",
             count(&matters, Verdict::Confirmed),
             PROGRAMS.len(),
             count(&matters, Verdict::NotHere),
@@ -385,8 +392,9 @@ fn sensitivity(data: &Data, report: &mut Report) {
          sub-optimal performance",
         Verdict::most(&is_good),
         format!(
-            "on the same machines, no other number makes {} of the programs more than {more} times as fast as \
-             R = 2, and some number does for {}; most programs decide",
+            "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
+             them more than {more} times as fast. For {}, some R clearly does. The verdict needs more than \
+             half of the programs",
             count(&is_good, Verdict::Confirmed),
             count(&is_good, Verdict::NotHere),
         ),
@@ -484,18 +492,20 @@ fn cut_offs(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "Simulated: speed-ups on 384 cores with R = 2, and the numbers of tasks that were created. *best depth* \
-         is the best of up to four depths, in the same trials, so it is a little too good. Fibonacci, \
-         Floorplan, NQueens and UTS fork in pairs, and a core runs the first half at once. So its queue is at \
-         most as long as the tree is deep. Only UTS's tree is so deep that the queue reaches 36 tasks, which \
-         then all lie near the leaf that the core has reached: thieves get small subtrees and soon have to \
-         steal again. For the other three, *queue* gives the result of *none*. A core of SparseLU that holds 36 \
-         ready tasks runs the next one of its loop itself. Strassen has seven tasks at a time and no short \
-         ones, so only *depth* changes it. SparseLU's tasks are all of one depth, so a cut-off by depth is none.\n\n\
+        "Simulated: speed-ups on 384 cores with R = 2, and the numbers of tasks that were created. *best \
+         depth* is the best of up to four depths, chosen from the same trials, so its value is slightly too \
+         high. Fibonacci, Floorplan, NQueens and UTS fork in pairs, and a core runs the first half at once. \
+         So a core's queue never holds more tasks than the tree has levels. Only UTS's tree is so deep that \
+         the queue reaches 36 tasks, which then all lie near the leaf that the core has reached: thieves get \
+         small subtrees and soon have to steal again. *adaptive* has the same bound. For the other three, \
+         *queue* gives the result of *none*. In SparseLU, a core that holds 36 ready tasks runs the next \
+         task of its loop inline. Strassen spawns seven tasks at a time, none of them short, so only *depth* \
+         can cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of \
+         them.\n\n\
          In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
          SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
-         speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive there. \
-         Here, creating a task takes a few nanoseconds.",
+         speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \
+         there. Here, creating a task takes a few nanoseconds.",
     );
 
     on_two_ranks(data, 8, report);
@@ -534,8 +544,9 @@ fn cut_offs(data: &Data, report: &mut Report) {
             format!(
                 "relative to *adaptive*, on 384 simulated cores these programs run {} times as fast with \
                  *none*, {} with *queue*, and {} with the best *depth* (the geometric mean over the programs \
-                 and both times of a steal); we call a cut-off better above {}. Without UTS, they run {} times \
-                 as fast with *none*. Figure 8 says why UTS is slow with *adaptive*",
+                 and both steal times, 5 and 50 µs); we call a cut-off better above {}. Without UTS, they \
+                 run {} times as fast with *none*. The text below Figure 8 explains why UTS is slow with \
+                 *adaptive*",
                 with_margin(none, 2),
                 with_margin(queue, 2),
                 with_margin(depth, 2),
@@ -596,8 +607,8 @@ fn other_cut_offs(data: &Data, report: &mut Report) {
             faster.expect("there are three values").of_the_opposite(),
             format!(
                 "on the same machines, Fibonacci runs {} times as fast with *adaptive* as with the best depth, \
-                 {} times with *queue*, and {} times with *none* (the geometric means over both times of a \
-                 steal); we call a cut-off better above {}",
+                 {} times with *queue*, and {} times with *none* (the geometric means over both steal \
+                 times); we call a cut-off better above {}",
                 with_margin(adaptive, 2),
                 with_margin(queue, 2),
                 with_margin(none, 2),

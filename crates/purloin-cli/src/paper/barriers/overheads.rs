@@ -68,12 +68,13 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
         &rows,
     );
     report.paragraph(
-        "Dynamic overhead is the share of the processor time used that victims lose to thieves: they offer \
-         tasks, wait for the thief (DefaultWS), and find out that a task was stolen. It excludes the time to \
-         wake sleeping thieves, which has its own columns, because the paper's thieves never sleep. Waking is \
-         a system call. It weighs much in runs of a few milliseconds, in which the thief falls asleep each \
-         time that it finds nothing. Cost per steal is the time that the victim loses, the median over the \
-         runs. The reduction compares the means of the runs.",
+        "Dynamic overhead is the share of processor time that victims lose to thieves: victims offer tasks, \
+         wait for the thief (DefaultWS), and find out that a task was stolen. It excludes the time to wake \
+         sleeping thieves, which has its own columns, because the paper's thieves never sleep. Waking a \
+         thief is a system call. In runs of a few milliseconds, its share is large, because the thief falls \
+         asleep each time it finds nothing. *Cost per steal* is the time that a victim loses per steal; the \
+         table gives the median over the runs, and the picture of Figure 7 uses the mean. The reduction \
+         compares the means of the runs.",
     );
     simulated_overheads(data, report);
 
@@ -95,8 +96,9 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
                 "with {} workers, the victims of {} lose most: {} of the processor time (the interval is \
                  widened for {} benchmarks; paper: 11.2 % with 16 threads); a major source costs more than \
                  {:.0} %. With the time to wake thieves, which the paper does not have, they lose {} (interval \
-                 not widened). More workers steal more often (Figure 7, simulated), but for these, the cost of \
-                 a steal is measured with {0} workers, too",
+                 not widened). With more workers, steals are more frequent (Figure 7, simulated). That \
+                 picture still uses the cost of a steal with {0} workers, so it does not show whether a \
+                 steal costs more with more workers",
                 data.workers,
                 names[place],
                 percent(most),
@@ -114,7 +116,7 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
          hardware parallelism",
     ] {
         let reason =
-            "this machine has only two processors, and simulated steals cost their victims nothing";
+            "this machine has only two cores, and simulated steals cost their victims nothing";
         report.verdict(statement, Verdict::Untestable, reason.to_string());
     }
     growth(data, report);
@@ -127,7 +129,8 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
             "a return barrier can be used to greatly reduce this source of overhead",
             Verdict::not_above(ratio, AROUND_HALF[1]),
             format!(
-                "the same measurement as for the statement before; at most {} must remain",
+                "the measurement is that of the previous statement; we require that at most {} of the \
+                 overhead remains",
                 AROUND_HALF[1]
             ),
         );
@@ -136,8 +139,8 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
     report.verdict(
         "the dynamic overhead is dominated by introspection of the victim's stack",
         Verdict::Untestable,
-        "Purloin's thieves do not walk a stack, because each slot holds the task's closure. The text below \
-         Figure 7 says what a victim loses its time with"
+        "Purloin's thieves do not walk a stack, because each slot holds the task's closure. The text above \
+         Figure 7 explains where a victim's time goes"
             .to_string(),
     );
 }
@@ -154,12 +157,16 @@ fn reduces_by_half(overheads: &[[Vec<f64>; 2]]) -> Option<(Verdict, String)> {
             BENCHMARKS.len()
         ),
     };
+    let outside = match (ratio.mean - 0.5).abs() > ratio.margin {
+        true => ", so it is not exactly half",
+        false => "",
+    };
     let [least, most] = AROUND_HALF;
     Some((
         Verdict::within(ratio, AROUND_HALF),
         format!(
             "the overhead with the barrier is {} of the overhead without it (the geometric mean over runs and \
-             {of}); we accept {least} to {most} as around half. In the paper, 0.60 remains",
+             {of}){outside}; we accept {least} to {most} as around half. In the paper, 0.60 remains",
             with_margin(ratio, 2)
         ),
     ))
@@ -195,9 +202,9 @@ fn one_by_one(data: &Data, report: &mut Report) {
             "consistently reduces the dynamic overhead in all other benchmarks",
             Verdict::above(most, 1.0).of_the_opposite(),
             format!(
-                "of {}'s overhead, {} remains with the barrier (the interval is widened for {} benchmarks; we \
-                 include CilkSort and Barnes-Hut, the two that the paper excepts); less than 1 must remain of \
-                 each",
+                "{} decides: with the barrier, its overhead is {} of that without it (the interval is \
+                 widened for {} benchmarks; we include CilkSort and Barnes-Hut, which the paper excludes). \
+                 We require less than 1 for every benchmark",
                 names[place],
                 with_margin(most, 2),
                 names.len()
@@ -217,8 +224,8 @@ fn one_by_one(data: &Data, report: &mut Report) {
             Verdict::confirmed_if(correlation >= CORRELATED),
             format!(
                 "Spearman's rank correlation of the steal rates and overheads of the benchmarks, under \
-                 DefaultWS with {} workers, is {correlation:.2}; from {CORRELATED} on, it is significant \
-                 (one-sided, 5 %)",
+                 DefaultWS with {} workers, is {correlation:.2}; values of at least {CORRELATED} are \
+                 significant (one-sided, 5 %)",
                 data.workers
             ),
         );
@@ -291,8 +298,8 @@ fn simulated_overheads(data: &Data, report: &mut Report) {
         "The picture multiplies the simulated number of steals, which is the same for both systems, by the \
          mean measured cost per steal. On this machine, a thief sometimes loses its processor while its victim \
          waits, so we cap the cost of each run at 1 µs, the duration of a simulated steal. CilkSort's cost is \
-         that of the form without a cut-off. On the largest simulated machine, there are up to {} steals per ms \
-         (paper: almost 35). So the values cannot be compared with the paper's.",
+         that of the form without a cut-off. On the largest simulated machine, there are up to {} steals per \
+         ms (paper: almost 35). So the values cannot be compared with the paper's.",
         grouped(most.round() as u64)
     ));
     let panel = |place: usize| {

@@ -114,7 +114,9 @@ fn table1(
         &rows,
     );
     report.paragraph(
-        "Each cell has our value, then the paper's. We convert the 1,000 cycles of a steal to this machine's \
+        "Each cell has our value, then the paper's. The second number of an input is the number of repetitions, \
+         which is the paper's without `--quick`. Stress has no such number: it runs a 64th of the paper's \
+         repetitions. We convert the 1,000 cycles of a steal to this machine's \
          time with the factor of the simulations, and round to whole nanoseconds. The paper's tasks are the \
          repetition size divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same \
          number, so our inputs are one smaller. The paper does not state the cut-offs of multisort; we chose \

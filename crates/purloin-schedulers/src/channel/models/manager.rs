@@ -60,6 +60,23 @@ fn a_loop_is_split_for_registered_thieves_too() {
     });
 }
 
+/// A thief that has asked ahead runs out of work while a handler holds its request and finds no task for
+/// it. The thief may sleep afterwards, and the manager registers only a request that is marked as idle.
+#[test]
+fn a_thief_marks_a_request_as_idle_that_a_handler_holds() {
+    check(2, 0b01, |model| {
+        model.send_request_in(RequestState::Working, 1, MANAGER);
+        let handler = {
+            let model = model.clone();
+            thread::spawn(move || model.check_mailbox(MANAGER, Situation::Running))
+        };
+        let own = model.own_request(1);
+        assert!(own.mark_idle());
+        handler.join().unwrap();
+        assert_eq!(own.state(), RequestState::Idle);
+    });
+}
+
 /// When all workers are idle, the manager's own request is UNSENT.
 #[test]
 fn an_idle_worker_cancels_the_manager_s_request() {

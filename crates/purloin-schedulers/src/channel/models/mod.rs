@@ -91,8 +91,13 @@ impl Model {
         self.channels(worker).request(Kind::Any)
     }
 
-    /// Thief: sends its request for any task.
+    /// Thief: sends its request for any task, because it is idle.
     fn send_request(&self, thief: usize, to: usize) {
+        self.send_request_in(RequestState::Idle, thief, to);
+    }
+
+    /// Thief: sends its request for any task in this state.
+    fn send_request_in(&self, state: RequestState, thief: usize, to: usize) {
         let own = self.own_request(thief);
         // SAFETY: the calling thread is the request's thief, and the request is UNSENT.
         unsafe {
@@ -101,7 +106,7 @@ impl Model {
                 contents.mark_asked(thief);
             });
         }
-        own.begin(RequestState::Idle);
+        own.begin(state);
         self.send(RequestId::new(thief, Kind::Any), to);
     }
 

@@ -109,7 +109,9 @@
 //! - The owner of a task that was sent takes it back if the thief has not claimed it, by an exchange
 //!   of the slot's state. In the source, the thief owns what it was sent. It may then hold a task in
 //!   its queue while it runs a long one, and a join that waits for that task waits for both. A join
-//!   of Purloin would idle meanwhile, because it runs nothing unrelated.
+//!   of Purloin would idle meanwhile, because it runs nothing unrelated. For the same reason, a thief
+//!   looks at the state of a slot before it passes on a task that it was sent.
+//! - For the adaptive strategy, a stolen task counts as one task, or as two if it has children.
 //! - A request that all workers were asked for is kept by a worker that may get tasks. In the
 //!   source it circulates among the idle workers, which poll.
 //! - `ASYNC` is [`Scope::spawn`](purloin::Scope::spawn): it pushes to the stack of the caller, and so
