@@ -16,7 +16,7 @@ const LEAF: Duration = Duration::from_micros(60);
 
 /// Branches are longer than this, and so worth a place. But a task from another node is spread
 /// over the thief's node only if tasks of its depth take twice as long. Branches are so long
-/// that a few interruptions of some milliseconds do not double the mean of their first samples.
+/// that a few interruptions of several milliseconds do not double the mean of their first samples.
 const GRAIN: Duration = Duration::from_micros(550);
 
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

@@ -1,19 +1,17 @@
-//! The report: tables, pictures and verdicts. Figures 9 and 10 are in `gains.rs`.
-
-use std::collections::BTreeSet;
+//! The report: tables, pictures and verdicts. Figure 7 is in `residual.rs`, Figure 8 in `cut_offs.rs`,
+//! and Figures 9 and 10 in `gains.rs`.
 
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
 use super::{
-    ADAPTIVE, CHOSEN, Case, Cell, FIGURE_5, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program,
-    QUEUE, RESIDUAL, Row, Simulated, TABLE, gains,
+    Case, Cell, FIGURE_5, Figures, Measured, PROGRAMS, Row, Simulated, TABLE, cut_offs, gains,
+    residual,
 };
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::paper::trial::Trial;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
 
 /// The data of all parts.
 pub(super) struct Data {
@@ -41,8 +39,8 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     table(trial, &data, &mut report);
     latencies(&data, &mut report);
     profiling(&data, &mut report);
-    residual(&data, &mut report);
-    cut_offs(&data, &mut report);
+    residual::residual(&data, &mut report);
+    cut_offs::cut_offs(&data, &mut report);
     gains::early_steals(&data, &mut report);
     gains::together(&data, &mut report);
     Ok(report)
@@ -257,7 +255,7 @@ fn profiling(data: &Data, report: &mut Report) {
     );
 }
 
-fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
+pub(super) fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
     let values: Vec<_> = case
         .seconds
         .iter()
@@ -266,143 +264,8 @@ fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
     Estimate::new(&values)
 }
 
-/// Figure 7.
-fn residual(data: &Data, report: &mut Report) {
-    report.section("Figure 7: the number of residual tasks");
-    report.paragraph(
-        "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. *best* lists each R \
-         whose interval overlaps with that of the fastest.",
-    );
-    let residual = RESIDUAL.map(|number| format!("R = {number}"));
-    let mut head = vec!["program", "steal time"];
-    head.extend(residual.iter().map(String::as_str));
-    head.extend(["best", "paper: best"]);
-    let (mut rows, mut undecided, mut slower) = (Vec::new(), 0, BTreeSet::new());
-    for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
-        for latency in LATENCIES {
-            let cases = RESIDUAL.map(|residual| simulated.case(latency, ADAPTIVE, residual));
-            let speed_ups = cases.map(|case| case.map(|case| speed_up(simulated, case)));
-            let mut row = vec![program.name.to_owned(), format!("{latency} µs")];
-            let text = |value| with_margin(value, 1);
-            row.extend(speed_ups.map(|value| value.map_or("–".to_owned(), text)));
-            let speed_ups: Option<Vec<_>> = speed_ups.into_iter().collect();
-            let best = speed_ups.map(|values| best(&values));
-            if let Some(best) = &best {
-                undecided += usize::from(best.len() == RESIDUAL.len());
-                slower.extend((0..RESIDUAL.len()).filter(|number| !best.contains(number)));
-            }
-            row.push(best.map_or("–".to_owned(), |best| {
-                let best: Vec<_> = best.iter().map(usize::to_string).collect();
-                best.join(", ")
-            }));
-            row.push(program.residual.to_owned());
-            rows.push(row);
-        }
-    }
-    report.table(&head, &rows);
-    let slower = slower.iter().map(|number| format!("R = {number}"));
-    report.paragraph(&format!(
-        "In {undecided} of {} rows, no R is clearly slower than the fastest. Clearly slower in the other \
-         rows: {}. Where values are equal, the limit for the duration of ready tasks decides when a core \
-         steals early, not R. For Fibonacci and SparseLU, the paper finds R = 0 best; the text below Figure \
-         9 says what is different here.",
-        rows.len(),
-        slower.collect::<Vec<_>>().join(", ")
-    ));
-    let panel = |latency: u32| Panel {
-        title: format!("a steal between nodes takes {latency} µs"),
-        scale: Scale::Linear,
-        lines: PROGRAMS
-            .iter()
-            .zip(&data.simulated)
-            .map(|(program, simulated)| {
-                let base = simulated.case(latency, ADAPTIVE, RESIDUAL[0]);
-                let points = RESIDUAL
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(number, residual)| {
-                        let case = simulated.case(latency, ADAPTIVE, residual)?;
-                        let gain = Estimate::of_ratio(&base?.seconds, &case.seconds);
-                        Some((number as u32, gain.mean, gain.margin))
-                    });
-                Line {
-                    name: program.name.to_owned(),
-                    points: points.collect(),
-                }
-            })
-            .collect(),
-        region: Vec::new(),
-    };
-    report.picture(
-        "residual",
-        Picture {
-            title: "Figure 7, simulated: speed relative to no residual tasks".to_owned(),
-            horizontal: Horizontal {
-                title: "residual tasks",
-                scale: Scale::Linear,
-            },
-            rows: vec![LATENCIES.map(panel).into()],
-        },
-    );
-    on_two_ranks(data, 7, report);
-    report.paragraph(
-        "With small matrices, SparseLU and Strassen are slow on two ranks, because each access to a block of \
-         the other rank takes the artificial latency.",
-    );
-    sensitivity(data, report);
-}
-
-/// Judges whether the number of residual tasks matters, and whether 2 is a good one.
-fn sensitivity(data: &Data, report: &mut Report) {
-    let (mut matters, mut is_good) = (Vec::new(), Vec::new());
-    for program in &PROGRAMS {
-        let gain = |from: &'static str, to: &'static str| {
-            gains::gain_of(data, program.name, [(ADAPTIVE, from), (ADAPTIVE, to)])
-        };
-        let (none, chosen) = (RESIDUAL[0], RESIDUAL[CHOSEN]);
-        let others = |number| RESIDUAL.into_iter().filter(move |&other| other != number);
-        let from_none = others(none).flat_map(|other| [gain(none, other), gain(other, none)]);
-        let from_chosen = others(chosen).map(|other| gain(chosen, other));
-        let is_some_above = |values: Option<Vec<_>>| Verdict::some_above(&values?, gains::MORE);
-        matters.extend(is_some_above(from_none.collect()));
-        is_good.extend(is_some_above(from_chosen.collect()).map(Verdict::of_the_opposite));
-    }
-    if is_good.len() < PROGRAMS.len() {
-        return;
-    }
-    let count = |verdicts: &[Verdict], wanted| {
-        let found = verdicts.iter().filter(|&&verdict| verdict == wanted);
-        found.count()
-    };
-    let more = gains::MORE;
-    report.verdict(
-        "The performance of AsyncWS is sensitive to the number of residual tasks in the private region",
-        Verdict::most(&matters),
-        format!(
-            "on 384 simulated cores, {} of the {} programs clearly depend on R: with some R, they run more \
-             than {more} times as fast or as slow as with R = 0. For {}, every R is clearly within this \
-             limit. The verdict needs more than half of the programs",
-            count(&matters, Verdict::Confirmed),
-            PROGRAMS.len(),
-            count(&matters, Verdict::NotHere),
-        ),
-    );
-    report.verdict(
-        "the residual tasks number is configured to 2 because most applications can get the optimal or \
-         sub-optimal performance",
-        Verdict::most(&is_good),
-        format!(
-            "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
-             them more than {more} times as fast. For {}, some R clearly does. The verdict needs more than \
-             half of the programs",
-            count(&is_good, Verdict::Confirmed),
-            count(&is_good, Verdict::NotHere),
-        ),
-    );
-}
-
 /// Adds the speed-ups of a figure on two ranks, relative to one rank.
-fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
+pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
     let of_programs = PROGRAMS.iter().zip(&data.measured);
     let measured = of_programs.filter_map(|(program, measured)| {
         let row = row(measured, figure)?;
@@ -429,209 +292,6 @@ fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
     let rows: Vec<_> = rows.collect();
     report.paragraph("On two ranks: speed-ups over one rank.");
     report.table(&head, &rows);
-}
-
-/// Returns the numbers of the values that are as good as the largest, as far as their intervals
-/// tell.
-fn best(values: &[Estimate]) -> Vec<usize> {
-    let margin = |value: &Estimate| match value.margin.is_finite() {
-        true => value.margin,
-        false => 0.0,
-    };
-    let lower = |value: &Estimate| value.mean - margin(value);
-    let floor = values
-        .iter()
-        .max_by(|a, b| a.mean.total_cmp(&b.mean))
-        .map_or(0.0, lower);
-    let good = values
-        .iter()
-        .enumerate()
-        .filter(|(_, value)| value.mean + margin(value) >= floor);
-    good.map(|(number, _)| number).collect()
-}
-
-/// Figure 8.
-fn cut_offs(data: &Data, report: &mut Report) {
-    report.section("Figure 8: cut-offs");
-    let mut rows = Vec::new();
-    for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
-        for latency in LATENCIES {
-            let chosen = RESIDUAL[CHOSEN];
-            let of = |cut_off| simulated.case(latency, cut_off, chosen);
-            let text = |case: Option<&Case>| {
-                case.map_or("–".to_owned(), |case| {
-                    format!(
-                        "{} ({})",
-                        with_margin(speed_up(simulated, case), 1),
-                        grouped(case.tasks)
-                    )
-                })
-            };
-            let depth = simulated.best_depth(latency);
-            rows.push(vec![
-                program.name.to_owned(),
-                format!("{latency} µs"),
-                text(of(NONE)),
-                text(of(QUEUE)),
-                text(depth.map(|(case, _)| case)),
-                depth.map_or("–".to_owned(), |(_, depth)| depth.to_string()),
-                text(of(ADAPTIVE)),
-            ]);
-        }
-    }
-    report.table(
-        &[
-            "program",
-            "steal time",
-            "none: speed-up (tasks)",
-            "queue: speed-up (tasks)",
-            "best depth: speed-up (tasks)",
-            "best depth",
-            "adaptive: speed-up (tasks)",
-        ],
-        &rows,
-    );
-    report.paragraph(
-        "Simulated: speed-ups on 384 cores with R = 2, and the numbers of tasks that were created. *best \
-         depth* is the best of up to four depths, chosen from the same trials, so its value is slightly too \
-         high. Fibonacci, Floorplan, NQueens and UTS fork in pairs, and a core runs the first half at once. \
-         So a core's queue never holds more tasks than the tree has levels. Only UTS's tree is so deep that \
-         the queue reaches 36 tasks, which then all lie near the leaf that the core has reached: thieves get \
-         small subtrees and soon have to steal again. *adaptive* has the same bound. For the other three, \
-         *queue* gives the result of *none*. In SparseLU, a core that holds 36 ready tasks runs the next \
-         task of its loop inline. Strassen spawns seven tasks at a time, none of them short, so only *depth* \
-         can cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of \
-         them.\n\n\
-         In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
-         SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
-         speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \
-         there. Here, creating a task takes a few nanoseconds.",
-    );
-
-    on_two_ranks(data, 8, report);
-    report.paragraph(
-        "`--cutoff paper` is the paper's rule: it queues tasks until the queue is two thirds full, and then \
-         only those that take more than 2 ms on average.",
-    );
-    other_cut_offs(data, report);
-    let relative = |to: &dyn for<'s> Fn(&'s Simulated, u32) -> Option<&'s Case>| {
-        gains::mean_gain(data, Program::has_gain, |simulated, latency| {
-            let adaptive = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
-            Some((&adaptive.seconds, &to(simulated, latency)?.seconds))
-        })
-    };
-    let others = [
-        relative(&|simulated, latency| simulated.case(latency, NONE, RESIDUAL[CHOSEN])),
-        relative(&|simulated, latency| simulated.case(latency, QUEUE, RESIDUAL[CHOSEN])),
-        relative(&|simulated, latency| simulated.best_depth(latency).map(|(case, _)| case)),
-    ];
-    let without_uts = gains::mean_gain(
-        data,
-        |program| program.has_gain() && program.name != "UTS",
-        |simulated, latency| {
-            let adaptive = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
-            let none = simulated.case(latency, NONE, RESIDUAL[CHOSEN])?;
-            Some((&adaptive.seconds, &none.seconds))
-        },
-    );
-    if let [Some(none), Some(queue), Some(depth)] = others {
-        let faster = Verdict::some_above(&[none, queue, depth], gains::MORE);
-        let verdict = faster.expect("there are three values").of_the_opposite();
-        report.verdict(
-            "Floorplan, Nqueens, UTS and Strassen get the best performance when AsyncWS is combined \
-             with the adaptive cut-off",
-            verdict,
-            format!(
-                "relative to *adaptive*, on 384 simulated cores these programs run {} times as fast with \
-                 *none*, {} with *queue*, and {} with the best *depth* (the geometric mean over the programs \
-                 and both steal times, 5 and 50 µs); we call a cut-off better above {}. Without UTS, they \
-                 run {} times as fast with *none*. The text below Figure 8 explains why UTS is slow with \
-                 *adaptive*",
-                with_margin(none, 2),
-                with_margin(queue, 2),
-                with_margin(depth, 2),
-                gains::MORE,
-                without_uts.map_or("–".to_owned(), |none| with_margin(none, 2))
-            ),
-        );
-    }
-}
-
-/// Judges what the paper says about the other cut-offs, except that *adaptive* is the best.
-fn other_cut_offs(data: &Data, report: &mut Report) {
-    let chosen = RESIDUAL[CHOSEN];
-    let fine = || {
-        let programs = PROGRAMS.iter().zip(&data.simulated);
-        programs.filter(|(program, _)| program.name != "SparseLU")
-    };
-    let none = fine().flat_map(|(_, simulated)| {
-        LATENCIES.map(|latency| {
-            let case = simulated.case(latency, NONE, chosen)?;
-            Some(speed_up(simulated, case))
-        })
-    });
-    if let Some(none) = none.collect::<Option<Vec<_>>>() {
-        let fast = Verdict::some_above(&none, 1.4).expect("there are several programs");
-        let means = || none.iter().map(|speed_up| speed_up.mean);
-        report.verdict(
-            "When there is no cut-off all the applications except for SparseLU get speedup less than 1.4",
-            fast.of_the_opposite(),
-            format!(
-                "on 384 simulated cores, their speed-ups with *none* are {:.1} to {:.1}, because a task costs \
-                 a few nanoseconds",
-                means().fold(f64::INFINITY, f64::min),
-                means().fold(0.0, f64::max),
-            ),
-        );
-    }
-    let relative = |name: &str, to: &dyn for<'s> Fn(&'s Simulated, u32) -> Option<&'s Case>| {
-        [ADAPTIVE, QUEUE, NONE].map(|cut_off| {
-            let is_meant = |program: &Program| program.name == name;
-            gains::mean_gain(data, is_meant, |simulated, latency| {
-                let base = to(simulated, latency)?;
-                Some((
-                    &base.seconds,
-                    &simulated.case(latency, cut_off, chosen)?.seconds,
-                ))
-            })
-        })
-    };
-    let fibonacci = relative("Fibonacci", &|simulated, latency| {
-        simulated.best_depth(latency).map(|(case, _)| case)
-    });
-    if let [Some(adaptive), Some(queue), Some(none)] = fibonacci {
-        let faster = Verdict::some_above(&[adaptive, queue, none], gains::MORE);
-        report.verdict(
-            "Fibonacci gets the best performance using tree-depth based cut-off while adaptive cut-off is a \
-             little worse",
-            faster.expect("there are three values").of_the_opposite(),
-            format!(
-                "on the same machines, Fibonacci runs {} times as fast with *adaptive* as with the best depth, \
-                 {} times with *queue*, and {} times with *none* (the geometric means over both steal \
-                 times); we call a cut-off better above {}",
-                with_margin(adaptive, 2),
-                with_margin(queue, 2),
-                with_margin(none, 2),
-                gains::MORE
-            ),
-        );
-    }
-    let sparselu = relative("SparseLU", &|simulated, latency| {
-        simulated.case(latency, ADAPTIVE, chosen)
-    });
-    if let [_, Some(queue), Some(none)] = sparselu {
-        let differs = Verdict::some_above(&[queue, none], 1.1);
-        report.verdict(
-            "it cannot use tree-depth based cut-off and other three strategies get similar speedup",
-            differs.expect("there are two values").of_the_opposite(),
-            format!(
-                "on the same machines, SparseLU runs {} times as fast with *queue* as with *adaptive*, and {} \
-                 times with *none*; more than 1.1 is not similar",
-                with_margin(queue, 2),
-                with_margin(none, 2)
-            ),
-        );
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,164 @@
+//! Figure 7: the number of residual tasks.
+
+use std::collections::BTreeSet;
+
+use purloin_sim::Estimate;
+
+use super::report::{Data, on_two_ranks, speed_up};
+use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, gains};
+use crate::paper::report::{Report, Verdict, with_margin};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+
+/// Figure 7.
+pub(super) fn residual(data: &Data, report: &mut Report) {
+    report.section("Figure 7: the number of residual tasks");
+    report.paragraph(
+        "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. *best* lists each R \
+         whose interval overlaps with that of the fastest.",
+    );
+    let residual = RESIDUAL.map(|number| format!("R = {number}"));
+    let mut head = vec!["program", "steal time"];
+    head.extend(residual.iter().map(String::as_str));
+    head.extend(["best", "paper: best"]);
+    let (mut rows, mut undecided, mut slower) = (Vec::new(), 0, BTreeSet::new());
+    for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
+        for latency in LATENCIES {
+            let cases = RESIDUAL.map(|residual| simulated.case(latency, ADAPTIVE, residual));
+            let speed_ups = cases.map(|case| case.map(|case| speed_up(simulated, case)));
+            let mut row = vec![program.name.to_owned(), format!("{latency} µs")];
+            let text = |value| with_margin(value, 1);
+            row.extend(speed_ups.map(|value| value.map_or("–".to_owned(), text)));
+            let speed_ups: Option<Vec<_>> = speed_ups.into_iter().collect();
+            let best = speed_ups.map(|values| best(&values));
+            if let Some(best) = &best {
+                undecided += usize::from(best.len() == RESIDUAL.len());
+                slower.extend((0..RESIDUAL.len()).filter(|number| !best.contains(number)));
+            }
+            row.push(best.map_or("–".to_owned(), |best| {
+                let best: Vec<_> = best.iter().map(usize::to_string).collect();
+                best.join(", ")
+            }));
+            row.push(program.residual.to_owned());
+            rows.push(row);
+        }
+    }
+    report.table(&head, &rows);
+    let slower = slower.iter().map(|number| format!("R = {number}"));
+    report.paragraph(&format!(
+        "In {undecided} of {} rows, no R is clearly slower than the fastest. Clearly slower in the other \
+         rows: {}. Where values are equal, the limit for the duration of ready tasks decides when a core \
+         steals early, not R. For Fibonacci and SparseLU, the paper finds R = 0 best; the text below Figure \
+         9 says what is different here.",
+        rows.len(),
+        slower.collect::<Vec<_>>().join(", ")
+    ));
+    let panel = |latency: u32| Panel {
+        title: format!("a steal between nodes takes {latency} µs"),
+        scale: Scale::Linear,
+        lines: PROGRAMS
+            .iter()
+            .zip(&data.simulated)
+            .map(|(program, simulated)| {
+                let base = simulated.case(latency, ADAPTIVE, RESIDUAL[0]);
+                let points = RESIDUAL
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(number, residual)| {
+                        let case = simulated.case(latency, ADAPTIVE, residual)?;
+                        let gain = Estimate::of_ratio(&base?.seconds, &case.seconds);
+                        Some((number as u32, gain.mean, gain.margin))
+                    });
+                Line {
+                    name: program.name.to_owned(),
+                    points: points.collect(),
+                }
+            })
+            .collect(),
+        region: Vec::new(),
+    };
+    report.picture(
+        "residual",
+        Picture {
+            title: "Figure 7, simulated: speed relative to no residual tasks".to_owned(),
+            horizontal: Horizontal {
+                title: "residual tasks",
+                scale: Scale::Linear,
+            },
+            rows: vec![LATENCIES.map(panel).into()],
+        },
+    );
+    on_two_ranks(data, 7, report);
+    report.paragraph(
+        "With small matrices, SparseLU and Strassen are slow on two ranks, because each access to a block of \
+         the other rank takes the artificial latency.",
+    );
+    sensitivity(data, report);
+}
+
+/// Judges whether the number of residual tasks matters, and whether 2 is a good one.
+fn sensitivity(data: &Data, report: &mut Report) {
+    let (mut matters, mut is_good) = (Vec::new(), Vec::new());
+    for program in &PROGRAMS {
+        let gain = |from: &'static str, to: &'static str| {
+            gains::gain_of(data, program.name, [(ADAPTIVE, from), (ADAPTIVE, to)])
+        };
+        let (none, chosen) = (RESIDUAL[0], RESIDUAL[CHOSEN]);
+        let others = |number| RESIDUAL.into_iter().filter(move |&other| other != number);
+        let from_none = others(none).flat_map(|other| [gain(none, other), gain(other, none)]);
+        let from_chosen = others(chosen).map(|other| gain(chosen, other));
+        let is_some_above = |values: Option<Vec<_>>| Verdict::some_above(&values?, gains::MORE);
+        matters.extend(is_some_above(from_none.collect()));
+        is_good.extend(is_some_above(from_chosen.collect()).map(Verdict::of_the_opposite));
+    }
+    if is_good.len() < PROGRAMS.len() {
+        return;
+    }
+    let count = |verdicts: &[Verdict], wanted| {
+        let found = verdicts.iter().filter(|&&verdict| verdict == wanted);
+        found.count()
+    };
+    let more = gains::MORE;
+    report.verdict(
+        "The performance of AsyncWS is sensitive to the number of residual tasks in the private region",
+        Verdict::most(&matters),
+        format!(
+            "on 384 simulated cores, {} of the {} programs clearly depend on R: with some R, they run more \
+             than {more} times as fast or as slow as with R = 0. For {}, every R is clearly within this \
+             limit. The verdict needs more than half of the programs",
+            count(&matters, Verdict::Confirmed),
+            PROGRAMS.len(),
+            count(&matters, Verdict::NotHere),
+        ),
+    );
+    report.verdict(
+        "the residual tasks number is configured to 2 because most applications can get the optimal or \
+         sub-optimal performance",
+        Verdict::most(&is_good),
+        format!(
+            "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
+             them more than {more} times as fast. For {}, some R clearly does. The verdict needs more than \
+             half of the programs",
+            count(&is_good, Verdict::Confirmed),
+            count(&is_good, Verdict::NotHere),
+        ),
+    );
+}
+
+/// Returns the numbers of the values that are as good as the largest, as far as their intervals
+/// tell.
+fn best(values: &[Estimate]) -> Vec<usize> {
+    let margin = |value: &Estimate| match value.margin.is_finite() {
+        true => value.margin,
+        false => 0.0,
+    };
+    let lower = |value: &Estimate| value.mean - margin(value);
+    let floor = values
+        .iter()
+        .max_by(|a, b| a.mean.total_cmp(&b.mean))
+        .map_or(0.0, lower);
+    let good = values
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| value.mean + margin(value) >= floor);
+    good.map(|(number, _)| number).collect()
+}
