@@ -29,9 +29,6 @@ const SHAPES: &[&str] = &[
     "vector",
 ];
 
-/// Duration of the longest iteration of varying granularity, in microseconds.
-const LONGEST: u64 = 4;
-
 /// Number of iterations of the shape `tiny`.
 const TINY: u64 = 100_000_000;
 
@@ -60,6 +57,64 @@ enum Data {
 /// Number of iterations of a loop of varying granularity.
 const VARYING: u64 = 100_000;
 
+/// A loop whose iterations take known times.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// The name of the shape.
+    pub name: &'static str,
+    /// Number of iterations.
+    pub count: u64,
+    /// The time of the longest iteration, in nanoseconds.
+    longest: u64,
+    /// Returns the part of that time that an iteration takes, out of [`VARYING`]. Without it, all
+    /// iterations take the same time.
+    part: Option<fn(u64) -> u64>,
+}
+
+/// All shapes whose iterations take known times.
+pub static TIMED: [Timed; 5] = {
+    const fn varying(name: &'static str, part: fn(u64) -> u64) -> Timed {
+        Timed {
+            name,
+            count: VARYING,
+            longest: 4000,
+            part: Some(part),
+        }
+    }
+    const fn even(name: &'static str, count: u64, longest: u64) -> Timed {
+        Timed {
+            name,
+            count,
+            longest,
+            part: None,
+        }
+    }
+    [
+        even("fine", 10_000_000, 20),
+        even("coarse", 2000, 100_000),
+        varying("random", |i| cheap_hash(i) % VARYING),
+        varying("increasing", |i| i),
+        varying("decreasing", |i| VARYING - i),
+    ]
+};
+
+impl Timed {
+    /// Returns the time of iteration `i`, in nanoseconds.
+    pub fn nanoseconds(&self, i: u64) -> u64 {
+        self.part
+            .map_or(self.longest, |part| part(i) * self.longest / VARYING)
+    }
+
+    /// Returns the number of steps of each iteration.
+    fn granularity(&self) -> Granularity {
+        let longest = self.longest * steps_per_microsecond() / 1000;
+        match self.part {
+            Some(part) => Granularity::UpTo(longest, part),
+            None => Granularity::Fixed(longest),
+        }
+    }
+}
+
 /// The number of steps of each iteration.
 #[derive(Clone, Copy, Debug)]
 enum Granularity {
@@ -87,19 +142,6 @@ impl Granularity {
 /// The body of the shape `tiny`.
 fn tiny(i: u64) -> u64 {
     cheap_hash(cheap_hash(i)) & 0xff
-}
-
-/// Returns the granularity and the number of iterations of a shape.
-fn granularity(shape: &str) -> (Granularity, u64) {
-    let microsecond = steps_per_microsecond();
-    let part: fn(u64) -> u64 = match shape {
-        "fine" => return (Granularity::Fixed(microsecond / 50), 10_000_000),
-        "coarse" => return (Granularity::Fixed(100 * microsecond), 2000),
-        "increasing" => |i| i,
-        "decreasing" => |i| VARYING - i,
-        _ => |i| cheap_hash(i) % VARYING,
-    };
-    (Granularity::UpTo(LONGEST * microsecond, part), VARYING)
 }
 
 /// Runs the loop by joins down to a grain size, as a program without splittable tasks would.
@@ -143,8 +185,9 @@ impl Kernel for Loops {
             "tiny" => Data::Tiny,
             "vector" => Data::Vectors(vec![1.0; VECTOR], vec![0.0; VECTOR]),
             shape => {
-                let (granularity, count) = granularity(shape);
-                Data::Steps(granularity, Results::new(count as usize))
+                let timed = TIMED.iter().find(|timed| timed.name == shape);
+                let timed = timed.expect("all other shapes have known times");
+                Data::Steps(timed.granularity(), Results::new(timed.count as usize))
             }
         };
         Loops {

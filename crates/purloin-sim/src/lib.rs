@@ -31,4 +31,4 @@ pub use policy::{Depth, Policy, PolicyError, Protocol, SampleTime, Share, Victim
 pub use random::Random;
 pub use statistics::Estimate;
 pub use time::{Time, TimeError};
-pub use workload::{CutOff, Recorded, RecordingTooLong, Step, Tree, Uts, Workload};
+pub use workload::{CutOff, Loop, Recorded, RecordingTooLong, Step, Tree, Uts, Workload};

@@ -16,7 +16,8 @@ pub struct Latency {
     pub miss: Time,
     /// The time to look at what there is to steal.
     pub sample: Time,
-    /// The time until a message arrives.
+    /// The time until a message arrives. An answer with tasks takes the rest of the time of a steal if
+    /// that is longer.
     pub message: Time,
 }
 
@@ -45,13 +46,15 @@ impl Latency {
 ///     sockets = 2        # per node
 ///     cores = 12         # per socket
 ///     ## task = "2ns"    # to spawn and join a task, instead of the recorded time
+///     ## victim = "1us"  # a steal delays its victim by this time, instead of not at all
 ///
 ///     [socket]           # from core to core of a socket
 ///     steal = "1us"      # a steal
 ///     ## miss = "100ns"  # an attempt that finds no task; by default as long as a steal.
 ///     ##                   A thief that finds a task commits to it after this time
 ///     sample = "100ns"   # a look at what there is to steal
-///     message = "100ns"  # until a message arrives
+///     message = "100ns"  # until a message arrives. A request and an answer with tasks
+///     ##                   together take at least as long as a steal
 ///
 ///     [node]             # from socket to socket of a node
 ///     steal = "2us"
@@ -84,6 +87,8 @@ pub struct Machine {
     latencies: [Latency; 3],
     /// The time to spawn and join a task, if it does not depend on the program.
     task: Option<Time>,
+    /// The time by which a steal delays its victim.
+    victim: Time,
     /// Whether the latencies from node to node are known.
     has_network: bool,
     /// Whether the latencies are means of exponential distributions, as if cores stole at
@@ -118,21 +123,28 @@ impl Machine {
     /// Returns a machine on which steals take no time: an idle core finds a task at once if there
     /// is one anywhere.
     ///
-    /// Only two aspects of a policy make a difference there: how many tasks a thief gets, and what
-    /// a blocked worker does.
+    /// Only these aspects of a policy make a difference there: how many tasks a thief gets, what a blocked
+    /// worker does, how many ready tasks a worker may have, and how loops are split.
     pub fn ideal(cores: u32) -> Machine {
         Machine::flat(cores, Latency::of_steal(Time::ZERO), false)
     }
 
     /// Returns a machine with the same cores, but as near to each other as in one socket.
     pub fn all_near(&self) -> Machine {
-        Machine::flat(self.size, self.latencies[0], self.is_random).with_task(self.task)
+        let machine = Machine::flat(self.size, self.latencies[0], self.is_random);
+        machine.with_task(self.task).with_victim(self.victim)
     }
 
     /// Sets the time to spawn and join a task. With `None`, the
     /// [workload](crate::Workload::task) sets it.
     pub fn with_task(self, task: Option<Time>) -> Machine {
         Machine { task, ..self }
+    }
+
+    /// Sets the time by which a steal delays its victim: the victim takes it before its next stretch of
+    /// work. On other machines than those of machine files, it is zero.
+    pub fn with_victim(self, victim: Time) -> Machine {
+        Machine { victim, ..self }
     }
 
     /// Returns a machine whose cores are all equally far from each other.
@@ -144,6 +156,7 @@ impl Machine {
             socket: cores,
             latencies: [latency; 3],
             task: None,
+            victim: Time::ZERO,
             has_network: true,
             is_random,
         }
@@ -178,6 +191,7 @@ impl Machine {
             socket: cores,
             latencies,
             task: None,
+            victim: Time::ZERO,
             has_network: true,
             is_random,
         }
@@ -234,6 +248,11 @@ impl Machine {
     /// Returns the time to spawn and join a task, if it does not depend on the program.
     pub fn task(&self) -> Option<Time> {
         self.task
+    }
+
+    /// Returns the time by which a steal delays its victim.
+    pub fn victim(&self) -> Time {
+        self.victim
     }
 
     /// Returns whether steals take no time.
@@ -312,6 +331,7 @@ struct MachineFile {
     sockets: u32,
     cores: u32,
     task: Option<String>,
+    victim: Option<String>,
     #[serde(default)]
     random: bool,
     socket: Option<LatencyTable>,
@@ -402,11 +422,13 @@ impl MachineFile {
             has_network,
             ..Machine::new(nodes, sockets, cores, latencies, self.random)
         };
-        match self.task.as_deref().map(str::parse) {
-            None => Ok(machine),
-            Some(Ok(task)) => Ok(machine.with_task(Some(task))),
-            Some(Err(error)) => Err(MachineError(format!("task: {error}"))),
-        }
+        let time = |key: &str, text: Option<String>| {
+            let time = text.map(|text| text.parse::<Time>()).transpose();
+            time.map_err(|error| MachineError(format!("{key}: {error}")))
+        };
+        let victim = time("victim", self.victim)?.unwrap_or(Time::ZERO);
+        let task = time("task", self.task)?;
+        Ok(machine.with_task(task).with_victim(victim))
     }
 }
 
@@ -563,6 +585,10 @@ message = "50ns"
             (
                 replaced("cores = 4", "cores = 4\ntask = '-1ns'"),
                 "task: \"-1ns\"",
+            ),
+            (
+                replaced("cores = 4", "cores = 4\nvictim = '1'"),
+                "victim: \"1\"",
             ),
             (replaced("100ns", "100"), "unit"),
             (replaced("[socket]", "[sockt]"), "sockt"),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use purloin::Splitting;
+
 /// Maximum number of victims in a sample.
 const MAX_SAMPLES: u32 = 64;
 
@@ -106,7 +108,9 @@ pub enum Depth {
 /// - `anything` (default), `leapfrog` or `spare`: what a blocked worker does;
 /// - `residual:R`: when a worker starts to steal;
 /// - `spawns` (default) or `pending`: how deep a task is, for samples;
-/// - `bound:N`: how many ready tasks a worker may have.
+/// - `bound:N`: how many ready tasks a worker may have;
+/// - `lazy-binary`, `lazy-guided` or `lazy-adaptive` (default): how many iterations of a loop become a
+///   task.
 ///
 /// `both` is short for `sampling:2+sets`.
 ///
@@ -151,6 +155,13 @@ pub struct Policy {
     ///
     /// Source: AsynchWS, section III.
     pub bound: u32,
+    /// How many iterations of a loop become a task when it is split. Under [`Protocol::Ask`] and
+    /// [`Protocol::Forward`], a worker without ready tasks splits its loop for each request, and the idle
+    /// workers are those that have asked. Under [`Protocol::Direct`], no thief asks, so a worker splits its
+    /// loop whenever it has no ready task, and knows the number of all idle workers.
+    ///
+    /// Source: Channel (lazy splitting).
+    pub splitting: Splitting,
 }
 
 /// The error of parsing a [`Policy`]. `Display` writes one line that names the part at fault.
@@ -206,6 +217,7 @@ enum Aspect {
     Residual,
     Depth,
     Bound,
+    Splitting,
 }
 
 impl Policy {
@@ -243,6 +255,9 @@ impl Policy {
             "spare" => self.waiting = Waiting::Spare,
             "spawns" => self.depth = Depth::Spawns,
             "pending" => self.depth = Depth::Pending,
+            "lazy-binary" => self.splitting = Splitting::LazyBinary,
+            "lazy-guided" => self.splitting = Splitting::LazyGuided,
+            "lazy-adaptive" => self.splitting = Splitting::LazyAdaptive,
             _ => return Err(unknown(part)),
         }
         Ok(match name {
@@ -255,6 +270,7 @@ impl Policy {
             "both" => &[Aspect::Victims, Aspect::Samples],
             "one" | "half" | "adaptive" => &[Aspect::Share],
             "direct" | "ask" | "forward" => &[Aspect::Protocol],
+            "lazy-binary" | "lazy-guided" | "lazy-adaptive" => &[Aspect::Splitting],
             _ => &[Aspect::Waiting],
         })
     }
@@ -275,6 +291,7 @@ impl Policy {
             share: self.share,
             waiting,
             bound: self.bound,
+            splitting: self.splitting,
             ..Policy::default()
         }
     }
@@ -307,7 +324,7 @@ fn unknown(part: &str) -> PolicyError {
     PolicyError(format!(
         "{part:?}: no such policy; choose random, near, sets, sampling:K, both (sampling:2+sets), \
          always, once, one, half, adaptive, direct, ask, forward, anything, leapfrog, spare, residual:R, spawns, \
-         pending or bound:N, or join several of them with +"
+         pending, bound:N, lazy-binary, lazy-guided or lazy-adaptive, or join several of them with +"
     ))
 }
 
@@ -351,6 +368,11 @@ impl fmt::Display for Policy {
         if self.bound > 0 {
             parts.push(format!("bound:{}", self.bound));
         }
+        match self.splitting {
+            Splitting::LazyAdaptive => {}
+            Splitting::LazyBinary => parts.push("lazy-binary".to_owned()),
+            Splitting::LazyGuided => parts.push("lazy-guided".to_owned()),
+        }
         if parts.is_empty() {
             return f.write_str("random");
         }
@@ -369,6 +391,7 @@ mod tests {
             "sampling:2",
             "sampling:3+sets+half+ask+spare+residual:6+pending+bound:24",
             "near+adaptive+forward",
+            "forward+lazy-guided",
             "sampling:8+once+leapfrog",
             "leapfrog",
         ] {
@@ -377,7 +400,7 @@ mod tests {
         }
         assert_eq!("both".parse(), "sampling:2+sets".parse::<Policy>());
         assert_eq!(
-            "random+one+direct+anything+residual:0".parse(),
+            "random+one+direct+anything+residual:0+lazy-adaptive".parse(),
             Ok(Policy::default())
         );
     }
@@ -402,6 +425,7 @@ mod tests {
             ("once+near", "add sampling:K"),
             ("both+once", "leave out once"),
             ("sampling:2+always+once", "always or once"),
+            ("lazy-binary+lazy-guided", "lazy-binary or lazy-guided"),
         ] {
             let error = text.parse::<Policy>().unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -47,7 +47,7 @@ the former names of cores and attempts; the next version removes them.";
 /// choice of a line is the default.
 ///
 ///   victims   random, near (a thief spends equal time on its socket, on the rest of its node,
-///             and on other nodes), sets (as many cores in a set as there are thieves)
+///             and on other nodes), sets (a set of cores, which is larger the fewer thieves there are)
 ///   samples   sampling:K (a thief looks at K victims, 1 to 64, and chooses the best; the
 ///             default is not to look); both stands for sampling:2+sets
 ///   when      always (a thief samples before each steal attempt), once (before the first attempt of
@@ -63,6 +63,9 @@ the former names of cores and attempts; the next version removes them.";
 ///             around them that could still be stolen, as in Purloin); needs samples
 ///   bound     bound:N (a worker with N ready tasks, 1 to 1,000,000, runs a task where it would
 ///             spawn it; the default is no bound)
+///   loops     lazy-adaptive (of a loop, each idle worker gets an equal part), lazy-binary (half),
+///             lazy-guided (one of as many parts as there are workers); with ask and forward, a
+///             worker without tasks splits its loop for each request, and with direct, at once
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -78,8 +81,9 @@ pub struct Args {
 
     /// The program: tree (balanced, with the depth that the Wool paper uses for the number of
     /// cores), tree=DEPTH or tree=DEPTH,LEAF (+DEPTH is added to the logarithm of the number of
-    /// cores; LEAF is the mean time of a leaf, such as 10us), uts=TREE (a tree of UTS), or dag=FILE
-    /// (a file from `purloin record` or `purloin_analysis::record`)
+    /// cores; LEAF is the mean time of a leaf, such as 10us), uts=TREE (a tree of UTS), loops=SHAPE (a
+    /// loop of the kernel loops: fine, coarse, random, increasing or decreasing), or dag=FILE (a file
+    /// from `purloin record` or `purloin_analysis::record`)
     #[arg(long, value_name = "WORKLOAD", default_value = "tree", value_parser = Program::parse)]
     workload: Program,
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 
 use purloin_command::Failure;
-use purloin_kernels::uts;
-use purloin_sim::{Machine, Outcome, Policy, Time, Tree, Uts, simulate};
+use purloin_kernels::{loops, uts};
+use purloin_sim::{Loop, Machine, Outcome, Policy, Time, Tree, Uts, simulate};
 
 use crate::simulation::recording;
 
@@ -21,6 +21,7 @@ pub enum Program {
     /// A balanced tree: its depth, and the mean time of a leaf if it differs from Wool's model.
     Tree(Depth, Option<Time>),
     Uts(&'static str, Uts),
+    Loop(Loop),
     /// The recording in this file.
     Recorded(PathBuf),
 }
@@ -78,9 +79,21 @@ impl Program {
                     )),
                 }
             }
+            ("loops", input) => {
+                let input = input.unwrap_or("fine");
+                match loops::TIMED.iter().find(|shape| shape.name == input) {
+                    Some(shape) => Ok(Program::Loop(Loop(shape))),
+                    None => Err(format!(
+                        "loops has no shape {input:?} here; its shapes are {}",
+                        loops::TIMED.map(|shape| shape.name).join(", ")
+                    )),
+                }
+            }
             ("dag", None | Some("")) => Err("dag needs a recording: dag=FILE".into()),
             ("dag", Some(path)) => Ok(Program::Recorded(path.into())),
-            _ => Err("a workload is tree, tree=DEPTH,LEAF, uts=TREE or dag=FILE".into()),
+            _ => {
+                Err("a workload is tree, tree=DEPTH,LEAF, uts=TREE, loops=SHAPE or dag=FILE".into())
+            }
         }
     }
 
@@ -137,6 +150,9 @@ impl Program {
             &Program::Uts(_, uts) => Ok(Box::new(move |machine, policy, seed| {
                 simulate(&uts, machine, policy, seed)
             })),
+            &Program::Loop(whole) => Ok(Box::new(move |machine, policy, seed| {
+                simulate(&whole, machine, policy, seed)
+            })),
             Program::Recorded(path) => {
                 let recorded = recording::prepare(path, &recording::read(path)?, policies)?;
                 Ok(Box::new(move |machine, policy, seed| {
@@ -153,6 +169,7 @@ impl fmt::Display for Program {
             Program::Tree(depth, None) => write!(f, "tree{depth}"),
             Program::Tree(depth, Some(leaf)) => write!(f, "tree{depth},{leaf}"),
             Program::Uts(name, _) => write!(f, "uts={name}"),
+            Program::Loop(Loop(shape)) => write!(f, "loops={}", shape.name),
             Program::Recorded(path) => write!(f, "dag={}", path.display()),
         }
     }

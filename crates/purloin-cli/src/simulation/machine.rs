@@ -12,12 +12,14 @@ pub const MACHINE_HELP: &str = "A machine file (TOML) looks like this:
   sockets = 2        # per node
   cores = 12         # per socket
   # task = \"2ns\"     # to spawn and join a task, instead of the recorded time
+  # victim = \"1us\"   # a steal delays its victim by this time, instead of not at all
   [socket]           # times from core to core of a socket
   steal = \"1us\"      # a steal
   # miss = \"100ns\"   # an attempt that finds no task; by default as long as a steal.
                      # A thief that finds a task commits to it after this time
   sample = \"100ns\"   # a look at a victim's tasks
-  message = \"100ns\"  # until a message arrives
+  message = \"100ns\"  # until a message arrives. A request and an answer with tasks together
+                     # take at least as long as a steal
   [node]             # times from socket to socket of a node
   steal = \"2us\"
   sample = \"300ns\"

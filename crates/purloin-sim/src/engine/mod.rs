@@ -40,7 +40,7 @@ pub struct Outcome {
     pub time: Time,
     /// The work of all cores together.
     pub work: Time,
-    /// The time that all cores together spent on spawning and joining tasks.
+    /// The time that all cores together spent on spawning and joining tasks, and as victims of steals.
     pub overhead: Time,
     /// Number of tasks that were spawned.
     pub tasks: u64,
@@ -124,6 +124,8 @@ struct Simulation<'s, W: Workload> {
     offers: Offers,
     /// The workers of each core, if blocked workers lend their cores. Otherwise empty.
     core_workers: Vec<CoreWorkers>,
+    /// Number of workers that are [idle](State::Idle).
+    idle: u32,
     is_over: bool,
     outcome: Outcome,
 }
@@ -150,6 +152,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             futures: Futures::default(),
             offers: Offers::new(cores),
             core_workers,
+            idle: cores,
             is_over: false,
             outcome: Outcome::default(),
         }
@@ -206,6 +209,12 @@ impl<'s, W: Workload> Simulation<'s, W> {
         &mut self.workers[worker as usize]
     }
 
+    fn set_state(&mut self, worker: u32, state: State) {
+        let before = std::mem::replace(&mut self.worker(worker).state, state);
+        self.idle -= u32::from(before == State::Idle);
+        self.idle += u32::from(state == State::Idle);
+    }
+
     /// Runs a worker, and then each worker that gets its core, until one computes or the core has
     /// nothing to run.
     fn run_core(&mut self, worker: u32) {
@@ -218,8 +227,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
     /// Runs a worker until it computes or has nothing to run. Returns the worker that gets its
     /// core, if the core has anything else to run.
     fn run_worker(&mut self, worker: u32) -> Option<u32> {
+        self.set_state(worker, State::Busy);
         let this = self.worker(worker);
-        (this.state, this.can_resume) = (State::Busy, false);
+        this.can_resume = false;
         this.walk.is_searching = false;
         self.answer_requests(worker);
         while !self.is_over {
@@ -227,6 +237,9 @@ impl<'s, W: Workload> Simulation<'s, W> {
                 return self.next_of_core(worker);
             }
             let place = worker as usize;
+            if self.policy.protocol == Protocol::Direct && self.workers[place].ready() == 0 {
+                self.split_loop(worker, self.idle);
+            }
             let frame = self.workers[place]
                 .frames
                 .last_mut()
@@ -294,6 +307,24 @@ impl<'s, W: Workload> Simulation<'s, W> {
         self.outcome.tasks += 1;
         self.note_newest(worker, level);
         task
+    }
+
+    /// Splits the loop that the top frame of a worker runs, for this number of idle workers. Returns false
+    /// if it runs none, or the loop is too short.
+    fn split_loop(&mut self, worker: u32, idle: u32) -> bool {
+        let Some(frame) = self.workers[worker as usize].frames.last_mut() else {
+            return false;
+        };
+        if frame.waits != Wait::Nothing {
+            return false;
+        }
+        let (splitting, workers) = (self.policy.splitting, self.machine.size() as usize);
+        let share = |rest| splitting.share(rest, workers, idle as usize);
+        let Some(back) = self.workload.split(&mut frame.activation, share) else {
+            return false;
+        };
+        self.spawn(worker, back, NONE);
+        true
     }
 
     /// Pushes a frame for `activation`. If `task` is given, it ends with the frame.
@@ -434,7 +465,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
                 return Some(worker);
             }
         }
-        self.worker(worker).state = State::Idle;
+        self.set_state(worker, State::Idle);
         self.answer_requests(worker);
         match self.policy.waiting {
             Waiting::Spare => self.switch_worker(worker),

@@ -139,14 +139,14 @@ impl<W: Workload> Simulation<'_, W> {
             _ => 0,
         };
         self.worker(worker).attempt = Attempt::Requesting { left };
-        self.send(worker, victim, victim, Event::RequestArrived(worker));
+        self.send(worker, victim, Event::RequestArrived(worker));
     }
 
-    /// Sends a message that makes `event` happen to `worker` when it arrives.
-    fn send(&mut self, from: u32, to: u32, worker: u32, event: Event) {
+    /// Sends a message that makes `event` happen to its receiver when it arrives.
+    fn send(&mut self, from: u32, to: u32, event: Event) {
         self.outcome.messages += 1;
         let mean = self.latency(from, to).message;
-        self.after(mean, worker, event);
+        self.after(mean, to, event);
     }
 
     /// Makes `event` happen to the worker after an operation with this mean time.
@@ -207,7 +207,7 @@ impl<W: Workload> Simulation<'_, W> {
         let worker = self.active(worker);
         match self.worker(worker).state {
             State::Busy => self.worker(worker).requests.push(thief),
-            _ => self.answer(worker, thief),
+            _ => self.answer(worker, thief, 1),
         }
     }
 
@@ -216,21 +216,30 @@ impl<W: Workload> Simulation<'_, W> {
         if self.policy.protocol == Protocol::Direct || self.worker(worker).requests.is_empty() {
             return;
         }
-        for thief in std::mem::take(&mut self.worker(worker).requests) {
-            self.answer(worker, thief);
+        let requests = std::mem::take(&mut self.worker(worker).requests);
+        for (number, &thief) in requests.iter().enumerate() {
+            let thieves = requests.len() - number;
+            self.answer(worker, thief, thieves as u32);
         }
     }
 
-    /// Answers or forwards a steal request of `thief`.
-    fn answer(&mut self, worker: u32, thief: u32) {
-        if self.may_take(thief, worker) && self.take(thief, worker) {
-            return self.send(worker, thief, thief, Event::AnswerArrived);
+    /// Answers or forwards a steal request of `thief`, one of this number of thieves that wait for an
+    /// answer. The request and an answer with tasks together take as long as a steal.
+    fn answer(&mut self, worker: u32, thief: u32, thieves: u32) {
+        if self.may_take(thief, worker)
+            && (self.take(thief, worker)
+                || self.split_loop(worker, thieves) && self.take(thief, worker))
+        {
+            self.outcome.messages += 1;
+            let latency = *self.latency(worker, thief);
+            let rest = latency.steal.max(latency.message) - latency.message;
+            return self.after(latency.message.max(rest), thief, Event::AnswerArrived);
         }
         let Attempt::Requesting { left } = &mut self.worker(thief).attempt else {
             unreachable!("the thief has sent a request");
         };
         if *left == 0 {
-            return self.send(worker, thief, thief, Event::AnswerArrived);
+            return self.send(worker, thief, Event::AnswerArrived);
         }
         *left -= 1;
         let next = loop {
@@ -239,7 +248,7 @@ impl<W: Workload> Simulation<'_, W> {
                 break next;
             }
         };
-        self.send(worker, next, next, Event::RequestArrived(thief));
+        self.send(worker, next, Event::RequestArrived(thief));
     }
 
     /// Returns whether a thief may still get tasks of this victim. A leapfrogging thief may not if
@@ -278,6 +287,8 @@ impl<W: Workload> Simulation<'_, W> {
             self.worker(thief).arriving.push(task);
         }
         self.note_oldest(victim);
+        let delay = self.machine.victim();
+        self.worker(victim).overhead += delay;
         self.outcome.steals += 1;
         self.outcome.stolen += count as u64;
         self.worker(thief).adaptive.count_steal();

@@ -1,7 +1,9 @@
 //! Invariants of all programs under all policies.
 
+use purloin_kernels::loops::TIMED;
+
 use super::*;
-use crate::{Tree, Uts};
+use crate::{Loop, Tree, Uts};
 
 /// Every single policy, and some combinations.
 const POLICIES: [&str; 21] = [
@@ -79,6 +81,46 @@ fn every_leaf_is_run_once_under_every_policy() {
 }
 
 #[test]
+fn every_iteration_of_a_loop_is_run_once_under_every_policy() {
+    for timed in &TIMED[1..] {
+        let nanoseconds = (0..timed.count).map(|i| timed.nanoseconds(i)).sum();
+        let work = Time::from_nanoseconds(nanoseconds);
+        for policy in
+            POLICIES
+                .into_iter()
+                .chain(["lazy-binary", "forward+lazy-guided", "ask+lazy-binary"])
+        {
+            let outcome = simulate(&Loop(timed), &machine(1, 1, 7), policy.parse().unwrap(), 1);
+            assert_eq!(outcome.work, work, "{} under {policy}", timed.name);
+            let speed_up = work.seconds() / outcome.time.seconds();
+            assert!(
+                (5.0..=7.0).contains(&speed_up),
+                "{} under {policy}: {speed_up}",
+                timed.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_loop_is_split_for_requests_or_whenever_no_task_is_ready() {
+    let run = |policy: &str, cores| {
+        let machine = Machine::shared_memory(cores);
+        simulate(&Loop(&TIMED[1]), &machine, policy.parse().unwrap(), 1)
+    };
+    assert_eq!(run("forward", 1).tasks, 0);
+    // Without requests, one core halves the loop, runs the front, then halves the back, and so on.
+    assert_eq!(run("lazy-binary", 1).tasks, 10);
+    let asked = run("forward+lazy-binary", 8);
+    assert!(asked.tasks > 0 && asked.tasks == asked.stolen, "{asked:?}");
+    let beforehand = run("lazy-binary", 8);
+    assert!(beforehand.tasks > beforehand.stolen, "{beforehand:?}");
+    // One of eight parts for each thief is not enough, so the parts are split in turn.
+    let guided = run("forward+lazy-guided", 8);
+    assert!(guided.stolen > asked.stolen, "{guided:?}");
+}
+
+#[test]
 fn one_core_takes_as_long_as_the_work_of_the_program() {
     let tree = Tree::wool(64);
     let outcome = simulate(&tree, &Machine::wool(1), Policy::default(), 5);
@@ -87,6 +129,64 @@ fn one_core_takes_as_long_as_the_work_of_the_program() {
         (outcome.attempts, outcome.steals, outcome.idle(1)),
         (0, 0, 0.0)
     );
+}
+
+/// Work of 1 µs, a task of 10 µs, and work of 1 µs and 10 µs before its join.
+struct OneTask;
+
+impl Workload for OneTask {
+    /// Whether it is the task, and the number of steps it has done.
+    type Activation = (bool, u32);
+
+    fn root(&self) -> (bool, u32) {
+        (false, 0)
+    }
+
+    fn next(&self, (is_task, step): &mut (bool, u32), _: u64) -> Step<(bool, u32)> {
+        *step += 1;
+        let work = |microseconds: u64| Step::Work(Time::from_nanoseconds(1000 * microseconds));
+        match (*is_task, *step) {
+            (false, 1 | 3) => work(1),
+            (false, 2) => Step::Fork((true, 0)),
+            (false, 4) | (true, 1) => work(10),
+            _ => Step::End,
+        }
+    }
+}
+
+#[test]
+fn a_steal_by_request_takes_as_long_as_a_direct_one() {
+    let time = |policy: &str| {
+        let machine = Machine::shared_memory(2);
+        let outcome = simulate(&OneTask, &machine, policy.parse().unwrap(), 1);
+        assert_eq!(outcome.stolen, 1, "{policy}");
+        outcome.time
+    };
+    // The victim has a task after 1 µs, and answers after 2 µs. The answer takes 1 µs without the 100 ns of
+    // the request, and the message that the task has ended 100 ns.
+    let expected = Time::from_nanoseconds(2000 + 900 + 10_000 + 100);
+    assert_eq!(time("ask"), expected);
+    assert_eq!(time("forward"), expected);
+}
+
+#[test]
+fn a_steal_delays_its_victim_before_its_next_stretch_of_work() {
+    let run = |victim: u64, policy: &str| {
+        let victim = Time::from_nanoseconds(victim);
+        let machine = Machine::shared_memory(2).with_victim(victim);
+        simulate(&OneTask, &machine, policy.parse().unwrap(), 1)
+    };
+    for policy in ["near", "ask"] {
+        assert_eq!(run(0, policy).overhead, Time::ZERO);
+        let delayed = run(400, policy);
+        assert_eq!(
+            (delayed.stolen, delayed.overhead),
+            (1, Time::from_nanoseconds(400))
+        );
+    }
+    // The victim is stolen from after 2 µs, and works for 10 µs more. The task ends before that.
+    let late = run(5000, "ask");
+    assert_eq!(late.time, Time::from_nanoseconds(2000 + 5000 + 10_000));
 }
 
 #[test]

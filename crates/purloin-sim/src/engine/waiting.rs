@@ -117,7 +117,7 @@ impl<W: Workload> Simulation<'_, W> {
             return None;
         }
         // A blocked worker has blocked just now, so it cannot be in `resumable`.
-        self.worker(worker).state = State::Parked;
+        self.set_state(worker, State::Parked);
         let spares = &mut self.core_workers[core as usize];
         let next = resumed.or_else(|| spares.unused.pop()).unwrap_or(NONE);
         if !is_blocked {
@@ -127,6 +127,7 @@ impl<W: Workload> Simulation<'_, W> {
             NONE => {
                 self.outcome.spares += 1;
                 self.workers.push(Worker::new(core));
+                self.idle += 1;
                 self.offers.add();
                 self.workers.len() as u32 - 1
             }

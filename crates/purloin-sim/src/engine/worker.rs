@@ -81,7 +81,8 @@ pub struct Worker<A> {
     /// Whether the worker is not busy, and the task that it waits for has ended.
     pub can_resume: bool,
     pub walk: Walk,
-    /// The time for spawning and joining tasks that the worker still has to spend.
+    /// The time for spawning and joining tasks, and for steals from this worker, that the worker still has to
+    /// spend.
     pub overhead: Time,
     /// The index of the oldest of `tasks` that is not stolen.
     pub bottom: usize,

@@ -1,9 +1,11 @@
 //! The programs that the simulator can run: [`Workload`].
 
+mod loops;
 mod recorded;
 mod tree;
 mod uts;
 
+pub use loops::Loop;
 pub use recorded::{CutOff, Recorded, RecordingTooLong};
 pub use tree::Tree;
 pub use uts::Uts;
@@ -61,6 +63,18 @@ pub trait Workload: Sync {
         Self::Activation: 'a,
     {
         true
+    }
+
+    /// Splits a loop that an activation runs, if it has at least two iterations left: moves the last ones
+    /// to a new activation, which becomes a task. `share` says how many of the iterations.
+    ///
+    /// Source: Channel (splittable tasks).
+    fn split(
+        &self,
+        _activation: &mut Self::Activation,
+        _share: impl FnOnce(usize) -> usize,
+    ) -> Option<Self::Activation> {
+        None
     }
 
     /// Returns whether blocked workers must lend their cores to spare workers instead of running

@@ -20,8 +20,16 @@ pub enum Splitting {
 
 impl Splitting {
     /// Returns how many of `rest` iterations one thief gets, in a pool of `workers` workers, `idle`
-    /// of them idle.
-    pub(crate) fn share(self, rest: usize, workers: usize, idle: usize) -> usize {
+    /// of them idle. With at least two iterations, it is from 1 to half of them.
+    ///
+    /// ```
+    /// use purloin::Splitting;
+    ///
+    /// assert_eq!(Splitting::LazyBinary.share(120, 8, 2), 60);
+    /// assert_eq!(Splitting::LazyGuided.share(120, 8, 2), 15);
+    /// assert_eq!(Splitting::LazyAdaptive.share(120, 8, 2), 40);
+    /// ```
+    pub fn share(self, rest: usize, workers: usize, idle: usize) -> usize {
         let parts = match self {
             Splitting::LazyBinary => 2,
             Splitting::LazyGuided => workers.max(2),
