@@ -1,4 +1,4 @@
-// The peer `openmp`: tasks and loops of OpenMP.
+// The peers `openmp` and `openmp-llvm`: tasks and loops of OpenMP, with the library of GCC or LLVM.
 //
 // Start it with the environment variable OMP_STACKSIZE=256M, because OpenMP reads the stack size of
 // its threads only there.
@@ -39,6 +39,14 @@ public:
     // chunk size: `static` does not balance, and `dynamic` takes single iterations.
     template <class Body> void for_each(std::size_t count, Body body) {
 #pragma omp parallel for num_threads(workers) schedule(guided)
+        for (std::size_t i = 0; i < count; i++) {
+            body(i);
+        }
+    }
+
+    // The library chooses how many tasks share the loop.
+    template <class Body> static void for_each_in_task(std::size_t count, Body body) {
+#pragma omp taskloop shared(body)
         for (std::size_t i = 0; i < count; i++) {
             body(i);
         }

@@ -16,7 +16,9 @@
 #include "loops.hpp"
 #include "multisort.hpp"
 #include "nqueens.hpp"
+#include "producers.hpp"
 #include "serial.hpp"
+#include "tree.hpp"
 #include "uts.hpp"
 
 // The stack size of every thread that runs a kernel, in bytes. The deep tree T3L of uts needs it.
@@ -91,10 +93,20 @@ void serve(const std::string& kernel, Input& input, Runtime& runtime) {
         serve<Flood>(input, runtime);
     } else if (kernel == "loops") {
         serve<Loops>(input, runtime);
+    } else if (kernel == "spc") {
+        serve<Producers<false, false>>(input, runtime);
+    } else if (kernel == "spc-loop") {
+        serve<Producers<false, true>>(input, runtime);
+    } else if (kernel == "bpc") {
+        serve<Producers<true, false>>(input, runtime);
+    } else if (kernel == "bpc-loop") {
+        serve<Producers<true, true>>(input, runtime);
+    } else if (kernel == "tree") {
+        serve<Tree>(input, runtime);
     } else {
         throw UsageError("no kernel '" + kernel
-                         + "'; the kernels are fib, nqueens, uts, multisort, loops, forks, fanout "
-                           "and flood");
+                         + "'; the kernels are fib, nqueens, uts, multisort, loops, forks, fanout, "
+                           "flood, spc, spc-loop, bpc, bpc-loop and tree");
     }
 }
 

@@ -1,7 +1,7 @@
 // The runtime without parallelism. A kernel on this runtime is plain C++: the sequential form.
 //
 // Each kernel is written once, generic over a runtime, which is a class like this one. The
-// functions `join` and `finish` are static, because tasks call them on any thread of the runtime.
+// functions that tasks call are static, because tasks run on any thread of the runtime.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,13 @@ public:
 
     // Calls `body` with each number below `count`. Call it outside `run`.
     template <class Body> void for_each(std::size_t count, Body body) {
+        for (std::size_t i = 0; i < count; i++) {
+            body(i);
+        }
+    }
+
+    // Calls `body` with each number below `count`. Only a task may call it.
+    template <class Body> static void for_each_in_task(std::size_t count, Body body) {
         for (std::size_t i = 0; i < count; i++) {
             body(i);
         }

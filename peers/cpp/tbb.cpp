@@ -34,6 +34,10 @@ public:
         arena.execute([&] { tbb::parallel_for(std::size_t{0}, count, body); });
     }
 
+    template <class Body> static void for_each_in_task(std::size_t count, Body body) {
+        tbb::parallel_for(std::size_t{0}, count, body);
+    }
+
     template <class Term> std::uint64_t sum(std::uint64_t count, Term term) {
         using Range = tbb::blocked_range<std::uint64_t>;
         const auto sum_of_part = [term](const Range& range, std::uint64_t sum) {

@@ -11,14 +11,15 @@
 // Does `count` steps of dependent arithmetic, starting with `seed`. Returns a number that depends
 // on all steps and is never 0.
 //
-// `noipa` hides the body from the callers: the compiler must not drop a call that repeats the work
-// of an earlier one.
-[[gnu::noipa]] inline std::uint32_t steps(std::uint64_t count, std::uint64_t seed) {
+// The statement `asm` hides the result from the compiler, which must not drop a call that repeats the
+// work of an earlier one.
+[[gnu::noinline]] inline std::uint32_t steps(std::uint64_t count, std::uint64_t seed) {
     std::uint64_t state = seed;
     for (std::uint64_t i = 0; i < count; i++) {
         // This is a step of Knuth's linear congruential generator.
         state = state * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
     }
+    asm volatile("" : "+r"(state));
     return static_cast<std::uint32_t>(state >> 32) | 1;
 }
 

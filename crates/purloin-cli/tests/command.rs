@@ -29,6 +29,7 @@ fn list_names_every_kernel_and_scheduler() {
         "chili",
         "forkjoin",
         "openmp",
+        "openmp-llvm",
         "tbb",
         "go",
     ] {

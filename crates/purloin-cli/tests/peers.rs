@@ -55,11 +55,39 @@ const KERNELS: &[&str] = &[
     "flood=20,1",
 ];
 
+/// The kernels that only the peers in C++ have, with small inputs.
+const CPP_KERNELS: &[&str] = &[
+    "spc=300,0",
+    "spc-loop=300,1",
+    "bpc=20,9,1",
+    "bpc-loop=5,99,0",
+    "tree=12,0",
+];
+
 #[test]
 #[ignore = "compiles the peer: ./x prove peers"]
 fn openmp_gives_the_answers_of_the_rust_kernels() {
     if can_run("g++", &["--version"]) {
         verified_cells("openmp", KERNELS);
+        verified_cells("openmp", CPP_KERNELS);
+    }
+}
+
+#[test]
+#[ignore = "compiles the peer: ./x prove peers"]
+fn openmp_of_llvm_gives_the_answers_of_the_rust_kernels() {
+    let include = [
+        "-E",
+        "-fopenmp",
+        "-x",
+        "c++",
+        "-include",
+        "omp.h",
+        "/dev/null",
+    ];
+    if can_run("clang++", &include) {
+        verified_cells("openmp-llvm", KERNELS);
+        verified_cells("openmp-llvm", CPP_KERNELS);
     }
 }
 
@@ -69,6 +97,7 @@ fn onetbb_gives_the_answers_of_the_rust_kernels() {
     let include = ["-E", "-x", "c++", "-include", "oneapi/tbb.h", "/dev/null"];
     if can_run("g++", &include) {
         verified_cells("tbb", KERNELS);
+        verified_cells("tbb", CPP_KERNELS);
     }
 }
 

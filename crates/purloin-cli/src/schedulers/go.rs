@@ -2,15 +2,24 @@
 
 use std::process::Command;
 
-use super::process::{KERNELS, Program, sources};
-use super::{Description, Start};
+use super::process::{Program, sources};
+use super::{Description, Kernels, Start};
 
 pub const GO: Description = Description {
     name: "go",
     about: "peer: goroutines and wait groups, with kernels in Go (needs Go)",
     is_peer: true,
     has_workers: true,
-    kernels: KERNELS,
+    kernels: Kernels::Only(&[
+        "fanout",
+        "fib",
+        "flood",
+        "forks",
+        "loops",
+        "multisort",
+        "nqueens",
+        "uts",
+    ]),
     start: Start::Program(&Program {
         sources: sources!(
             "go":

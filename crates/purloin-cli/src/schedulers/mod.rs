@@ -55,6 +55,7 @@ pub const SCHEDULERS: &[Description] = &[
     forte::FORTE,
     forkjoin::FORKJOIN,
     cpp::OPENMP,
+    cpp::OPENMP_LLVM,
     cpp::TBB,
     go::GO,
 ];

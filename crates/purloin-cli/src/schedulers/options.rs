@@ -147,7 +147,7 @@ pub const EXPLICIT: Setting = Setting {
     key: "explicit",
     values: "relaxed or strict",
     about: "a thief sees which workers are active, and can recall its request (relaxed, default); \
-            strict: workers know nothing but what messages tell them, as the source has it",
+            strict: workers know nothing but what messages tell them, as in Prell's work",
     set: |options, value| {
         options.strict = is_second(value, "relaxed", "strict")?;
         Some(())

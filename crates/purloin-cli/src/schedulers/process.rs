@@ -21,18 +21,6 @@ use purloin_kernels::Job;
 
 use super::{Description, Kernels, Start};
 
-/// The kernels that the programs in C++ and Go have.
-pub const KERNELS: Kernels = Kernels::Only(&[
-    "fib",
-    "nqueens",
-    "uts",
-    "multisort",
-    "loops",
-    "forks",
-    "fanout",
-    "flood",
-]);
-
 /// A peer whose program the user names with `--peer`. The program says which kernels it has.
 pub const NAMED: Description = Description {
     name: "peer",
