@@ -7,14 +7,14 @@ use purloin_command::{Destination, Failure};
 use purloin_sim::Estimate;
 
 use super::{Paper, Results};
-use crate::simulation::picture::Picture;
+use crate::simulation::picture::Drawing;
 
 /// A report in Markdown, with pictures and verdicts.
 #[derive(Default)]
 pub struct Report {
     text: String,
     /// The pictures, by the second part of their file names.
-    pictures: Vec<(&'static str, Picture)>,
+    pictures: Vec<(&'static str, Box<dyn Drawing>)>,
     verdicts: Vec<(&'static str, Verdict, String)>,
 }
 
@@ -136,10 +136,10 @@ impl Report {
     }
 
     /// Adds a picture, which goes to the file PAPER-NAME.svg.
-    pub fn picture(&mut self, name: &'static str, picture: Picture) {
+    pub fn picture(&mut self, name: &'static str, picture: impl Drawing + 'static) {
         // The paper's name is put in when the report is written.
-        self.line(&format!("\n![{}](PAPER-{name}.svg)", picture.title));
-        self.pictures.push((name, picture));
+        self.line(&format!("\n![{}](PAPER-{name}.svg)", picture.title()));
+        self.pictures.push((name, Box::new(picture)));
     }
 
     /// Adds a verdict on a statement of the paper.

@@ -5,7 +5,7 @@ use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
 
 use crate::simulation::machine::MachineModel;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// All predictions for a program.
 #[derive(Serialize)]
@@ -171,6 +171,7 @@ impl Report {
                 "{} on {}, policy {}",
                 self.program, self.machine, self.policy
             ),
+            style: Style::Lines,
             rows: vec![vec![Panel {
                 title: "speed-up".to_owned(),
                 scale: Scale::Logarithmic,

@@ -3,7 +3,7 @@
 use purloin_sim::{Estimate, Outcome, Policy};
 use serde::Serialize;
 
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// All cells.
 #[derive(Serialize)]
@@ -172,6 +172,7 @@ impl Report {
                 "{} on {}, {} trials each, with 95 % confidence intervals",
                 self.workload, self.machine, self.trials
             ),
+            style: Style::Lines,
             rows: vec![panels],
         }
     }

@@ -2,6 +2,7 @@
 //! running many simulations.
 
 pub mod arguments;
+pub mod bars;
 pub mod machine;
 pub mod outputs;
 pub mod picture;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use purloin_command::{Destination, Failure};
 
-use super::picture::Picture;
+use super::picture::{Drawing, Picture};
 
 /// Options for the outputs other than the table.
 #[derive(clap::Args)]

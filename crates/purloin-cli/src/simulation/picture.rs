@@ -4,13 +4,23 @@ use std::collections::BTreeSet;
 
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use purloin_command::Failure;
 
-/// Rows of panels. Every panel has the same lines and the same horizontal axis.
+/// Something that is drawn as SVG.
+pub trait Drawing {
+    fn title(&self) -> &str;
+
+    /// Draws it.
+    fn svg(&self) -> Result<String, Failure>;
+}
+
+/// Rows of panels. Every panel has the same style, the same lines and the same horizontal axis.
 pub struct Picture {
     pub title: String,
     pub horizontal: Horizontal,
+    pub style: Style,
     /// The panels of each row, from left to right.
     pub rows: Vec<Vec<Panel>>,
 }
@@ -47,6 +57,14 @@ impl Horizontal {
     }
 }
 
+/// How the lines of a panel are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    Lines,
+    /// As areas, each on top of the one before. All lines have points for the same numbers.
+    Areas,
+}
+
 /// One diagram: values against numbers of cores.
 pub struct Panel {
     pub title: String,
@@ -77,7 +95,7 @@ const LARGE: (u32, u32) = (560, 420);
 /// The width and the height of a panel, in pixels, if the picture has several rows.
 const SMALL: (u32, u32) = (320, 270);
 /// The height of the title, in pixels.
-const TITLE: u32 = 34;
+pub(super) const TITLE: u32 = 34;
 
 /// The maximum number of labels on the horizontal axis.
 const MAX_MARKS: usize = 12;
@@ -88,6 +106,8 @@ const LEGEND: u32 = 50;
 const LETTER: u32 = 8;
 /// The font of the legend.
 const LABELS: (&str, u32) = ("sans-serif", 13);
+/// The name of a shaded region in the legend.
+const IN_THEORY: &str = "in theory";
 
 /// The colour of shaded regions.
 const SHADE: RGBAColor = RGBAColor(0, 0, 0, 0.2);
@@ -107,7 +127,7 @@ const COLOURS: [RGBColor; 8] = [
 ];
 
 /// Returns the colour of a line.
-fn colour(number: usize) -> RGBColor {
+pub(super) fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
@@ -119,26 +139,45 @@ fn mark(number: usize) -> ShapeStyle {
     }
 }
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub(super) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<HorizontalAxis, RangedCoordf64>>;
 
-impl Picture {
-    /// Draws the picture as SVG.
-    pub fn svg(&self) -> Result<String, Failure> {
-        let mut svg = String::new();
-        let lines = self.rows.iter().flatten().flat_map(|panel| &panel.lines);
-        let longest = lines.map(|line| line.name.len()).max().unwrap_or(0) as u32;
-        let legend = LEGEND + LETTER * longest.max("in theory".len() as u32);
-        let (width, height) = self.size_of_panel();
-        let size = (
-            width * self.columns() as u32 + legend,
-            height * self.rows.len() as u32 + TITLE,
-        );
-        self.draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
-            .map_err(|error| Failure::Run(format!("cannot draw the picture: {error}")))?;
-        Ok(svg)
+/// Draws SVG of this size, in pixels.
+pub(super) fn draw_svg(
+    size: (u32, u32),
+    draw: impl FnOnce(Area<'_>) -> Drawn,
+) -> Result<String, Failure> {
+    let mut svg = String::new();
+    draw(SVGBackend::with_string(&mut svg, size).into_drawing_area())
+        .map_err(|error| Failure::Run(format!("cannot draw the picture: {error}")))?;
+    Ok(svg)
+}
+
+/// Returns the width of a legend with these names, in pixels.
+pub(super) fn width_of_legend<'n>(names: impl Iterator<Item = &'n str>) -> u32 {
+    let longest = names.map(str::len).max().unwrap_or(0) as u32;
+    LEGEND + LETTER * longest
+}
+
+impl Drawing for Picture {
+    fn title(&self) -> &str {
+        &self.title
     }
 
+    fn svg(&self) -> Result<String, Failure> {
+        let lines = self.rows.iter().flatten().flat_map(|panel| &panel.lines);
+        let names = lines.map(|line| line.name.as_str()).chain([IN_THEORY]);
+        let (width, height) = self.size_of_panel();
+        let size = (
+            width * self.columns() as u32 + width_of_legend(names),
+            height * self.rows.len() as u32 + TITLE,
+        );
+        draw_svg(size, |area| self.draw(area))
+    }
+}
+
+impl Picture {
     fn size_of_panel(&self) -> (u32, u32) {
         match self.rows.len() {
             1 => LARGE,
@@ -159,11 +198,11 @@ impl Picture {
         let places = graphs.split_evenly((self.rows.len(), columns));
         for (row, places) in self.rows.iter().zip(places.chunks(columns.max(1))) {
             for (panel, place) in row.iter().zip(places) {
-                panel.draw(place, self.horizontal)?;
+                panel.draw(place, self.horizontal, self.style)?;
             }
         }
         if let Some(panel) = self.rows.iter().flatten().next() {
-            panel.draw_legend(&legend)?;
+            panel.draw_legend(&legend, self.style)?;
         }
         area.present()
     }
@@ -195,8 +234,11 @@ impl Ranged for HorizontalAxis {
 }
 
 impl Panel {
-    fn draw(&self, area: &Area<'_>, axis: Horizontal) -> Drawn {
-        let (low, high) = self.vertical_ends();
+    fn draw(&self, area: &Area<'_>, axis: Horizontal, style: Style) -> Drawn {
+        let (low, high) = match style {
+            Style::Lines => self.vertical_ends(),
+            Style::Areas => (0.0, self.highest_sum()),
+        };
         let horizontal = HorizontalAxis {
             ends: self.horizontal_ends(axis),
             marks: self.marks(axis),
@@ -234,6 +276,14 @@ impl Panel {
             let outline: Vec<_> = low.chain(high).collect();
             chart.draw_series([Polygon::new(outline, SHADE)])?;
         }
+        match style {
+            Style::Lines => self.draw_lines(&mut chart, axis, low),
+            Style::Areas => self.draw_areas(&mut chart, axis),
+        }
+    }
+
+    /// Draws lines with error bars. `low` is the lower end of the vertical axis.
+    fn draw_lines(&self, chart: &mut Chart<'_, '_>, axis: Horizontal, low: f64) -> Drawn {
         for (number, line) in self.lines.iter().enumerate() {
             let colour = colour(number);
             let drawn = line.points.iter();
@@ -262,21 +312,59 @@ impl Panel {
         Ok(())
     }
 
+    /// Draws areas on top of each other.
+    fn draw_areas(&self, chart: &mut Chart<'_, '_>, axis: Horizontal) -> Drawn {
+        for (number, (below, above)) in self.sums().windows(2).map(|w| (&w[0], &w[1])).enumerate() {
+            let place = |&(cores, value): &(u32, f64)| (axis.place(cores), value);
+            let outline = below.iter().map(place).chain(above.iter().rev().map(place));
+            let outline: Vec<_> = outline.collect();
+            chart.draw_series([Polygon::new(outline, colour(number).filled())])?;
+        }
+        Ok(())
+    }
+
+    /// Returns, for each number of lines, the sums of their values: first of no lines, last of all.
+    fn sums(&self) -> Vec<Vec<(u32, f64)>> {
+        let numbers = self.lines.iter().flat_map(|line| &line.points);
+        let numbers: BTreeSet<u32> = numbers.map(|&(cores, ..)| cores).collect();
+        let none: Vec<_> = numbers.into_iter().map(|cores| (cores, 0.0)).collect();
+        let mut sums = vec![none];
+        for line in &self.lines {
+            let mut next = sums[sums.len() - 1].clone();
+            for (cores, sum) in &mut next {
+                let mut points = line.points.iter();
+                *sum += points
+                    .find(|point| point.0 == *cores)
+                    .map_or(0.0, |point| point.1);
+            }
+            sums.push(next);
+        }
+        sums
+    }
+
+    /// Returns the upper end of a vertical axis for areas.
+    fn highest_sum(&self) -> f64 {
+        let sums = self.sums().pop().unwrap_or_default();
+        1.1 * bounds(sums.into_iter().map(|(_, sum)| sum)).1
+    }
+
     /// Draws the legend: the name of each line.
-    fn draw_legend(&self, area: &Area<'_>) -> Drawn {
-        let place = |number: usize| 50 + 20 * number as i32;
+    fn draw_legend(&self, area: &Area<'_>, style: Style) -> Drawn {
         for (number, line) in self.lines.iter().enumerate() {
-            let y = place(number);
-            let style = colour(number).stroke_width(3);
-            area.draw(&PathElement::new([(4, y), (24, y)], style))?;
-            area.draw(&Circle::new((14, y), 3, mark(number)))?;
-            area.draw(&Text::new(line.name.clone(), (32, y - 6), LABELS))?;
+            let y = place_in_legend(number);
+            match style {
+                Style::Areas => draw_key(area, number, colour(number).filled())?,
+                Style::Lines => {
+                    let stroke = colour(number).stroke_width(3);
+                    area.draw(&PathElement::new([(4, y), (24, y)], stroke))?;
+                    area.draw(&Circle::new((14, y), 3, mark(number)))?;
+                }
+            }
+            draw_name(area, number, &line.name)?;
         }
         if !self.region.is_empty() {
-            let y = place(self.lines.len());
-            let sides = [(4, y - 6), (24, y + 6)];
-            area.draw(&Rectangle::new(sides, SHADE.filled()))?;
-            area.draw(&Text::new("in theory", (32, y - 6), LABELS))?;
+            draw_key(area, self.lines.len(), SHADE.filled())?;
+            draw_name(area, self.lines.len(), IN_THEORY)?;
         }
         Ok(())
     }
@@ -348,8 +436,25 @@ impl Panel {
     }
 }
 
+/// Returns the height of a row of a legend, in pixels from the top.
+fn place_in_legend(row: usize) -> i32 {
+    50 + 20 * row as i32
+}
+
+/// Draws a rectangle in a row of a legend.
+pub(super) fn draw_key(area: &Area<'_>, row: usize, style: ShapeStyle) -> Drawn {
+    let y = place_in_legend(row);
+    area.draw(&Rectangle::new([(4, y - 6), (24, y + 6)], style))
+}
+
+/// Draws the name in a row of a legend.
+pub(super) fn draw_name(area: &Area<'_>, row: usize, name: &str) -> Drawn {
+    let place = (32, place_in_legend(row) - 6);
+    area.draw(&Text::new(name.to_owned(), place, LABELS))
+}
+
 /// Returns the smallest and the largest finite value, or 0 and 1 if there is none.
-fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub(super) fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let finite = values.filter(|value| value.is_finite());
     let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
         (low.min(value), high.max(value))
@@ -398,6 +503,7 @@ mod tests {
         let picture = Picture {
             title: "a picture".to_owned(),
             horizontal: TASKS,
+            style: Style::Lines,
             rows: vec![
                 vec![panel("left", 2), panel("right", 2)],
                 vec![panel("below", 2)],
@@ -420,6 +526,7 @@ mod tests {
         let picture = Picture {
             title: "a picture".to_owned(),
             horizontal: TASKS,
+            style: Style::Lines,
             rows: vec![vec![panel("a panel", 1)]],
         };
         let svg = picture.svg().unwrap();

@@ -7,6 +7,7 @@ use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };
 use crate::paper::report::{Report, Verdict, with_margin};
+use crate::simulation::bars::{Bars, Group};
 
 /// Figure 8.
 pub(super) fn cut_offs(data: &Data, report: &mut Report) {
@@ -65,7 +66,7 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
          speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \
          there. Here, creating a task takes a few nanoseconds.",
     );
-
+    report.picture("cut-offs", picture(data));
     on_two_ranks(data, 8, report);
     report.paragraph(
         "`--cutoff paper` is the paper's rule: it queues tasks until the queue is two thirds full, and then \
@@ -112,6 +113,32 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
                 without_uts.map_or("–".to_owned(), |none| with_margin(none, 2))
             ),
         );
+    }
+}
+
+/// The picture of Figure 8.
+fn picture(data: &Data) -> Bars {
+    let panel = |latency: u32| Group {
+        title: format!("a steal between nodes takes {latency} µs"),
+        values: data
+            .simulated
+            .iter()
+            .map(|simulated| {
+                let of = |cut_off| simulated.case(latency, cut_off, RESIDUAL[CHOSEN]);
+                let depth = simulated.best_depth(latency).map(|(case, _)| case);
+                let cases = [of(NONE), of(QUEUE), depth, of(ADAPTIVE)];
+                cases.map(|case| Some(speed_up(simulated, case?))).to_vec()
+            })
+            .collect(),
+    };
+    Bars {
+        title: "Figure 8, simulated: speed-ups on 384 cores".to_owned(),
+        names: PROGRAMS.iter().map(|program| program.name).collect(),
+        series: [NONE, QUEUE, "best depth", ADAPTIVE]
+            .map(str::to_owned)
+            .into(),
+        base: 0.0,
+        panels: LATENCIES.map(panel).into(),
     }
 }
 

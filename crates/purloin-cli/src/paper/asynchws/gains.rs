@@ -5,10 +5,11 @@ use purloin_sim::Estimate;
 
 use super::report::{Data, cell, row};
 use super::{
-    ADAPTIVE, CHOSEN, Cell, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program, QUEUE, RESIDUAL,
+    ADAPTIVE, CHOSEN, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program, QUEUE, RESIDUAL,
     SHARED, Simulated,
 };
-use crate::paper::report::{Pair, Report, Verdict, mean_ratio, with_margin};
+use crate::paper::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
+use crate::simulation::bars::{Bars, Group};
 
 /// A cut-off, and a number of residual tasks.
 pub(super) type Variant = (&'static str, &'static str);
@@ -72,34 +73,39 @@ pub(super) fn mean_gain<'d>(
     mean_ratio(&pairs?)
 }
 
-fn gain(pair: Option<Pair>) -> String {
-    pair.map_or("–".to_owned(), |(slow, fast)| {
-        with_margin(Estimate::of_ratio(slow, fast), 2)
-    })
+fn gain(pair: Option<Pair>) -> Option<Estimate> {
+    pair.map(|(slow, fast)| Estimate::of_ratio(slow, fast))
+}
+
+fn text(gain: Option<Estimate>) -> String {
+    or_dash(gain, |gain| with_margin(gain, 2))
 }
 
 /// Figure 9.
 pub(super) fn early_steals(data: &Data, report: &mut Report) {
     report.section("Figure 9: the speed of early steals, relative to steals when idle");
-    let (mut rows, mut shares) = (Vec::new(), Vec::new());
+    let (mut rows, mut shares, mut gains) = (Vec::new(), Vec::new(), Vec::new());
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
         let mut cells = vec![program.name.to_owned()];
         let measured = &data.measured[place];
-        cells.push(measured_gain(measured, 9, "sync", "async"));
+        let on_ranks = measured_gain(measured, 9, "sync", "async");
+        let on_cores = LATENCIES.map(|latency| gain(times(simulated, latency, [IDLE, EARLY])));
+        cells.push(text(on_ranks));
         let early = row(measured, 9).and_then(|row| Some(cell(row, "async")?.early_percent));
         cells.push(early.map_or("–".to_owned(), |percent| format!("{percent:.0} %")));
         shares.extend(early);
-        for latency in LATENCIES {
+        for (latency, gain) in LATENCIES.into_iter().zip(on_cores) {
             let units = simulated.work / 384.0 / (1e-6 * f64::from(latency));
             cells.push(match units {
                 few if few < 10.0 => format!("{few:.1}"),
                 many => format!("{many:.0}"),
             });
-            cells.push(gain(times(simulated, latency, [IDLE, EARLY])));
+            cells.push(text(gain));
         }
         cells.push(program.async_is.to_owned());
         rows.push(cells);
+        gains.push([on_ranks].into_iter().chain(on_cores).collect());
     }
     report.table(
         &[
@@ -132,7 +138,8 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
          early while its ready tasks are long. The paper has the same rule, but its estimates can be \
          wrong.",
     );
-
+    let title = "Figure 9: speed of early steals, relative to steals when idle";
+    report.picture("figure-9", picture(title, gains, &[]));
     if shares.len() == PROGRAMS.len() {
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         report.verdict(
@@ -217,31 +224,57 @@ fn communication(data: &Data, report: &mut Report) {
 pub(super) const MORE: f64 = 1.03;
 
 /// Returns how many times as fast the second variant of a figure was on ranks.
-fn measured_gain(measured: &Measured<Figures>, figure: u32, slow: &str, fast: &str) -> String {
-    let pair = row(measured, figure).and_then(|row| Some((cell(row, slow)?, cell(row, fast)?)));
-    pair.map_or("–".to_owned(), |(slow, fast)| {
-        with_margin(ratio(slow, fast), 2)
-    })
+fn measured_gain(
+    measured: &Measured<Figures>,
+    figure: u32,
+    slow: &str,
+    fast: &str,
+) -> Option<Estimate> {
+    let row = row(measured, figure)?;
+    let (slow, fast) = (cell(row, slow)?, cell(row, fast)?);
+    Some(Estimate::of_ratio(&slow.all_seconds, &fast.all_seconds))
+}
+
+/// The picture of Figure 9 or 10: for each program the gain on ranks, the simulated gains, and perhaps
+/// more values.
+fn picture(title: &str, gains: Vec<Vec<Option<Estimate>>>, others: &[&str]) -> Bars {
+    let simulated = LATENCIES.map(|latency| format!("384 simulated cores, {latency} µs"));
+    let mut series = vec!["two ranks".to_owned()];
+    series.extend(simulated);
+    series.extend(others.iter().map(|other| other.to_string()));
+    Bars {
+        title: title.to_owned(),
+        names: PROGRAMS.iter().map(|program| program.name).collect(),
+        series,
+        base: 1.0,
+        panels: vec![Group {
+            title: String::new(),
+            values: gains,
+        }],
+    }
 }
 
 /// Figure 10.
 pub(super) fn together(data: &Data, report: &mut Report) {
     report.section("Figure 10: the speed of AsynchWS, relative to HotSLAW");
-    let mut rows = Vec::new();
+    let (mut rows, mut all_gains) = (Vec::new(), Vec::new());
     for (place, program) in PROGRAMS.iter().enumerate() {
         let simulated = &data.simulated[place];
-        let mut cells = vec![program.name.to_owned()];
-        cells.push(measured_gain(
+        let mut gains = vec![measured_gain(
             &data.measured[place],
             10,
             "HotSLAW",
             "AsynchWS",
-        ));
-        for latency in LATENCIES {
-            cells.push(gain(times(simulated, latency, [HOTSLAW, ASYNCHWS])));
-        }
+        )];
+        let variants = [HOTSLAW, ASYNCHWS];
+        gains.extend(LATENCIES.map(|latency| gain(times(simulated, latency, variants))));
+        let mut cells = vec![program.name.to_owned()];
+        cells.extend(gains.iter().map(|&gain| text(gain)));
         cells.push(program.gain.to_owned());
         rows.push(cells);
+        let published = program.gain.parse().ok();
+        gains.push(published.map(|mean| Estimate { mean, margin: 0.0 }));
+        all_gains.push(gains);
     }
     report.table(
         &[
@@ -260,6 +293,8 @@ pub(super) fn together(data: &Data, report: &mut Report) {
          policy has in effect no cut-off. Fibonacci has so many tasks that it gains most from a cut-off. In \
          the paper, HotSLAW's bounded queue already cuts off Fibonacci's tasks; here it does not.",
     );
+    let title = "Figure 10: speed of AsynchWS, relative to HotSLAW";
+    report.picture("figure-10", picture(title, all_gains, &["paper"]));
     parts_of_the_gain(data, report);
     let steals: Vec<_> = data
         .simulated
@@ -336,11 +371,6 @@ fn parts_of_the_gain(data: &Data, report: &mut Report) {
              at all, they are {none} times as fast."
         ));
     }
-}
-
-/// Returns how many times as fast `fast` is as `slow`.
-fn ratio(slow: &Cell, fast: &Cell) -> Estimate {
-    Estimate::of_ratio(&slow.all_seconds, &fast.all_seconds)
 }
 
 #[cfg(test)]

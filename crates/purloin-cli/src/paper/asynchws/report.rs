@@ -12,6 +12,7 @@ use super::{
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::paper::trial::Trial;
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// The data of all parts.
 pub(super) struct Data {
@@ -188,6 +189,28 @@ fn latencies(data: &Data, report: &mut Report) {
         .map(|get| vec![grouped(get.bytes as u64), time(get.seconds)])
         .collect();
     report.table(&["bytes", "time"], &rows);
+    let gets = latencies.gets.iter();
+    let points = gets.map(|get| (get.bytes as u32, 1e9 * get.seconds, 0.0));
+    report.picture(
+        "figure-5",
+        Picture {
+            title: "Figure 5: the time of a get".to_owned(),
+            horizontal: Horizontal {
+                title: "bytes",
+                scale: Scale::Logarithmic,
+            },
+            style: Style::Lines,
+            rows: vec![vec![Panel {
+                title: "nanoseconds".to_owned(),
+                scale: Scale::Logarithmic,
+                lines: vec![Line {
+                    name: "get".to_owned(),
+                    points: points.collect(),
+                }],
+                region: Vec::new(),
+            }]],
+        },
+    );
     report.paragraph(
         "Both ranks are on one node here, so a get is a copy in memory that they share. In the \
          paper, a get between nodes takes 3.7 ms (120 bytes) to 5.2 ms (1.4 kB).",

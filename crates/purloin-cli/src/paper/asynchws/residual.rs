@@ -7,7 +7,7 @@ use purloin_sim::Estimate;
 use super::report::{Data, on_two_ranks, speed_up};
 use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, gains};
 use crate::paper::report::{Report, Verdict, with_margin};
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// Figure 7.
 pub(super) fn residual(data: &Data, report: &mut Report) {
@@ -84,6 +84,7 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
                 title: "residual tasks",
                 scale: Scale::Linear,
             },
+            style: Style::Lines,
             rows: vec![LATENCIES.map(panel).into()],
         },
     );

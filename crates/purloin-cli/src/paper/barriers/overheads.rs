@@ -10,7 +10,7 @@ use crate::paper::report::{
     Pair, Report, Verdict, deciding, geometric_mean, mean_ratio, or_dash, with_margin,
 };
 use crate::paper::trial::Simulated;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// The time of a simulated steal, in seconds.
 const SIMULATED_STEAL: f64 = 1e-6;
@@ -332,6 +332,7 @@ fn simulated_overheads(data: &Data, report: &mut Report) {
         Picture {
             title: "Figure 7, simulated: dynamic overhead in percent".to_string(),
             horizontal: Horizontal::CORES,
+            style: Style::Lines,
             rows: vec![[0, 1, 2].map(panel).into(), [3, 4, 5].map(panel).into()],
         },
     );

@@ -9,7 +9,7 @@ use crate::bench::StealCosts;
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, deciding, or_dash, with_margin};
 use crate::paper::trial::{Simulated, Trial};
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let data = Data::read(trial, results)?;
@@ -124,6 +124,7 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
         Picture {
             title: "Figures 3 and 4, simulated".to_string(),
             horizontal: Horizontal::CORES,
+            style: Style::Lines,
             rows: vec![vec![
                 panel("steals / tasks", |run| run.steals / run.tasks as f64),
                 panel("steals per ms", |run| run.steals / run.seconds / 1e3),
@@ -376,6 +377,7 @@ fn simulated_speed_ups(data: &Data, report: &mut Report) {
         Picture {
             title: "Figure 12, simulated: steals cost their victims nothing".to_string(),
             horizontal: Horizontal::CORES,
+            style: Style::Lines,
             rows: vec![vec![Panel {
                 title: "speed-up".to_string(),
                 scale: Scale::Linear,

@@ -5,7 +5,8 @@ use purloin_sim::Estimate;
 use super::{DELAY, LOOK, Replay, Row, SIMULATED_STEAL, Sampled, Selection};
 use crate::paper::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
 use crate::paper::trial::Simulated;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::bars::{Bars, Group};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// Figure 4.
 pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
@@ -68,6 +69,7 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
         Picture {
             title: "Figure 4: relative to thieves that look at one victim".to_string(),
             horizontal: Horizontal::CORES,
+            style: Style::Lines,
             rows: vec![vec![
                 panel("steal attempts", lines(|cell| cell.attempts[1])),
                 panel("time", lines(|cell| cell.time[1])),
@@ -168,15 +170,6 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
          {DELAY} cycles longer, after the thief has committed to the task. With this delay, stress and ssf \
          get minor speed-ups in the paper."
     ));
-    let ratio = |replay: &Replay, value: &dyn Fn(&Simulated) -> f64| {
-        let pair = replay
-            .largest(Selection::Set)
-            .zip(replay.largest(Selection::SampledSet));
-        pair.map_or(f64::NAN, |(sets, sampled)| value(sampled) / value(sets))
-    };
-    let cost = |delay: f64| {
-        move |run: &Simulated| SIMULATED_STEAL + delay + LOOK * run.samples / run.steals.max(1.0)
-    };
     let rows: Vec<_> = simulated
         .iter()
         .map(|(row, plain, delayed)| {
@@ -205,6 +198,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
         ],
         &rows,
     );
+    report.picture("figures-7-and-8", figures_7_and_8(simulated));
     report.paragraph(
         "`purloin profile --sampling` measures the same ratios with the workers of this machine, or with \
          more workers than processors.",
@@ -285,6 +279,59 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
                 single.iter().copied().fold(0.0, f64::max)
             ),
         );
+    }
+}
+
+/// Returns SAMP+SET relative to SET on the largest machine. Not a number if one of them is missing.
+fn ratio(replay: &Replay, value: &dyn Fn(&Simulated) -> f64) -> f64 {
+    let sets = replay.largest(Selection::Set);
+    let pair = sets.zip(replay.largest(Selection::SampledSet));
+    pair.map_or(f64::NAN, |(sets, sampled)| value(sampled) / value(sets))
+}
+
+/// Returns the cycles of a steal with its samples, if steals take longer by `delay` cycles.
+fn cost(delay: f64) -> impl Fn(&Simulated) -> f64 {
+    move |run: &Simulated| SIMULATED_STEAL + delay + LOOK * run.samples / run.steals.max(1.0)
+}
+
+/// The picture of Figures 7 and 8.
+fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
+    type Values = fn(&Simulated) -> &Vec<f64>;
+    let estimate = |replay: &Replay, values: Values| {
+        let sets = replay.largest(Selection::Set)?;
+        let sampled = replay.largest(Selection::SampledSet)?;
+        Some(Estimate::of_ratio(values(sampled), values(sets)))
+    };
+    let panel = |title: &str, value: &dyn Fn(&Replay, f64) -> Option<Estimate>| Group {
+        title: title.to_string(),
+        values: simulated
+            .iter()
+            .map(|(_, plain, delayed)| vec![value(plain, 0.0), value(delayed, DELAY)])
+            .collect(),
+    };
+    Bars {
+        title: "Figures 7 and 8, 63 simulated cores: SAMP+SET relative to SET".to_string(),
+        names: simulated
+            .iter()
+            .map(|(row, ..)| row.paper.parameter)
+            .collect(),
+        series: vec![
+            "Figure 7".to_string(),
+            format!("Figure 8: {DELAY} cycles longer"),
+        ],
+        base: 1.0,
+        panels: vec![
+            panel("number of steals", &|replay, _| {
+                estimate(replay, |run| &run.all_steals)
+            }),
+            panel("cost of a steal with its samples", &|replay, delay| {
+                let (mean, margin) = (ratio(replay, &cost(delay)), f64::INFINITY);
+                Some(Estimate { mean, margin })
+            }),
+            panel("time", &|replay, _| {
+                estimate(replay, |run| &run.all_seconds)
+            }),
+        ],
     }
 }
 

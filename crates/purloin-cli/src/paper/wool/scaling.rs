@@ -3,7 +3,7 @@
 use super::{Breakdown, Profiled, Replay, Row, SIMULATED_STEAL, Selection};
 use crate::paper::report::{Report, Verdict, or_dash};
 use crate::paper::trial::Simulated;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// Figure 5.
 pub(super) fn speed_ups(
@@ -77,6 +77,7 @@ pub(super) fn speed_ups(
                 title: "cores",
                 scale: Scale::Linear,
             },
+            style: Style::Lines,
             rows: figure5(simulated),
         },
     );
@@ -170,8 +171,7 @@ pub(super) fn speed_ups(
     }
 }
 
-/// Returns the panels of Figure 5: a row for each program, with granularities that increase from left to
-/// right, and a row for the programs that have only one.
+/// Returns the panels of Figure 5.
 fn figure5(simulated: &[(&Row, Replay, Replay)]) -> Vec<Vec<Panel>> {
     let panel = |row: &Row, replay: &Replay| {
         let lines = Selection::ALL.map(|selection| Line {
@@ -192,6 +192,15 @@ fn figure5(simulated: &[(&Row, Replay, Replay)]) -> Vec<Vec<Panel>> {
             region: expected.collect(),
         }
     };
+    by_program(simulated, panel)
+}
+
+/// Returns a row of panels for each program, with granularities that increase from left to right, and a
+/// row for the programs that have only one.
+fn by_program(
+    simulated: &[(&Row, Replay, Replay)],
+    panel: impl Fn(&Row, &Replay) -> Panel,
+) -> Vec<Vec<Panel>> {
     let program = |row: &Row| row.paper.parameter.split(' ').next();
     let programs = simulated.chunk_by(|(a, ..), (b, ..)| program(a) == program(b));
     let rows = programs.map(|rows| -> Vec<_> {
@@ -236,9 +245,8 @@ pub(super) fn breakdown(
         if let Some((replay, run)) =
             replay.and_then(|replay| Some((replay, replay.largest(Selection::Set)?)))
         {
-            let stealing = run.steals * SIMULATED_STEAL / replay.cycles(run.work);
+            let [_, stealing, searching] = times_of_all(replay, run);
             let all = f64::from(run.cores) / run.speed_up();
-            let searching = all - 1.0 - stealing;
             stealing_simulated.push((stealing / all, row.paper.parameter));
             searches.push((profile.parallelism[1], searching));
             rows.push(vec![
@@ -253,6 +261,19 @@ pub(super) fn breakdown(
     report.table(
         &["program", "workers", "application", "stealing", "searching"],
         &rows,
+    );
+    report.picture(
+        "figure-6",
+        Picture {
+            title: "Figure 6, simulated under SET: time of all cores, relative to the work"
+                .to_string(),
+            horizontal: Horizontal {
+                title: "cores",
+                scale: Scale::Linear,
+            },
+            style: Style::Areas,
+            rows: figure6(simulated),
+        },
     );
     let shares = profiled.iter().map(|(_, profile)| {
         let Breakdown {
@@ -297,6 +318,34 @@ pub(super) fn breakdown(
             ),
         );
     }
+}
+
+/// Returns the time that the cores of a simulated machine spend on application work, on steals and on
+/// searches, relative to the work.
+fn times_of_all(replay: &Replay, run: &Simulated) -> [f64; 3] {
+    let stealing = run.steals * SIMULATED_STEAL / replay.cycles(run.work);
+    let all = f64::from(run.cores) / run.speed_up();
+    [1.0, stealing, all - 1.0 - stealing]
+}
+
+/// Returns the panels of Figure 6.
+fn figure6(simulated: &[(&Row, Replay, Replay)]) -> Vec<Vec<Panel>> {
+    by_program(simulated, |row, replay| {
+        let names = ["application", "stealing", "searching"];
+        let lines = names.iter().enumerate().map(|(number, name)| Line {
+            name: name.to_string(),
+            points: replay
+                .with(Selection::Set)
+                .map(|run| (run.cores, times_of_all(replay, run)[number], 0.0))
+                .collect(),
+        });
+        Panel {
+            title: row.paper.parameter.to_string(),
+            scale: Scale::Linear,
+            lines: lines.collect(),
+            region: Vec::new(),
+        }
+    })
 }
 
 /// Returns Spearman's rank correlation of two values. `None` for fewer than three pairs.
