@@ -30,8 +30,8 @@ use self::trial::Trial;
 
 /// Regenerate the tables and figures of a paper that Purloin implements, from runs on this machine
 ///
-/// The report has the paper's values beside ours, and a verdict on each statement of the paper's
-/// abstract and conclusions. What one machine cannot show is simulated, and the report says so.
+/// The report has our values beside the paper's, and a verdict on each of the paper's main statements.
+/// Larger machines are simulated, where the simulator can show what a statement is about.
 ///
 /// The measured data go to NAME.json beside the report. An interrupted run keeps its finished parts.
 /// The same command, from the same build, goes on from there.
@@ -39,7 +39,7 @@ use self::trial::Trial;
 #[command(after_help = format!("Papers:\n{}\nExamples:
   purloin paper barriers --quick              a first look, in a few minutes
   purloin paper barriers --out docs/papers    the paper's inputs and repetitions
-  purloin paper barriers --from docs/papers/barriers.json   the report once more, without measuring
+  purloin paper barriers --from docs/papers/barriers.json   write the report again, without measuring
 
 If a tool such as a JDK is missing, the command skips the runs that need it, and the report says so.", list()))]
 pub struct Args {
@@ -75,8 +75,8 @@ type Measure = dyn Fn(&Trial) -> Result<Outcome, Failure>;
 struct Part {
     /// The name, by which the report finds the data.
     name: String,
-    /// A tool for some of the cells. Without it the part has only the others.
-    tool: Option<Tool>,
+    /// The tools for some of the cells. Without them the part has only the others.
+    tools: Vec<Tool>,
     /// Another executable of Purloin that measures.
     executable: Option<PathBuf>,
     measure: Box<Measure>,
@@ -111,7 +111,7 @@ impl Part {
         };
         Part {
             name: name.into(),
-            tool: None,
+            tools: Vec::new(),
             executable: None,
             measure: Box::new(measure),
             check: |data| T::deserialize(data).map(|_| ()),
@@ -123,16 +123,15 @@ impl Part {
         Part { executable, ..self }
     }
 
-    /// Names the tool that some of the cells need.
-    fn using(self, tool: Tool) -> Part {
-        Part {
-            tool: Some(tool),
-            ..self
-        }
+    /// Adds a tool that some of the cells need.
+    fn using(mut self, tool: Tool) -> Part {
+        self.tools.push(tool);
+        self
     }
 }
 
-/// A program that a peer needs.
+/// A program that a peer needs. A peer whose library is missing is left out, too, but does not count as not
+/// installed.
 #[derive(Clone, Copy)]
 struct Tool(&'static str);
 

@@ -41,8 +41,9 @@ pub struct Results {
 #[derive(Serialize, Deserialize)]
 struct Finished {
     data: Value,
-    /// The tool of the part, if it was not installed. So its cells are missing.
-    without: Option<String>,
+    /// The tools of the part that were not installed. So their cells are missing.
+    #[serde(default)]
+    missing_tools: Vec<String>,
     /// A hash of the other executable that has measured.
     build: Option<String>,
 }
@@ -190,7 +191,7 @@ impl Results {
         };
         let Finished {
             data,
-            without,
+            missing_tools,
             build,
         } = finished;
         if let Err(error) = (part.check)(data) {
@@ -201,28 +202,28 @@ impl Results {
         {
             return State::Outdated(format!("{} is another build", executable.display()));
         }
-        match part.tool {
-            Some(tool) if without.is_some() && is_installed(tool) => {
-                State::Outdated(format!("{} is installed now", tool.0))
-            }
-            _ => State::Finished,
+        let mut missing = part.tools.iter().copied();
+        let installed = missing
+            .find(|&tool| missing_tools.iter().any(|name| name == tool.0) && is_installed(tool));
+        match installed {
+            Some(tool) => State::Outdated(format!("{} is installed now", tool.0)),
+            None => State::Finished,
         }
     }
 
     /// Adds what a part has measured, and writes the file.
     pub fn add(&mut self, part: &Part, outcome: Outcome) -> Result<(), Failure> {
-        let tool = part.tool.filter(|tool| !tool.is_installed());
         match outcome {
             Outcome::Missing(data) => {
                 self.parts.remove(&part.name);
                 self.missing.insert(part.name.clone(), data);
             }
             Outcome::Done(data) => {
-                let without = tool.map(|tool| tool.0.to_string());
+                let missing_tools = part.tools.iter().filter(|tool| !tool.is_installed());
                 let executable = part.executable.as_deref();
                 let finished = Finished {
                     data,
-                    without,
+                    missing_tools: missing_tools.map(|tool| tool.0.to_string()).collect(),
                     build: executable.and_then(|executable| hash(executable).ok()),
                 };
                 self.parts.insert(part.name.clone(), finished);
@@ -233,11 +234,8 @@ impl Results {
 
     /// Returns the tools that were not installed, so that some cells are missing.
     pub fn missing_tools(&self) -> Vec<&str> {
-        let tools = self
-            .parts
-            .values()
-            .filter_map(|part| part.without.as_deref());
-        let mut tools: Vec<_> = tools.collect();
+        let tools = self.parts.values().flat_map(|part| &part.missing_tools);
+        let mut tools: Vec<_> = tools.map(String::as_str).collect();
         tools.sort_unstable();
         tools.dedup();
         tools
@@ -363,7 +361,7 @@ impl Results {
             (part.check)(&data).unwrap();
             let finished = Finished {
                 data,
-                without: None,
+                missing_tools: Vec::new(),
                 build: None,
             };
             results.parts.insert(part.name.clone(), finished);

@@ -1,9 +1,11 @@
 //! *Embracing Explicit Communication*: private task pools and messages against concurrent deques.
-//! This file measures; `report.rs` and `stealing.rs` make the tables and
-//! verdicts of what was measured.
+//! This file, `barrier.rs` and `messages.rs` measure, and `lazy_splitting.rs` also simulates; the other files
+//! make the tables and verdicts.
 
 mod barrier;
+mod lazy_splitting;
 mod messages;
+mod ranking;
 mod report;
 mod stealing;
 
@@ -99,15 +101,18 @@ const CHANNEL: &str = "channel";
 const STRICT: &str = "channel:explicit=strict";
 const CHASE_LEV: &str = "chase-lev";
 const OPENMP: &str = "openmp";
+/// With the library that Intel's has become.
+const OPENMP_LLVM: &str = "openmp-llvm";
 
 /// The contestants of the ranking. Cilk Plus is no longer available.
-const RANKED: [&str; 6] = [
+const RANKED: [&str; 7] = [
     CHANNEL,
     STRICT,
     CHASE_LEV,
     "return-barrier",
     "direct-stack",
     OPENMP,
+    OPENMP_LLVM,
 ];
 
 /// The contestants that have futures.
@@ -155,7 +160,7 @@ fn parts(_: &Trial) -> Vec<Part> {
     ];
     for workload in WORKLOADS {
         let part = Part::new(workload.name, move |trial| workload.bench(trial, &RANKED));
-        parts.push(part.using(Tool("g++")));
+        parts.push(part.using(Tool("g++")).using(Tool("clang++")));
     }
     parts.push(Part::new(FUTURES.name, |trial| {
         trial.bench(FUTURES.job(trial), &OURS, trial.choose(3, 15))
@@ -173,6 +178,11 @@ fn parts(_: &Trial) -> Vec<Part> {
                 .collect();
             let schedulers: Vec<_> = schedulers.iter().map(String::as_str).collect();
             workload.bench(trial, &schedulers)
+        }));
+    }
+    for workload in loops() {
+        parts.push(Part::new(lazy_splitting::part(workload), move |trial| {
+            lazy_splitting::simulated(trial, workload)
         }));
     }
     parts.push(Part::new(SPLITTABLE, splittable));

@@ -7,11 +7,12 @@ use purloin_sim::Estimate;
 use super::barrier::{Barrier, TASKS, Waiter};
 use super::messages::{Messages, Runs, WORKERS};
 use super::{
-    BARRIER, CHANNEL, CHASE_LEV, FUTURES, MESSAGES, OPENMP, RANKED, STRICT, WORKLOADS, stealing,
+    BARRIER, CHANNEL, CHASE_LEV, FUTURES, MESSAGES, OPENMP, OPENMP_LLVM, STRICT, lazy_splitting,
+    ranking, stealing,
 };
 use crate::bench::median;
 use crate::paper::Results;
-use crate::paper::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
+use crate::paper::report::{Pair, Report, Verdict, mean_ratio, with_margin};
 use crate::paper::trial::{Measured, Trial};
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
@@ -22,8 +23,9 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          messages tell them. In `{CHANNEL}`, a thief also sees which workers are active, and can \
          recall its request ([why](../decisions/channel-requests-as-bits.md)). **Chase-Lev WS** is \
          `{CHASE_LEV}`, over the deques of `crossbeam-deque`. `return-barrier` is Purloin's default \
-         scheduler, and `direct-stack` is Wool's. **OpenMP** is the peer `{OPENMP}`, compiled by g++. \
-         Cilk Plus is no longer available.\n\n\
+         scheduler, and `direct-stack` is Wool's. **OpenMP** is the peer `{OPENMP}`, compiled by g++, and \
+         `{OPENMP_LLVM}`, compiled by clang++: its library is LLVM's, which Intel wrote and gave to LLVM. Cilk \
+         Plus is no longer available.\n\n\
          **SPC**: a single producer spawns all tasks. **BPC**: each producer spawns the next producer and n \
          consumers. A *splittable* task is a loop that thieves can divide. The **master** is the worker that \
          runs the program. A **finish** is a block that ends when all tasks spawned in it have ended.\n\n\
@@ -40,12 +42,12 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
              100 µs, a hundred seconds of work, ran once"
         )
     ));
-    ranking(trial, results, &mut report)?;
+    ranking::ranking(trial, results, &mut report)?;
     barrier(results, &mut report)?;
     messages(results, &mut report)?;
     futures(trial, results, &mut report)?;
     let worst_adaptive = stealing::stealing(trial, results, &mut report)?;
-    stealing::splitting_loops(trial, results, &mut report)?;
+    lazy_splitting::report(trial, results, &mut report)?;
     stealing::simulated(trial, results, worst_adaptive, &mut report)?;
     Ok(report)
 }
@@ -63,178 +65,6 @@ pub(super) fn with_all<'c>(
 
 pub(super) fn speed_up(trial: &Trial, cells: &[Measured], scheduler: &str) -> Option<f64> {
     with_all(trial, cells, scheduler).map(|cell| 1.0 / cell.vs_serial)
-}
-
-fn ranking(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
-    report.section("Performance: all workloads, and the ranking");
-    let mut rows = Vec::new();
-    let mut deviations = vec![Vec::new(); RANKED.len()];
-    // Those of Channel WS and OpenMP, for the workloads that both have.
-    let mut both: Vec<[f64; 2]> = Vec::new();
-    for workload in WORKLOADS {
-        let cells: Vec<Measured> = results.of(workload.name)?;
-        let speed_ups = RANKED.map(|scheduler| speed_up(trial, &cells, scheduler));
-        let best = speed_ups.into_iter().flatten().fold(0.0, f64::max);
-        let mut row = vec![
-            workload.name.to_string(),
-            format!("`{}`", workload.job(trial)),
-        ];
-        let deviation = |speed_up: Option<f64>| speed_up.map(|value| 100.0 * (value / best - 1.0));
-        for (speed_up, deviations) in speed_ups.iter().zip(&mut deviations) {
-            row.push(or_dash(*speed_up, |value| format!("{value:.2}")));
-            deviations.extend(deviation(*speed_up));
-        }
-        let of = |name| deviation(speed_ups[RANKED.iter().position(|&ranked| ranked == name)?]);
-        both.extend(
-            of(STRICT)
-                .zip(of(OPENMP))
-                .map(|(channel, openmp)| [channel, openmp]),
-        );
-        rows.push(row);
-    }
-    let names = RANKED.map(|scheduler| format!("`{scheduler}`"));
-    let mut head = vec!["workload (slides)", "our input"];
-    head.extend(names.iter().map(String::as_str));
-    report.table(&head, &rows);
-    let means = deviations.iter().map(|values| match values.len() {
-        0 => None,
-        count => Some(values.iter().sum::<f64>() / count as f64),
-    });
-    let means: Vec<_> = means.collect();
-    report.paragraph(
-        "**Ranking**: the mean deviation from the best median speed-up, over the workloads that the \
-         scheduler has. Here the best is that of six schedulers. The slides have four; the fourth is Cilk \
-         Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list. g++'s OpenMP \
-         keeps the tasks of all threads behind one lock. So UTS, whose tasks take less than a microsecond, \
-         gains little from a second thread, and queens loses. It splits loops by `schedule(guided)`: the first \
-         half of the decreasing loop, which one thread gets, has three quarters of the work.",
-    );
-    let published = RANKED.map(|scheduler| match scheduler {
-        STRICT => ["-2.4 %", "-2.4 %", "-13.7 %"],
-        CHASE_LEV => ["-1.6 %", "-2.2 %", "-13.7 %"],
-        _ => [""; 3],
-    });
-    let counts = deviations.iter().map(Vec::len);
-    let ranked = RANKED.iter().zip(&means).zip(counts).zip(published);
-    let mut ranked: Vec<_> = ranked.collect();
-    ranked.sort_by(|(((_, a), _), _), (((_, b), _), _)| {
-        let value = |mean: &Option<f64>| mean.unwrap_or(f64::NEG_INFINITY);
-        value(b).total_cmp(&value(a))
-    });
-    let mut rows: Vec<_> = ranked
-        .into_iter()
-        .map(|(((scheduler, mean), count), published)| {
-            let mut row = vec![
-                format!("`{scheduler}`"),
-                mean.map_or("left out".to_string(), |mean| format!("{mean:.1} %")),
-                count.to_string(),
-            ];
-            row.extend(published.map(|text| if text.is_empty() { "–" } else { text }.to_string()));
-            row
-        })
-        .collect();
-    let intel = ["Intel OpenMP", "–", "–", "-10.7 %", "-21.8 %", "-22.2 %"];
-    rows.push(intel.map(str::to_string).into());
-    report.table(
-        &[
-            "scheduler",
-            "here",
-            "workloads",
-            "slides: 24 threads, Xeon",
-            "slides: 48 threads, Opteron",
-            "slides: 240 threads, Xeon Phi",
-        ],
-        &rows,
-    );
-    let mean = |name| {
-        let index = RANKED.iter().position(|&scheduler| scheduler == name);
-        index.and_then(|index| means[index])
-    };
-    if let (Some(channel), Some(deque)) = (mean(STRICT), mean(CHASE_LEV)) {
-        let relaxed = or_dash(mean(CHANNEL), |mean| format!("{mean:.1} %"));
-        let of = |name| RANKED.iter().position(|&scheduler| scheduler == name);
-        let lead = of(CHASE_LEV).zip(of(STRICT)).map(|(deque, channel)| {
-            let pairs = deviations[deque].iter().zip(&deviations[channel]);
-            let leads: Vec<_> = pairs.map(|(deque, channel)| deque - channel).collect();
-            Estimate::new(&leads)
-        });
-        if let Some(lead) = lead {
-            report.verdict(
-                "1. Chase-Lev WS, 2. Channel WS",
-                is_close_second(lead),
-                format!(
-                    "here Chase-Lev WS deviates by {deque:.1} %, and Channel WS by {channel:.1} % \
-                     (`{CHANNEL}`: {relaxed}); on average over the workloads, Chase-Lev WS is ahead by {} \
-                     points (slides, 24 threads: 0.8); we require more than 0, and up to {CLOSE:.0}",
-                    with_margin(lead, 1)
-                ),
-            );
-        }
-    }
-    // The workloads that exist in C++.
-    let average = |values: Vec<f64>| {
-        let count = values.len() as f64;
-        (count > 0.0).then(|| values.iter().sum::<f64>() / count)
-    };
-    let of_channel = average(both.iter().map(|[channel, _]| *channel).collect());
-    if let (Some(channel), Some(openmp)) = (of_channel, mean(OPENMP)) {
-        report.verdict(
-            "4. Intel OpenMP",
-            Verdict::Untestable,
-            format!(
-                "Intel's runtime is not here (slides: fourth with 24 and 48 threads, third with 240). g++'s OpenMP, which has a \
-                 central task pool, deviates by {openmp:.1} % over the {} workloads that exist in C++, and \
-                 Channel WS by {channel:.1} % over the same ones",
-                both.len()
-            ),
-        );
-    }
-    let uts: Vec<Measured> = results.of("UTS")?;
-    if let (Some(distributed), Some(central)) =
-        (speed_up(trial, &uts, STRICT), speed_up(trial, &uts, OPENMP))
-    {
-        report.verdict(
-            "Central versus Distributed Task Pools (UTS)",
-            Verdict::confirmed_if(distributed > 1.1 * central),
-            format!(
-                "with the central task pool of g++'s OpenMP, UTS has a speed-up of {central:.2}, and \
-                 with the distributed ones of Channel WS {distributed:.2} (medians); we require 1.1 times as \
-                 much. The slide compares two runtimes of OpenMP, g++'s and Intel's"
-            ),
-        );
-    }
-    if let Some(channel) = mean(STRICT) {
-        report.verdict(
-            "private dequeues, channel communication: Flexibility",
-            Verdict::Confirmed,
-            format!(
-                "how much to steal, how to split loops, and whether to forward requests are options of one \
-                 scheduler, `{CHANNEL}`; we require only that they exist. The tables below compare them"
-            ),
-        );
-        report.verdict(
-            "Workers forward steal requests, adapt their stealing strategy, split tasks lazily: Performance",
-            Verdict::Untestable,
-            format!(
-                "Channel WS deviates by {channel:.1} % from the best of six schedulers. But with {} workers, a \
-                 request has few workers to go to, and all ways of splitting halve a loop. The statements \
-                 below judge forwarding, adaptive stealing and splitting one by one",
-                trial.most_workers()
-            ),
-        );
-    }
-    Ok(())
-}
-
-/// The number of points by which a close second may be behind.
-const CLOSE: f64 = 5.0;
-
-/// Judges whether the first scheduler ranks closely before the second.
-fn is_close_second(lead: Estimate) -> Verdict {
-    match Verdict::above(lead, 0.0) {
-        Verdict::Confirmed if lead.mean > CLOSE => Verdict::NotHere,
-        verdict => verdict,
-    }
 }
 
 fn futures(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
@@ -440,14 +270,5 @@ mod tests {
         });
         let report = report(&trial, &results).unwrap();
         assert!(report.statements().is_empty());
-    }
-
-    #[test]
-    fn a_ranking_is_an_order_with_a_small_distance() {
-        let judge = |mean, margin| is_close_second(Estimate { mean, margin });
-        assert_eq!(judge(0.8, 0.5), Verdict::Confirmed);
-        assert_eq!(judge(0.3, 1.2), Verdict::Undecided);
-        assert_eq!(judge(-0.8, 0.5), Verdict::NotHere);
-        assert_eq!(judge(18.4, 0.5), Verdict::NotHere);
     }
 }

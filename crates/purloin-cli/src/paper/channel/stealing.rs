@@ -1,17 +1,15 @@
-//! The report on what thieves get: one task or half, parts of loops, and by which messages.
+//! The report on what thieves get, one task or half, and by which messages.
 
 use super::report::{speed_up, with_all};
 use super::{
-    AMOUNTS, CHANNEL, CHASE_LEV, FORWARDING, POLICIES, SPLITTABLE, SPLITTINGS, STEALING,
-    UnderPolicies, amounts, find, loops, simulation, splitting, splittings,
+    AMOUNTS, CHANNEL, FORWARDING, POLICIES, STEALING, UnderPolicies, amounts, find, simulation,
 };
-use crate::bench::median;
 use crate::paper::Results;
 use crate::paper::report::{Pair, Report, Verdict, at_least, mean_ratio, or_dash, with_margin};
 use crate::paper::trial::{Measured, Simulated, Trial};
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale};
+use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_command::Failure;
-use purloin_command::format::{grouped, time};
+use purloin_command::format::grouped;
 
 /// Returns the least share of the better fixed strategy's speed-up that adaptive stealing reaches.
 pub(super) fn stealing(
@@ -54,98 +52,8 @@ pub(super) fn stealing(
     Ok(least(&shares, STEALING.len()))
 }
 
-pub(super) fn splitting_loops(
-    trial: &Trial,
-    results: &Results,
-    report: &mut Report,
-) -> Result<(), Failure> {
-    report.section("Lazy splitting of loops");
-    report.paragraph(
-        "Speed-ups. With messages, a worker splits a loop when a request arrives. With a concurrent deque, \
-         it must split beforehand, whenever its deque is empty.",
-    );
-    let (mut rows, mut shares) = (Vec::new(), Vec::new());
-    for workload in loops() {
-        let cells: Vec<Measured> = results.of(&splittings(workload))?;
-        let of = |scheduler| {
-            SPLITTINGS.map(|split| speed_up(trial, &cells, &splitting(scheduler, split)))
-        };
-        let (channel, deque) = (of(CHANNEL), of(CHASE_LEV));
-        let all = channel.iter().chain(&deque);
-        let mut row = vec![workload.name.to_string()];
-        row.extend(all.map(|value| or_dash(*value, |value| format!("{value:.2}"))));
-        rows.push(row);
-        shares.extend(share_of_best(channel, deque));
-    }
-    report.table(
-        &[
-            "workload",
-            "`channel`: binary",
-            "`channel`: guided",
-            "`channel`: adaptive",
-            "`chase-lev`: binary",
-            "`chase-lev`: guided",
-            "`chase-lev`: adaptive",
-        ],
-        &rows,
-    );
-    if let Some(worst) = least(&shares, loops().count()) {
-        // With two workers, each way gives the thief half of the loop.
-        let can_tell = trial.most_workers() > 2;
-        let reached = format!(
-            "under `{CHANNEL}`, adaptive splitting reaches {} of the best speed-up of the six combinations \
-             (three ways, two schedulers) on every shape of loop",
-            at_least(worst)
-        );
-        let (verdict, reason) = match can_tell {
-            true => (
-                Verdict::confirmed_if(worst >= 0.95),
-                format!("{reached}; we require 0.95"),
-            ),
-            false => (
-                Verdict::Untestable,
-                format!(
-                    "with two workers, all three ways split a loop into halves. Here, {reached}"
-                ),
-            ),
-        };
-        report.verdict(
-            "Difficult to know which strategy works best → Explicit communication solves this problem",
-            verdict,
-            reason,
-        );
-    }
-    let [separate, splittable]: [Vec<f64>; 2] = results.of(SPLITTABLE)?;
-    if let Some(gain) = mean_ratio(&[(&separate, &splittable)]) {
-        report.verdict(
-            "Splittable tasks (task length 1 µs)",
-            Verdict::above(gain, 1.05),
-            format!(
-                "under `{CHANNEL}`, SPC with tasks of 1 µs takes {} as one splittable task and {} as \
-                 separate tasks (medians). Run by run, it is {} times as fast as one splittable task (the \
-                 geometric mean); we require 1.05",
-                time(median(&splittable)),
-                time(median(&separate)),
-                with_margin(gain, 2)
-            ),
-        );
-    }
-    Ok(())
-}
-
-/// Returns the share of the best speed-up that adaptive splitting, the last way, reaches under
-/// `channel`. `None` if a value is missing.
-fn share_of_best(
-    channel: [Option<f64>; SPLITTINGS.len()],
-    deque: [Option<f64>; SPLITTINGS.len()],
-) -> Option<f64> {
-    let all: Option<Vec<f64>> = channel.iter().chain(&deque).copied().collect();
-    let best = all?.into_iter().fold(0.0, f64::max);
-    Some(channel[SPLITTINGS.len() - 1]? / best)
-}
-
 /// Returns the least of the values, if this is their number. Otherwise some are missing.
-fn least(values: &[f64], number: usize) -> Option<f64> {
+pub(super) fn least(values: &[f64], number: usize) -> Option<f64> {
     let least = values.iter().copied().min_by(f64::total_cmp);
     least.filter(|_| values.len() == number)
 }
@@ -158,8 +66,8 @@ pub(super) fn simulated(
 ) -> Result<(), Failure> {
     report.section("Forwarding, and adaptive stealing on larger machines (simulated)");
     report.paragraph(
-        "Speed-ups of recorded programs on cores that share memory. A message takes 100 ns, and the \
-         transfer of tasks 1 µs. Without forwarding, a victim that has no tasks answers the thief, which \
+        "Speed-ups of recorded programs on cores that share memory. A message takes 100 ns, but a request \
+         and an answer with tasks together take 1 µs. Without forwarding, a victim that has no tasks answers the thief, which \
          asks another victim. With forwarding, it passes the request to another core at random. The two tables come from separate trials, so equal \
          settings may differ slightly.",
     );
@@ -243,6 +151,7 @@ pub(super) fn simulated(
             Picture {
                 title: "Speed-ups (simulated)".to_string(),
                 horizontal: Horizontal::CORES,
+                style: Style::Lines,
                 rows: vec![panels.by_ref().take(3).collect(), panels.collect()],
             },
         );
@@ -292,14 +201,6 @@ const ENOUGH_TASKS: u64 = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_way_of_splitting_is_compared_with_the_best_of_all() {
-        let channel = [Some(1.9), Some(2.0), Some(1.0)];
-        let deque = [Some(1.5); 3];
-        assert_eq!(share_of_best(channel, deque), Some(0.5));
-        assert_eq!(share_of_best(channel, [None; 3]), None);
-    }
 
     #[test]
     fn missing_values_leave_no_least() {
