@@ -54,7 +54,8 @@ pub enum Grain {
     Fixed(Duration),
 }
 
-/// The place where the runtime collects the durations of tasks, for [`CutOff::Adaptive`].
+/// The place where the runtime collects the durations of tasks, for [`CutOff::Adaptive`] and
+/// [`CutOff::Paper`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Profiling {
     /// On each node separately, in memory that the ranks of the node share.
