@@ -8,7 +8,8 @@ use purloin_command::Failure;
 use purloin_sim::Estimate;
 
 use super::picture::{
-    Area, Drawing, Drawn, TITLE, bounds, colour, draw_key, draw_name, draw_svg, width_of_legend,
+    Area, Drawing, Drawn, TITLE, bounds, draw_key, draw_name, draw_svg, fill_colour,
+    width_of_legend,
 };
 
 /// Panels with a group of horizontal bars for each name, from top to bottom.
@@ -64,7 +65,7 @@ impl Drawing for Bars {
                 self.draw_panel(panel, place)?;
             }
             for (number, name) in self.series.iter().enumerate() {
-                draw_key(&legend, number, colour(number).filled())?;
+                draw_key(&legend, number, fill_colour(number).filled())?;
                 draw_name(&legend, number, name)?;
             }
             area.present()
@@ -103,10 +104,10 @@ impl Bars {
                 let (bottom, middle) =
                     (top + part(f64::from(BAR)), top + part(f64::from(BAR) / 2.0));
                 let bar = [(self.base, top), (value.mean, bottom)];
-                chart.draw_series([Rectangle::new(bar, colour(number).filled())])?;
+                chart.draw_series([Rectangle::new(bar, fill_colour(number).filled())])?;
                 if value.margin > 0.0 && value.margin.is_finite() {
                     let (low, high) = (value.mean - value.margin, value.mean + value.margin);
-                    let style = RGBColor(90, 90, 90).filled();
+                    let style = BLACK.filled();
                     let bar = ErrorBar::new_horizontal(middle, low, value.mean, high, style, 5);
                     chart.draw_series([bar])?;
                 }

@@ -127,8 +127,16 @@ const COLOURS: [RGBColor; 8] = [
 ];
 
 /// Returns the colour of a line.
-pub(super) fn colour(number: usize) -> RGBColor {
+fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
+}
+
+/// Returns the colour of an area or a bar: grey for the first, because much black hides the rest.
+pub(super) fn fill_colour(number: usize) -> RGBColor {
+    match number {
+        0 => COLOURS[COLOURS.len() - 1],
+        number => colour(number),
+    }
 }
 
 /// Returns the style of a line's points: filled, or hollow once the colours repeat.
@@ -318,7 +326,7 @@ impl Panel {
             let place = |&(cores, value): &(u32, f64)| (axis.place(cores), value);
             let outline = below.iter().map(place).chain(above.iter().rev().map(place));
             let outline: Vec<_> = outline.collect();
-            chart.draw_series([Polygon::new(outline, colour(number).filled())])?;
+            chart.draw_series([Polygon::new(outline, fill_colour(number).filled())])?;
         }
         Ok(())
     }
@@ -353,7 +361,7 @@ impl Panel {
         for (number, line) in self.lines.iter().enumerate() {
             let y = place_in_legend(number);
             match style {
-                Style::Areas => draw_key(area, number, colour(number).filled())?,
+                Style::Areas => draw_key(area, number, fill_colour(number).filled())?,
                 Style::Lines => {
                     let stroke = colour(number).stroke_width(3);
                     area.draw(&PathElement::new([(4, y), (24, y)], stroke))?;
