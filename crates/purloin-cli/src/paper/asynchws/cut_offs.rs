@@ -60,7 +60,10 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
          *queue* gives the result of *none*. In SparseLU, a core that holds 36 ready tasks runs the next \
          task of its loop inline. Strassen spawns seven tasks at a time, none of them short, so only *depth* \
          can cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of \
-         them.\n\n\
+         them. Floorplan's subtrees of the same depth differ much. Where they are short on average, *adaptive* runs \
+         all of them inline, also long ones, which no thief can take. In a recording of `floorplan=20`, this \
+         makes the span grow from 0.02 ms to 2.2 ms with steals of 5 µs and to 4.3 ms with 50 µs, while the \
+         work of a core is 1.9 ms. In NQueens, whose subtrees differ less, the span stays below 0.3 ms.\n\n\
          In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
          SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
          speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \

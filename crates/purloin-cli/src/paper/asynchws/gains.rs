@@ -291,7 +291,8 @@ pub(super) fn together(data: &Data, report: &mut Report) {
          idle, cut-off *queue*). In the simulation, a core without a free place in its queue runs a task \
          inline, however long it is. Where *queue* gives the same result as *none* (Figure 8), HotSLAW's \
          policy has in effect no cut-off. Fibonacci has so many tasks that it gains most from a cut-off. In \
-         the paper, HotSLAW's bounded queue already cuts off Fibonacci's tasks; here it does not.",
+         the paper, HotSLAW's bounded queue already cuts off Fibonacci's tasks; here it does not. Where \
+         *adaptive* makes Floorplan slow (Figure 8), AsynchWS is slow, too.",
     );
     let title = "Figure 10: speed of AsynchWS, relative to HotSLAW";
     report.picture("figure-10", picture(title, all_gains, &["paper"]));

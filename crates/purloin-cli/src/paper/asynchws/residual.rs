@@ -90,8 +90,8 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
     );
     on_two_ranks(data, 7, report);
     report.paragraph(
-        "With small matrices, SparseLU and Strassen are slow on two ranks, because each access to a block of \
-         the other rank takes the artificial latency.",
+        "SparseLU and Strassen are slow on two ranks, because each access to a block of the other rank takes \
+         the artificial latency.",
     );
     sensitivity(data, report);
 }
