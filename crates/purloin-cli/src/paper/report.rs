@@ -147,6 +147,13 @@ impl Report {
         self.verdicts.push((statement, verdict, reason));
     }
 
+    /// Returns the verdict on a statement, if there is one.
+    pub fn found(&self, statement: &str) -> Option<Verdict> {
+        let mut verdicts = self.verdicts.iter();
+        let (_, verdict, _) = verdicts.find(|(other, ..)| *other == statement)?;
+        Some(*verdict)
+    }
+
     /// Returns the statements that have a verdict.
     #[cfg(test)]
     pub fn statements(&self) -> Vec<&'static str> {

@@ -77,7 +77,7 @@ fn introduction(data: &Data, report: &mut Report) {
          of {}; ± covers the random choices of the thieves, not the recording.\n\n\
          The paper measures 3.7 to 5.2 *milliseconds* for a get from another node, and uses this as the \
          time of a steal between nodes. Its network, QDR InfiniBand, has a latency of microseconds, so we \
-         simulate steals of 5 and 50 µs between nodes. The simulated programs are shorter than the paper's: \
+         simulate steals of 5 and 50 µs between nodes. Table I shows where the simulated inputs are smaller. \
          Strassen and SparseLU have too little parallelism for 384 cores, and Fibonacci too little work. The \
          table of Figure 9 shows the work of a core in units of the steal time.\n\n\
          **Floorplan** is a branch-and-bound search. The order of visits decides which subtrees it prunes. \

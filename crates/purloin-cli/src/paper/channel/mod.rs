@@ -41,7 +41,7 @@ impl Workload {
 
     /// Measures the workload under each scheduler.
     fn bench(&self, trial: &Trial, schedulers: &[&str]) -> Result<Vec<Measured>, Failure> {
-        trial.bench_with_all(self.job(trial), schedulers, trial.choose(5, self.runs()))
+        trial.bench_with_all(self.job(trial), schedulers, trial.choose(4, self.runs()))
     }
 
     /// Returns how often the full input is run. The slides do not say how often. A long run varies less
@@ -205,7 +205,7 @@ fn parts(_: &Trial) -> Vec<Part> {
     for name in STEALING {
         parts.push(Part::new(simulation(name), move |trial| {
             let cores = trial.choose(&CORES[..1], &CORES[..]);
-            let recording = trial.record(simulated_job(name))?;
+            let recording = trial.record(simulated_job(trial, name))?;
             let trials = trial.choose(2, 10);
             let runs =
                 trial.simulate(&recording, Machine::shared_memory, cores, &POLICIES, trials)?;
@@ -229,13 +229,15 @@ fn splittable(trial: &Trial) -> Result<[Vec<f64>; 2], Failure> {
 }
 
 /// Returns the job that is simulated for a workload. On 24 cores, adaptive stealing needs some hundred
-/// tasks for each core, so that a change of strategy pays.
-fn simulated_job(name: &str) -> &'static str {
+/// tasks for each core, so that a change of strategy pays. Without `--quick`, most jobs have the million tasks
+/// of the slides.
+fn simulated_job(trial: &Trial, name: &str) -> &'static str {
     match name {
-        "SPC, 10 µs" => "spc=30000,10",
-        "SPC, 100 µs" => "spc=10000,100",
-        "BPC, n = 999,999, 10 µs" => "bpc=1,29999,10",
-        _ => find(name).quick,
+        "SPC, 10 µs" => trial.choose("spc=30000,10", "spc=1000000,10"),
+        "SPC, 100 µs" => trial.choose("spc=10000,100", "spc=100000,100"),
+        "BPC, n = 999,999, 10 µs" => trial.choose("bpc=1,29999,10", "bpc=1,999999,10"),
+        "tree recursion, 1 µs" => trial.choose("tree=23,1", "tree=28,1"),
+        _ => find(name).job(trial),
     }
 }
 
@@ -283,8 +285,9 @@ mod tests {
     fn all_inputs_are_valid() {
         let workloads = WORKLOADS.iter().chain([&FUTURES]);
         let jobs = workloads.flat_map(|workload| [workload.quick, workload.full]);
-        let simulated = STEALING.map(simulated_job);
-        for job in jobs.chain(simulated).chain(messages::JOBS) {
+        let simulated =
+            [true, false].map(|quick| STEALING.map(|name| simulated_job(&Trial::new(quick), name)));
+        for job in jobs.chain(simulated.concat()).chain(messages::JOBS) {
             parse_job(job).unwrap();
         }
     }
