@@ -47,7 +47,7 @@ the former names of cores and attempts; the next version removes them.";
 /// choice of a line is the default.
 ///
 ///   victims   random, near (a thief spends equal time on its socket, on the rest of its node,
-///             and on other nodes), sets (a set of cores, which is larger the fewer thieves there are)
+///             and on other nodes), sets (a set of cores, which grows as thieves become fewer)
 ///   samples   sampling:K (a thief looks at K victims, 1 to 64, and chooses the best; the
 ///             default is not to look); both stands for sampling:2+sets
 ///   when      always (a thief samples before each steal attempt), once (before the first attempt of
@@ -65,7 +65,8 @@ the former names of cores and attempts; the next version removes them.";
 ///             spawn it; the default is no bound)
 ///   loops     lazy-adaptive (of a loop, each idle worker gets an equal part), lazy-binary (half),
 ///             lazy-guided (one of as many parts as there are workers); with ask and forward, a
-///             worker without tasks splits its loop for each request, and with direct, at once
+///             worker without tasks splits its loop for each request; with direct, whenever it has no
+///             ready task
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,

@@ -22,11 +22,11 @@ pub struct Bars {
     /// The value at which bars begin: 1 for ratios, and otherwise 0.
     pub base: f64,
     /// The panels, from left to right.
-    pub panels: Vec<Group>,
+    pub panels: Vec<BarPanel>,
 }
 
-/// A panel.
-pub struct Group {
+/// One diagram.
+pub struct BarPanel {
     pub title: String,
     /// The values of each name, one for each bar. `None` leaves out the bar.
     pub values: Vec<Vec<Option<Estimate>>>,
@@ -36,7 +36,7 @@ pub struct Group {
 const WIDTH: u32 = 440;
 /// The height of a bar, in pixels.
 const BAR: u32 = 11;
-/// The distance of two groups, in pixels.
+/// The distance between two groups, in pixels.
 const GAP: u32 = 7;
 /// The height of everything around the bars, in pixels.
 const FRAME: u32 = 90;
@@ -74,7 +74,7 @@ impl Drawing for Bars {
 }
 
 impl Bars {
-    fn draw_panel(&self, panel: &Group, area: &Area<'_>) -> Drawn {
+    fn draw_panel(&self, panel: &BarPanel, area: &Area<'_>) -> Drawn {
         let longest = self.names.iter().map(|name| name.len()).max();
         let mut chart = ChartBuilder::on(area)
             .caption(&panel.title, ("sans-serif", 15))
@@ -126,7 +126,7 @@ impl Bars {
     }
 
     /// Returns the ends of the axis of values.
-    fn ends(&self, panel: &Group) -> Range<f64> {
+    fn ends(&self, panel: &BarPanel) -> Range<f64> {
         let values = panel.values.iter().flatten().flatten();
         let ends = values.flat_map(|value| match value.margin.is_finite() {
             true => [value.mean - value.margin, value.mean + value.margin],
@@ -174,7 +174,7 @@ mod tests {
             names: vec!["first", "second"],
             series: vec!["left out".to_owned(), "drawn".to_owned()],
             base: 1.0,
-            panels: vec![Group {
+            panels: vec![BarPanel {
                 title: "a panel".to_owned(),
                 values: vec![
                     vec![None, value(1.5, 0.1)],

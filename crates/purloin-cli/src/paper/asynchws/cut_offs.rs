@@ -7,7 +7,7 @@ use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };
 use crate::paper::report::{Report, Verdict, with_margin};
-use crate::simulation::bars::{Bars, Group};
+use crate::simulation::bars::{BarPanel, Bars};
 
 /// Figure 8.
 pub(super) fn cut_offs(data: &Data, report: &mut Report) {
@@ -125,7 +125,7 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
 
 /// The picture of Figure 8.
 fn picture(data: &Data) -> Bars {
-    let panel = |latency: u32| Group {
+    let panel = |latency: u32| BarPanel {
         title: format!("a steal between nodes takes {latency} µs"),
         values: data
             .simulated

@@ -9,7 +9,7 @@ use super::{
     SHARED, Simulated,
 };
 use crate::paper::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
-use crate::simulation::bars::{Bars, Group};
+use crate::simulation::bars::{BarPanel, Bars};
 
 /// A cut-off, and a number of residual tasks.
 pub(super) type Variant = (&'static str, &'static str);
@@ -249,7 +249,7 @@ fn picture(title: &str, gains: Vec<Vec<Option<Estimate>>>, others: &[&str]) -> B
         names: PROGRAMS.iter().map(|program| program.name).collect(),
         series,
         base: 1.0,
-        panels: vec![Group {
+        panels: vec![BarPanel {
             title: String::new(),
             values: gains,
         }],

@@ -5,7 +5,7 @@ use purloin_sim::Estimate;
 use super::{DELAY, LOOK, Replay, Row, SIMULATED_STEAL, Sampled, Selection};
 use crate::paper::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
 use crate::paper::trial::Simulated;
-use crate::simulation::bars::{Bars, Group};
+use crate::simulation::bars::{BarPanel, Bars};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// Figure 4.
@@ -302,7 +302,7 @@ fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
         let sampled = replay.largest(Selection::SampledSet)?;
         Some(Estimate::of_ratio(values(sampled), values(sets)))
     };
-    let panel = |title: &str, value: &dyn Fn(&Replay, f64) -> Option<Estimate>| Group {
+    let panel = |title: &str, value: &dyn Fn(&Replay, f64) -> Option<Estimate>| BarPanel {
         title: title.to_string(),
         values: simulated
             .iter()
