@@ -32,6 +32,18 @@ pub enum Situation {
     Idle,
 }
 
+impl Situation {
+    /// Returns the situation of a worker that handles requests. `is_splitting` says whether the worker has
+    /// just pushed a part of a loop, and is cleared. That part is the share of one request; the others get
+    /// their own parts.
+    pub(super) fn after_push(self, is_splitting: &mut bool) -> Situation {
+        match std::mem::take(is_splitting) && self == Situation::Running {
+            true => Situation::InLoop,
+            false => self,
+        }
+    }
+}
+
 /// A task that was sent to a thief.
 pub(super) struct SentTask<P: Scheduler> {
     /// The address of the task.

@@ -189,6 +189,9 @@ fn send_request(me: &Worker, state: RequestState) {
         None => MANAGER,
     };
     me.count(Count::StealAttempts);
+    if state == RequestState::Working {
+        me.count(Count::EarlyRequests);
+    }
     let own = channels(me).request(Kind::Any);
     let amount = channels(me).worker_state().strategy.amount();
     // SAFETY: this worker is the request's thief, and the request is UNSENT.

@@ -54,11 +54,7 @@ fn empty_mailbox(me: &Worker, situation: Situation) {
     let (tasks, workers) = (me.task_pool(), me.peers());
     let mailbox = &channels(me).mailbox;
     let own = &mut *channels(me).worker_state();
-    let situation = match std::mem::take(&mut own.is_splitting) {
-        // The other requests get their own parts of the loop.
-        true if situation == Situation::Running => Situation::InLoop,
-        _ => situation,
-    };
+    let situation = situation.after_push(&mut own.is_splitting);
     loop {
         for id in mailbox.iter() {
             handle(me, own, id, situation);

@@ -1,12 +1,13 @@
 //! Invariants of all programs under all policies.
 
 use purloin_kernels::loops::TIMED;
+use purloin_schedulers::Adaptive;
 
 use super::*;
 use crate::{Loop, Tree, Uts};
 
 /// Every single policy, and some combinations.
-const POLICIES: [&str; 21] = [
+const POLICIES: [&str; 22] = [
     "random",
     "sampling:2",
     "sets",
@@ -28,6 +29,7 @@ const POLICIES: [&str; 21] = [
     "sampling:2+ask+spare",
     "sampling:2+forward+spare+residual:2",
     "forward+spare+residual:2+adaptive",
+    "sampling:2+pending",
 ];
 
 fn machine(nodes: u32, sockets: u32, cores: u32) -> Machine {
@@ -327,6 +329,48 @@ fn times_saturate_at_the_maximum() {
         let outcome = simulate(&tree, &machine, policy.parse().unwrap(), 1);
         assert_eq!(outcome.time, Time::MAX, "{policy}");
     }
+}
+
+/// A task that spawns tasks one after the other, each of which spawns this many leaves, or computes.
+struct Producer {
+    leaves: u32,
+}
+
+impl Workload for Producer {
+    /// The number of tasks to spawn, the number that each of these spawns, and whether the task does not
+    /// compute.
+    type Activation = (u32, u32, bool);
+
+    fn root(&self) -> (u32, u32, bool) {
+        (5000, self.leaves, true)
+    }
+
+    fn next(&self, task: &mut (u32, u32, bool), _: u64) -> Step<(u32, u32, bool)> {
+        match task {
+            (0, _, true) => Step::End,
+            (0, _, is_over) => {
+                *is_over = true;
+                Step::Work(Time::from_nanoseconds(700))
+            }
+            (left, leaves, _) => {
+                *left -= 1;
+                Step::Fork((*leaves, 0, *leaves > 0))
+            }
+        }
+    }
+}
+
+/// The library's thieves follow the same rule: see `strategy.rs` of `purloin-schedulers`.
+#[test]
+fn an_adaptive_thief_takes_half_only_while_the_stolen_tasks_have_no_children() {
+    let machine = machine(1, 1, 2);
+    let run =
+        |leaves, policy: &str| simulate(&Producer { leaves }, &machine, policy.parse().unwrap(), 1);
+    let without = run(0, "adaptive");
+    assert!(without.stolen > 2 * without.steals, "{without:?}");
+    let (one, adaptive) = (run(4, "one"), run(4, "adaptive"));
+    assert!(one.steals > 10 * u64::from(Adaptive::INTERVAL), "{one:?}");
+    assert_eq!((adaptive.time, adaptive.steals), (one.time, one.steals));
 }
 
 #[test]

@@ -111,6 +111,9 @@ counted! {
     /// Steal requests that a worker without tasks has passed on to another worker, or has sent back
     /// (Channel).
     Forwards => forwards,
+    /// Steal requests that a thief has sent before it began a stolen task, to have its next task in time
+    /// (Channel).
+    EarlyRequests => early_requests,
     /// Times that the manager has counted a worker as idle (Channel, `StrictChannel` only).
     IdleRegistrations => idle_registrations,
     /// Messages that a worker counted as idle is about to get tasks (Channel, `StrictChannel` only).

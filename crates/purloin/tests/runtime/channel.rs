@@ -85,6 +85,36 @@ fn rest() {
     thread::sleep(Duration::from_micros(50));
 }
 
+/// A request that all workers have passed on waits at the manager, until a worker tells it that the thief
+/// is about to get tasks. The tasks are leaves, so the thief asks for the next one in time.
+#[test]
+fn strict_messages_are_counted_by_their_kinds() {
+    let pool = pool_with(StrictChannel::default(), 4);
+    let start = Instant::now();
+    loop {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                for _ in 0..100 {
+                    scope.spawn(|_| busy(Duration::from_micros(20)));
+                }
+            });
+        });
+        thread::sleep(Duration::from_millis(1));
+        let stats = pool.stats();
+        let kinds = [
+            stats.forwards,
+            stats.idle_registrations,
+            stats.updates,
+            stats.early_requests,
+        ];
+        if kinds.into_iter().all(|count| count > 0) {
+            assert!(stats.early_requests < stats.steal_attempts);
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(60), "{stats:?}");
+    }
+}
+
 /// Five workers run long leaves, and answer nothing. The sixth runs a loop, and two are thieves.
 #[test]
 #[cfg_attr(purloin_untimed, ignore = "the thieves need a timer")]

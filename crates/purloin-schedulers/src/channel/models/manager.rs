@@ -2,7 +2,6 @@
 
 use loom::thread;
 
-use super::super::victim::thieves_at_hand;
 use super::*;
 
 /// A request waits with a worker that becomes idle. The worker then forwards it to the manager, and

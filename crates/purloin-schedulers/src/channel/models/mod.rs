@@ -19,6 +19,7 @@ use super::protocol::{Kind, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
+use super::victim::thieves_at_hand;
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Ordering, fence, yield_now};
 use purloin::scheduler::{Reclaimed, Slot, State, StateWord, TaskPool};
@@ -123,6 +124,7 @@ impl Model {
     /// Owner: answers or forwards the requests in its mailbox.
     fn check_mailbox(&self, me: usize, situation: Situation) {
         let (tasks, mailbox) = (&self.task_pools[me], &self.channels(me).mailbox);
+        let situation = situation.after_push(&mut self.channels(me).worker_state().is_splitting);
         loop {
             for id in mailbox.iter() {
                 if !mailbox.take(id) {
@@ -165,10 +167,6 @@ impl Model {
 
     /// Owner: the first half of a join.
     fn push(&self, me: usize, task: u64) -> *mut Slot<Channel> {
-        self.push_and_answer(me, task, Situation::Running)
-    }
-
-    fn push_and_answer(&self, me: usize, task: u64, situation: Situation) -> *mut Slot<Channel> {
         let tasks = &self.task_pools[me];
         let slot = tasks.stack().top();
         let is_open = tasks.is_open(slot);
@@ -176,9 +174,20 @@ impl Model {
         unsafe { models::write_number(slot, task) };
         tasks.push(slot);
         if !is_open {
-            self.check_mailbox(me, situation);
+            self.check_mailbox(me, Situation::Running);
         }
         slot
+    }
+
+    /// Owner: splits the loop that it runs, if a thief waits for a part. Returns whether one does.
+    fn split(&self, me: usize, task: u64) -> bool {
+        self.check_mailbox(me, Situation::InLoop);
+        let is_splitting = thieves_at_hand(self, me) > 0;
+        self.channels(me).worker_state().is_splitting = is_splitting;
+        if is_splitting {
+            self.push(me, task);
+        }
+        is_splitting
     }
 
     /// Owner: marks its oldest task as sent, for a thief that already knows the address.

@@ -85,12 +85,9 @@ fn two_requests_at_once_get_one_part_of_a_loop_each() {
         });
         let (mailbox, mut parts) = (&model.channels(0).mailbox, 0);
         while parts < 2 || !mailbox.is_empty() {
-            model.check_mailbox(0, Situation::InLoop);
-            if mailbox.is_empty() {
-                yield_now();
-            } else {
-                model.push_and_answer(0, parts, Situation::InLoop);
-                parts += 1;
+            match model.split(0, parts) {
+                true => parts += 1,
+                false => yield_now(),
             }
         }
         let slots = thieves.map(|thief| thief.join().unwrap());

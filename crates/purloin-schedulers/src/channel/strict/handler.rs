@@ -58,6 +58,9 @@ pub(super) fn send_request<P: Peers + ?Sized>(
     };
     own.sent = Some(colour);
     peers.count(me, Count::StealAttempts);
+    if colour == Colour::Working {
+        peers.count(me, Count::EarlyRequests);
+    }
     peers.send(victim, Message::Steal(request));
 }
 

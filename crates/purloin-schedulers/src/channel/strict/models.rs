@@ -90,6 +90,7 @@ fn check(workers: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
 impl Model {
     fn handle_messages(&self, me: usize, situation: Situation) {
         let own = &mut *self.channels(me).worker_state();
+        let situation = situation.after_push(&mut own.is_splitting);
         handle_messages(self, me, own, situation);
     }
 
@@ -122,8 +123,8 @@ impl Model {
         }
     }
 
-    /// Owner: pushes a task, and takes it back or waits for it.
-    fn fork_and_join(&self, me: usize, task: u64) {
+    /// Owner: pushes a task.
+    fn push(&self, me: usize, task: u64) -> *mut Slot<StrictChannel> {
         let tasks = &self.task_pools[me];
         let slot = tasks.stack().top();
         let is_open = tasks.is_open(slot);
@@ -133,6 +134,26 @@ impl Model {
         if !is_open {
             self.handle_messages(me, Situation::Running);
         }
+        slot
+    }
+
+    /// Owner: splits the loop that it runs, if it keeps a request. Returns whether it does.
+    fn split(&self, me: usize, task: u64) -> bool {
+        self.handle_messages(me, Situation::InLoop);
+        let is_splitting = {
+            let mut own = self.channels(me).worker_state();
+            own.is_splitting = !own.kept.is_empty();
+            own.is_splitting
+        };
+        if is_splitting {
+            self.push(me, task);
+        }
+        is_splitting
+    }
+
+    /// Owner: pushes a task, and takes it back or waits for it.
+    fn fork_and_join(&self, me: usize, task: u64) {
+        let (tasks, slot) = (&self.task_pools[me], self.push(me, task));
         if tasks.pop(slot) {
             return self.run(task);
         }
@@ -317,6 +338,33 @@ fn a_request_gets_a_task_or_waits_with_the_victim() {
         model.assert_each_ran_once(1);
         let is_answered = was_answered || model.channels(2).answer(Kind::Any).is_full();
         assert!(is_answered || model.task_pools[1].is_requested());
+    });
+}
+
+/// The first part of the loop is sent, but not claimed, when the owner handles the second request.
+#[test]
+fn two_requests_at_once_get_one_part_of_a_loop_each() {
+    check(3, |model| {
+        let thieves = [1, 2].map(|thief| {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.send_request(thief, 0);
+                let answer = model.channels(thief).answer(Kind::Any);
+                model.sleep.park_until(thief, || answer.is_full());
+                let sent = answer.receive(|tasks| tasks.pop());
+                sent.flatten().expect("an answer has a task").slot as usize
+            })
+        });
+        let mut parts = 0;
+        while parts < 2 {
+            match model.split(0, parts) {
+                true => parts += 1,
+                false => yield_now(),
+            }
+        }
+        let slots = thieves.map(|thief| thief.join().unwrap());
+        assert_ne!(slots[0], slots[1]);
+        assert!(model.channels(0).worker_state().kept.is_empty());
     });
 }
 

@@ -17,11 +17,7 @@ impl Protocol for StrictChannel {
     fn check_mailbox(me: &Worker, situation: Situation) {
         let began = me.attempt_began();
         let own = &mut *channels(me).worker_state();
-        let situation = match std::mem::take(&mut own.is_splitting) {
-            // The other requests get their own parts of the loop.
-            true if situation == Situation::Running => Situation::InLoop,
-            _ => situation,
-        };
+        let situation = situation.after_push(&mut own.is_splitting);
         handle_messages(me.peers(), me.index(), own, situation);
         if matches!(situation, Situation::Running | Situation::InLoop) {
             me.time_service(began);
