@@ -14,13 +14,13 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
-/// Formats a number with its digits in groups of three.
+/// Formats a number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(' ');
+            text.push(',');
         }
         text.push(digit);
     }
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn numbers_are_grouped_and_times_have_units() {
         assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(165_580_140), "165 580 140");
+        assert_eq!(grouped(165_580_140), "165,580,140");
         assert_eq!(time(1.5), "1.500 s");
         assert_eq!(time(0.0315), "31.50 ms");
         assert_eq!(time(2e-6), "2.00 µs");
