@@ -330,7 +330,12 @@ fn profile_reports_work_span_and_where_the_time_goes() {
     assert_eq!(breakdown.len(), 2);
     for worker in breakdown {
         let sum: f64 = worker.as_object().unwrap().values().map(number).sum();
-        assert!((sum / wall - 1.0).abs() < 0.03, "{sum} of {wall}");
+        // A thread may lose its processor between the readings of the clocks.
+        let time_slices = 0.012;
+        assert!(
+            (sum - wall).abs() < 0.03 * wall + time_slices,
+            "{sum} of {wall}"
+        );
     }
 }
 
@@ -434,6 +439,14 @@ fn the_reports_in_the_documentation_are_those_of_their_data() {
     let channel = channel.to_str().unwrap();
     let message = refusal(&["paper", "wool", "--from", channel, "--out", out]);
     assert!(message.contains("it is from another paper"), "{message}");
+    let again = [
+        "paper", "channel", "--from", channel, "--out", out, "--again", "SPC",
+    ];
+    let message = refusal(&again);
+    assert!(
+        message.contains("no part \"SPC\"; the parts are task barrier; "),
+        "{message}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 

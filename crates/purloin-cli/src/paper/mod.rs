@@ -40,6 +40,7 @@ use self::trial::Trial;
   purloin paper barriers --quick              a first look, in a few minutes
   purloin paper barriers --out docs/papers    the paper's inputs and repetitions
   purloin paper barriers --from docs/papers/barriers.json   write the report again, without measuring
+  purloin paper barriers --from papers/barriers.json --again FFT   measure one part of it again
 
 If a tool such as a JDK is missing, the command skips the runs that need it, and the report says so.", list()))]
 pub struct Args {
@@ -55,6 +56,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     from: Option<PathBuf>,
 
+    /// Measure this part of the --from data again, and the parts that use its data. Repeatable
+    #[arg(long, value_name = "PART", requires = "from")]
+    again: Vec<String>,
+
     /// Write the report NAME.md, its pictures and the data to this folder
     #[arg(long, value_name = "DIR", default_value = "papers")]
     out: PathBuf,
@@ -69,7 +74,7 @@ struct Paper {
     report: fn(&Trial, &Results) -> Result<Report, Failure>,
 }
 
-type Measure = dyn Fn(&Trial) -> Result<Outcome, Failure>;
+type Measure = dyn Fn(&Trial, &Results) -> Result<Outcome, Failure>;
 
 /// A measurement that is done as a whole or not at all.
 struct Part {
@@ -79,6 +84,8 @@ struct Part {
     tools: Vec<Tool>,
     /// Another executable of Purloin that measures.
     executable: Option<PathBuf>,
+    /// The part whose data this one uses. When that part is measured again, so is this one.
+    source: Option<String>,
     measure: Box<Measure>,
     /// Checks that stored data have the type and the lengths that the report expects.
     check: fn(&Value) -> serde_json::Result<()>,
@@ -92,14 +99,37 @@ impl Part {
         Part::unless_missing(name, measure, |_| false)
     }
 
+    /// Creates a part that uses the data of an earlier part.
+    fn after<S: DeserializeOwned, T: Serialize + DeserializeOwned + 'static>(
+        source: &str,
+        name: impl Into<String>,
+        measure: impl Fn(&Trial, S) -> Result<T, Failure> + 'static,
+    ) -> Part {
+        let source = source.to_string();
+        let of = source.clone();
+        let measure = move |trial: &Trial, results: &Results| measure(trial, results.of(&of)?);
+        Part {
+            source: Some(source),
+            ..Part::of(name, measure, |_| false)
+        }
+    }
+
     /// Creates a part whose data may be the reason why nothing could be measured.
     fn unless_missing<T: Serialize + DeserializeOwned + 'static>(
         name: impl Into<String>,
         measure: impl Fn(&Trial) -> Result<T, Failure> + 'static,
         is_missing: fn(&T) -> bool,
     ) -> Part {
-        let measure = move |trial: &Trial| {
-            let data = measure(trial)?;
+        Part::of(name, move |trial, _| measure(trial), is_missing)
+    }
+
+    fn of<T: Serialize + DeserializeOwned + 'static>(
+        name: impl Into<String>,
+        measure: impl Fn(&Trial, &Results) -> Result<T, Failure> + 'static,
+        is_missing: fn(&T) -> bool,
+    ) -> Part {
+        let measure = move |trial: &Trial, results: &Results| {
+            let data = measure(trial, results)?;
             let outcome = match is_missing(&data) {
                 true => Outcome::Missing,
                 false => Outcome::Done,
@@ -113,6 +143,7 @@ impl Part {
             name: name.into(),
             tools: Vec::new(),
             executable: None,
+            source: None,
             measure: Box::new(measure),
             check: |data| T::deserialize(data).map(|_| ()),
         }
@@ -184,12 +215,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Destination::open(file)?;
     }
     let (trial, results) = match &args.from {
-        Some(file) => {
+        Some(file) if args.again.is_empty() => {
             let results = Results::read(file)?;
             let trial = Trial::on(results.cores, results.nanoseconds_per_tick, results.quick);
             (paper.parts)(&trial)
                 .iter()
                 .try_for_each(|part| results.check(part))?;
+            (trial, results)
+        }
+        Some(file) => {
+            let earlier = Results::read(file)?;
+            let trial = Trial::new(earlier.quick);
+            let unfinished = results::file(&args.out, name, earlier.quick);
+            let again = &args.again;
+            let mut results = earlier.without(again, &(paper.parts)(&trial), &unfinished)?;
+            measure(paper, &trial, &mut results)?;
             (trial, results)
         }
         None => {
@@ -203,9 +243,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut report = (paper.report)(&trial, &results)?;
     report.head(paper, &results);
     report.write(&args.out, name)?;
-    match &args.from {
-        Some(_) => results.write_to(&data_file)?,
-        None => results.finish(&data_file)?,
+    match args.from.is_some() && args.again.is_empty() {
+        true => results.write_to(&data_file)?,
+        false => results.finish(&data_file)?,
     }
     purloin_command::print(&format!("{}\n", report_file.display()))
 }
@@ -223,13 +263,13 @@ fn measure(paper: &Paper, trial: &Trial, results: &mut Results) -> Result<(), Fa
             State::Unfinished => eprintln!("{title}"),
             State::Outdated(reason) => eprintln!("{title} is measured again: {reason}"),
         }
-        let outcome = (part.measure)(trial)?;
+        let outcome = (part.measure)(trial, results)?;
         if let Outcome::Missing(data) = &outcome {
             let reason = data.as_object().and_then(|data| data.values().next());
             let reason = reason.and_then(Value::as_str).unwrap_or_default();
             eprintln!("{title} is left out: {reason}");
         }
-        results.add(part, outcome)?;
+        results.add(part, outcome, &parts)?;
     }
     Ok(())
 }

@@ -186,6 +186,13 @@ impl Report {
                 tools.join(" and ")
             ));
         }
+        let again = results.measured_again();
+        if !again.is_empty() {
+            self.paragraph(&format!(
+                "These parts were measured by another build than the rest: {}.",
+                again.join("; ")
+            ));
+        }
         self.section("What the paper says, and what we found");
         self.paragraph(
             "± is a 95 % confidence interval. If a verdict depends on the extreme of several values, their \

@@ -46,6 +46,9 @@ struct Finished {
     missing_tools: Vec<String>,
     /// A hash of the other executable that has measured.
     build: Option<String>,
+    /// The build of Purloin that has measured, if a later run took the data over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    earlier: Option<String>,
 }
 
 /// The results of a part.
@@ -107,6 +110,79 @@ impl Results {
             path: path.to_path_buf(),
             ..results
         })
+    }
+
+    /// Returns these results for a run of this build that measures some parts again: those with these
+    /// names, and those that the results lack. The run keeps its parts in the file at `path`, from which
+    /// the next one goes on if this one is interrupted.
+    pub fn without(
+        self,
+        names: &[String],
+        parts: &[Part],
+        path: &Path,
+    ) -> Result<Results, Failure> {
+        let is_part = |name: &&String| parts.iter().any(|part| part.name == **name);
+        if let Some(name) = names.iter().find(|name| !is_part(name)) {
+            let all: Vec<_> = parts.iter().map(|part| &*part.name).collect();
+            return Err(Failure::Usage(format!(
+                "no part {name:?}; the parts are {}",
+                all.join("; ")
+            )));
+        }
+        if path.exists() {
+            let name = path.display();
+            return Err(Failure::Usage(format!(
+                "{name} is an unfinished run; finish it by the same command without --from and --again, or \
+                 move it away"
+            )));
+        }
+        let mut results = Results::new(path, self.quick, this_build()?);
+        let unfit = |what: &str, theirs: &str, ours: &str| {
+            let reason =
+                format!("it is from {what} ({theirs}, not {ours}), so parts cannot be added");
+            Err(Failure::in_file(&self.path, reason))
+        };
+        if self.version != results.version {
+            return unfit("another version", &self.version, &results.version);
+        }
+        if self.machine != results.machine {
+            return unfit("another machine", &self.machine, &results.machine);
+        }
+        results.nanoseconds_per_tick = self.nanoseconds_per_tick;
+        let kept = self.parts.into_iter().filter(|(name, finished)| {
+            let mut parts = parts.iter().filter(|part| part.name == *name);
+            let part = parts.next();
+            part.is_some_and(|part| (part.check)(&finished.data).is_ok()) && !names.contains(name)
+        });
+        results.parts = kept
+            .map(|(name, finished)| {
+                let earlier = finished.earlier.or_else(|| Some(self.build.clone()));
+                (
+                    name,
+                    Finished {
+                        earlier,
+                        ..finished
+                    },
+                )
+            })
+            .collect();
+        results.write()?;
+        Ok(results)
+    }
+
+    /// Returns the names of the parts that were not measured by the build that has measured most of them.
+    pub fn measured_again(&self) -> Vec<&str> {
+        let build = |finished: &'_ Finished| finished.earlier.clone().unwrap_or(self.build.clone());
+        let mut counts = BTreeMap::<String, usize>::new();
+        for finished in self.parts.values() {
+            *counts.entry(build(finished)).or_default() += 1;
+        }
+        let main = counts.into_iter().max_by_key(|(_, count)| *count);
+        let others = self.parts.iter().filter(|(_, finished)| {
+            main.as_ref()
+                .is_some_and(|(main, _)| *main != build(finished))
+        });
+        others.map(|(name, _)| &**name).collect()
     }
 
     fn resume_as(path: &Path, quick: bool, build: String) -> Result<Results, Failure> {
@@ -193,9 +269,13 @@ impl Results {
             data,
             missing_tools,
             build,
+            earlier,
         } = finished;
         if let Err(error) = (part.check)(data) {
             return State::Outdated(format!("its data are not readable ({error})"));
+        }
+        if earlier.is_some() {
+            return State::Finished;
         }
         if let Some(executable) = &part.executable
             && *build != hash(executable).ok()
@@ -211,8 +291,14 @@ impl Results {
         }
     }
 
-    /// Adds what a part has measured, and writes the file.
-    pub fn add(&mut self, part: &Part, outcome: Outcome) -> Result<(), Failure> {
+    /// Adds what a part has measured, removes what other parts made of its former data, and writes the
+    /// file.
+    pub fn add(&mut self, part: &Part, outcome: Outcome, all: &[Part]) -> Result<(), Failure> {
+        for other in all {
+            if other.source.as_ref() == Some(&part.name) {
+                self.parts.remove(&other.name);
+            }
+        }
         match outcome {
             Outcome::Missing(data) => {
                 self.parts.remove(&part.name);
@@ -225,6 +311,7 @@ impl Results {
                     data,
                     missing_tools: missing_tools.map(|tool| tool.0.to_string()).collect(),
                     build: executable.and_then(|executable| hash(executable).ok()),
+                    earlier: None,
                 };
                 self.parts.insert(part.name.clone(), finished);
             }
@@ -289,6 +376,15 @@ impl Results {
 pub fn file(folder: &Path, paper: &str, quick: bool) -> PathBuf {
     let mode = if quick { ".quick" } else { "" };
     folder.join(format!("{paper}{mode}.unfinished.json"))
+}
+
+/// Reads the counts of all trials. There must be at least one.
+pub fn counts<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let counts: Vec<f64> = Vec::deserialize(deserializer)?;
+    match counts.is_empty() {
+        true => Err(D::Error::invalid_length(0, &"at least one trial")),
+        false => Ok(counts),
+    }
 }
 
 /// Reads times. There must be at least one, and none is zero.
@@ -363,6 +459,7 @@ impl Results {
                 data,
                 missing_tools: Vec::new(),
                 build: None,
+                earlier: None,
             };
             results.parts.insert(part.name.clone(), finished);
         }
@@ -416,7 +513,7 @@ mod tests {
 
     fn add(results: &mut Results, part: &Part, data: &str) {
         let data = Outcome::Done(serde_json::from_str(data).unwrap());
-        results.add(part, data).unwrap();
+        results.add(part, data, &[]).unwrap();
     }
 
     #[test]
@@ -508,7 +605,7 @@ mod tests {
         let path = new_file("missing");
         let mut results = resume(&path);
         let reason = Outcome::Missing("no MPI".into());
-        results.add(&part(), reason).unwrap();
+        results.add(&part(), reason, &[]).unwrap();
         assert_eq!(results.of::<String>("a part").unwrap(), "no MPI");
         assert_eq!(resume(&path).state(&part()), State::Unfinished);
     }
@@ -537,6 +634,61 @@ mod tests {
         assert_eq!(resume(&path).state(&part), State::Finished);
         fs::write(&executable, "another build").unwrap();
         assert!(matches!(resume(&path).state(&part), State::Outdated(_)));
+    }
+
+    #[test]
+    fn a_part_is_measured_again_after_the_part_whose_data_it_uses() {
+        let path = new_file("source");
+        let later = || Part::after("a part", "a later part", |_, data: [f64; 2]| Ok(data));
+        let mut results = resume(&path);
+        add(&mut results, &part(), "[3, 4]");
+        add(&mut results, &later(), "[3, 4]");
+        assert_eq!(resume(&path).state(&later()), State::Finished);
+        let data = Outcome::Done(serde_json::json!([5, 6]));
+        results.add(&part(), data, &[part(), later()]).unwrap();
+        let results = resume(&path);
+        assert_eq!(results.state(&part()), State::Finished);
+        assert_eq!(results.state(&later()), State::Unfinished);
+    }
+
+    #[test]
+    fn one_part_of_a_finished_run_is_measured_again() {
+        let path = new_file("again");
+        let other = || Part::new("another part", |_| Ok([1.0]));
+        let parts = [part(), other()];
+        let mut results = Results::resume(&path, false).unwrap();
+        add(&mut results, &part(), "[3, 4]");
+        add(&mut results, &other(), "[5]");
+        let finished = path.with_file_name("wool.json");
+        results.finish(&finished).unwrap();
+
+        let unknown = Results::read(&finished).unwrap();
+        let Err(Failure::Usage(text)) = unknown.without(&["c".to_string()], &parts, &path) else {
+            panic!("there is no part c");
+        };
+        assert!(text.contains("a part; another part"), "{text}");
+        let again = ["a part".to_string()];
+        let mut results = Results::read(&finished).unwrap();
+        results.build = "an earlier build".to_string();
+        let mut results = results.without(&again, &parts, &path).unwrap();
+        assert_eq!(results.state(&part()), State::Unfinished);
+        assert_eq!(results.state(&other()), State::Finished);
+        add(&mut results, &part(), "[6, 7]");
+        // The interrupted run goes on from there.
+        let results = Results::resume(&path, false).unwrap();
+        assert_eq!(results.state(&part()), State::Finished);
+        assert_eq!(results.of::<[f64; 1]>("another part").unwrap(), [5.0]);
+        assert_eq!(results.measured_again().len(), 1);
+        let earlier = Results::read(&finished).unwrap();
+        assert!(earlier.measured_again().is_empty());
+        let Err(Failure::Usage(text)) = earlier.without(&again, &parts, &path) else {
+            panic!("a run is unfinished");
+        };
+        assert!(text.contains("move it away"), "{text}");
+        let mut foreign = Results::read(&finished).unwrap();
+        foreign.machine = "another processor".to_string();
+        fs::remove_file(&*path).unwrap();
+        assert!(foreign.without(&again, &parts, &path).is_err());
     }
 
     #[test]

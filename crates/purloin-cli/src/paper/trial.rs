@@ -8,7 +8,7 @@ use purloin_command::{Failure, cores, progress};
 use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
 use serde::{Deserialize, Serialize};
 
-use super::results::times;
+use super::results::{counts, times};
 use crate::arguments::parse_job;
 use crate::bench::{Cell, StealCosts, measure_all};
 use crate::checked_kernel::CheckedKernel;
@@ -16,7 +16,7 @@ use crate::profile::Case;
 use crate::schedulers::Spec;
 use crate::simulation::runs::{Run, Runs};
 
-/// How much a run of `purloin paper` measures.
+/// The extent of a run of `purloin paper`.
 pub struct Trial {
     pub quick: bool,
     /// The powers of two up to the number of processors.
@@ -58,6 +58,7 @@ pub struct Simulated {
     #[serde(deserialize_with = "times")]
     pub all_seconds: Vec<f64>,
     /// The steals in all trials.
+    #[serde(deserialize_with = "counts")]
     pub all_steals: Vec<f64>,
     /// The time of the serial elision, in seconds: that of all strands, without the overhead of
     /// tasks.

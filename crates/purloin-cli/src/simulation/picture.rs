@@ -8,11 +8,11 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use purloin_command::Failure;
 
-/// Something that is drawn as SVG.
+/// A drawing that can be written as SVG.
 pub trait Drawing {
     fn title(&self) -> &str;
 
-    /// Draws it.
+    /// Returns the drawing as SVG text.
     fn svg(&self) -> Result<String, Failure>;
 }
 
@@ -57,11 +57,11 @@ impl Horizontal {
     }
 }
 
-/// How the lines of a panel are drawn.
+/// The style of a panel's lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Lines,
-    /// As areas, each on top of the one before. All lines have points for the same numbers.
+    /// Stacked areas. All lines have points for the same numbers.
     Areas,
 }
 
@@ -79,7 +79,7 @@ pub struct Panel {
 pub enum Scale {
     /// A vertical axis begins at 0, or at the smallest value if the values are close to each other.
     Linear,
-    /// In powers of two.
+    /// A logarithmic scale, to base 2.
     Logarithmic,
 }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::simulation::bars::{BarPanel, Bars};
 
-/// Figure 8.
+/// Adds the section on Figure 8.
 pub(super) fn cut_offs(data: &Data, report: &mut Report) {
     report.section("Figure 8: cut-offs");
     let mut rows = Vec::new();
@@ -59,13 +59,14 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
          the core has reached. Thieves get small subtrees and soon have to steal again. *adaptive* has the \
          same bound, and also runs subtrees inline that are short on average. For the other three, *queue* \
          gives the result of *none*, except that it rejects a few of Fibonacci's tasks. In SparseLU, a core \
-         that holds 36 ready tasks runs the next task of its loop inline, and feeds no thief meanwhile. \
-         Strassen spawns seven tasks at a time, none of them short, so only *depth* can cut off its tasks. \
-         SparseLU's tasks all have the same depth, so *depth* cannot cut off any of them. Floorplan's \
-         subtrees of the same depth differ greatly. Where they are short on average, *adaptive* runs all of \
-         them inline, even long ones, which no thief can take. In another recording of `floorplan=20`, with \
-         1.9 ms of work for each core, this makes the span grow from 0.02 ms to 2.2 ms with steals of 5 µs, \
-         and to 4.3 ms with 50 µs. In NQueens, whose subtrees differ less, the span stays below 0.3 ms.\n\n\
+         that holds 36 ready tasks runs the next task of its loop inline, and offers thieves no new task \
+         until that one ends. Strassen spawns seven tasks at a time, none of them short, so only *depth* can \
+         cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of them. \
+         Floorplan's subtrees of the same depth differ greatly. Where they are short on average, *adaptive* \
+         runs all of them inline, even long ones, which no thief can take. In another recording of \
+         `floorplan=20`, with 1.9 ms of work for each core, this makes the span grow from 0.02 ms to 2.2 ms \
+         with steals of 5 µs, and to 4.3 ms with 50 µs. In NQueens, whose subtrees differ less, the span \
+         stays below 0.3 ms.\n\n\
          In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
          SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
          speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \
@@ -123,7 +124,7 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
     }
 }
 
-/// The picture of Figure 8.
+/// Returns the picture of Figure 8.
 fn picture(data: &Data) -> Bars {
     let panel = |latency: u32| BarPanel {
         title: format!("a steal between nodes takes {latency} µs"),

@@ -40,7 +40,7 @@ pub(super) fn gain_of(data: &Data, name: &str, variants: [Variant; 2]) -> Option
     })
 }
 
-/// Does so for each of these programs.
+/// Returns [`gain_of`] for each of these programs.
 fn gains_of(data: &Data, names: &[&str], variants: [Variant; 2]) -> Option<Vec<Estimate>> {
     names
         .iter()
@@ -81,7 +81,7 @@ fn text(gain: Option<Estimate>) -> String {
     or_dash(gain, |gain| with_margin(gain, 2))
 }
 
-/// Figure 9.
+/// Adds the section on Figure 9.
 pub(super) fn early_steals(data: &Data, report: &mut Report) {
     report.section("Figure 9: the speed of early steals, relative to steals when idle");
     let (mut rows, mut shares, mut gains) = (Vec::new(), Vec::new(), Vec::new());
@@ -125,18 +125,18 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
          *early attempts* gives the share of the attempts to steal, on two ranks with R = 2, that began \
          while the thief still had a task to run. With two ranks, a thief takes half of its victim's tasks \
          and then works for a long time. So it seldom waits for a steal, and early steals change little: on \
-         these ranks, we found no clear gain. Ratios far from 1 are mostly noise, or come from the order in \
-         which Floorplan visits its tree. With only two ranks, an early steal may also take tasks that the \
+         these ranks, we found no clear gain. Times of such runs vary, and Floorplan's also depend on the \
+         order in which it visits its tree. With only two ranks, an early steal may also take tasks that the \
          other rank soon needs.\n\n\
          Early steals shorten the start of a run, when the tasks spread over the cores. The start is a \
          larger part of the run if a core has less work. For a balanced tree on these cores with steals of 5 \
          µs, early steals save 19, 11 and 2 % of the time if the work of a core takes as long as 10, 170 and \
          1700 steals (`purloin sim --machine docs/machines/asynchws.toml --policy \
          near+half,near+half+residual:2 --workload tree=+3,5us`, `tree=+5,20us` and `tree=+5,200us`). \
-         Fibonacci does not gain in the paper. It gains here, where the work of a core takes at most as long \
-         as about ten steals. The paper does not state this ratio for its cores. SparseLU loses in the \
-         paper, because its coarse residual tasks unbalance the load. Here it gains a little: a core does \
-         not steal early while its ready tasks are long, but when it begins its last one. The paper has the \
+         Fibonacci does not gain in the paper. It gains here because each core has little work: at most \
+         about ten steal times. The paper does not state this ratio for its cores. SparseLU loses in the \
+         paper, because its coarse residual tasks unbalance the load. Here it gains a little, because a core \
+         with long ready tasks waits until it begins the last one before it steals early. The paper has the \
          same rule, but its estimates can be wrong.",
     );
     let title = "Figure 9: speed of early steals, relative to steals when idle";
@@ -151,7 +151,8 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
                 "on two ranks, {mean:.0} % of the attempts to steal begin while the thief still has a task \
                  to run, on average over the programs; we require 10 %. We do not measure whether its tasks \
                  last until the steal ends. The victim never waits for a steal: the thief reads and writes its \
-                 queue by one-sided operations, and the victim only lets MPI make progress now and then"
+                 queue by one-sided operations, and the victim only calls MPI periodically so that it makes \
+                 progress"
             ),
         );
     }
@@ -237,7 +238,7 @@ fn measured_gain(
     Some(Estimate::of_ratio(&slow.all_seconds, &fast.all_seconds))
 }
 
-/// The picture of Figure 9 or 10: for each program the gain on ranks, the simulated gains, and perhaps
+/// Returns the picture of Figure 9 or 10: for each program the gain on ranks, the simulated gains, and perhaps
 /// more values.
 fn picture(title: &str, gains: Vec<Vec<Option<Estimate>>>, others: &[&str]) -> Bars {
     let simulated = LATENCIES.map(|latency| format!("384 simulated cores, {latency} µs"));
@@ -256,7 +257,7 @@ fn picture(title: &str, gains: Vec<Vec<Option<Estimate>>>, others: &[&str]) -> B
     }
 }
 
-/// Figure 10.
+/// Adds the section on Figure 10.
 pub(super) fn together(data: &Data, report: &mut Report) {
     report.section("Figure 10: the speed of AsynchWS, relative to HotSLAW");
     let (mut rows, mut all_gains) = (Vec::new(), Vec::new());
@@ -334,9 +335,9 @@ pub(super) fn together(data: &Data, report: &mut Report) {
         Verdict::some_above(&claimed, MORE).expect("there are four values"),
         format!(
             "on the same simulated machines, Floorplan, NQueens, UTS and Strassen are {} times as fast as \
-             under HotSLAW's policy (the geometric means over both steal times); one of them is faster \
-             if it is more than {MORE} times as fast. Together, the four are {} times as fast. The text \
-             below Figure 10 separates early steals from the cut-off",
+             under HotSLAW's policy (the geometric means over both steal times); we require that at least \
+             one is more than {MORE} times as fast. Together, the four are {} times as fast. The text below \
+             Figure 10 separates early steals from the cut-off",
             list(&claimed),
             or_dash(together, |gain| with_margin(gain, 2))
         ),

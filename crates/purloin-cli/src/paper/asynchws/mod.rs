@@ -4,6 +4,7 @@
 
 mod cut_offs;
 mod gains;
+mod profiling;
 mod report;
 mod residual;
 mod simulation;
@@ -115,6 +116,9 @@ fn parts(_: &Trial) -> Vec<Part> {
         parts.push(Part::new(program.part("simulated"), |trial| {
             simulation::simulated(trial, program)
         }));
+        parts.push(Part::new(program.part("depths"), |trial| {
+            profiling::tasks_by_depth(trial, program)
+        }));
     }
     parts
 }
@@ -127,7 +131,7 @@ fn part_on_ranks<T: Serialize + DeserializeOwned + 'static>(
     Part::unless_missing(name, measure, Measured::is_missing).by(cluster_command())
 }
 
-/// What `purloin-cluster` has measured, or why it could not.
+/// The measurements of `purloin-cluster`, or the reason why there are none.
 #[derive(Serialize, Deserialize)]
 enum Measured<T> {
     Done(T),
@@ -267,8 +271,8 @@ fn cluster_command() -> Option<PathBuf> {
 /// The simulated times of a steal between nodes, in microseconds.
 const LATENCIES: [u32; 2] = [5, 50];
 
-/// The time of a steal between nodes that is as short as within a node, in microseconds. Only stealing
-/// when idle is simulated with it, to compare.
+/// The time of a steal within a node, in microseconds. Stealing when idle is also simulated with steals
+/// between nodes that are as short, to compare.
 const SHARED: u32 = 2;
 
 /// The residual tasks of Figure 7, of which the paper chooses the third.
@@ -284,7 +288,7 @@ const DEPTH: &str = "depth";
 #[derive(Serialize, Deserialize)]
 struct Simulated {
     job: String,
-    /// In seconds.
+    /// The time of the serial elision, in seconds.
     work: f64,
     span: f64,
     cells: Vec<Case>,

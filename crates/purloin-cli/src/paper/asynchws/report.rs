@@ -1,5 +1,5 @@
-//! The report: tables, pictures and verdicts. Figure 7 is in `residual.rs`, Figure 8 in `cut_offs.rs`,
-//! and Figures 9 and 10 in `gains.rs`.
+//! The report: tables, pictures and verdicts. Figure 6 is in `profiling.rs`, Figure 7 in `residual.rs`,
+//! Figure 8 in `cut_offs.rs`, and Figures 9 and 10 in `gains.rs`.
 
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
@@ -7,10 +7,10 @@ use purloin_sim::Estimate;
 
 use super::{
     Case, Cell, FIGURE_5, Figures, Measured, PROGRAMS, Row, Simulated, TABLE, cut_offs, gains,
-    residual,
+    profiling, residual,
 };
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, with_margin};
+use crate::paper::report::{Report, with_margin};
 use crate::paper::trial::Trial;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
@@ -18,9 +18,11 @@ use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style}
 pub(super) struct Data {
     bytes: Measured<[usize; PROGRAMS.len()]>,
     latencies: Measured<Figures>,
-    /// In the order of the programs.
+    /// The measurements on ranks of each of the [`PROGRAMS`].
     pub(super) measured: Vec<Measured<Figures>>,
     pub(super) simulated: Vec<Simulated>,
+    /// The number of tasks at each depth, for each of the [`PROGRAMS`].
+    pub(super) depths: Vec<Vec<u64>>,
 }
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
@@ -34,12 +36,15 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
         simulated: each("simulated")
             .map(|part| results.of(&part))
             .collect::<Result<_, _>>()?,
+        depths: each("depths")
+            .map(|part| results.of(&part))
+            .collect::<Result<_, _>>()?,
     };
     let mut report = Report::default();
     introduction(&data, &mut report);
     table(trial, &data, &mut report);
     latencies(&data, &mut report);
-    profiling(&data, &mut report);
+    profiling::profiling(&data, &mut report);
     residual::residual(&data, &mut report);
     cut_offs::cut_offs(&data, &mut report);
     gains::early_steals(&data, &mut report);
@@ -54,9 +59,10 @@ fn introduction(data: &Data, report: &mut Report) {
          task that the thief begins at that moment and the ready tasks behind it are its **residual tasks**. \
          The number R limits them: with 0, a thief steals only when it is idle, and otherwise also when it \
          begins a task and has at most R residual tasks. A **cut-off** decides when a spawned task runs \
-         inline. *none*: never. *depth*: if the task is deeper than a limit. *queue*: if the spawning core \
-         already has three ready tasks for each core of its node. *adaptive*: in the same case, and also if \
-         the task is too short to be worth stealing. Parallelism is the work divided by the span.\n\n\
+         inline. *none* never runs a task inline. *depth* does so if the task is deeper than a limit, and \
+         *queue* if the spawning core already has three ready tasks for each core of its node. *adaptive* \
+         does so in the same case, and also if the task is too short to be worth stealing. Parallelism is \
+         the work divided by the span.\n\n\
          **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
          with an artificial latency{} on each operation on the other rank (except in Figure 5). This latency \
          lies between the paper's milliseconds and the microseconds of today's networks. *queue* allows 6 \
@@ -71,10 +77,10 @@ fn introduction(data: &Data, report: &mut Report) {
          creates a task only if it takes at least 2/4.5 of the time of a steal, and a core does not steal \
          early while its ready tasks take more than 12/4.5 of that time in total. These are the paper's 2 ms \
          and 12 ms, divided by 4.5 ms, the middle of its times of a get. The paper's threads \
-         are help-first until their queue is two thirds full, and then work-first. Simulated cores run the \
-         first half of a fork at once and push spawned tasks, from beginning to end. They offer all their \
-         tasks, and never run a stolen task serially because it is short. Each simulated value is the mean \
-         of {}; ± covers the random choices of the thieves, not the recording.\n\n\
+         are help-first until their queue is two thirds full, and then work-first. Simulated cores never \
+         change their strategy: they run the first half of a fork at once, and push spawned tasks. They \
+         offer all their tasks, and never run a stolen task serially because it is short. Each simulated \
+         value is the mean of {}; ± covers the random choices of the thieves, not the recording.\n\n\
          The paper measures 3.7 to 5.2 *milliseconds* for a get from another node, and uses this as the \
          time of a steal between nodes. Its network, QDR InfiniBand, has a latency of microseconds, so we \
          simulate steals of 5 and 50 µs between nodes. Table I shows where the simulated inputs are smaller. \
@@ -230,54 +236,6 @@ pub(super) fn cell<'r>(row: &'r Row, variant: &str) -> Option<&'r Cell> {
     row.cells.iter().find(|cell| cell.variant == variant)
 }
 
-/// Figure 6.
-fn profiling(data: &Data, report: &mut Report) {
-    let shares = |variant: &str| -> Vec<f64> {
-        let rows = data.measured.iter().filter_map(|measured| row(measured, 6));
-        rows.filter_map(|row| Some(cell(row, variant)?.profiling_percent))
-            .collect()
-    };
-    let (local, global) = (shares("local"), shares("global"));
-    if local.len() < PROGRAMS.len() || global.len() < PROGRAMS.len() {
-        return;
-    }
-    report.section("Figure 6: the cost of profiling, in percent of the ranks' time");
-    let rows: Vec<_> = PROGRAMS
-        .iter()
-        .zip(local.iter().zip(&global))
-        .map(|(program, (local, global))| {
-            vec![
-                program.name.to_owned(),
-                format!("{local:.2}"),
-                format!("{global:.2}"),
-            ]
-        })
-        .collect();
-    report.table(&["program", "local", "global"], &rows);
-    let mean = global.iter().sum::<f64>() / global.len() as f64;
-    let most = local.iter().copied().fold(0.0, f64::max);
-    report.paragraph(
-        "The paper simulates this cost for 384 threads, from the depths of the programs and the numbers of \
-         samples: below 2 % for local profiling, and 23.6 % on average for global profiling. We measure the \
-         cost under Purloin's rule. Global profiling costs rank 0 nothing, because rank 0 holds the data, so \
-         50 % is nearly the most that two ranks can lose. The share of global profiling depends on the \
-         artificial latency, and falls with the length of a run, because each depth needs only a limited \
-         number of samples.",
-    );
-    report.verdict(
-        "Profiling information is collected locally to optimize task granularity and guide the \
-         asynchronous work stealing",
-        Verdict::confirmed_if(most < 2.0 && mean > 5.0 * most),
-        format!(
-            "this describes the method, and Section V.B says what it saves: “the overhead of local profiling \
-             is less than 2% of the total runtime for all six applications, but global profiling is much \
-             higher, 23.6% averagely”. On two ranks, local profiling costs at most {most:.2} % of the time, \
-             and global profiling {mean:.1} % on average with the artificial latency; we require less than 2 \
-             %, and five times as much for global"
-        ),
-    );
-}
-
 pub(super) fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
     let values: Vec<_> = case
         .seconds
@@ -327,9 +285,12 @@ mod tests {
     #[test]
     fn missing_data_get_no_verdict() {
         let trial = Trial::new(true);
-        let results = Results::of_parts(&parts(&trial), |part| match part.ends_with("simulated") {
-            true => json!({"job": "fib=31", "work": 1.0, "span": 0.1, "cells": []}),
-            false => json!({"Missing": "no MPI"}),
+        let results = Results::of_parts(&parts(&trial), |part| match part.rsplit_once(", ") {
+            Some((_, "simulated")) => {
+                json!({"job": "fib=31", "work": 1.0, "span": 0.1, "cells": []})
+            }
+            Some((_, "depths")) => json!([]),
+            _ => json!({"Missing": "no MPI"}),
         });
         let report = report(&trial, &results).unwrap();
         // This one does not depend on data.

@@ -9,7 +9,7 @@ use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, gains};
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
-/// Figure 7.
+/// Adds the section on Figure 7.
 pub(super) fn residual(data: &Data, report: &mut Report) {
     report.section("Figure 7: the number of residual tasks");
     report.paragraph(
@@ -139,8 +139,9 @@ fn sensitivity(data: &Data, report: &mut Report) {
         Verdict::most(&is_good),
         format!(
             "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
-             them more than {more} times as fast. For {}, another R clearly does. The verdict needs more than \
-             half of the programs",
+             them more than {more} times as fast. For {}, another R clearly does. The table's *best* \
+             requires less: it lists R = 2 if its interval overlaps with that of the fastest. The verdict \
+             needs more than half of the programs",
             count(&is_good, Verdict::Confirmed),
             count(&is_good, Verdict::NotHere),
         ),

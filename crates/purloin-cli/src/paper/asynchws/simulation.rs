@@ -1,5 +1,6 @@
 //! The programs on the paper's cluster, simulated from recordings.
 
+use purloin_analysis::Recording;
 use purloin_command::{Failure, progress};
 use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
 
@@ -10,10 +11,10 @@ use crate::paper::trial::Trial;
 use crate::simulation::runs::{Run, Runs};
 
 /// The nodes of the paper's cluster.
-const NODES: u32 = 32;
+pub(super) const NODES: u32 = 32;
 
 /// The cores of a node, in two sockets.
-const CORES: u32 = 12;
+pub(super) const CORES: u32 = 12;
 
 /// The paper's minimum duration of a task, 2 ms, divided by the middle of its times of a get between
 /// nodes, 3.7 to 5.2 ms.
@@ -29,7 +30,7 @@ fn cluster(microseconds: u32) -> Machine {
     let text = format!(
         "nodes = {NODES}\nsockets = 2\ncores = {}\n\
          [socket]\nsteal = \"1us\"\nsample = \"100ns\"\nmessage = \"100ns\"\n\
-         [node]\nsteal = \"2us\"\nsample = \"300ns\"\nmessage = \"300ns\"\n\
+         [node]\nsteal = \"{SHARED}us\"\nsample = \"300ns\"\nmessage = \"300ns\"\n\
          [network]\nsteal = \"{microseconds}us\"\nsample = \"{half}ns\"\nmessage = \"{half}ns\"\n",
         CORES / 2,
         half = 500 * microseconds
@@ -47,12 +48,18 @@ struct Variant<'v> {
     recorded: &'v Recorded,
 }
 
+/// Prepares a recording for simulation.
+pub(super) fn recorded(recording: &Recording) -> Result<Recorded, Failure> {
+    let name = recording.name();
+    Recorded::new(recording)
+        .map_err(|error| Failure::Run(format!("the recording of {name}: {error}")))
+}
+
 /// Records a program, and simulates all variants.
 pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let job = program.simulated(trial);
     let recording = trial.record(job)?;
-    let whole = Recorded::new(&recording)
-        .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
+    let whole = recorded(&recording)?;
     let by_depth: Vec<_> = program
         .depths
         .iter()

@@ -1,12 +1,16 @@
 //! *Friendly Barriers*: the overhead of steals for their victims, with and without a return barrier.
-//! This file measures; `report.rs` and `overheads.rs` make the tables and verdicts of what was measured.
+//! This file measures. `larger_machines.rs` simulates, and reports on the simulations; `report.rs`,
+//! `overheads.rs` and `speed.rs` report on the measurements.
 
+mod larger_machines;
 mod overheads;
 mod report;
+mod speed;
 
 use purloin_command::Failure;
-use purloin_sim::{Estimate, Machine};
+use purloin_sim::Estimate;
 
+use self::larger_machines::System;
 use super::trial::{Measured, Simulated, Trial};
 use super::{Paper, Part, Results, Tool};
 use crate::bench::StealCosts;
@@ -138,6 +142,9 @@ const BARRIER_WS: &str = "return-barrier:forced=off";
 const PURLOIN: &str = "return-barrier";
 const FORKJOIN: &str = "forkjoin";
 
+/// The paper's names of [`DEFAULT_WS`] and [`BARRIER_WS`].
+const SYSTEMS: [&str; 2] = ["DefaultWS", "ReturnBarrierWS"];
+
 /// The numbers of cores that are simulated: those of the paper are 1 to 16.
 const CORES: [u32; 6] = [1, 2, 4, 8, 12, 16];
 
@@ -146,17 +153,10 @@ fn parts(_: &Trial) -> Vec<Part> {
         Part::new(benchmark.name, |trial| benchmark.measure(trial)).using(Tool("javac"))
     });
     let simulated = BENCHMARKS.iter().map(|benchmark| {
-        Part::new(simulation(benchmark), move |trial| {
-            let recording = trial.record(benchmark.simulated(trial))?;
-            let trials = trial.choose(3, 20);
-            trial.simulate(
-                &recording,
-                Machine::shared_memory,
-                &CORES,
-                &["random"],
-                trials,
-            )
-        })
+        let simulate = |trial: &Trial, measured: Vec<Measured>| {
+            larger_machines::simulate(trial, benchmark.simulated(trial), &measured)
+        };
+        Part::after(benchmark.name, simulation(benchmark), simulate)
     });
     measured.chain(simulated).collect()
 }
@@ -169,7 +169,8 @@ fn simulation(benchmark: &Benchmark) -> String {
 /// The data of all benchmarks.
 struct Data {
     measured: Vec<Vec<Measured>>,
-    simulated: Vec<Vec<Simulated>>,
+    /// The simulations of each benchmark under [`DEFAULT_WS`] and under [`BARRIER_WS`].
+    simulated: Vec<[System; 2]>,
     workers: usize,
 }
 
@@ -186,6 +187,11 @@ impl Data {
                 .collect::<Result<_, _>>()?,
             workers: trial.most_workers(),
         })
+    }
+
+    /// Returns the simulated runs of a benchmark, by its place, under [`DEFAULT_WS`].
+    fn simulated(&self, place: usize) -> &[Simulated] {
+        &self.simulated[place][0].runs
     }
 
     /// Returns the run of a benchmark, by its place, with this number of workers.

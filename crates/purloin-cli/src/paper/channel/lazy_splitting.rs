@@ -46,7 +46,7 @@ const NAMES: [&str; POLICIES.len()] = [
 pub(super) const LAZY_SPLITTING: &str =
     "Difficult to know which strategy works best → Explicit communication solves this problem";
 
-/// The share of the best speed-up that the best way reaches.
+/// The least share of the best speed-up that adaptive splitting must reach.
 const NEARLY: f64 = 0.95;
 
 /// A loop on a simulated machine.

@@ -1,4 +1,4 @@
-//! Forwarding against acknowledgements: the messages, and the time.
+//! Requests that are forwarded, or sent back: the messages, and the time.
 
 use purloin_command::Failure;
 use purloin_sim::Estimate;
@@ -10,7 +10,7 @@ use crate::paper::trial::Trial;
 /// The workload of the slide on forwarding, which gives no task length, with `--quick` and without.
 pub const JOBS: [&str; 2] = ["bpc=1000,9,10", "bpc=10000,9,10"];
 
-/// The number of workers. With two there is only one to ask.
+/// The number of workers. With two workers, a thief has only one possible victim.
 pub const WORKERS: usize = 8;
 
 /// Both protocols, with forwarding and with acknowledgements.
@@ -24,13 +24,15 @@ const SCHEDULERS: [&str; 4] = [
 /// The messages that the workers of a pool have sent each other in one run.
 #[derive(Serialize, Deserialize)]
 pub struct Messages {
-    /// In seconds.
+    /// The time of the run, in seconds.
     pub seconds: f64,
     pub steals: u64,
     /// Requests that thieves have sent.
     pub requests: u64,
     /// Requests that other workers have passed on or sent back.
     pub forwards: u64,
+    /// Requests that thieves have sent before they began a stolen task.
+    pub early_requests: u64,
     pub idle_registrations: u64,
     pub updates: u64,
 }
@@ -50,6 +52,7 @@ impl From<&Cell> for Messages {
             steals: stats.steals,
             requests: stats.steal_attempts,
             forwards: stats.forwards,
+            early_requests: stats.early_requests,
             idle_registrations: stats.idle_registrations,
             updates: stats.updates,
         }

@@ -90,7 +90,7 @@ static WORKLOADS: &[Workload] = &[
 /// workload of their own, which is not ranked: it measures their cost.
 static FUTURES: Workload = workload("Fibonacci by futures", "futures=27", "futures=34");
 
-/// The shapes of loops, which the three ways of splitting are compared on.
+/// Returns the loop shapes on which we compare the three ways of splitting.
 fn loops() -> impl Iterator<Item = &'static Workload> {
     WORKLOADS
         .iter()
@@ -101,7 +101,7 @@ const CHANNEL: &str = "channel";
 const STRICT: &str = "channel:explicit=strict";
 const CHASE_LEV: &str = "chase-lev";
 const OPENMP: &str = "openmp";
-/// With the library that Intel's has become.
+/// OpenMP over LLVM's library, which derives from Intel's.
 const OPENMP_LLVM: &str = "openmp-llvm";
 
 /// The contestants of the ranking. Cilk Plus is no longer available.
@@ -144,7 +144,7 @@ const FORWARDING: &str = "BPC, n = 9, by task length, simulated";
 /// The task lengths of the slide on forwarding, in microseconds. The slide gives no numbers.
 const LENGTHS: [u32; 7] = [1, 2, 5, 10, 20, 50, 100];
 
-/// With acknowledgements, and with forwarding.
+/// The two protocols: the victim sends a request back, or forwards it.
 const FORWARDING_POLICIES: [&str; 2] = ["ask+one", "forward+one"];
 
 /// The numbers of threads of the paper's machines.
@@ -230,11 +230,13 @@ fn splittable(trial: &Trial) -> Result<[Vec<f64>; 2], Failure> {
 
 /// Returns the job that is simulated for a workload. On 24 cores, adaptive stealing needs some hundred
 /// tasks for each core, so that a change of strategy pays. Without `--quick`, most jobs have the million tasks
-/// of the slides.
+/// of the slides. BPC with n = 9 keeps ten cores busy. The requests of the others are most of the simulation,
+/// so it has a tenth of the tasks.
 fn simulated_job(trial: &Trial, name: &str) -> &'static str {
     match name {
         "SPC, 10 µs" => trial.choose("spc=30000,10", "spc=1000000,10"),
         "SPC, 100 µs" => trial.choose("spc=10000,100", "spc=100000,100"),
+        "BPC, n = 9, 10 µs" => trial.choose("bpc=1000,9,10", "bpc=10000,9,10"),
         "BPC, n = 999,999, 10 µs" => trial.choose("bpc=1,29999,10", "bpc=1,999999,10"),
         "tree recursion, 1 µs" => trial.choose("tree=23,1", "tree=28,1"),
         _ => find(name).job(trial),

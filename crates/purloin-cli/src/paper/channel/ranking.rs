@@ -10,8 +10,9 @@ use super::{CHANNEL, CHASE_LEV, OPENMP, OPENMP_LLVM, RANKED, STRICT, WORKLOADS};
 use crate::paper::Results;
 use crate::paper::report::{Report, Verdict, or_dash, with_margin};
 use crate::paper::trial::{Measured, Trial};
+use crate::simulation::bars::{BarPanel, Bars};
 
-/// The contestants that have run, and how they did.
+/// The contestants that ran, with their speed-ups.
 struct Ranking {
     /// The names of the schedulers.
     names: Vec<&'static str>,
@@ -136,12 +137,13 @@ pub(super) fn ranking(
             "scheduler",
             "here",
             "workloads",
-            "slides: 24 threads, Xeon",
-            "slides: 48 threads, Opteron",
-            "slides: 240 threads, Xeon Phi",
+            MACHINES[0],
+            MACHINES[1],
+            MACHINES[2],
         ],
         &rows,
     );
+    report.picture("ranking", ranking.picture());
     first_and_second(&ranking, report);
     openmp(&ranking, report);
     if ranking.mean(STRICT).is_some() {
@@ -159,7 +161,46 @@ pub(super) fn ranking(
     Ok(())
 }
 
-/// Returns the deviations of a scheduler on the three machines of the slides.
+impl Ranking {
+    /// Returns a picture of the ranking, with those of the slides.
+    fn picture(&self) -> Bars {
+        let values = self.names.iter().map(|name| {
+            let deviations: Vec<_> = self.deviations(name).into_iter().flatten().collect();
+            let here = (!deviations.is_empty()).then(|| Estimate::new(&deviations));
+            let published = published(name).map(|text| {
+                let mean = text.trim_end_matches(" %").parse().ok()?;
+                Some(Estimate { mean, margin: 0.0 })
+            });
+            let below = |value: Estimate| Estimate {
+                mean: -value.mean,
+                ..value
+            };
+            let all = [here].into_iter().chain(published);
+            all.map(|value| value.map(below)).collect()
+        });
+        Bars {
+            title: "Percent below the best median, mean over the workloads".to_string(),
+            names: self.names.clone(),
+            series: ["here", MACHINES[0], MACHINES[1], MACHINES[2]]
+                .map(str::to_string)
+                .into(),
+            base: 0.0,
+            panels: vec![BarPanel {
+                title: String::new(),
+                values: values.collect(),
+            }],
+        }
+    }
+}
+
+/// The machines of the slides.
+const MACHINES: [&str; 3] = [
+    "slides: 24 threads, Xeon",
+    "slides: 48 threads, Opteron",
+    "slides: 240 threads, Xeon Phi",
+];
+
+/// Returns the deviations of a scheduler on the [`MACHINES`].
 fn published(name: &str) -> [&'static str; 3] {
     match name {
         STRICT => ["-2.4 %", "-2.4 %", "-13.7 %"],
@@ -184,7 +225,8 @@ fn first_and_second(ranking: &Ranking, report: &mut Report) {
             format!(
                 "here Chase-Lev WS deviates by {deque:.1} %, and Channel WS by {channel:.1} % (`{CHANNEL}`: \
                  {}); on average over the workloads, Chase-Lev WS is ahead by {} points (slides: 0.8, 0.2 \
-                 and 0); we require more than 0, and up to {CLOSE:.0}. Here, `{first}` is the first of all",
+                 and 0); we require a lead of more than 0 and at most {CLOSE:.0} points. `{first}` ranks \
+                 first here",
                 or_dash(ranking.mean(CHANNEL), |mean| format!("{mean:.1} %")),
                 with_margin(lead, 1)
             ),
@@ -240,9 +282,9 @@ fn openmp(ranking: &Ranking, report: &mut Report) {
             statement,
             Verdict::Untestable,
             format!(
-                "neither Intel's library nor LLVM's, which descends from it, is here (slides: fourth with 24 \
-                 and 48 threads, third with 240). g++'s library, which has a central task pool, deviates by \
-                 {gnu:.1} %, and Channel WS is ahead of it by {} points",
+                "neither Intel's OpenMP library nor LLVM's, which derives from it, is installed (slides: \
+                 fourth with 24 and 48 threads, third with 240). g++'s library, which has a central task \
+                 pool, deviates by {gnu:.1} %, and Channel WS is ahead of it by {} points",
                 with_margin(lead, 1)
             ),
         );

@@ -215,10 +215,10 @@ impl Selection {
 /// The numbers of processors of Table 1.
 const CORES: [u32; 8] = [7, 15, 23, 31, 39, 47, 55, 63];
 
-/// The steals of Figure 8 take this number of cycles longer.
+/// Extra cycles of a steal in Figure 8.
 const DELAY: f64 = 4000.0;
 
-/// The paper's cycles of a steal in Table 1's second parallelism.
+/// Cycles of a steal in the second parallelism of Table 1.
 const STEAL: f64 = 1000.0;
 
 /// The cycles of a simulated steal. The paper's conclusions speak of hundreds of cycles, and its model
@@ -233,9 +233,9 @@ const LOOK: f64 = SIMULATED_STEAL / 2.0;
 #[derive(Serialize, Deserialize)]
 struct Profiled {
     job: String,
-    /// In seconds.
+    /// The time of the serial elision, in seconds.
     serial: f64,
-    /// In seconds.
+    /// The mean time of a task, in seconds.
     task: f64,
     parallelism: [f64; 2],
     /// The mean time of a steal, in seconds.

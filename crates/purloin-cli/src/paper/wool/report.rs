@@ -21,8 +21,8 @@ pub(super) fn report(trial: &Trial, results: &Results) -> Result<Report, Failure
         "**Wool** is `{WOOL}`: blocked workers leapfrog and do nothing else. **RAND** draws each victim at \
          random; the paper's thieves follow a fixed random order. A thief under **SET** tries only the \
          victims of its set while other thieves are active. **SAMP** and **SAMP+SET** first look at several \
-         victims (up to the square root of the number of cores, 8 of 63), and steal the task that is probably the \
-         largest.\n\n\
+         victims (up to the square root of the number of cores, 8 of 63), and steal the task that is \
+         probably the largest.\n\n\
          Measured times are in cycles of this machine ({:.2} ns). The paper's are those of a TILEPro64 at \
          700 MHz. We simulate everything that needs more than this machine's {} processors. We record the \
          serial elision of each program, and simulated thieves steal its tasks. **Simulated times are in the \
@@ -114,17 +114,17 @@ fn table1(
         &rows,
     );
     report.paragraph(
-        "Each cell has our value, then the paper's. The second number of an input is the number of repetitions, \
-         which is the paper's without `--quick`. Stress has no such number: it runs a 64th of the paper's \
-         repetitions. We convert the 1,000 cycles of a steal to this machine's \
-         time with the factor of the simulations, and round to whole nanoseconds. The paper's tasks are the \
-         repetition size divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same \
-         number, so our inputs are one smaller. The paper does not state the cut-offs of multisort; we chose \
-         those that give about as many tasks. The paper's nqueens makes a task for each square that it tries; \
-         ours makes one only where a row has several safe squares. Our cholesky has four non-zeros per row in \
-         the lower half, with the diagonal. It computes each operation on blocks 32 times, because the \
-         TILEPro64 computes floating-point numbers in software; with 32, the parallelism of its recordings is \
-         that of the paper within a tenth.\n\n\
+        "Each cell has our value, then the paper's. The second number of an input is the number of \
+         repetitions, which is the paper's without `--quick`. Stress takes no number of repetitions; we run \
+         a 64th of the paper's. We convert the 1,000 cycles of a steal to this machine's time with the \
+         factor of the simulations, and round to whole nanoseconds. The paper's tasks are the repetition \
+         size divided by S_T. The paper's row ssf 12 has 143 tasks; our `ssf=11` has the same number, so our \
+         inputs of ssf are the paper's minus one. The paper does not state the cut-offs of multisort; we \
+         chose those that give about as many tasks. The paper's nqueens makes a task for each square that it \
+         tries; ours makes one only where a row has several safe squares. Our cholesky has four non-zeros \
+         per row in the lower half, with the diagonal. It computes each operation on blocks 32 times, \
+         because the TILEPro64 computes floating-point numbers in software; with 32, its parallelism comes \
+         near the paper's.\n\n\
          The parallelism with free steals deviates most for stress and fib. In the paper, the span of stress \
          10 is 3.7 tasks long, so it seems to contain overhead on each level of the tree. Ours is little more \
          than one task long. With steals of 1,000 cycles, that overhead matters little. The tasks of fib are \
@@ -142,7 +142,8 @@ fn table1(
              thousands",
             Verdict::confirmed_if(median < 1000.0),
             format!(
-                "a steal that succeeds takes {} cycles, the median over {} programs; we require less than 1,000",
+                "a steal that succeeds takes {} cycles, the median over {} programs; we require less than \
+                 1,000",
                 grouped(median.round() as u64),
                 costs.len()
             ),
@@ -182,8 +183,7 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
     let quartile = |share: usize| ratios.get(ratios.len() * share / 4).map(|ratio| ratio.0);
     let lowest = ratios.first().map(|(ratio, program)| {
         format!(
-            " The lowest is {ratio:.2} ({program}). The paper gives whole thousands, so its 3 stands for any \
-             value near it."
+            " The lowest is {ratio:.2} ({program}). The paper gives whole thousands, so its 3 means 2.5 to 3.5."
         )
     });
     report.paragraph(&format!(

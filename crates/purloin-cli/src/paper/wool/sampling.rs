@@ -8,17 +8,17 @@ use crate::paper::trial::Simulated;
 use crate::simulation::bars::{BarPanel, Bars};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
-/// Figure 4.
+/// Adds the section on Figure 4.
 pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
     report.section("Figure 4: does sampling pay? (simulated)");
     report.paragraph(
         "A thief that samples looks at several victims, and steals from the one whose oldest task is \
          the largest. The program is a balanced tree with four leaves for each core. A leaf \
          takes as long as a steal on average; looking at a victim takes half as long. The paper plots \
-         this figure without numbers. Its text says that sampling makes the program slower below 128 cores, and saves \
-         almost a third of the steals with 1,024. The paper varies the sample size, so we take one look as the base. The ratios \
-         are relative to thieves that look at one victim before they steal from it, and to thieves \
-         that do not look.",
+         this figure without numbers. Its text says that sampling makes the program slower below 128 cores, \
+         and saves almost a third of the steals with 1,024. The paper varies the sample size, so we take one \
+         look as the base. The ratios are relative to thieves that look at one victim before they steal from \
+         it, and to thieves that do not look.",
     );
     let rows: Vec<_> = sampled
         .iter()
@@ -161,7 +161,7 @@ fn without_looking(sampled: &[Sampled]) -> String {
     )
 }
 
-/// Figures 7 and 8, and the verdicts on sampling and on sets.
+/// Adds the section on Figures 7 and 8, and the verdicts on sampling and on sets.
 pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Report) {
     report.section("Figures 7 and 8: a closer look at sampling (63 simulated cores)");
     report.paragraph(&format!(
@@ -220,9 +220,9 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
                 false => Verdict::NotHere,
             },
             format!(
-                "SAMP+SET needs {} times as many steals as SET, but in all, these cost {:.2} times as much with \
-                 their samples (here and below: the geometric mean over {programs} programs on 63 \
-                 simulated cores); we require both ratios below 1",
+                "SAMP+SET needs {} times as many steals as SET, but steals and samples together cost {:.2} \
+                 times as much (here and below: the geometric mean over {programs} programs on 63 simulated \
+                 cores); we require both ratios below 1",
                 with_margin(steals, 3),
                 overhead.map_or(f64::NAN, |overhead| overhead.mean)
             ),
@@ -294,7 +294,7 @@ fn cost(delay: f64) -> impl Fn(&Simulated) -> f64 {
     move |run: &Simulated| SIMULATED_STEAL + delay + LOOK * run.samples / run.steals.max(1.0)
 }
 
-/// The picture of Figures 7 and 8.
+/// Returns the picture of Figures 7 and 8.
 fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
     type Values = fn(&Simulated) -> &Vec<f64>;
     let estimate = |replay: &Replay, values: Values| {

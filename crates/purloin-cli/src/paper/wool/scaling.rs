@@ -5,7 +5,7 @@ use crate::paper::report::{Report, Verdict, or_dash};
 use crate::paper::trial::Simulated;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
-/// Figure 5.
+/// Adds the section on Figure 5.
 pub(super) fn speed_ups(
     profiled: &[(&Row, Profiled)],
     simulated: &[(&Row, Replay, Replay)],
@@ -113,8 +113,8 @@ pub(super) fn speed_ups(
             format!(
                 "under SET, {reached} of the {} programs whose parallelism is at least ten times the number of \
                  cores ({}) reach 90 % of the lower bound of the expected speed-up (both with steals of 1,000 \
-                 cycles), and the best speed-up on 63 simulated cores is {best:.1}; we require more than half of \
-                 the programs, and more than 50",
+                 cycles), and the best speed-up on 63 simulated cores is {best:.1}; we require more than \
+                 half of the programs, and more than 50",
                 parallel.len(),
                 names.join(", ")
             ),
@@ -161,9 +161,9 @@ pub(super) fn speed_ups(
             "Only multisort deviates significantly from the theoretical prediction",
             Verdict::confirmed_if(!far.is_empty() && far.iter().all(is_multisort)),
             format!(
-                "we require that only multisorts fall below 90 % of the lower bound. These fall below: {}. With \
-                 steals of 1,000 cycles, the bound is lower, and these fall below: {}. In the paper, multisort \
-                 deviates because of the caches, which the simulator does not have",
+                "we require that only multisorts fall below 90 % of the lower bound. These fall below: {}. \
+                 With steals of 1,000 cycles, the bound is lower, and these fall below: {}. In the paper, \
+                 multisort deviates because of the caches, which the simulator does not have",
                 far.join(", "),
                 too_far.join(", ")
             ),
@@ -212,7 +212,7 @@ fn by_program(
     rows
 }
 
-/// Figure 6.
+/// Adds the section on Figure 6.
 pub(super) fn breakdown(
     profiled: &[(&Row, Profiled)],
     simulated: &[(&Row, Replay, Replay)],
@@ -222,7 +222,7 @@ pub(super) fn breakdown(
     report.paragraph(
         "The time of all workers together, relative to the application time with one worker, which has \
          no other time. In each pair, the first number is the time outside blocked joins, and the second the \
-         time inside them. The simulated rows use SET, and do not tell these apart. The simulator has no \
+         time inside them. The simulated rows use SET, and give only the sum of the two. The simulator has no \
          caches, so the application time does not grow with the number of cores. Measured application times \
          vary because other programs use the processors, too.",
     );

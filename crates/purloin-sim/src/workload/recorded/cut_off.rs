@@ -115,6 +115,12 @@ impl Recorded {
         }
     }
 
+    /// Returns the number of tasks at each depth. The whole program has depth 0, and is no task.
+    pub fn tasks_by_depth(&self) -> Vec<u64> {
+        let depths = self.survey().depths;
+        depths.into_iter().map(|depth| depth.count).collect()
+    }
+
     /// Pass one: measures the tasks of each depth.
     fn survey(&self) -> Survey {
         struct Frame {
