@@ -225,7 +225,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         Some(file) => {
             let earlier = Results::read(file)?;
-            let trial = Trial::new(earlier.quick);
+            let trial = Trial::on(earlier.cores, earlier.nanoseconds_per_tick, earlier.quick);
             let unfinished = results::file(&args.out, name, earlier.quick);
             let again = &args.again;
             let mut results = earlier.without(again, &(paper.parts)(&trial), &unfinished)?;

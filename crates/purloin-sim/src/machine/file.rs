@@ -162,10 +162,10 @@ impl LatencyTable {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const SMALL: &str = r#"
+    pub const SMALL: &str = r#"
 cores = 4
 [socket]
 steal = "100ns"

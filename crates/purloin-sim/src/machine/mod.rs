@@ -323,15 +323,8 @@ fn product(counts: [u32; 3]) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use super::file::tests::SMALL;
     use super::*;
-
-    const SMALL: &str = r#"
-cores = 4
-[socket]
-steal = "100ns"
-sample = "50ns"
-message = "50ns"
-"#;
 
     #[test]
     fn latencies_depend_on_the_distance_of_cores() {

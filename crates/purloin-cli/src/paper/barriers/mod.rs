@@ -119,8 +119,8 @@ impl Benchmark {
 
     /// Measures the benchmark under all schedulers.
     fn measure(&self, trial: &Trial) -> Result<Vec<Measured>, Failure> {
-        // The paper: 20 invocations.
-        let runs = trial.choose(12, 20);
+        // The paper: 20 invocations. With fewer than six runs, a median has no confidence interval.
+        let runs = trial.choose(6, 20);
         let ours = [DEFAULT_WS, BARRIER_WS, PURLOIN];
         let mut measured = trial.bench(self.job(trial), &ours, runs)?;
         measured.extend(match self.java {
