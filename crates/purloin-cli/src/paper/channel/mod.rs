@@ -235,7 +235,7 @@ fn splittable(trial: &Trial) -> Result<[Vec<f64>; 2], Failure> {
 fn simulated_job(trial: &Trial, name: &str) -> &'static str {
     match name {
         "SPC, 10 µs" => trial.choose("spc=30000,10", "spc=1000000,10"),
-        "SPC, 100 µs" => trial.choose("spc=10000,100", "spc=100000,100"),
+        "SPC, 100 µs" => trial.choose("spc=10000,100", "spc=1000000,100"),
         "BPC, n = 9, 10 µs" => trial.choose("bpc=1000,9,10", "bpc=10000,9,10"),
         "BPC, n = 999,999, 10 µs" => trial.choose("bpc=1,29999,10", "bpc=1,999999,10"),
         "tree recursion, 1 µs" => trial.choose("tree=23,1", "tree=28,1"),
