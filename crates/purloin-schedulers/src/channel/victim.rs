@@ -22,19 +22,29 @@ pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
 /// cannot answer. Returns the number of thieves that the loop should be split for.
 pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
     check_mailbox(me, Situation::InLoop);
-    if me.task_pool().unstolen() > 0 {
-        return 0;
+    match me.task_pool().unstolen() {
+        0 => begin_split(me.peers(), me.index(), me.has_searchers()),
+        _ => 0,
     }
-    let workers = me.peers();
-    let is_other = |id: &RequestId| id.thief() != me.index();
-    let is_awake = |id: RequestId| workers.request(id).state() != RequestState::RegisteredIdle;
-    let mut here = channels(me).mailbox.iter().filter(is_other);
-    let mut thieves = thieves_at_hand(workers, me.index());
+}
+
+/// Returns the number of thieves that a worker's loop should be split for. If there is any, the next push is
+/// a part of the loop. `has_searchers` says whether other workers are awake and look for work.
+pub(super) fn begin_split(
+    network: &(impl Network + ?Sized),
+    me: usize,
+    has_searchers: bool,
+) -> usize {
+    let channels = network.channels(me);
+    let is_awake = |id: RequestId| {
+        id.thief() != me && network.request(id).state() != RequestState::RegisteredIdle
+    };
     // Thieves that sleep are woken one by one: see `answer_registered`.
-    if me.has_searchers() && !here.any(is_awake) {
-        thieves = 0;
-    }
-    channels(me).worker_state().is_splitting = thieves > 0;
+    let thieves = match has_searchers && !channels.mailbox.iter().any(is_awake) {
+        true => 0,
+        false => thieves_at_hand(network, me),
+    };
+    channels.worker_state().is_splitting = thieves > 0;
     thieves
 }
 

@@ -118,6 +118,9 @@ counted! {
     IdleRegistrations => idle_registrations,
     /// Messages that a worker counted as idle is about to get tasks (Channel, `StrictChannel` only).
     Updates => updates,
+    /// Messages that are neither steal requests nor answers: updates to the manager, messages about work
+    /// from outside, and withdrawals of leapfrog requests (Channel, `StrictChannel` only).
+    ControlMessages => control_messages,
     /// Times that a worker has gone to sleep.
     Sleeps => sleeps,
     /// Times that a blocked worker has handed off its processor, whether or not a spare worker has

@@ -106,6 +106,7 @@ fn strict_messages_are_counted_by_their_kinds() {
             stats.idle_registrations,
             stats.updates,
             stats.early_requests,
+            stats.control_messages,
         ];
         if kinds.into_iter().all(|count| count > 0) {
             assert!(stats.early_requests < stats.steal_attempts);

@@ -118,6 +118,19 @@ fn no_steal_is_free_without_a_barrier() {
     }
 }
 
+/// The first of the tasks that a victim offers at once is never free, also with a barrier.
+#[test]
+fn the_steal_of_a_single_task_is_not_free() {
+    let pool = Pool::builder().workers(3).build().unwrap();
+    let start = std::time::Instant::now();
+    while pool.stats().steals < 50 {
+        assert!(start.elapsed() < Duration::from_secs(60));
+        let half = || busy(Duration::from_micros(200));
+        pool.run(|mut w| w.join(|_| half(), |_| half()));
+    }
+    assert_eq!(pool.stats().free_steals, 0, "{:?}", pool.stats());
+}
+
 /// Of the tasks that a victim offers at once, the first steal is not free.
 #[test]
 fn a_steal_is_free_if_its_victim_was_not_interrupted_for_it() {

@@ -19,7 +19,7 @@ use super::protocol::{Kind, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};
-use super::victim::thieves_at_hand;
+use super::victim::{begin_split, thieves_at_hand};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
 use purloin::scheduler::sync::{AtomicUsize, Ordering, fence, yield_now};
 use purloin::scheduler::{Reclaimed, Slot, State, StateWord, TaskPool};
@@ -182,8 +182,7 @@ impl Model {
     /// Owner: splits the loop that it runs, if a thief waits for a part. Returns whether one does.
     fn split(&self, me: usize, task: u64) -> bool {
         self.check_mailbox(me, Situation::InLoop);
-        let is_splitting = thieves_at_hand(self, me) > 0;
-        self.channels(me).worker_state().is_splitting = is_splitting;
+        let is_splitting = begin_split(self, me, false) > 0;
         if is_splitting {
             self.push(me, task);
         }

@@ -20,6 +20,7 @@ pub(super) fn handle_messages<P: Peers + ?Sized>(
     own: &mut WorkerState,
     situation: Situation,
 ) {
+    let situation = situation.after_push(&mut own.is_splitting);
     let mailbox = &peers.channels(me).mailbox;
     let mut handler = Handler {
         peers,
@@ -39,6 +40,14 @@ pub(super) fn handle_messages<P: Peers + ?Sized>(
             return;
         }
     }
+}
+
+/// Returns the number of requests that a worker keeps, so that its loop is split for each. If there is any,
+/// the next push is a part of the loop.
+pub(super) fn begin_split(own: &mut WorkerState) -> usize {
+    let thieves = own.kept.len() + own.kept_leapfrogs.len();
+    own.is_splitting = thieves > 0;
+    thieves
 }
 
 /// Sends the request of `me` for any task to a first victim.
@@ -68,7 +77,7 @@ pub(super) fn send_request<P: Peers + ?Sized>(
 pub(super) fn begin_outside_work<P: Peers + ?Sized>(peers: &P, me: usize, own: &mut WorkerState) {
     if me != MANAGER && own.outside == Outside::Nothing && own.sent == Some(Colour::Idle) {
         own.outside = Outside::Begun;
-        peers.send(MANAGER, Message::OutsideBegun { thief: me });
+        peers.send_control(me, MANAGER, Message::OutsideBegun { thief: me });
     }
 }
 
@@ -76,7 +85,7 @@ pub(super) fn begin_outside_work<P: Peers + ?Sized>(peers: &P, me: usize, own: &
 pub(super) fn end_outside_work<P: Peers + ?Sized>(peers: &P, me: usize, own: &mut WorkerState) {
     if own.outside == Outside::Noted {
         own.outside = Outside::Nothing;
-        peers.send(MANAGER, Message::OutsideEnded { thief: me });
+        peers.send_control(me, MANAGER, Message::OutsideEnded { thief: me });
     }
 }
 
@@ -136,7 +145,8 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
             Message::Update { thief } => self.own.manager.update(thief),
             Message::OutsideBegun { thief } => {
                 self.own.manager.outside_begun(thief);
-                self.peers.send(thief, Message::OutsideNoted);
+                self.peers
+                    .send_control(self.me, thief, Message::OutsideNoted);
             }
             Message::OutsideNoted => self.own.outside = Outside::Noted,
             Message::OutsideEnded { thief } => self.own.manager.outside_ended(thief),
@@ -276,7 +286,7 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
             peers.count(me, Count::Updates);
             match me {
                 MANAGER => self.own.manager.update(thief),
-                _ => peers.send(MANAGER, Message::Update { thief }),
+                _ => peers.send_control(me, MANAGER, Message::Update { thief }),
             }
         }
         self.send_answer(Kind::Any, thief);

@@ -289,4 +289,10 @@ pub(super) trait Peers {
         self.channels(to).mailbox.send(message);
         self.notify(to);
     }
+
+    /// Worker `me`: sends a message that is not a steal request.
+    fn send_control(&self, me: usize, to: usize, message: Message) {
+        self.count(me, Count::ControlMessages);
+        self.send(to, message);
+    }
 }

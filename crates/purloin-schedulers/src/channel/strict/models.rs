@@ -10,7 +10,7 @@ use loom::thread;
 use super::StrictChannel;
 use super::fifo::Fifo;
 use super::handler::{
-    begin_outside_work, end_outside_work, handle_messages, is_quiescent, send_request,
+    begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent, send_request,
 };
 use super::messages::{
     Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Outside, Peers, StealRequest,
@@ -90,7 +90,6 @@ fn check(workers: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
 impl Model {
     fn handle_messages(&self, me: usize, situation: Situation) {
         let own = &mut *self.channels(me).worker_state();
-        let situation = situation.after_push(&mut own.is_splitting);
         handle_messages(self, me, own, situation);
     }
 
@@ -140,11 +139,7 @@ impl Model {
     /// Owner: splits the loop that it runs, if it keeps a request. Returns whether it does.
     fn split(&self, me: usize, task: u64) -> bool {
         self.handle_messages(me, Situation::InLoop);
-        let is_splitting = {
-            let mut own = self.channels(me).worker_state();
-            own.is_splitting = !own.kept.is_empty();
-            own.is_splitting
-        };
+        let is_splitting = begin_split(&mut self.channels(me).worker_state()) > 0;
         if is_splitting {
             self.push(me, task);
         }

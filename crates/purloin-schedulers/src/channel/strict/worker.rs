@@ -3,8 +3,8 @@
 use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen, TaskPool};
 
 use super::handler::{
-    begin_outside_work, cancel_leapfrogs, end_outside_work, handle_messages, is_quiescent,
-    send_request,
+    begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work, handle_messages,
+    is_quiescent, send_request,
 };
 use super::messages::{Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Peers};
 use super::{StrictChannel, Worker};
@@ -17,7 +17,6 @@ impl Protocol for StrictChannel {
     fn check_mailbox(me: &Worker, situation: Situation) {
         let began = me.attempt_began();
         let own = &mut *channels(me).worker_state();
-        let situation = situation.after_push(&mut own.is_splitting);
         handle_messages(me.peers(), me.index(), own, situation);
         if matches!(situation, Situation::Running | Situation::InLoop) {
             me.time_service(began);
@@ -29,10 +28,7 @@ impl Protocol for StrictChannel {
         if me.task_pool().unstolen() > 0 {
             return 0;
         }
-        let mut own = channels(me).worker_state();
-        let thieves = own.kept.len() + own.kept_leapfrogs.len();
-        own.is_splitting = thieves > 0;
-        thieves
+        begin_split(&mut channels(me).worker_state())
     }
 
     fn before_outside_work(me: &Worker) {
@@ -136,7 +132,8 @@ impl Protocol for StrictChannel {
             Leapfrog::SentTo(holder) => {
                 own.leapfrog = Leapfrog::Withdrawn;
                 let thief = me.index();
-                me.peers().send(holder, Message::Withdraw { thief });
+                me.peers()
+                    .send_control(thief, holder, Message::Withdraw { thief });
             }
             Leapfrog::Cancelled => own.leapfrog = Leapfrog::Unsent,
             Leapfrog::Unsent | Leapfrog::Withdrawn => {}
