@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use purloin_command::format::grouped;
 use purloin_command::{Destination, Failure};
 use purloin_sim::Estimate;
 
@@ -24,7 +25,7 @@ pub enum Verdict {
     Confirmed,
     /// Not confirmed here, for a reason that lies in this machine or in this implementation.
     NotHere,
-    /// A confidence interval contains the limit.
+    /// A confidence interval contains the limit, or our values are too rough to decide.
     Undecided,
     /// Neither this machine nor the simulator has what the statement is about.
     Untestable,
@@ -198,7 +199,7 @@ impl Report {
             "± is a 95 % confidence interval. If a verdict depends on the extreme of several values, their \
              intervals are widened so that all of them hold simultaneously with about 95 % confidence. The \
              text gives widened intervals only where it says so. **Not decided** means that an interval \
-             contains the limit that the verdict requires.",
+             contains the limit that the verdict requires, or that our values are too rough to decide.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts
@@ -294,7 +295,7 @@ pub fn deciding(values: &[Estimate], threshold: f64) -> Option<(usize, Estimate)
 ///
 /// Each of n values may be outside its interval with an nth of the probability. The probability that
 /// a normal variable exceeds z is about exp(-z² / 2), so z² grows by 2 ln n.
-fn all_at_once(values: &[Estimate]) -> Vec<Estimate> {
+pub fn all_at_once(values: &[Estimate]) -> Vec<Estimate> {
     let wider = (1.0 + 2.0 * (values.len() as f64).ln() / 1.96_f64.powi(2)).sqrt();
     let values = values.iter().map(|&Estimate { mean, margin }| Estimate {
         mean,
@@ -315,7 +316,7 @@ pub fn at_least(value: f64) -> String {
 
 /// Formats a mean with the margin of its confidence interval, if that is known.
 pub fn with_margin(value: Estimate, digits: usize) -> String {
-    let rounded = |value: f64| format!("{value:.digits$}");
+    let rounded = |value: f64| with_commas(&format!("{value:.digits$}"));
     let mean = match rounded(value.mean) {
         zero if zero == rounded(-0.0) => rounded(0.0),
         mean => mean,
@@ -324,6 +325,16 @@ pub fn with_margin(value: Estimate, digits: usize) -> String {
         true => format!("{mean} ± {}", rounded(value.margin)),
         false => mean,
     }
+}
+
+/// Groups the digits of a decimal number before its point.
+fn with_commas(number: &str) -> String {
+    let begin = number.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+    let (sign, number) = number.split_at(begin);
+    let end = number.find('.').unwrap_or(number.len());
+    let (whole, fraction) = number.split_at(end);
+    let whole = whole.parse().map_or_else(|_| whole.to_string(), grouped);
+    format!("{sign}{whole}{fraction}")
 }
 
 #[cfg(test)]
@@ -378,6 +389,12 @@ mod tests {
         assert_eq!(with_margin(estimate(-0.04, 2.21), 1), "0.0 ± 2.2");
         assert_eq!(with_margin(estimate(-0.06, f64::INFINITY), 1), "-0.1");
         assert_eq!(at_least(0.9963), "at least 0.99");
+        assert_eq!(
+            with_margin(estimate(-12345.6, 1234.5), 1),
+            "-12,345.6 ± 1,234.5"
+        );
+        let unknown = estimate(f64::NAN, f64::INFINITY);
+        assert_eq!(with_margin(unknown, 1), "NaN");
     }
 
     #[test]

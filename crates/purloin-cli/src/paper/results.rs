@@ -132,8 +132,8 @@ impl Results {
         if path.exists() {
             let name = path.display();
             return Err(Failure::Usage(format!(
-                "{name} is an unfinished run; finish it by the same command without --from and --again, or \
-                 move it away"
+                "{name} is an unfinished run; finish it by the same command without --from and --again (and \
+                 with --quick, if the run has it), or move it away"
             )));
         }
         let mut results = Results::new(path, self.quick, this_build()?);

@@ -33,7 +33,7 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
                 text(of(NONE)),
                 text(of(QUEUE)),
                 text(depth.map(|(case, _)| case)),
-                depth.map_or("–".to_owned(), |(_, depth)| depth.to_string()),
+                depth.map_or("–".to_owned(), |(_, depth)| grouped(u64::from(depth))),
                 text(of(ADAPTIVE)),
             ]);
         }
@@ -63,10 +63,8 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
          until that one ends. Strassen spawns seven tasks at a time, none of them short, so only *depth* can \
          cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of them. \
          Floorplan's subtrees of the same depth differ greatly. Where they are short on average, *adaptive* \
-         runs all of them inline, even long ones, which no thief can take. In another recording of \
-         `floorplan=20`, with 1.9 ms of work for each core, this makes the span grow from 0.02 ms to 2.2 ms \
-         with steals of 5 µs, and to 4.3 ms with 50 µs. In NQueens, whose subtrees differ less, the span \
-         stays below 0.3 ms.\n\n\
+         runs all of them inline, even long ones, which no thief can take. NQueens' subtrees of the same depth \
+         differ less.\n\n\
          In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
          SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
          speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \

@@ -57,12 +57,12 @@ fn introduction(data: &Data, report: &mut Report) {
     let mut text = format!(
         "A steal is **early**, or asynchronous, if the thief still has work when it starts to steal. The \
          task that the thief begins at that moment and the ready tasks behind it are its **residual tasks**. \
-         The number R limits them: with 0, a thief steals only when it is idle, and otherwise also when it \
-         begins a task and has at most R residual tasks. A **cut-off** decides when a spawned task runs \
-         inline. *none* never runs a task inline. *depth* does so if the task is deeper than a limit, and \
-         *queue* if the spawning core already has three ready tasks for each core of its node. *adaptive* \
-         does so in the same case, and also if the task is too short to be worth stealing. Parallelism is \
-         the work divided by the span.\n\n\
+         The number R limits them. With R = 0, a thief steals only when it is idle. With a larger R, it also \
+         steals when it begins a task and has at most R residual tasks. A **cut-off** decides when a spawned \
+         task runs inline. *none* never runs a task inline. *depth* does so if the task is deeper than a \
+         limit, and *queue* if the spawning core already has three ready tasks for each core of its node. \
+         *adaptive* does so in the same case, and also if the task is too short to be worth stealing. \
+         Parallelism is the work divided by the span.\n\n\
          **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
          with an artificial latency{} on each operation on the other rank (except in Figure 5). This latency \
          lies between the paper's milliseconds and the microseconds of today's networks. *queue* allows 6 \
@@ -72,15 +72,17 @@ fn introduction(data: &Data, report: &mut Report) {
          spawn all branches of a node at once, and SparseLU nests its loops.\n\n\
          **Simulated**: 32 nodes of two sockets of six cores, as in the paper, so *queue* and *adaptive* \
          allow 36 ready tasks. We record the serial elision of each program. There, Floorplan and NQueens \
-         fork in pairs. Simulated thieves prefer near victims and take half of a victim's tasks. The \
-         simulated *adaptive* knows the exact mean duration at each depth. As in the paper, *adaptive* \
-         creates a task only if it takes at least 2/4.5 of the time of a steal, and a core does not steal \
-         early while its ready tasks take more than 12/4.5 of that time in total. These are the paper's 2 ms \
-         and 12 ms, divided by 4.5 ms, the middle of its times of a get. The paper's threads \
-         are help-first until their queue is two thirds full, and then work-first. Simulated cores never \
-         change their strategy: they run the first half of a fork at once, and push spawned tasks. They \
-         offer all their tasks, and never run a stolen task serially because it is short. Each simulated \
-         value is the mean of {}; ± covers the random choices of the thieves, not the recording.\n\n\
+         fork in pairs. Simulated thieves prefer near victims, and take half of a victim's tasks. They spend \
+         the same time on attempts in their socket, in the rest of their node, and in other nodes. On ranks, \
+         a thief tries each rank of its node once before it looks further. The simulated *adaptive* knows \
+         the exact mean duration at each depth. As in the paper, *adaptive* creates a task only if it takes \
+         at least 2/4.5 of the time of a steal, and a core does not steal early while its ready tasks take \
+         more than 12/4.5 of that time in total. These are the paper's 2 ms and 12 ms, divided by 4.5 ms, \
+         the middle of its times of a get. The paper's threads are help-first until their queue is two \
+         thirds full, and then work-first. Simulated cores never change their strategy: they run the first \
+         half of a fork at once, and push spawned tasks. They offer all their tasks, and never run a stolen \
+         task serially because it is short. Each simulated value is the mean of {}; ± covers the random \
+         choices of the thieves, not the recording.\n\n\
          The paper measures 3.7 to 5.2 *milliseconds* for a get from another node, and uses this as the \
          time of a steal between nodes. Its network, QDR InfiniBand, has a latency of microseconds, so we \
          simulate steals of 5 and 50 µs between nodes. Table I shows where the simulated inputs are smaller. \

@@ -45,14 +45,20 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
         }
     }
     report.table(&head, &rows);
-    let slower = slower.iter().map(|number| format!("R = {number}"));
+    let slower: Vec<_> = slower.iter().map(usize::to_string).collect();
+    let slower = match &slower[..] {
+        [] => String::new(),
+        numbers => format!(
+            " In each of the other rows, at least one of these values of R is clearly slower: {}.",
+            numbers.join(", ")
+        ),
+    };
     report.paragraph(&format!(
         "In {undecided} of {} rows, no R is clearly slower than the fastest. R = 2 is among the best in \
-         {chosen} rows. Clearly slower in the other rows: {}. Where values are equal, the limit for the \
+         {chosen} rows.{slower} Where values are equal, the limit for the \
          duration of ready tasks decides when a core steals early, not R. For Fibonacci and SparseLU, the \
-         paper finds R = 0 best; the text below Figure 9 says what is different here.",
-        rows.len(),
-        slower.collect::<Vec<_>>().join(", ")
+         paper finds R = 0 best.",
+        rows.len()
     ));
     let panel = |latency: u32| Panel {
         title: format!("a steal between nodes takes {latency} µs"),
@@ -126,11 +132,11 @@ fn sensitivity(data: &Data, report: &mut Report) {
         Verdict::most(&matters),
         format!(
             "on 384 simulated cores, the speed of {} of the {} programs clearly depends on R: with some R, \
-             they run more than {more} times as fast or as slow as with R = 0. For {}, every R is clearly \
-             within this limit. The verdict needs more than half of the programs",
+             they run more than {more} times as fast or as slow as with R = 0. {} within this limit for \
+             every R. The verdict needs more than half of the programs",
             count(&matters, Verdict::Confirmed),
             PROGRAMS.len(),
-            count(&matters, Verdict::NotHere),
+            number_are(count(&matters, Verdict::NotHere)),
         ),
     );
     report.verdict(
@@ -139,13 +145,22 @@ fn sensitivity(data: &Data, report: &mut Report) {
         Verdict::most(&is_good),
         format!(
             "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
-             them more than {more} times as fast. For {}, another R clearly does. The table's *best* \
+             them more than {more} times as fast. {} clearly faster with another R. The table's *best* \
              requires less: it lists R = 2 if its interval overlaps with that of the fastest. The verdict \
              needs more than half of the programs",
             count(&is_good, Verdict::Confirmed),
-            count(&is_good, Verdict::NotHere),
+            number_are(count(&is_good, Verdict::NotHere)),
         ),
     );
+}
+
+/// Begins a sentence about this number of programs.
+fn number_are(count: usize) -> String {
+    match count {
+        0 => "None of them is".to_owned(),
+        1 => "One of them is".to_owned(),
+        several => format!("{several} of them are"),
+    }
 }
 
 /// Returns the numbers of the values that are as good as the largest, as far as their intervals

@@ -1,5 +1,6 @@
 //! The report on Figures 4, 7 and 8: what sampling and victim sets gain.
 
+use purloin_command::format::grouped;
 use purloin_sim::Estimate;
 
 use super::{DELAY, LOOK, Replay, Row, SIMULATED_STEAL, Sampled, Selection};
@@ -102,8 +103,8 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
             format!(
                 "with two samples instead of one, the program takes {} of the time on 16 simulated cores, \
                  {} on 128, and {} on 1,024; the ratio falls by {}. We require a fall, and at most 1 on 128. \
-                 The verdict holds only with one look as the base: relative to thieves that do not look, two \
-                 samples take {} of the time on 16 cores, and {} on 1,024. {}",
+                 Relative to thieves that do not look, two samples take {} of the time on 16 cores, and {} on \
+                 1,024. {}",
                 with_margin(small, 3),
                 with_margin(hundred, 3),
                 with_margin(large, 3),
@@ -167,8 +168,9 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
     report.paragraph(&format!(
         "SAMP+SET relative to SET. The cost of a steal includes all samples, also those that find no \
          task. Failed attempts are not included, with or without samples. In Figure 8, each steal takes \
-         {DELAY} cycles longer, after the thief has committed to the task. With this delay, stress and ssf \
-         get minor speed-ups in the paper."
+         {} cycles longer, after the thief has committed to the task. With this delay, stress and ssf \
+         get minor speed-ups in the paper.",
+        delay()
     ));
     let rows: Vec<_> = simulated
         .iter()
@@ -220,7 +222,7 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
                 false => Verdict::NotHere,
             },
             format!(
-                "SAMP+SET needs {} times as many steals as SET, but steals and samples together cost {:.2} \
+                "SAMP+SET needs {} times as many steals as SET, and steals and samples together cost {:.2} \
                  times as much (here and below: the geometric mean over {programs} programs on 63 simulated \
                  cores); we require both ratios below 1",
                 with_margin(steals, 3),
@@ -240,10 +242,11 @@ pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Rep
              cores",
             Verdict::above(time, GAIN),
             format!(
-                "SAMP+SET takes {} of the time of SET, and {} if a steal takes {DELAY} cycles \
-                 longer; we count a ratio below {GAIN} as a gain",
+                "SAMP+SET takes {} of the time of SET, and {} if a steal takes {} cycles longer; we count a \
+                 ratio below {GAIN} as a gain",
                 with_margin(time, 3),
-                with_margin(delayed, 3)
+                with_margin(delayed, 3),
+                delay()
             ),
         );
     }
@@ -294,6 +297,11 @@ fn cost(delay: f64) -> impl Fn(&Simulated) -> f64 {
     move |run: &Simulated| SIMULATED_STEAL + delay + LOOK * run.samples / run.steals.max(1.0)
 }
 
+/// Formats the delay of Figure 8, in cycles.
+fn delay() -> String {
+    grouped(DELAY as u64)
+}
+
 /// Returns the picture of Figures 7 and 8.
 fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
     type Values = fn(&Simulated) -> &Vec<f64>;
@@ -317,7 +325,7 @@ fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
             .collect(),
         series: vec![
             "Figure 7".to_string(),
-            format!("Figure 8: {DELAY} cycles longer"),
+            format!("Figure 8: {} cycles longer", delay()),
         ],
         base: 1.0,
         panels: vec![
