@@ -14,9 +14,11 @@ pub struct Cell {
     pub seconds: Vec<f64>,
     /// The median time of the serial elision, in seconds.
     pub serial: f64,
-    /// The median time to compare with, in seconds: the time of the serial elision, or for a peer
-    /// in another language the time of its sequential form.
-    pub baseline: f64,
+    /// The times to compare with, in seconds: those of the serial elision, or for a peer in another
+    /// language those of its sequential form.
+    pub baseline: Vec<f64>,
+    /// Whether the baseline comes from another language.
+    pub has_own_baseline: bool,
     pub answer: String,
     pub verified: bool,
     /// Number of joins and spawns of the kernel, which is the same under every scheduler.
@@ -35,17 +37,12 @@ impl Cell {
 
     /// Returns the median time divided by the baseline.
     pub fn vs_serial(&self) -> f64 {
-        self.median() / self.baseline
+        self.median() / median(&self.baseline)
     }
 
     /// Returns the median costs of steals, if they were measured.
     pub fn steal_costs(&self) -> Option<StealCosts> {
         StealCosts::median(&self.steal_costs)
-    }
-
-    /// Returns whether the baseline comes from another language.
-    pub fn has_own_baseline(&self) -> bool {
-        self.baseline != self.serial
     }
 
     /// Returns half the distance between the quartiles, divided by the median.

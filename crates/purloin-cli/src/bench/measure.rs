@@ -89,7 +89,7 @@ pub fn measure(
     }
     let baseline = Baseline {
         tasks,
-        seconds: median(&seconds(&results[0])),
+        seconds: seconds(&results[0]),
         answer: results[0][0].answer.clone(),
     };
     let finished = configurations.iter().zip(results).zip(contestants);
@@ -119,7 +119,7 @@ fn unless_left_out<T>(
 /// The results of the serial elision, with which all cells of a kernel are compared.
 struct Baseline {
     tasks: u64,
-    seconds: f64,
+    seconds: Vec<f64>,
     answer: String,
 }
 
@@ -152,10 +152,11 @@ fn summarize(job: &Job, configuration: &Configuration, runs: &[Run], baseline: &
         input: job.input(),
         scheduler: configuration.scheduler.to_string(),
         workers: configuration.workers,
-        serial: baseline.seconds,
+        serial: median(&baseline.seconds),
+        has_own_baseline: !own_baselines.is_empty(),
         baseline: match own_baselines.is_empty() {
-            true => baseline.seconds,
-            false => median(&own_baselines),
+            true => baseline.seconds.clone(),
+            false => own_baselines,
         },
         answer: shown.answer.clone(),
         verified: is_right(shown),

@@ -68,7 +68,7 @@ fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
             false => " (needs --workers 1,…)",
         }
     )?;
-    let foreign = cells.iter().filter(|cell| cell.has_own_baseline());
+    let foreign = cells.iter().filter(|cell| cell.has_own_baseline);
     let foreign: BTreeSet<_> = foreign.map(|cell| &cell.scheduler[..]).collect();
     for scheduler in foreign {
         writeln!(

@@ -39,6 +39,9 @@ pub struct Measured {
     /// The median divided by that of the serial elision, or of the sequential form in the peer's
     /// language.
     pub vs_serial: f64,
+    /// The times of the serial elision or of that sequential form, in seconds.
+    #[serde(default)]
+    pub baseline: Vec<f64>,
     pub tasks: u64,
     /// Number of steals in the run with the median time.
     pub steals: u64,
@@ -258,6 +261,7 @@ impl From<&Cell> for Measured {
             seconds: cell.seconds.clone(),
             median: cell.median(),
             vs_serial: cell.vs_serial(),
+            baseline: cell.baseline.clone(),
             tasks: cell.tasks,
             steals: cell.stats.map_or(0, |stats| stats.steals),
             costs: cell.steal_costs.clone(),

@@ -83,9 +83,9 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
         return;
     };
     report.paragraph(&format!(
-        "The picture shows the share of the simulated cores' time that victims lose. CilkSort's cost of a steal \
-         is that of the form without a cut-off. On the largest simulated machine, there are up to {} steals per \
-         ms (paper: almost 35). So the values cannot be compared with the paper's.",
+        "The picture shows the share of the simulated cores' time that victims lose. CilkSort's cost of a \
+         steal is that of the form without a cut-off. On the largest simulated machine, there are up to {} \
+         steals per ms (paper: almost 35). So the values cannot be compared with the paper's.",
         grouped(most.round() as u64)
     ));
     report.picture(
@@ -207,10 +207,10 @@ fn scalability(data: &Data, places: &[usize], report: &mut Report) {
         "we improve the scalability of work-stealing applications",
         Verdict::above(with_many, THE_SAME).and(Verdict::above(growth, 0.0)),
         format!(
-            "on {many} simulated cores, ReturnBarrierWS is {} times as fast as DefaultWS, and on {few} cores {} \
-             times (the geometric mean over {} benchmarks). The two simulated systems differ only in the delay \
-             of victims, which we measured with {} workers. We require more than {THE_SAME} on {many} cores, \
-             and more than on {few}",
+            "on {many} simulated cores, ReturnBarrierWS is {} times as fast as DefaultWS, and on {few} cores \
+             {} times (the geometric mean over {} benchmarks). The two simulated systems differ only in the \
+             delay of victims, which we measured with {} workers. We require more than {THE_SAME} on {many} \
+             cores, and more than on {few}",
             with_margin(with_many, 4),
             with_margin(with_few, 4),
             places.len(),
@@ -252,8 +252,8 @@ fn increasing_speed_ups(data: &Data, places: &[usize], report: &mut Report) {
         is_faster(barrier),
         format!(
             "we require that under ReturnBarrierWS, every benchmark takes less time on each larger simulated \
-             machine, up to {} cores. {name} decides: on {cores} cores, it takes {} of the time of the next \
-             smaller machine (the interval is widened for {} comparisons). {cause}",
+             machine, up to {} cores. The limiting benchmark is {name}: on {cores} cores, it takes {} of the \
+             time of the next smaller machine (the interval is widened for {} comparisons). {cause}",
             CORES[CORES.len() - 1],
             with_margin(barrier, 3),
             steps.len() * places.len()

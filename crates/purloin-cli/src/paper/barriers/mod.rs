@@ -142,6 +142,10 @@ const BARRIER_WS: &str = "return-barrier:forced=off";
 const PURLOIN: &str = "return-barrier";
 const FORKJOIN: &str = "forkjoin";
 
+/// The benchmarks whose steal rates differ between the paper's systems (section 6.1). The paper excludes them
+/// from two statements.
+const OUTLIERS: [&str; 2] = ["CilkSort", "Barnes-Hut"];
+
 /// The paper's names of [`DEFAULT_WS`] and [`BARRIER_WS`].
 const SYSTEMS: [&str; 2] = ["DefaultWS", "ReturnBarrierWS"];
 
