@@ -48,6 +48,7 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
     let slower: Vec<_> = slower.iter().map(usize::to_string).collect();
     let slower = match &slower[..] {
         [] => String::new(),
+        [one] => format!(" In each of the other rows, R = {one} is clearly slower."),
         numbers => format!(
             " In each of the other rows, at least one of these values of R is clearly slower: {}.",
             numbers.join(", ")

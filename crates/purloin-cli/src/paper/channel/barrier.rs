@@ -56,7 +56,7 @@ pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
     let mut barriers: Vec<Barrier> = Vec::new();
     let mut sizes = vec![trial.most_workers(), 8];
     sizes.dedup();
-    for _ in 0..trial.choose(20, 60) {
+    for _ in 0..trial.choose(15, 60) {
         let mut round = Vec::new();
         for &workers in &sizes {
             round.extend(under(CHANNEL, Channel::default(), workers)?);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::bench::median;
 use crate::paper::Results;
-use crate::paper::report::{Report, Verdict, at_least, mean_ratio, or_dash, with_margin};
+use crate::paper::report::{Report, Verdict, at_least, deciding, mean_ratio, or_dash, with_margin};
 use crate::paper::results::times;
 use crate::paper::trial::{Measured, Trial};
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
@@ -271,18 +271,18 @@ fn on_larger_machines(
     );
     let (places, slowdowns): (Vec<_>, Vec<_>) = slowdowns.into_iter().unzip();
     let slow = Verdict::some_above(&slowdowns, 1.0 / NEARLY);
-    let means = slowdowns.iter().map(|value| value.mean).enumerate();
-    let slowest = means.max_by(|(_, a), (_, b)| a.total_cmp(b));
-    if let Some((slow, (place, slowdown))) = slow.zip(slowest) {
+    if let Some((slow, (place, slowdown))) = slow.zip(deciding(&slowdowns, 1.0 / NEARLY)) {
         let (workload, cores, fastest) = places[place];
         report.verdict(
             LAZY_SPLITTING,
             slow.of_the_opposite(),
             format!(
-                "on simulated cores, adaptive splitting for requests has at least {:.3} of the speed-up of \
-                 the fastest of the six combinations ({workload} on {cores} cores, where *{fastest}* is the \
-                 fastest); we require {NEARLY} for every loop and machine.{}",
-                1.0 / slowdown,
+                "the limiting simulation is {workload} on {cores} cores, where *{fastest}* is the fastest of \
+                 the six combinations: adaptive splitting for requests takes {} times as long (the interval is \
+                 widened for {} simulations). We allow {:.3} for every loop and machine.{}",
+                with_margin(slowdown, 3),
+                slowdowns.len(),
+                1.0 / NEARLY,
                 here.map_or(String::new(), |here| format!(" {here}"))
             ),
         );

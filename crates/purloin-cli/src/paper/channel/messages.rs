@@ -8,13 +8,16 @@ use crate::bench::Cell;
 use crate::paper::trial::Trial;
 
 /// The workload of the slide on forwarding, which gives no task length, with `--quick` and without.
-pub const JOBS: [&str; 2] = ["bpc=1000,9,10", "bpc=10000,9,10"];
+pub const BPC: [&str; 2] = ["bpc=1000,9,10", "bpc=10000,9,10"];
+
+/// A workload with a single producer, of which thieves get only leaves.
+pub const SPC: [&str; 2] = ["spc=10000,10", "spc=100000,10"];
 
 /// The number of workers. With two workers, a thief has only one possible victim.
 pub const WORKERS: usize = 8;
 
 /// Both protocols, with forwarding and with acknowledgements.
-const SCHEDULERS: [&str; 4] = [
+pub const SCHEDULERS: [&str; 4] = [
     "channel:steal=one,explicit=strict",
     "channel:steal=one,explicit=strict,forward=off",
     "channel:steal=one",
@@ -35,12 +38,14 @@ pub struct Messages {
     pub early_requests: u64,
     pub idle_registrations: u64,
     pub updates: u64,
+    /// All messages that are neither requests nor answers.
+    pub control_messages: u64,
 }
 
 impl Messages {
     /// Returns the number of messages.
     pub fn total(&self) -> u64 {
-        self.requests + self.forwards + self.updates
+        self.requests + self.forwards + self.control_messages
     }
 }
 
@@ -55,13 +60,15 @@ impl From<&Cell> for Messages {
             early_requests: stats.early_requests,
             idle_registrations: stats.idle_registrations,
             updates: stats.updates,
+            control_messages: stats.control_messages,
         }
     }
 }
 
-/// All runs under one scheduler.
+/// All runs of a workload under one scheduler.
 #[derive(Serialize, Deserialize)]
 pub struct Runs {
+    pub job: String,
     pub scheduler: String,
     pub runs: Vec<Messages>,
 }
@@ -72,10 +79,15 @@ impl Runs {
         self.runs.iter().map(value).collect()
     }
 
-    /// Estimates the messages for each steal, over all runs together.
-    pub fn per_steal(&self) -> Estimate {
-        let messages = self.values(|run| run.total() as f64);
-        Estimate::of_ratio(&messages, &self.values(|run| run.steals as f64))
+    /// Returns the number of messages for each steal, in each run.
+    pub fn per_steal(&self) -> Vec<f64> {
+        self.values(|run| run.total() as f64 / run.steals as f64)
+    }
+
+    /// Estimates the percentage of requests that thieves have sent before they began a stolen task.
+    pub fn early(&self) -> Estimate {
+        let early = self.values(|run| 100.0 * run.early_requests as f64);
+        Estimate::of_ratio(&early, &self.values(|run| run.requests as f64))
     }
 
     /// Estimates the mean of a value, with its confidence interval.
@@ -84,17 +96,23 @@ impl Runs {
     }
 }
 
+/// Measures both workloads under each scheduler, round by round. BPC comes first.
 pub fn measure(trial: &Trial) -> Result<Vec<Runs>, Failure> {
-    let job = trial.choose(JOBS[0], JOBS[1]);
-    let mut all = SCHEDULERS.map(|scheduler| Runs {
-        scheduler: scheduler.to_string(),
-        runs: Vec::new(),
-    });
-    for _ in 0..trial.choose(30, 20) {
-        let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], 1)?;
-        for (cell, runs) in cells.iter().zip(&mut all) {
-            runs.runs.push(Messages::from(cell));
+    let mut all = Vec::new();
+    for [quick, full] in [BPC, SPC] {
+        let job = trial.choose(quick, full);
+        let mut of_job = SCHEDULERS.map(|scheduler| Runs {
+            job: job.to_string(),
+            scheduler: scheduler.to_string(),
+            runs: Vec::new(),
+        });
+        for _ in 0..trial.choose(12, 20) {
+            let cells = trial.cells(job, &SCHEDULERS, &[WORKERS], 1)?;
+            for (cell, runs) in cells.iter().zip(&mut of_job) {
+                runs.runs.push(Messages::from(cell));
+            }
         }
+        all.extend(of_job);
     }
-    Ok(all.into())
+    Ok(all)
 }

@@ -41,7 +41,7 @@ impl Workload {
 
     /// Measures the workload under each scheduler.
     fn bench(&self, trial: &Trial, schedulers: &[&str]) -> Result<Vec<Measured>, Failure> {
-        trial.bench_with_all(self.job(trial), schedulers, trial.choose(4, self.runs()))
+        trial.bench_with_all(self.job(trial), schedulers, trial.choose(3, self.runs()))
     }
 
     /// Returns how often the full input is run. The slides do not say how often. A long run varies less
@@ -289,7 +289,11 @@ mod tests {
         let jobs = workloads.flat_map(|workload| [workload.quick, workload.full]);
         let simulated =
             [true, false].map(|quick| STEALING.map(|name| simulated_job(&Trial::new(quick), name)));
-        for job in jobs.chain(simulated.concat()).chain(messages::JOBS) {
+        for job in jobs
+            .chain(simulated.concat())
+            .chain(messages::BPC)
+            .chain(messages::SPC)
+        {
             parse_job(job).unwrap();
         }
     }

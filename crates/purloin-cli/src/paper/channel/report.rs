@@ -2,10 +2,11 @@
 
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
+use purloin_schedulers::Adaptive;
 use purloin_sim::Estimate;
 
 use super::barrier::{Barrier, TASKS, Waiter};
-use super::messages::{Messages, Runs, WORKERS};
+use super::messages::{Messages, Runs, SCHEDULERS, WORKERS};
 use super::{
     BARRIER, CHANNEL, CHASE_LEV, FUTURES, MESSAGES, OPENMP, OPENMP_LLVM, STRICT, lazy_splitting,
     ranking, stealing,
@@ -20,25 +21,31 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     report.section("Names and methods");
     report.paragraph(&format!(
         "**Channel WS** is `{STRICT}`: as in the paper, its workers know of each other only what \
-         messages tell them. In `{CHANNEL}`, a thief also sees which workers are active, and can \
+         messages tell them. It differs from the source. Workers also tell the manager about work from \
+         outside the pool. The owner of a task that it has sent \
+         can take it back until the thief begins it. A blocked worker asks the worker that runs the awaited \
+         task. And adaptive stealing, which decides after every {} steals, counts a stolen task as one task, \
+         or as two if it has children. In `{CHANNEL}`, a thief also sees which workers are active, and can \
          recall its request ([why](../decisions/channel-requests-as-bits.md)). **Chase-Lev WS** is \
          `{CHASE_LEV}`, over the deques of `crossbeam-deque`. `return-barrier` is Purloin's default \
          scheduler, and `direct-stack` is Wool's. **OpenMP** is the peer `{OPENMP}`, compiled by g++, and \
-         `{OPENMP_LLVM}`, compiled by clang++: its library is LLVM's, which Intel wrote and gave to LLVM. Cilk \
-         Plus is no longer available.\n\n\
+         `{OPENMP_LLVM}`, compiled by clang++: its library is LLVM's, which Intel wrote and gave to LLVM. \
+         Cilk Plus is no longer available. The source is a set of slides; we have not used the author's \
+         thesis.\n\n\
          **SPC**: a single producer spawns all tasks. **BPC**: each producer spawns the next producer and n \
          consumers. A *splittable* task is a loop that thieves can divide. The **master** is the worker that \
          runs the program. A **finish** is a block that ends when all tasks spawned in it have ended.\n\n\
          Speed-ups are those of {} workers over the serial elision, and for OpenMP over the sequential form \
-         in C++. They are medians{}. Some exceed the number of workers, because other programs use the \
-         processors, too. The source is a set of slides. They show curves without numbers, except for the \
-         ranking. Some of the statements above are titles of slides or lines of lists. We judge the claim \
-         behind each one, with limits of our own. The workloads have the names of the slides. With \
-         `--quick`, our inputs are smaller than the names say.",
+         in C++. They are medians of three runs{}. Some exceed the number of workers, because other programs use the \
+         processors, too. The slides show curves without numbers, except for the ranking. Some of the \
+         statements above are titles of slides or lines of lists. We judge the claim behind each one, with \
+         limits of our own. The workloads have the names of the slides. With `--quick`, our inputs are \
+         smaller than the names say.",
+        Adaptive::INTERVAL,
         trial.most_workers(),
         trial.choose(
-            " of four runs",
-            " of three runs. The last five workloads, which are loops, ran fifteen times, and SPC with tasks \
+            "",
+            ". The last five workloads, which are loops, ran fifteen times, and SPC with tasks \
              of 100 µs once, because it takes 100 seconds of work"
         )
     ));
@@ -130,26 +137,28 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
     let mut head = vec!["scheduler", "waiting thread", "workers"];
     head.extend(heads.iter().map(String::as_str));
     report.table(&head, &rows);
-    report.paragraph(
-        "The time from the first spawn to the end of the barrier: the median of 20 rounds, each with a new \
-         pool. The times of pools fall into two groups, so medians vary from run to run. A thread outside the \
-         pool waits in `Pool::wait`. Under the two channel schedulers, one worker, the manager, detects from \
-         the workers' requests that all are idle. The other schedulers count jobs. The master is a worker, as \
-         in the slides: it pushes tasks to its own stack, and runs tasks while it waits in `Pool::wait`. A \
-         finish waits only for its own tasks, so it needs no termination detection. The slides plot the time \
-         of the barrier without numbers.",
-    );
+    let rounds = barriers
+        .first()
+        .map_or(0, |barrier| barrier.seconds[0].len());
+    report.paragraph(&format!(
+        "The time from the first spawn to the end of the barrier: the median of {rounds} rounds, each with a \
+         new pool. A thread outside the pool waits in `Pool::wait`. Under the two channel schedulers, one \
+         worker, the manager, detects from the workers' requests that all are idle. The other schedulers \
+         count jobs. The master is a worker, as in the slides: it pushes tasks to its own stack, and runs \
+         tasks while it waits in `Pool::wait`. A finish waits only for its own tasks, so it needs no \
+         termination detection. The slides plot the time of the barrier without numbers."
+    ));
     let outside = |scheduler: &str| -> Vec<&Barrier> {
         let of = barriers
             .iter()
             .filter(|barrier| barrier.scheduler == scheduler && barrier.waiter == Waiter::Outside);
         of.collect()
     };
-    let (channel, deque) = (outside(STRICT), outside(CHASE_LEV));
+    let (channel_pools, deque_pools) = (outside(STRICT), outside(CHASE_LEV));
     let master = barriers
         .iter()
         .rfind(|barrier| barrier.scheduler == STRICT && barrier.waiter == Waiter::Master);
-    let pairs = || channel.iter().zip(&deque);
+    let pairs = || channel_pools.iter().zip(&deque_pools);
     // With more tasks, most of the time goes into spawning them.
     let one_task = 1;
     let ratios = pairs().filter_map(|(channel, deque)| {
@@ -168,17 +177,26 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
                 [channel, deque].map(|barrier| median(&barrier.seconds[one_task]));
             format!("{:.2}", channel / deque)
         });
+        let slow = [&channel_pools, &deque_pools].map(|pools| {
+            let of = pools.iter().map(|barrier| &barrier.seconds[one_task]);
+            let slow = of.clone().map(|seconds| slow_pools(seconds));
+            let all = of.map(Vec::len);
+            format!("{} of {}", slow.sum::<usize>(), all.sum::<usize>())
+        });
         report.verdict(
             "Termination detection with steal requests (task barrier)",
             slower.of_the_opposite(),
             format!(
                 "after one task per worker, a barrier takes {} times as long under Channel WS as under \
                  Chase-Lev WS, which counts jobs; we allow 1.5. These are geometric means over pairs of \
-                 pools. The times fall into two groups, so the ratios of the medians differ: {}. Without \
-                 tasks, two workers take {} instead of {}; we do not judge this, because Chase-Lev WS then \
-                 has nothing to count.{}",
+                 pools. The ratios of the medians are {}. {} pools of Channel WS, and {} of Chase-Lev WS, take \
+                 more than twice the median of their scheduler and number of workers. Without tasks, two \
+                 workers take {} instead of {}; we do not judge this, because Chase-Lev WS then has nothing \
+                 to count.{}",
                 cells.collect::<Vec<_>>().join(" and "),
                 medians.collect::<Vec<_>>().join(" and "),
+                slow[0],
+                slow[1],
                 time(median(&channel.seconds[0])),
                 time(median(&deque.seconds[0])),
                 master.map_or(String::new(), |master| format!(
@@ -194,6 +212,12 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns how many pools take more than twice the median time.
+fn slow_pools(seconds: &[f64]) -> usize {
+    let limit = 2.0 * median(seconds);
+    seconds.iter().filter(|&&time| time > limit).count()
+}
+
 /// The least share of requests that thieves send while they have a task, in percent.
 const EARLY: f64 = 10.0;
 
@@ -206,92 +230,111 @@ fn messages(results: &Results, report: &mut Report) -> Result<(), Failure> {
             let count =
                 |value: fn(&Messages) -> u64| with_margin(runs.mean(|run| value(run) as f64), 0);
             vec![
+                format!("`{}`", runs.job),
                 format!("`{}`", runs.scheduler),
                 time(runs.mean(|run| run.seconds).mean),
                 count(|run| run.steals),
                 count(|run| run.requests),
+                with_margin(runs.early(), 2),
                 count(|run| run.forwards),
                 count(|run| run.idle_registrations),
                 count(|run| run.updates),
-                with_margin(runs.per_steal(), 2),
+                count(|run| run.control_messages),
+                with_margin(Estimate::new(&runs.per_steal()), 2),
             ]
         })
         .collect();
     report.table(
         &[
+            "workload",
             "scheduler",
             "time",
             "steals",
             "requests",
+            "% of them early",
             "passed on or sent back",
             "idle registrations",
             "updates",
+            "control messages",
             "messages per steal",
         ],
         &rows,
     );
     report.paragraph(&format!(
-        "BPC with n = 9 and tasks of 10 µs, on {WORKERS} workers, which share this machine's \
+        "BPC with n = 9 and SPC, with tasks of 10 µs, on {WORKERS} workers, which share this machine's \
          processors: means of {} runs. Without forwarding, the victim sends the request back, and the thief \
-         asks another worker. That is a new request. Messages per steal is (requests + passed on or sent back \
-         + updates) / steals, over all runs together. Registrations send no message: the manager registers a \
-         worker as idle when it receives its request. Only Channel WS has registrations and updates.",
+         asks another worker. That is a new request. A request is *early* if the thief sends it before it \
+         begins a stolen task. Control messages are neither requests nor answers: updates, messages about work \
+         from outside the pool, and withdrawals of leapfrog requests. The source has only updates, because all \
+         its work begins at the master. Messages per steal is (requests + passed on or sent back + control \
+         messages) / steals. Registrations send no message: the manager registers a worker as idle when it \
+         receives its request. Only Channel WS has registrations and control messages.",
         all.first().map_or(0, |runs| runs.runs.len())
     ));
-    if let [forwarded, acknowledged, ..] = &all[..]
-        && !forwarded.runs.is_empty()
-    {
-        let ratio = |value: &dyn Fn(&Messages) -> f64| {
-            Estimate::of_ratio(&forwarded.values(value), &acknowledged.values(value))
-        };
-        let messages = ratio(&|run| run.total() as f64);
-        let steals = ratio(&|run| run.steals as f64);
-        let [with, without] = [forwarded, acknowledged].map(Runs::per_steal);
-        let relative = |value: Estimate| value.margin / value.mean;
-        let mean = with.mean / without.mean;
-        let per_steal = Estimate {
-            mean,
-            margin: mean * relative(with).hypot(relative(without)),
-        };
+    let (bpc, spc) = all.split_at(all.len().min(SCHEDULERS.len()));
+    let ([forwarded, acknowledged, ..], [spc_forwarded, spc_acknowledged, ..]) = (bpc, spc) else {
+        return Ok(());
+    };
+    let per_steal = |with: &Runs, without: &Runs| [with.per_steal(), without.per_steal()];
+    let pairs = [
+        per_steal(forwarded, acknowledged),
+        per_steal(spc_forwarded, spc_acknowledged),
+    ];
+    let pairs = pairs
+        .each_ref()
+        .map(|[with, without]| -> Pair { (with, without) });
+    let ratios = pairs.map(|pair| mean_ratio(&[pair]));
+    if let (Some(both), [Some(of_bpc), Some(of_spc)]) = (mean_ratio(&pairs), ratios) {
         report.verdict(
             "Forwarding reduces number of messages",
-            Verdict::not_above(per_steal, 1.0),
+            Verdict::not_above(both, 1.0),
             format!(
-                "with forwarding, a steal of BPC on {WORKERS} workers takes {} times as many messages as \
-                 without. A run takes {} times as many, but also makes {} times as many steals",
-                with_margin(per_steal, 2),
-                with_margin(messages, 2),
-                with_margin(steals, 2)
+                "with forwarding, a steal on {WORKERS} workers takes {} times as many messages as without: in \
+                 BPC {} times, and in SPC {} times. These are geometric means over pairs of runs. The slide \
+                 names no workload for this",
+                with_margin(both, 2),
+                with_margin(of_bpc, 2),
+                with_margin(of_spc, 2)
             ),
         );
-        let early = [forwarded, acknowledged].map(|runs| {
-            let early = runs.values(|run| run.early_requests as f64);
-            let share = Estimate::of_ratio(&early, &runs.values(|run| run.requests as f64));
-            Estimate {
-                mean: 100.0 * share.mean,
-                margin: 100.0 * share.margin,
-            }
+        let early = [[forwarded, spc_forwarded], [acknowledged, spc_acknowledged]];
+        let early = early.map(|of_jobs| of_jobs.map(Runs::early));
+        let [with, without] = early.map(|[bpc, spc]| Estimate {
+            mean: (bpc.mean + spc.mean) / 2.0,
+            margin: bpc.margin.hypot(spc.margin) / 2.0,
         });
-        let [with, without] = early.map(|share| with_margin(share, 1));
+        let more = Estimate {
+            mean: with.mean - without.mean,
+            margin: with.margin.hypot(without.margin),
+        };
+        let [[bpc_with, spc_with], [bpc_without, spc_without]] =
+            early.map(|of_jobs| of_jobs.map(|share| with_margin(share, 2)));
         report.verdict(
             "facilitates asynchronous stealing",
-            Verdict::above(early[0], EARLY),
+            Verdict::above(with, EARLY).and(Verdict::above(more, 0.0)),
             format!(
-                "with forwarding, thieves send {with} % of their requests before they begin a stolen task, so \
-                 the steal goes on while they work; we require {EARLY:.0} %. Without forwarding, it is \
-                 {without} %. A thief asks early if its last stolen task had no children, but the oldest task of \
-                 a worker, which thieves get, is often a producer"
+                "with forwarding, thieves of SPC send {spc_with} % of their requests before they begin a \
+                 stolen task, so the steal goes on while they work, and without {spc_without} %. In BPC, it \
+                 is {bpc_with} % with forwarding, and {bpc_without} % without: a thief asks early if its \
+                 last stolen task had no children, but the oldest task of a worker, which thieves get, is \
+                 often a producer. For the mean of both workloads, we require at least {EARLY:.0} %, and \
+                 more than without. The slide names no workload for this"
             ),
         );
         let mean = |value: fn(&Messages) -> u64| forwarded.mean(|run| value(run) as f64).mean;
-        let (updates, requests) = (mean(|run| run.updates), mean(|run| run.requests));
+        let [requests, control, updates] = [
+            mean(|run| run.requests),
+            mean(|run| run.control_messages),
+            mean(|run| run.updates),
+        ];
         report.verdict(
             "Avoids separate control messages",
             Verdict::confirmed_if(updates < 0.01 * requests),
             format!(
-                "updates are the only messages of the task barrier that are not steal requests: {updates:.0} \
-                 for {} requests in the mean run; we require less than 1 %",
-                grouped(requests.round() as u64)
+                "in the mean run of BPC, Channel WS sends {updates:.0} updates for {} requests; we require \
+                 less than 1 %. It sends {} other control messages, which the source does not have",
+                grouped(requests.round() as u64),
+                grouped((control - updates).round() as u64)
             ),
         );
     }

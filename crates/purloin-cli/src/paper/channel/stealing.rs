@@ -69,8 +69,9 @@ pub(super) fn simulated(
     report.paragraph(
         "Speed-ups of recorded programs on cores that share memory. A message takes 100 ns, but a request \
          and an answer with tasks together take 1 µs. Without forwarding, a victim that has no tasks answers \
-         the thief, which asks another victim. With forwarding, it passes the request to another core at \
-         random. The two tables come from separate trials, so equal settings may differ slightly.",
+         the thief, which asks another victim. With forwarding, it passes the request to a random core. The \
+         library passes a request to the next worker that has not been asked. The two tables come from \
+         separate trials, so equal settings may differ slightly.",
     );
     let lengths: Vec<[Simulated; 2]> = results.of(FORWARDING)?;
     let gain = |[asked, forwarded]: &[Simulated; 2]| forwarded.speed_up() / asked.speed_up();
@@ -114,7 +115,7 @@ pub(super) fn simulated(
                 "on simulated cores, BPC with n = 9 runs {} times as fast with forwarding (the geometric mean \
                  of {} simulations with tasks of 1 to 100 µs); we require 1.02. With tasks of {shortest} µs, \
                  it runs {} times as fast, and with {longest} µs {} times. The slide is about this workload, \
-                 in which idle workers depend on one producer at a time; SPC gains more (last table)",
+                 but gives no length of a task",
                 with_margin(gain, 3),
                 times.len(),
                 with_margin(short, 3),
