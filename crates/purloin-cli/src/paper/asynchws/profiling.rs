@@ -143,8 +143,8 @@ pub(super) fn profiling(data: &Data, report: &mut Report) {
              and global profiling {mean:.1} % on average with the artificial latency; we require less than 2 \
              %, and five times as much for global. With 384 cores and steals of {} µs, our estimates are \
              {highest:.1} % for local profiling, in the program where it is highest, and {average:.1} % for \
-             global profiling on average. They are too rough to refute the statement. To confirm it, we \
-             require the same of them",
+             global profiling on average. They are too rough to refute the statement. We confirm \
+             it only if they are within the same limits",
             LATENCIES[0]
         ),
     );

@@ -1,4 +1,4 @@
-//! What an interrupted run keeps, and what it measures again.
+//! Tests of runs that are interrupted, and of parts that are measured again.
 
 use super::*;
 
