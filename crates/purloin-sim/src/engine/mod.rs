@@ -113,6 +113,9 @@ struct Simulation<'s, W: Workload> {
     seed: u64,
     /// The time to spawn and join a task.
     task: Time,
+    /// The rates of failed attempts in a socket, in a node and between nodes, for thieves that prefer near
+    /// victims.
+    near_rates: [f64; 3],
     random: Random,
     now: Time,
     events: Events,
@@ -143,6 +146,7 @@ impl<'s, W: Workload> Simulation<'s, W> {
             policy,
             seed,
             task: machine.task().unwrap_or_else(|| workload.task()),
+            near_rates: machine.misses().map(|miss| 1.0 / miss.picoseconds() as f64),
             random: Random::new(seed),
             now: Time::ZERO,
             events: Events::new(),

@@ -4,8 +4,8 @@ use purloin::scheduler::SetStep;
 
 use super::Simulation;
 use super::worker::{State, Walk, Worker};
+use crate::Workload;
 use crate::policy::Victims;
-use crate::{Time, Workload};
 
 /// Minimum number of members of a victim set.
 ///
@@ -52,10 +52,12 @@ impl<W: Workload> Simulation<'_, W> {
         // its first core and its number of cores.
         let (own, all) = ((core, 1), (0, cores));
         let rings = [(socket, own), (node, socket), (all, node)];
-        let rates = rings.map(|(outer, inner)| match outer.1 > inner.1 {
-            true => 1.0 / self.miss_in_ring(core, outer, inner).picoseconds() as f64,
-            false => 0.0,
-        });
+        let mut rates = self.near_rates;
+        for (rate, (outer, inner)) in rates.iter_mut().zip(rings) {
+            if outer.1 == inner.1 {
+                *rate = 0.0;
+            }
+        }
         let mut place = self.random.unit() * rates.iter().sum::<f64>();
         let is_at = |rate: &f64| {
             place -= rate;
@@ -70,15 +72,6 @@ impl<W: Workload> Simulation<'_, W> {
         let ((first, count), (skipped, too_near)) = rings[ring];
         let other = first + self.random.below(count - too_near);
         other + if other >= skipped { too_near } else { 0 }
-    }
-
-    /// Returns the time of a failed attempt in a ring.
-    fn miss_in_ring(&self, core: u32, outer: (u32, u32), inner: (u32, u32)) -> Time {
-        let other = match inner.0 > outer.0 {
-            true => outer.0,
-            false => inner.0 + inner.1,
-        };
-        self.machine.latency(core, other).miss
     }
 
     /// Returns the next member of the worker's victim set, or `None` at the end of a round.

@@ -273,6 +273,12 @@ impl Machine {
         &self.latencies[distance]
     }
 
+    /// Returns the times of a failed attempt from core to core of a socket, from socket to socket of a
+    /// node, and from node to node.
+    pub(crate) fn misses(&self) -> [Time; 3] {
+        self.latencies.map(|latency| latency.miss)
+    }
+
     /// Returns whether all cores are equally far from each other.
     pub fn is_flat(&self) -> bool {
         let [socket, node, network] = self.latencies;
