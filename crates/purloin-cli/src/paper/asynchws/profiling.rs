@@ -1,21 +1,12 @@
 //! The report on Figure 6: what profiling costs, on ranks and on the paper's cluster.
 
-use purloin_command::Failure;
 use purloin_sim::Estimate;
 
 use super::report::{Data, cell, row};
 use super::simulation::{CORES, NODES};
-use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, Program, RESIDUAL, SHARED, simulation};
+use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, SHARED};
 use crate::paper::report::{Report, Verdict};
-use crate::paper::trial::Trial;
 use crate::simulation::bars::{BarPanel, Bars};
-
-/// Records a program, and returns its number of tasks at each depth.
-pub(super) fn tasks_by_depth(trial: &Trial, program: &Program) -> Result<Vec<u64>, Failure> {
-    let job = program.simulated(trial);
-    let recorded = simulation::recorded(&trial.record(job)?)?;
-    Ok(recorded.tasks_by_depth())
-}
 
 /// Returns the number of tasks of a depth that a node times, out of `tasks` on all nodes: at most
 /// min(2ⁿ / 100, 16) at depth n.
@@ -59,7 +50,7 @@ fn of_cluster(data: &Data, place: usize, one_rank: f64, latency: u32) -> Option<
     let simulated = &data.simulated[place];
     let case = simulated.case(latency, ADAPTIVE, RESIDUAL[CHOSEN])?;
     let seconds = one_rank * case.mean() / simulated.work;
-    Some(shares(&data.depths[place], seconds, latency))
+    Some(shares(&simulated.depths, seconds, latency))
 }
 
 /// Adds the section on Figure 6.

@@ -21,8 +21,6 @@ pub(super) struct Data {
     /// The measurements on ranks of each of the [`PROGRAMS`].
     pub(super) measured: Vec<Measured<Figures>>,
     pub(super) simulated: Vec<Simulated>,
-    /// The number of tasks at each depth, for each of the [`PROGRAMS`].
-    pub(super) depths: Vec<Vec<u64>>,
 }
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
@@ -34,9 +32,6 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
             .map(|part| results.of(&part))
             .collect::<Result<_, _>>()?,
         simulated: each("simulated")
-            .map(|part| results.of(&part))
-            .collect::<Result<_, _>>()?,
-        depths: each("depths")
             .map(|part| results.of(&part))
             .collect::<Result<_, _>>()?,
     };
@@ -289,9 +284,8 @@ mod tests {
         let trial = Trial::new(true);
         let results = Results::of_parts(&parts(&trial), |part| match part.rsplit_once(", ") {
             Some((_, "simulated")) => {
-                json!({"job": "fib=31", "work": 1.0, "span": 0.1, "cells": []})
+                json!({"job": "fib=31", "work": 1.0, "span": 0.1, "depths": [], "cells": []})
             }
-            Some((_, "depths")) => json!([]),
             _ => json!({"Missing": "no MPI"}),
         });
         let report = report(&trial, &results).unwrap();

@@ -16,30 +16,31 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
         "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. *best* lists each R \
          whose interval overlaps with that of the fastest.",
     );
-    let residual = RESIDUAL.map(|number| format!("R = {number}"));
+    let tried = tried(data);
+    let names: Vec<_> = tried.iter().map(|number| format!("R = {number}")).collect();
     let mut head = vec!["program", "steal time"];
-    head.extend(residual.iter().map(String::as_str));
+    head.extend(names.iter().map(String::as_str));
     head.extend(["best", "paper: best"]);
     let (mut rows, mut undecided, mut chosen) = (Vec::new(), 0, 0);
     let mut slower = BTreeSet::new();
     for (program, simulated) in PROGRAMS.iter().zip(&data.simulated) {
         for latency in LATENCIES {
-            let cases = RESIDUAL.map(|residual| simulated.case(latency, ADAPTIVE, residual));
-            let speed_ups = cases.map(|case| case.map(|case| speed_up(simulated, case)));
+            let cases = tried
+                .iter()
+                .filter_map(|&number| simulated.case(latency, ADAPTIVE, RESIDUAL[number]));
+            let speed_ups: Vec<_> = cases.map(|case| speed_up(simulated, case)).collect();
             let mut row = vec![program.name.to_owned(), format!("{latency} µs")];
-            let text = |value| with_margin(value, 1);
-            row.extend(speed_ups.map(|value| value.map_or("–".to_owned(), text)));
-            let speed_ups: Option<Vec<_>> = speed_ups.into_iter().collect();
-            let best = speed_ups.map(|values| best(&values));
-            if let Some(best) = &best {
-                undecided += usize::from(best.len() == RESIDUAL.len());
-                chosen += usize::from(best.contains(&CHOSEN));
-                slower.extend((0..RESIDUAL.len()).filter(|number| !best.contains(number)));
-            }
-            row.push(best.map_or("–".to_owned(), |best| {
-                let best: Vec<_> = best.iter().map(usize::to_string).collect();
-                best.join(", ")
-            }));
+            row.extend(speed_ups.iter().map(|&value| with_margin(value, 1)));
+            let best: Vec<_> = best(&speed_ups).iter().map(|&place| tried[place]).collect();
+            undecided += usize::from(best.len() == tried.len());
+            chosen += usize::from(best.contains(&CHOSEN));
+            slower.extend(tried.iter().filter(|number| !best.contains(number)));
+            row.push(
+                best.iter()
+                    .map(usize::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            );
             row.push(program.residual.to_owned());
             rows.push(row);
         }
@@ -102,18 +103,30 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
         "SparseLU and Strassen are slow on two ranks, because each access to a block of the other rank takes \
          the artificial latency. The simulation does not charge for such accesses.",
     );
-    sensitivity(data, report);
+    sensitivity(data, &tried, report);
+}
+
+/// Returns the numbers of residual tasks with which all programs were simulated.
+fn tried(data: &Data) -> Vec<usize> {
+    let is_tried = |number: &usize| {
+        data.simulated.iter().all(|simulated| {
+            let case = |latency| simulated.case(latency, ADAPTIVE, RESIDUAL[*number]);
+            LATENCIES.iter().all(|&latency| case(latency).is_some())
+        })
+    };
+    (0..RESIDUAL.len()).filter(is_tried).collect()
 }
 
 /// Judges whether the number of residual tasks matters, and whether 2 is a good one.
-fn sensitivity(data: &Data, report: &mut Report) {
+fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
     let (mut matters, mut is_good) = (Vec::new(), Vec::new());
     for program in &PROGRAMS {
         let gain = |from: &'static str, to: &'static str| {
             gains::gain_of(data, program.name, [(ADAPTIVE, from), (ADAPTIVE, to)])
         };
         let (none, chosen) = (RESIDUAL[0], RESIDUAL[CHOSEN]);
-        let others = |number| RESIDUAL.into_iter().filter(move |&other| other != number);
+        let residual = tried.iter().map(|&number| RESIDUAL[number]);
+        let others = |number| residual.clone().filter(move |&other| other != number);
         let from_none = others(none).flat_map(|other| [gain(none, other), gain(other, none)]);
         let from_chosen = others(chosen).map(|other| gain(chosen, other));
         let is_some_above = |values: Option<Vec<_>>| Verdict::some_above(&values?, gains::MORE);

@@ -1,6 +1,5 @@
 //! The programs on the paper's cluster, simulated from recordings.
 
-use purloin_analysis::Recording;
 use purloin_command::{Failure, progress};
 use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
 
@@ -48,20 +47,14 @@ struct Variant<'v> {
     recorded: &'v Recorded,
 }
 
-/// Prepares a recording for simulation.
-pub(super) fn recorded(recording: &Recording) -> Result<Recorded, Failure> {
-    let name = recording.name();
-    Recorded::new(recording)
-        .map_err(|error| Failure::Run(format!("the recording of {name}: {error}")))
-}
-
 /// Records a program, and simulates all variants.
 pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let job = program.simulated(trial);
     let recording = trial.record(job)?;
-    let whole = recorded(&recording)?;
-    let by_depth: Vec<_> = program
-        .depths
+    let whole = Recorded::new(&recording)
+        .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
+    let depths = program.depths(trial);
+    let by_depth: Vec<_> = depths
         .iter()
         .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
         .collect();
@@ -91,21 +84,24 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
             residual,
             recorded,
         };
-        for residual in RESIDUAL {
+        let tried = match trial.quick {
+            true => vec![RESIDUAL[0], chosen, RESIDUAL[4]],
+            false => RESIDUAL.to_vec(),
+        };
+        for residual in tried {
             variants.push(variant(ADAPTIVE.to_owned(), residual, adaptive));
         }
         for residual in [RESIDUAL[0], chosen] {
             variants.push(variant(QUEUE.to_owned(), residual, &whole));
         }
         variants.push(variant(NONE.to_owned(), chosen, &whole));
-        for (depth, recorded) in program.depths.iter().zip(&by_depth) {
+        for (depth, recorded) in depths.iter().zip(&by_depth) {
             variants.push(variant(format!("{DEPTH}:{depth}"), chosen, recorded));
         }
     }
-    let trials_of = |cut_off: &str, residual: &str| match cut_off.starts_with(DEPTH) {
+    let trials_of = |cut_off: &str| match cut_off.starts_with(DEPTH) {
         true => trial.choose(3, 4),
-        false if [RESIDUAL[0], chosen].contains(&residual) => trial.choose(4, 10),
-        false => trial.choose(3, 10),
+        false => trial.choose(4, 10),
     };
     let mut runs = Vec::new();
     for variant in &variants {
@@ -122,7 +118,7 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
         };
         let policy = format!("near+half+residual:{residual}{bound}");
         let policy: Policy = policy.parse().map_err(Failure::usage)?;
-        for seed in 0..trials_of(cut_off, residual) {
+        for seed in 0..trials_of(cut_off) {
             runs.push(Run {
                 steps: 1,
                 message: format!("{job}, {latency} us"),
@@ -133,7 +129,7 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
     let progress = progress(runs.len() as u64, "simulations");
     let mut outcomes = Runs::default().all(&runs, &progress)?.into_iter();
     let cases = variants.into_iter().map(|variant| {
-        let trials = trials_of(&variant.cut_off, variant.residual) as usize;
+        let trials = trials_of(&variant.cut_off) as usize;
         let outcomes: Vec<Outcome> = outcomes.by_ref().take(trials).collect();
         let mean = |count: fn(&Outcome) -> u64| {
             let counts = outcomes.iter().map(|run| count(run) as f64);
@@ -152,6 +148,7 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
         job: job.to_owned(),
         work: whole.work().seconds(),
         span: recording.span().as_secs_f64(),
+        depths: whole.tasks_by_depth(),
         cells: cases.collect(),
     })
 }

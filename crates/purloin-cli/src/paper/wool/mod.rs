@@ -135,27 +135,29 @@ impl Row {
         })
     }
 
-    /// Simulates the program, with steals that take longer by `delay` cycles.
-    fn simulate(
-        &self,
-        trial: &Trial,
-        cores: &[u32],
-        selections: &[Selection],
-        delay: f64,
-    ) -> Result<Replay, Failure> {
+    /// Simulates the program, and again with steals that take longer by [`DELAY`].
+    fn simulate(&self, trial: &Trial) -> Result<[Replay; 2], Failure> {
         let recording = trial.record(self.simulated)?;
         let seconds = recording.work().as_secs_f64();
         let cycle = self.cycle(trial, self.simulated, seconds)?;
-        let machine = |cores| machine(cores, cycle, delay);
-        let mut runs = Vec::new();
-        for cores in cores {
-            let policies = selections.iter().map(|selection| selection.policy(*cores));
-            let policies: Vec<_> = policies.collect();
-            let policies: Vec<_> = policies.iter().map(String::as_str).collect();
-            let trials = trial.choose(6, 10);
-            runs.extend(trial.simulate(&recording, machine, &[*cores], &policies, trials)?);
-        }
-        Ok(Replay { cycle, runs })
+        let replay = |cores: &[u32], selections: &[Selection], delay| {
+            let machine = |cores| machine(cores, cycle, delay);
+            let mut runs = Vec::new();
+            for cores in cores {
+                let policies = selections.iter().map(|selection| selection.policy(*cores));
+                let policies: Vec<_> = policies.collect();
+                let policies: Vec<_> = policies.iter().map(String::as_str).collect();
+                let trials = trial.choose(4, 10);
+                runs.extend(trial.simulate(&recording, machine, &[*cores], &policies, trials)?);
+            }
+            Ok(Replay { cycle, runs })
+        };
+        let cores = trial.choose(&CORES[6..], &CORES[..]);
+        let compared = [Selection::Set, Selection::SampledSet];
+        Ok([
+            replay(cores, &Selection::ALL, 0.0)?,
+            replay(&CORES[7..], &compared, DELAY)?,
+        ])
     }
 
     fn part(&self, what: &str) -> String {
@@ -320,12 +322,7 @@ fn parts(trial: &Trial) -> Vec<Part> {
     for row in ROWS {
         if row.is_simulated(trial) {
             parts.push(Part::new(row.part("simulated"), |trial| {
-                let cores = trial.choose(&CORES[6..], &CORES[..]);
-                row.simulate(trial, cores, &Selection::ALL, 0.0)
-            }));
-            parts.push(Part::new(row.part("delayed"), |trial| {
-                let compared = [Selection::Set, Selection::SampledSet];
-                row.simulate(trial, &CORES[7..], &compared, DELAY)
+                row.simulate(trial)
             }));
         }
     }
@@ -359,7 +356,7 @@ fn figure4(trial: &Trial) -> Result<Vec<Sampled>, Failure> {
         "sampling:4",
     ];
     // Small machines take less time to simulate, and their times vary more.
-    let trials = |cores| trial.choose(400, 2000) * u64::from(1024 / cores).min(4);
+    let trials = |cores| trial.choose(250, 2000) * u64::from(1024 / cores).min(4);
     let mut runs = Vec::new();
     for cores in SIZES {
         for text in POLICIES {
