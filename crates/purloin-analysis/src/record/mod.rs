@@ -21,7 +21,7 @@ use purloin::{BuildError, Pool};
 ///
 /// 1. Without a clock, for the **cost of a task**. Runs of the serial elision alternate with runs
 ///    on one worker of the default scheduler. There are at least nine pairs and one second of
-///    serial runs, or six pairs and five seconds, unless the serial runs take more than 20
+///    serial runs, or seven pairs and five seconds, unless the serial runs take more than 20
 ///    seconds. The difference is the cost of the tasks. So the program must be able to run with
 ///    tasks.
 /// 2. With a clock, for the **strands**. The serial elision runs for two seconds or 20 times,

@@ -22,20 +22,13 @@ pub(crate) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MAX_RUNS || runs >= MIN_RUNS && total >= MIN_TOTAL || total >= MAX_TOTAL
 }
 
-/// Total time of serial runs after which [`LEAST_SIGNIFICANT`] pairs are enough.
-const LONG: Duration = Duration::from_secs(5);
-
-/// The smallest number of ratios that are significant if nearly all of them are above 1.
-const LEAST_SIGNIFICANT: usize = 6;
+/// Number of pairs, and total time of their serial runs, that are enough. Long programs need fewer pairs.
+const ENOUGH: [(usize, Duration); 2] = [(9, Duration::from_secs(1)), (7, Duration::from_secs(5))];
 
 /// Returns whether `pairs` pairs of runs are enough. `total` is the time of their serial runs.
 fn are_enough(pairs: usize, total: Duration) -> bool {
-    let least = match total >= LONG {
-        true => LEAST_SIGNIFICANT,
-        false => 9,
-    };
-    let suffice = pairs >= least && total >= Duration::from_secs(1);
-    suffice || pairs >= MAX_RUNS || total >= MAX_TOTAL
+    let suffice = |(least, time)| pairs >= least && total >= time;
+    ENOUGH.into_iter().any(suffice) || pairs >= MAX_RUNS || total >= MAX_TOTAL
 }
 
 /// Returns the median of ratios if it is significantly above 1, and otherwise 1.
@@ -47,11 +40,7 @@ fn significant_median(mut ratios: Vec<f64>) -> f64 {
     let low = ratios[((number - 1.96 * number.sqrt()) / 2.0).max(0.0) as usize];
     // A few ratios may all be above 1 by chance, but hardly by 5 %. The layout of the compiled code
     // may make a difference of up to 0.2 %.
-    let threshold = if ratios.len() < LEAST_SIGNIFICANT {
-        1.05
-    } else {
-        1.002
-    };
+    let threshold = if ratios.len() < 6 { 1.05 } else { 1.002 };
     if low > threshold {
         ratios[ratios.len() / 2]
     } else {
@@ -238,7 +227,7 @@ mod tests {
     /// Tries all combinations of pairs that are faster or slower by noise.
     #[test]
     fn noise_is_taken_for_a_difference_in_less_than_one_of_25_cases() {
-        for pairs in LEAST_SIGNIFICANT..=if cfg!(miri) { 8 } else { 14 } {
+        for pairs in 6..=if cfg!(miri) { 8 } else { 14 } {
             let ratio = |is_above| if is_above { 1.1 } else { 0.9 };
             let ratios = |case: u32| (0..pairs).map(move |pair| ratio(case >> pair & 1 == 1));
             let is_taken = |case: &u32| significant_median(ratios(*case).collect()) > 1.0;

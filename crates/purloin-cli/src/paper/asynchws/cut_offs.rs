@@ -50,32 +50,33 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
         ],
         &rows,
     );
-    report.paragraph(
+    report.paragraph(&format!(
         "Simulated: speed-ups on 384 cores with R = 2, and the numbers of tasks that were created. *best \
-         depth* is the best of up to four depths, chosen from the same trials, so its value is slightly too \
-         high. Fibonacci, Floorplan, NQueens and UTS fork in pairs, and a core runs the first half at once. \
-         So a core's queue seldom holds more tasks than the tree has levels. Only in UTS does the bound \
-         matter: its tree is so deep that the queue reaches 36 tasks, which then all lie near the leaf that \
-         the core has reached. Thieves get small subtrees and soon have to steal again. *adaptive* has the \
-         same bound, and also runs subtrees inline that are short on average. For the other three, *queue* \
-         gives the result of *none*, except that it rejects a few of Fibonacci's tasks. In SparseLU, a core \
-         that holds 36 ready tasks runs the next task of its loop inline, and offers thieves no new task \
-         until that one ends. Strassen spawns seven tasks at a time, none of them short, so only *depth* can \
-         cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot cut off any of them. \
-         Floorplan's subtrees of the same depth differ greatly. Where they are short on average, *adaptive* \
-         runs all of them inline, even long ones, which no thief can take. NQueens' subtrees of the same depth \
-         differ less.\n\n\
+         depth* is the best of the depths that we tried, chosen from the same trials, so its value may be \
+         slightly too high.{} Fibonacci, Floorplan, NQueens and UTS fork in pairs, and a core runs the first \
+         half at once. So a core's queue seldom holds more tasks than the tree has levels. Only in UTS does \
+         the bound matter: its tree is so deep that the queue reaches 36 tasks, which then all lie near the \
+         leaf that the core has reached. Thieves get small subtrees and soon have to steal again. *adaptive* \
+         has the same bound, and also runs subtrees inline that are short on average. For the other three, \
+         *queue* gives the result of *none*, except that it may reject a few of Fibonacci's tasks. In \
+         SparseLU, a core that holds 36 ready tasks runs the next task of its loop inline, and offers \
+         thieves no new task until that one ends. Strassen spawns seven tasks at a time, none of them short, \
+         so only *depth* can cut off its tasks. SparseLU's tasks all have the same depth, so *depth* cannot \
+         cut off any of them. Floorplan's subtrees of the same depth differ greatly. Where they are short on \
+         average, *adaptive* runs all of them inline, even long ones, which no thief can take. NQueens' \
+         subtrees of the same depth differ less.\n\n\
          In the paper, *adaptive* is best for Floorplan, NQueens, Strassen and UTS, and *depth* for Fibonacci; \
          SparseLU cannot use *depth*, and is about equally fast with the others. With *none*, the paper's \
          speed-ups stay below 1.4 for all programs except SparseLU, because creating a task is expensive \
          there. Here, creating a simulated task takes a few nanoseconds.",
-    );
+        without_effect(&data.simulated)
+    ));
     report.picture("cut-offs", picture(data));
     on_two_ranks(data, 8, report);
     report.paragraph(
         "`--cutoff paper` is the paper's rule: it queues tasks until the queue is two thirds full, and then \
          only those that take more than 2 ms on average. [The decision](../decisions/cluster-cut-off.md) \
-         says why it is slow here. With *none*, Fibonacci is slower on two ranks than on one, as in the \
+         says why it can be slow here. With *none*, Fibonacci is slower on two ranks than on one, as in the \
          paper, because a task in the distributed queue costs more than an addition.",
     );
     other_cut_offs(data, report);
@@ -110,8 +111,8 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
                 "relative to *adaptive*, on 384 simulated cores these programs run {} times as fast with \
                  *none*, {} with *queue*, and {} with the best *depth* (the geometric mean over the programs \
                  and both steal times, 5 and 50 µs); we call a cut-off better above {}. Without UTS, they \
-                 run {} times as fast with *none*. The text below Figure 8 explains why Floorplan and UTS \
-                 can be slow with *adaptive*",
+                 run {} times as fast with *none*. The text below Figure 8 explains how *adaptive* can slow \
+                 a program down",
                 with_margin(none, 2),
                 with_margin(queue, 2),
                 with_margin(depth, 2),
@@ -119,6 +120,24 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
                 without_uts.map_or("–".to_owned(), |none| with_margin(none, 2))
             ),
         );
+    }
+}
+
+/// Says which depths are at least those of all tasks.
+fn without_effect(simulated: &[Simulated]) -> String {
+    let deepest = |program: &Simulated| program.depths.len().saturating_sub(1);
+    let cases = PROGRAMS
+        .iter()
+        .zip(simulated)
+        .flat_map(|(program, simulated)| {
+            let depths = simulated.with_depths(LATENCIES[0]).map(|(_, depth)| depth);
+            let useless = depths.filter(|&depth| depth as usize >= deepest(simulated));
+            useless.map(|depth| format!("{} in {}", grouped(depth.into()), program.name))
+        });
+    let cases: Vec<_> = cases.collect();
+    match cases.is_empty() {
+        true => String::new(),
+        false => format!(" These depths cut off no task: {}.", cases.join(", ")),
     }
 }
 

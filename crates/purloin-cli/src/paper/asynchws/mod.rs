@@ -38,8 +38,8 @@ struct Program {
     ranks: [&'static str; 2],
     /// The inputs of the simulation, with `--quick` and without.
     simulated: [&'static str; 2],
-    /// The depths that are tried for the cut-off by depth.
-    depths: &'static [u32],
+    /// The depths that are tried for the cut-off by depth, with `--quick` and without.
+    depths: [&'static [u32]; 2],
     /// The best number of residual tasks in Figure 7.
     residual: &'static str,
     /// What the text says about asynchronous stealing in Figure 9, and the gain in Figure 10.
@@ -49,12 +49,12 @@ struct Program {
 
 #[rustfmt::skip]
 static PROGRAMS: [Program; 6] = [
-    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: ["fib=38", "fib=50"], simulated: ["fib=31", "fib=34"], depths: &[6, 8, 10, 12], residual: "0", async_is: "equal", gain: "a little worse" },
-    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: ["floorplan=20", "floorplan=20"], simulated: ["floorplan=14", "floorplan=20"], depths: &[16, 20, 24, 32], residual: "2 or 3", async_is: "better", gain: "1.16" },
-    Program { name: "NQueens", input: "14", bytes: "164", ranks: ["nqueens=12", "nqueens=14"], simulated: ["nqueens=12", "nqueens=13"], depths: &[10, 12, 16, 20], residual: "2 or 3", async_is: "better", gain: "1.06" },
-    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: ["sparselu=16,128", "sparselu=32,128"], simulated: ["sparselu=32", "sparselu=64"], depths: &[8], residual: "0", async_is: "worse", gain: "a little worse" },
-    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: ["strassen=1024", "strassen=8192"], simulated: ["strassen=2048", "strassen=4096"], depths: &[2, 4, 8], residual: "2", async_is: "equal", gain: "1.11" },
-    Program { name: "UTS", input: "T3L", bytes: "120", ranks: ["uts=T3", "uts=T3L"], simulated: ["uts=T3", "uts=T3"], depths: &[4096, 16384], residual: "2 or 3", async_is: "better", gain: "1.14" },
+    Program { name: "Fibonacci", input: "50", bytes: "92", ranks: ["fib=38", "fib=50"], simulated: ["fib=31", "fib=34"], depths: [&[8, 12], &[6, 8, 10, 12]], residual: "0", async_is: "equal", gain: "a little worse" },
+    Program { name: "Floorplan", input: "20 cells", bytes: "160", ranks: ["floorplan=20", "floorplan=20"], simulated: ["floorplan=14", "floorplan=20"], depths: [&[16, 20], &[16, 20, 24, 32]], residual: "2 or 3", async_is: "better", gain: "1.16" },
+    Program { name: "NQueens", input: "14", bytes: "164", ranks: ["nqueens=12", "nqueens=14"], simulated: ["nqueens=12", "nqueens=13"], depths: [&[12, 16], &[10, 12, 16, 20]], residual: "2 or 3", async_is: "better", gain: "1.06" },
+    Program { name: "SparseLU", input: "4096 × 4096", bytes: "108", ranks: ["sparselu=16,128", "sparselu=32,128"], simulated: ["sparselu=32", "sparselu=64"], depths: [&[8], &[8]], residual: "0", async_is: "worse", gain: "a little worse" },
+    Program { name: "Strassen", input: "8192 × 8192", bytes: "116", ranks: ["strassen=1024", "strassen=8192"], simulated: ["strassen=2048", "strassen=4096"], depths: [&[2, 4], &[2, 4, 8]], residual: "2", async_is: "equal", gain: "1.11" },
+    Program { name: "UTS", input: "T3L", bytes: "120", ranks: ["uts=T3", "uts=T3L"], simulated: ["uts=T3", "uts=T3"], depths: [&[4096], &[4096, 16384]], residual: "2 or 3", async_is: "better", gain: "1.14" },
 ];
 
 impl Program {
@@ -66,9 +66,8 @@ impl Program {
         self.simulated[usize::from(!trial.quick)]
     }
 
-    /// Returns the depths that are tried for the cut-off by depth: with `--quick`, the larger half.
     fn depths(&self, trial: &Trial) -> &'static [u32] {
-        &self.depths[trial.choose(self.depths.len() / 2, 0)..]
+        self.depths[usize::from(!trial.quick)]
     }
 
     /// Returns how often the paper's input is run on ranks. The paper does not say how often. Here, a
@@ -281,6 +280,10 @@ const SHARED: u32 = 2;
 const RESIDUAL: [&str; 7] = ["0", "1", "2", "3", "4", "5", "6"];
 const CHOSEN: usize = 2;
 
+/// The numbers of [`RESIDUAL`] tasks that are simulated with `--quick`: none, the paper's choice, and twice
+/// as many.
+const QUICK: [&str; 3] = [RESIDUAL[0], RESIDUAL[CHOSEN], RESIDUAL[2 * CHOSEN]];
+
 const ADAPTIVE: &str = "adaptive";
 const QUEUE: &str = "queue";
 const NONE: &str = "none";
@@ -321,13 +324,21 @@ impl Simulated {
         })
     }
 
-    /// Returns the fastest of the cases with a cut-off by depth, and its depth.
-    fn best_depth(&self, latency: u32) -> Option<(&Case, u32)> {
-        let cases = self.cells.iter().filter(|case| case.latency == latency);
-        let cases = cases.filter_map(|case| {
+    /// Returns the cases with a cut-off by depth, and their depths.
+    fn with_depths(&self, latency: u32) -> impl Iterator<Item = (&Case, u32)> {
+        let cases = self
+            .cells
+            .iter()
+            .filter(move |case| case.latency == latency);
+        cases.filter_map(|case| {
             let (name, depth) = case.cut_off.split_once(':')?;
             Some((case, (name == DEPTH).then(|| depth.parse().ok())??))
-        });
+        })
+    }
+
+    /// Returns the fastest of the cases with a cut-off by depth, and its depth.
+    fn best_depth(&self, latency: u32) -> Option<(&Case, u32)> {
+        let cases = self.with_depths(latency);
         cases.min_by(|(a, _), (b, _)| a.mean().total_cmp(&b.mean()))
     }
 }

@@ -109,8 +109,8 @@ pub(super) fn profiling(data: &Data, report: &mut Report) {
          those of a run with the input of the ranks, which takes the time of one rank divided by the simulated \
          speed-up (*adaptive*, R = 2). Each depth needs only a limited number of samples, so the shares fall \
          with the length of a run. These are estimates. We assume that all samples of a depth come at once and \
-         wait for each other, which makes them too high. But the inputs of the ranks have more depths than the \
-         simulated ones, which makes them too low, most of all for UTS, whose depth depends on the tree.",
+         wait for each other, which makes them too high. Where the input of the ranks is larger than the \
+         simulated one (Table I), it has more depths, which makes them too low.",
     );
     let mean = global.iter().sum::<f64>() / global.len() as f64;
     let most = local.iter().copied().fold(0.0, f64::max);

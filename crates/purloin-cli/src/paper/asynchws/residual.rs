@@ -11,12 +11,15 @@ use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style}
 
 /// Adds the section on Figure 7.
 pub(super) fn residual(data: &Data, report: &mut Report) {
+    let tried = tried(data);
+    if tried.is_empty() {
+        return;
+    }
     report.section("Figure 7: the number of residual tasks");
     report.paragraph(
         "Simulated: speed-ups on 384 cores over the serial elision, with *adaptive*. *best* lists each R \
          whose interval overlaps with that of the fastest.",
     );
-    let tried = tried(data);
     let names: Vec<_> = tried.iter().map(|number| format!("R = {number}")).collect();
     let mut head = vec!["program", "steal time"];
     head.extend(names.iter().map(String::as_str));
@@ -145,12 +148,12 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         "The performance of AsyncWS is sensitive to the number of residual tasks in the private region",
         Verdict::most(&matters),
         format!(
-            "on 384 simulated cores, the speed of {} of the {} programs clearly depends on R: with some R, \
-             they run more than {more} times as fast or as slow as with R = 0. {} within this limit for \
-             every R. The verdict needs more than half of the programs",
-            count(&matters, Verdict::Confirmed),
+            "on 384 simulated cores, we count the programs that run more than {more} times as fast or as \
+             slow with some other R as with R = 0. Of {} programs, {} clearly do so, and {} clearly \
+             stay within this limit. The verdict needs more than half of the programs",
             PROGRAMS.len(),
-            number_are(count(&matters, Verdict::NotHere)),
+            count(&matters, Verdict::Confirmed),
+            count(&matters, Verdict::NotHere),
         ),
     );
     report.verdict(
@@ -158,23 +161,15 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
          sub-optimal performance",
         Verdict::most(&is_good),
         format!(
-            "on the same machines, R = 2 is clearly good enough for {} of the programs: no other R makes \
-             them more than {more} times as fast. {} clearly faster with another R. The table's *best* \
-             requires less: it lists R = 2 if its interval overlaps with that of the fastest. The verdict \
-             needs more than half of the programs",
+            "on the same machines, R = 2 is good enough for a program if no other R makes it more than \
+             {more} times as fast. Of {} programs, R = 2 is clearly good enough for {}, and clearly not for \
+             {}. The table's *best* requires less: it lists R = 2 if its interval overlaps with that of \
+             the fastest. The verdict needs more than half of the programs",
+            PROGRAMS.len(),
             count(&is_good, Verdict::Confirmed),
-            number_are(count(&is_good, Verdict::NotHere)),
+            count(&is_good, Verdict::NotHere),
         ),
     );
-}
-
-/// Begins a sentence about this number of programs.
-fn number_are(count: usize) -> String {
-    match count {
-        0 => "None of them is".to_owned(),
-        1 => "One of them is".to_owned(),
-        several => format!("{several} of them are"),
-    }
 }
 
 /// Returns the numbers of the values that are as good as the largest, as far as their intervals

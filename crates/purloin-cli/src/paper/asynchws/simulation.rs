@@ -4,7 +4,8 @@ use purloin_command::{Failure, progress};
 use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
 
 use super::{
-    ADAPTIVE, CHOSEN, Case, DEPTH, LATENCIES, NONE, Program, QUEUE, RESIDUAL, SHARED, Simulated,
+    ADAPTIVE, CHOSEN, Case, DEPTH, LATENCIES, NONE, Program, QUEUE, QUICK, RESIDUAL, SHARED,
+    Simulated,
 };
 use crate::paper::trial::Trial;
 use crate::simulation::runs::{Run, Runs};
@@ -84,11 +85,7 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
             residual,
             recorded,
         };
-        let tried = match trial.quick {
-            true => vec![RESIDUAL[0], chosen, RESIDUAL[4]],
-            false => RESIDUAL.to_vec(),
-        };
-        for residual in tried {
+        for &residual in trial.choose(&QUICK[..], &RESIDUAL[..]) {
             variants.push(variant(ADAPTIVE.to_owned(), residual, adaptive));
         }
         for residual in [RESIDUAL[0], chosen] {

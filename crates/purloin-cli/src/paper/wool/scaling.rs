@@ -17,8 +17,8 @@ pub(super) fn speed_ups(
          recording, which contains the overhead of tasks. So are the paper's, whose base is the parallel \
          program with one worker. This matters only for fib (section 5.2). \
          Measured speed-ups are for the inputs of Table 1, and simulated ones for the \
-         inputs shown here. We do not simulate cholesky 2k and uts T3L, because their recordings do not fit \
-         into memory. The expected \
+         inputs shown here. The recordings of cholesky 2k and uts T3L do not fit into memory, so we never \
+         simulate these two. The expected \
          speed-up is the paper's grey area: from work / (span + work / p) to work / max(span, work / p) for p \
          cores, with free steals. Measured speed-ups may exceed the number of workers, because other \
          programs use the processors, too, and not equally in all runs.",
