@@ -99,3 +99,16 @@ fn ratios(sets: &Profile, sampling: &Profile) -> String {
         ratio(|profile| Some(profile.parallel.as_secs_f64())),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_spare_worker_steals_outside_of_sets_and_samples() {
+        for text in SCHEDULERS {
+            let spec: Spec = text.parse().unwrap();
+            assert!(spec.to_string().contains("spares=0"), "{spec}");
+        }
+    }
+}

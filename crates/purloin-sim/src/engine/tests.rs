@@ -360,7 +360,8 @@ impl Workload for Producer {
     }
 }
 
-/// The library's thieves follow the same rule: see `strategy.rs` of `purloin-schedulers`.
+/// The library's thieves decide by the same rule, in `strategy.rs` of `purloin-schedulers`. But the
+/// simulator counts every task that a worker starts, and the library counts one or two for each stolen task.
 #[test]
 fn an_adaptive_thief_takes_half_only_while_the_stolen_tasks_have_no_children() {
     let machine = machine(1, 1, 2);

@@ -62,7 +62,7 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
         "In {undecided} of {} rows, no R is clearly slower than the fastest. R = 2 is among the best in \
          {chosen} rows.{slower} Where values are equal, the limit for the \
          duration of ready tasks decides when a core steals early, not R. For Fibonacci and SparseLU, the \
-         paper finds R = 0 best.",
+         paper finds R = 0 best. The text below Figure 9 explains the differences.",
         rows.len()
     ));
     let panel = |latency: u32| Panel {

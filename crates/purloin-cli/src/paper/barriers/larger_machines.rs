@@ -1,5 +1,5 @@
-//! Simulated machines, on which steals delay their victims by the measured time: Figures 7 and 12, and what
-//! the barrier does for larger machines.
+//! Simulated machines, on which steals delay their victims by the measured time: Figures 7, 8, 11 and 12, and
+//! what the barrier does for larger machines.
 
 use purloin_command::Failure;
 use purloin_command::format::grouped;
@@ -163,7 +163,7 @@ fn error_of_median(values: &[f64]) -> f64 {
     low.max(high)
 }
 
-/// Adds the picture of Figure 12, and judges whether the barrier improves the speed-ups.
+/// Adds the pictures of Figures 8, 11 and 12, and judges whether the barrier improves the speed-ups.
 pub(super) fn speed_ups(data: &Data, report: &mut Report) {
     let places = with_losses(data);
     if places.is_empty() {
@@ -175,6 +175,11 @@ pub(super) fn speed_ups(data: &Data, report: &mut Report) {
             run.speed_up()
         }),
     );
+    report.picture("relative", relative(data, &places));
+    report.paragraph(
+        "The simulated systems differ only in the time that a steal costs its victim. The simulator does not \
+         have the barrier itself, so Figures 9 and 10 are measured only.",
+    );
     scalability(data, &places, report);
     increasing_speed_ups(data, &places, report);
 }
@@ -183,6 +188,44 @@ pub(super) fn speed_ups(data: &Data, report: &mut Report) {
 fn run(data: &Data, place: usize, system: usize, cores: u32) -> Option<&Simulated> {
     let mut runs = data.simulated[place][system].runs.iter();
     runs.find(|run| run.cores == cores)
+}
+
+/// Returns the picture of Figures 8 and 11.
+fn relative(data: &Data, places: &[usize]) -> Picture {
+    let panel = |title: &str, ratio: fn([&Simulated; 2]) -> Estimate| Panel {
+        title: title.to_string(),
+        scale: Scale::Linear,
+        lines: places
+            .iter()
+            .map(|&place| Line {
+                name: BENCHMARKS[place].name.to_string(),
+                points: CORES
+                    .iter()
+                    .filter(|&&cores| cores > 1)
+                    .filter_map(|&cores| {
+                        let systems = [0, 1].map(|system| run(data, place, system, cores));
+                        let [default, barrier] = systems;
+                        let Estimate { mean, margin } = ratio([default?, barrier?]);
+                        Some((cores, mean, margin))
+                    })
+                    .collect(),
+            })
+            .collect(),
+        region: Vec::new(),
+    };
+    Picture {
+        title: "Figures 8 and 11, simulated: ReturnBarrierWS relative to DefaultWS".to_string(),
+        horizontal: Horizontal::CORES,
+        style: Style::Lines,
+        rows: vec![vec![
+            panel("number of steals", |[default, barrier]| {
+                Estimate::of_ratio(&barrier.all_steals, &default.all_steals)
+            }),
+            panel("speed", |[default, barrier]| {
+                Estimate::of_ratio(&default.all_seconds, &barrier.all_seconds)
+            }),
+        ]],
+    }
 }
 
 /// Judges whether the barrier makes programs faster on the largest machine, and more so than on the smallest.

@@ -36,10 +36,10 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          consumers. A *splittable* task is a loop that thieves can divide. The **master** is the worker that \
          runs the program. A **finish** is a block that ends when all tasks spawned in it have ended.\n\n\
          Speed-ups are those of {} workers over the serial elision, and for OpenMP over the sequential form \
-         in C++. They are medians of three runs{}. Some exceed the number of workers, because other programs use the \
-         processors, too. The slides show curves without numbers, except for the ranking. Some of the \
-         statements above are titles of slides or lines of lists. We judge the claim behind each one, with \
-         limits of our own. The workloads have the names of the slides. With `--quick`, our inputs are \
+         in C++. They are medians of three runs{}. Some exceed the number of workers, because other programs \
+         use the processors, too. The slides show curves without numbers, except for the ranking. Some of \
+         the statements above are titles of slides or lines of lists. We judge the claim behind each one, \
+         with limits of our own. The workloads have the names of the slides. With `--quick`, our inputs are \
          smaller than the names say.",
         Adaptive::INTERVAL,
         trial.most_workers(),

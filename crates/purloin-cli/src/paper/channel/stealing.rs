@@ -70,7 +70,9 @@ pub(super) fn simulated(
         "Speed-ups of recorded programs on cores that share memory. A message takes 100 ns, but a request \
          and an answer with tasks together take 1 µs. Without forwarding, a victim that has no tasks answers \
          the thief, which asks another victim. With forwarding, it passes the request to a random core. The \
-         library passes a request to the next worker that has not been asked. The two tables come from \
+         library passes a request to the next worker that has not been asked. For the adaptive strategy, the \
+         simulator counts every task that a thief has started since its last decision, and the library one \
+         or two for each stolen task. The two tables come from \
          separate trials, so equal settings may differ slightly.",
     );
     let lengths: Vec<[Simulated; 2]> = results.of(FORWARDING)?;
