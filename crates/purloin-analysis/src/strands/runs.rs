@@ -22,7 +22,8 @@ pub(crate) fn is_enough(runs: usize, total: Duration) -> bool {
     runs >= MAX_RUNS || runs >= MIN_RUNS && total >= MIN_TOTAL || total >= MAX_TOTAL
 }
 
-/// Number of pairs, and total time of their serial runs, that are enough. Long programs need fewer pairs.
+/// Number of pairs and total time of their serial runs that are enough: either of these two. A long program
+/// needs fewer pairs, because each of them takes long.
 const ENOUGH: [(usize, Duration); 2] = [(9, Duration::from_secs(1)), (7, Duration::from_secs(5))];
 
 /// Returns whether `pairs` pairs of runs are enough. `total` is the time of their serial runs.

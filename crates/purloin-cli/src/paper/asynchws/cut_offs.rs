@@ -123,7 +123,7 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
     }
 }
 
-/// Says which depths are at least those of all tasks.
+/// Names the depths that cut off no task, because no task is deeper.
 fn without_effect(simulated: &[Simulated]) -> String {
     let deepest = |program: &Simulated| program.depths.len().saturating_sub(1);
     let cases = PROGRAMS

@@ -303,8 +303,7 @@ impl Replay {
 fn machine(cores: u32, cycle: f64, delay: f64) -> Machine {
     let time = |cycles: f64| format!("\"{}ps\"", (1e12 * cycle * cycles).round());
     let text = format!(
-        "cores = {cores}\ntask = \"0ps\"\n[socket]\nsteal = {}\nmiss = {look}\nsample = {look}\nmessage = \
-         {look}\n",
+        "cores = {cores}\ntask = \"0ps\"\n[socket]\nsteal = {}\nmiss = {look}\nsample = {look}\nmessage = {look}\n",
         time(SIMULATED_STEAL + delay),
         look = time(LOOK),
     );
