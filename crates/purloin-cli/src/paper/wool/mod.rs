@@ -105,12 +105,16 @@ impl Row {
         self.job(trial).is_some() && !self.simulated.is_empty()
     }
 
+    /// Returns whether a job has the input without `--quick`, perhaps with fewer repetitions.
+    fn has_full_input(&self, job: &str) -> bool {
+        self.full.split(',').next() == job.split(',').next()
+    }
+
     /// Returns the duration of a cycle of the paper's processor, in seconds of this machine, if the job
     /// takes this time serially. It is chosen so that a repetition with the paper's input takes as many cycles
     /// as in Table 1.
     fn cycle(&self, trial: &Trial, job: &str, seconds: f64) -> Result<f64, Failure> {
-        let input = |job: &str| job.split(',').next().map(str::to_owned);
-        let repetition = match input(job) == input(self.full) {
+        let repetition = match self.has_full_input(job) {
             true => repetition(job, seconds)?,
             false => {
                 let cells = trial.cells(self.full, &["serial"], &[1], 3)?;

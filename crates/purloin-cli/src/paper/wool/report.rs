@@ -160,10 +160,9 @@ fn table1(
 /// Says for which program the parallelism with free steals is furthest from the paper's, of those with the
 /// paper's input.
 fn furthest(profiled: &[(&Row, Profiled)]) -> Option<String> {
-    let has_same_input = |row: &Row, job: &str| row.full.split(',').next() == job.split(',').next();
     let same = profiled
         .iter()
-        .filter(|(row, profile)| has_same_input(row, &profile.job));
+        .filter(|(row, profile)| row.has_full_input(&profile.job));
     let ratios = same.map(|(row, profile)| {
         let ratio = profile.parallelism[0] / row.paper.parallelism[0];
         (row.paper.parameter, ratio)
@@ -192,7 +191,7 @@ fn intervals(trial: &Trial, simulated: &[(&Row, Replay, Replay)], report: &mut R
             let ours = run.filter(|run| run.steals > 0.0);
             let ours = ours.map(|run| replay.cycles(run.work / run.steals) / 1e3);
             cells.push(or_dash(ours.zip(paper), |(ours, paper)| pair(ours, paper)));
-            if row.simulated.split(',').next() == row.full.split(',').next() {
+            if row.has_full_input(row.simulated) {
                 let ratio = ours.zip(paper).map(|(ours, paper)| ours / paper);
                 ratios.extend(ratio.map(|ratio| (ratio, row.paper.parameter)));
             }
