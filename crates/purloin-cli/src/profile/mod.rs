@@ -39,7 +39,7 @@ Exit status: 0 if every answer was right, 1 if an answer was wrong, 2 for a mist
 arguments.")]
 pub struct Args {
     /// A kernel of `purloin list`; without an input, its default input. With --table1 or
-    /// --sampling: the kernel whose lines are measured [default: all lines]
+    /// --sampling: the kernel or the line that is measured [default: all lines]
     #[arg(value_name = "KERNEL[=INPUT]", required_unless_present_any = ["table1", "sampling"])]
     kernel: Option<String>,
 
@@ -130,18 +130,18 @@ impl Request {
     }
 }
 
-/// Returns all rows of a table, or the rows of one kernel.
+/// Returns all rows of a table, the rows of one kernel, or one row.
 fn rows(all: &[&str], only: Option<&str>) -> Result<Vec<Job>, String> {
     let mut jobs = Vec::new();
     for row in all {
         let job = Job::parse(row).map_err(|error| error.to_string())?;
-        if only.is_none_or(|kernel| kernel == job.kernel()) {
+        if only.is_none_or(|only| only == job.kernel() || only == *row) {
             jobs.push(job);
         }
     }
     match (jobs.is_empty(), only) {
-        (true, Some(kernel)) => Err(format!(
-            "no line of this table has the kernel '{kernel}'; its lines are {}",
+        (true, Some(only)) => Err(format!(
+            "this table has no line '{only}', and no line of a kernel '{only}'; its lines are {}",
             all.join(", ")
         )),
         _ => Ok(jobs),
@@ -178,5 +178,22 @@ impl Case {
             answer,
             profile,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows;
+
+    #[test]
+    fn a_user_can_name_a_kernel_or_one_line_of_a_table() {
+        let lines = |only| -> Result<Vec<String>, String> {
+            let jobs = rows(&["stress=10", "stress=12", "nqueens=12"], only)?;
+            Ok(jobs.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(lines(None).unwrap().len(), 3);
+        assert_eq!(lines(Some("stress")).unwrap(), ["stress=10", "stress=12"]);
+        assert_eq!(lines(Some("nqueens=12")).unwrap(), ["nqueens=12"]);
+        assert!(lines(Some("stress=11")).is_err());
     }
 }
