@@ -181,9 +181,10 @@ impl Report {
         ));
         let tools = results.missing_tools();
         if !tools.is_empty() {
+            let them = if tools.len() == 1 { "it" } else { "them" };
             self.paragraph(&format!(
-                "**Not installed here**: {}. The page leaves out the runs that need it, and the verdicts \
-                 on those runs.",
+                "**Not installed here**: {}. The page leaves out the runs that need {them}, and the \
+                 verdicts on those runs.",
                 tools.join(" and ")
             ));
         }
