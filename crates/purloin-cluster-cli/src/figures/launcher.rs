@@ -39,12 +39,12 @@ impl Launcher {
             .map_err(|error| match error.kind() {
                 ErrorKind::NotFound => Failure::Usage(format!(
                     "the command \"{first}\", which starts jobs, is not installed; install Open \
-                     MPI (package openmpi-bin) or MPICH, or name another command with `purloin-cluster \
-                     figures --mpirun`"
+                     MPI (package openmpi-bin) or MPICH, or name another command in the environment \
+                     variable MPIRUN"
                 )),
                 _ => Failure::Usage(format!(
-                    "cannot run \"{first}\": {error}; name another command with `purloin-cluster figures \
-                     --mpirun`"
+                    "cannot run \"{first}\": {error}; name another command in the environment variable \
+                     MPIRUN"
                 )),
             })?;
         let program = std::env::current_exe()

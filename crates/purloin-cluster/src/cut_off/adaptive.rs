@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::profile::{DEPTHS, entry};
-use super::{Policy, Profile, queue_bound};
+use super::{Policy, Profile, most_samples, queue_bound};
 use crate::options::Grain;
 use crate::queue::MAX_STEAL;
 
@@ -19,6 +19,7 @@ use crate::queue::MAX_STEAL;
 /// * A task is worth a place in the queue above a much shorter duration, because creating a task is
 ///   cheap here. The thresholds that concern the network follow from the measured cost of a steal
 ///   ([`Grains`]).
+/// * At least one task of each depth is timed. The paper times none of the first seven depths.
 /// * Tasks that went through the queue are timed as well, not only the samples. Two readings of the
 ///   clock cost little next to a task from the queue, and once a depth is well known only a few
 ///   tasks of that depth are timed. In trees with extremely different subtrees, such as UTS's,
@@ -70,11 +71,10 @@ const WELL_KNOWN: u64 = 32;
 /// Of the tasks of well-known depths, one in this many is timed.
 const TIMED: u32 = 1024;
 
-/// Returns the number of samples that an entry of the profile needs before its mean counts. The first
-/// entries are those of single depths.
-pub(super) fn samples(entry: usize) -> u64 {
-    let tasks = 1_u64.checked_shl(entry as u32).unwrap_or(u64::MAX);
-    (tasks / 100).clamp(1, 16)
+/// Returns the number of samples that an entry of the profile needs before its mean counts: that of the
+/// paper, but at least one.
+fn samples(entry: usize) -> u64 {
+    most_samples(entry).max(1)
 }
 
 impl Adaptive {
@@ -183,11 +183,9 @@ impl Policy for Adaptive {
         }
     }
 
-    fn are_residual(&self, depth: u32, tasks: usize, residual: usize) -> bool {
-        let mean = self.mean(depth).unwrap_or(0);
-        // The task that runs next is no longer in the queue, but adds to the time.
-        let is_coarse = self.grains.is_coarse(mean.saturating_mul(tasks as u64 + 1));
-        !is_coarse && tasks < residual
+    fn are_residual(&self, depths: impl Iterator<Item = u32>, residual: usize) -> bool {
+        let mean = |depth| self.mean(depth).unwrap_or(0);
+        self.grains.are_residual(depths.map(mean), residual)
     }
 
     fn is_serial_after_remote_steal(&self, depth: u32) -> bool {
@@ -284,9 +282,13 @@ impl Grains {
         work > self.least
     }
 
-    /// Returns whether residual tasks take so long that an early steal would be too early.
-    pub fn is_coarse(self, work: u64) -> bool {
-        work > self.coarse
+    /// Returns whether to start a steal while tasks remain that are expected to take these times: at most
+    /// `residual` tasks, which do not take so long together that the steal would be too early.
+    pub fn are_residual(self, mut tasks: impl Iterator<Item = u64>, residual: usize) -> bool {
+        let work = tasks.try_fold((0, 0_u64), |(count, sum), work| {
+            (count < residual).then_some((count + 1, sum.saturating_add(work)))
+        });
+        work.is_some_and(|(_, sum)| sum <= self.coarse)
     }
 
     /// Returns the number of tasks that an overdue subtree keeps ready: as many as a thief
@@ -311,14 +313,29 @@ mod tests {
         let grains = Grains::of_paper(Grain::Auto);
         assert!(grains.is_worth_it(2_000_001) && !grains.is_worth_it(2_000_000));
         assert!(grains.is_worth_it_remotely(4_000_001) && !grains.is_worth_it_remotely(4_000_000));
-        assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
+        assert_eq!(coarse(grains), 12_000_001);
+    }
+
+    /// Returns the shortest time, in nanoseconds, that is too long for an early steal.
+    fn coarse(grains: Grains) -> u64 {
+        let mut times = [12_000_000, 12_000_001].into_iter();
+        let is_coarse = |&time: &u64| !grains.are_residual([time].into_iter(), 1);
+        times.find(is_coarse).expect("one is too long")
+    }
+
+    #[test]
+    fn residual_tasks_are_few_and_short_together() {
+        let grains = Grains::of_paper(Grain::Auto);
+        let are_residual = |tasks: &[u64]| grains.are_residual(tasks.iter().copied(), 2);
+        assert!(are_residual(&[]) && are_residual(&[0, 0]) && !are_residual(&[0, 0, 0]));
+        assert!(are_residual(&[3_000_000, 9_000_000]) && !are_residual(&[3_000_000, 9_000_001]));
     }
 
     #[test]
     fn a_steal_at_the_papers_cost_gives_the_papers_steal_thresholds() {
         let mut grains = Grains::new(Grain::Auto);
         grains.set_steal_cost(4_000_000);
-        assert!(grains.is_coarse(12_000_001) && !grains.is_coarse(12_000_000));
+        assert_eq!(coarse(grains), 12_000_001);
         assert!(grains.is_worth_it_remotely(4_000_001) && !grains.is_worth_it_remotely(4_000_000));
         assert_eq!(grains.least(), LEAST);
     }

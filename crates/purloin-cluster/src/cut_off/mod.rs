@@ -55,13 +55,13 @@ pub trait Policy {
         false
     }
 
-    /// Records that a task of this depth took `work` nanoseconds.
+    /// Tells the rule that a task of this depth took `work` nanoseconds: a sample, or a stolen task.
     fn record(&mut self, _depth: u32, _work: u64) {}
 
-    /// Returns whether to start a steal while `tasks` tasks remain, of this depth and above.
-    /// `residual` is the user's number of residual tasks.
-    fn are_residual(&self, _depth: u32, tasks: usize, residual: usize) -> bool {
-        tasks < residual
+    /// Returns whether to start a steal while tasks of these depths remain, the first of which is about
+    /// to run. `residual` is the user's number of residual tasks.
+    fn are_residual(&self, depths: impl Iterator<Item = u32>, residual: usize) -> bool {
+        depths.count() <= residual
     }
 
     /// Returns whether to run all children of a task of this depth inline if the task was
@@ -121,6 +121,15 @@ impl Policy for Depth {
 /// Source: AsynchWS, Figure 2.
 fn queue_bound(ranks_on_node: usize) -> usize {
     3 * ranks_on_node
+}
+
+/// Returns the largest number of samples of an entry of the profile. The first entries are those of
+/// single depths.
+///
+/// Source: AsynchWS, section III.A.
+fn most_samples(entry: usize) -> u64 {
+    let tasks = 1_u64.checked_shl(entry as u32).unwrap_or(u64::MAX);
+    (tasks / 100).min(16)
 }
 
 /// Puts tasks into the queue while the queue is shorter than its bound.

@@ -2,22 +2,27 @@
 
 use std::time::Instant;
 
-use super::adaptive::{Grains, samples};
+use super::adaptive::Grains;
 use super::profile::entry;
-use super::{Policy, Profile, queue_bound};
+use super::{Policy, Profile, most_samples, queue_bound};
 use crate::queue::MAX_STEAL;
 
 /// Puts tasks into the queue as AsynchWS does, without the deviations of
 /// [`Adaptive`](super::Adaptive).
 ///
 /// - The queue is bounded by three tasks for each rank of the node, whatever their durations.
-/// - Until a rank's queue is two thirds full, the rule is help-first. From then on it is work-first:
-///   the rank runs one of several siblings inline to time it, and the others wait in the queue, as
-///   far as the bound allows.
-/// - At most sixteen tasks of a depth are timed. Nothing refutes their mean.
-/// - Once enough tasks of a depth were timed, a task of that depth enters the queue if they take
+/// - Until a rank's queue is two thirds full, the rule is help-first. From then on it is work-first
+///   for depths without an estimate: the rank runs one of several siblings inline, and the others wait
+///   in the queue, as far as the bound allows.
+/// - Of depth n, at most min(2ⁿ / 100, 16) tasks are timed on a node, so none of the first seven depths.
+///   These are the first that run when the rule is work-first, or that were stolen. Nothing refutes their
+///   mean.
+/// - Once all these tasks of a depth were timed, a task of that depth enters the queue if they take
 ///   more than 2 ms on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
+///
+/// - A rank with at most R residual tasks steals early if they take at most 12 ms in total, by the
+///   estimates of their depths, or six times the grain.
 ///
 /// Source: AsynchWS, section III (Figure 2) and section IV.B.
 pub struct Paper {
@@ -51,12 +56,13 @@ impl Paper {
     fn estimate(&self, depth: u32) -> Option<u64> {
         let entry = entry(depth);
         let (tasks, mean) = self.profile.mean(entry);
-        (tasks >= samples(entry)).then_some(mean)
+        let enough = most_samples(entry);
+        (enough > 0 && tasks >= enough).then_some(mean)
     }
 
-    /// Returns whether more tasks of a depth are timed.
-    fn is_sampling(&self, depth: u32) -> bool {
-        self.was_full && self.estimate(depth).is_none()
+    /// Returns whether more tasks of a depth may be timed.
+    fn is_open(&self, depth: u32) -> bool {
+        most_samples(entry(depth)) > 0 && self.estimate(depth).is_none()
     }
 
     /// Asks for the samples of other ranks, while there are too few.
@@ -92,25 +98,27 @@ impl Policy for Paper {
     }
 
     fn leaves_siblings(&self, depth: u32, ready: usize) -> bool {
-        ready < self.bound && self.is_sampling(depth)
+        ready < self.bound && self.was_full && self.estimate(depth).is_none()
     }
 
     fn wants_sample(&mut self, depth: u32) -> bool {
-        self.is_sampling(depth)
+        self.was_full && self.is_open(depth)
     }
 
     fn wants_time(&mut self, depth: u32) -> bool {
-        self.is_sampling(depth)
+        self.wants_sample(depth)
     }
 
     fn record(&mut self, depth: u32, work: u64) {
-        self.profile.record(entry(depth), work);
+        // Every stolen task is reported, also of depths that need no more samples.
+        if self.is_open(depth) {
+            self.profile.record(entry(depth), work);
+        }
     }
 
-    fn are_residual(&self, depth: u32, tasks: usize, residual: usize) -> bool {
-        let work = self.estimate(depth).unwrap_or(0);
-        let is_coarse = self.grains.is_coarse(work.saturating_mul(tasks as u64));
-        !is_coarse && tasks < residual
+    fn are_residual(&self, depths: impl Iterator<Item = u32>, residual: usize) -> bool {
+        let estimate = |depth| self.estimate(depth).unwrap_or(0);
+        self.grains.are_residual(depths.map(estimate), residual)
     }
 
     fn is_serial_after_remote_steal(&self, depth: u32) -> bool {
@@ -139,24 +147,40 @@ mod tests {
     #[test]
     fn all_tasks_enter_until_the_queue_is_two_thirds_full() {
         let mut paper = paper();
-        assert!(paper.enqueues(3, || 23) && !paper.wants_sample(3));
-        assert!(!paper.enqueues(3, || 24) && paper.wants_sample(3));
+        assert!(paper.enqueues(7, || 23) && !paper.wants_sample(7));
+        assert!(!paper.enqueues(7, || 24) && paper.wants_sample(7));
         // From then on, tasks of unknown depths are timed.
-        assert!(paper.enqueues(3, || 23) && paper.wants_sample(3));
+        assert!(paper.enqueues(7, || 23) && paper.wants_sample(7));
+    }
+
+    #[test]
+    fn the_first_depths_never_get_an_estimate() {
+        let mut paper = paper();
+        paper.record(6, MILLISECOND);
+        assert!(!paper.enqueues(6, || 24) && !paper.wants_sample(6));
+        assert!(paper.enqueues(6, || 23) && paper.leaves_siblings(6, 35));
     }
 
     #[test]
     fn known_tasks_enter_if_they_take_2_ms_and_the_queue_has_room() {
         let mut paper = paper();
-        paper.record(4, 2 * MILLISECOND);
-        paper.record(5, 2 * MILLISECOND + 1);
-        assert!(!paper.enqueues(4, || 0));
-        assert!(paper.enqueues(5, || 35) && !paper.enqueues(5, || 36));
+        paper.record(7, 2 * MILLISECOND);
+        (0..2).for_each(|_| paper.record(8, 2 * MILLISECOND + 1));
+        assert!(!paper.enqueues(7, || 0));
+        assert!(paper.enqueues(8, || 35) && !paper.enqueues(8, || 36));
+    }
+
+    #[test]
+    fn stolen_tasks_do_not_change_an_estimate() {
+        let mut paper = paper();
+        paper.record(7, 3 * MILLISECOND);
+        (0..100).for_each(|_| paper.record(7, MILLISECOND));
+        assert!(paper.enqueues(7, || 0));
     }
 
     #[test]
     fn at_most_sixteen_tasks_of_a_depth_are_timed() {
-        for (depth, expected) in [(3, 1), (8, 2), (10, 10), (11, 16), (40, 16)] {
+        for (depth, expected) in [(6, 0), (7, 1), (8, 2), (10, 10), (11, 16), (40, 16)] {
             let mut paper = paper();
             assert!(!paper.enqueues(depth, || 36));
             let mut timed = 0;
@@ -179,9 +203,12 @@ mod tests {
     #[test]
     fn a_rank_with_residual_tasks_of_12_ms_does_not_steal_early() {
         let mut paper = paper();
-        paper.record(1, 6 * MILLISECOND);
-        assert!(paper.are_residual(1, 2, 3));
-        paper.record(2, 6 * MILLISECOND + 1);
-        assert!(!paper.are_residual(2, 2, 3) && !paper.are_residual(1, 3, 3));
+        paper.record(7, 11 * MILLISECOND);
+        (0..2).for_each(|_| paper.record(8, MILLISECOND));
+        let are_residual = |depths: &[u32]| paper.are_residual(depths.iter().copied(), 3);
+        assert!(are_residual(&[8, 7]) && are_residual(&[8, 8, 8]));
+        // Tasks of a depth without an estimate count as short.
+        assert!(are_residual(&[20, 8, 7]));
+        assert!(!are_residual(&[8, 8, 7]) && !are_residual(&[8, 8, 8, 8]));
     }
 }

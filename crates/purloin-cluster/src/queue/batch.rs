@@ -1,5 +1,7 @@
 //! The tasks that a rank offers, described by one word: [`Batch`], [`Offer`] and [`claimed`].
 
+use std::ops::Range;
+
 /// The largest number of tasks that a thief takes at a time.
 ///
 /// AsynchWS bounds the shared tasks of a rank by 24 (section IV.B), so a thief there takes up to 12.
@@ -109,6 +111,13 @@ impl<W: Word> Offer<W> {
             self.update(word);
         }
         self.unclaimed
+    }
+
+    /// Returns the slots that are offered and unclaimed.
+    pub fn unclaimed_slots(&mut self) -> Range<usize> {
+        self.unclaimed();
+        let (first, count) = Batch(self.seen).unclaimed();
+        first..first + count
     }
 
     #[cold]

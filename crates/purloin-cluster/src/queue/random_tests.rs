@@ -416,6 +416,20 @@ fn a_thief_takes_half_of_the_papers_24_shared_tasks() {
 }
 
 #[test]
+fn the_depths_of_ready_tasks_are_those_of_offered_and_private_tasks() {
+    let world = World::new(1);
+    let mut stack = Stack::<Job, _>::new(&WithoutThieves(world.clone()), 8);
+    for depth in 0..12 {
+        stack.push(world.spawn(), depth);
+    }
+    stack.replenish_offer();
+    assert_eq!(claim(&world), Some((0, 4)));
+    assert!(stack.pop(11).is_some() && stack.take_in_place(9).is_some());
+    let depths: Vec<_> = stack.ready_depths().collect();
+    assert_eq!(depths, [4, 5, 6, 7, 8, 10]);
+}
+
+#[test]
 fn a_nearly_used_up_offer_is_replenished() {
     let world = World::new(1);
     let claim = || claim(&world);

@@ -182,6 +182,13 @@ impl<T: Task, M: Memory> Stack<T, M> {
         self.top - self.split + self.offer.unclaimed()
     }
 
+    /// Returns the depths of the tasks that wait to run or to be stolen.
+    pub fn ready_depths(&mut self) -> impl Iterator<Item = u32> {
+        let slots = self.offer.unclaimed_slots().chain(self.split..self.top);
+        let tasks = slots.filter(|&slot| !self.marks[slot].is_settled);
+        tasks.map(|slot| self.origin_and_depth(slot).1)
+    }
+
     /// Returns whether fewer than `tasks` tasks are ready.
     #[inline]
     pub fn has_fewer_than(&mut self, tasks: usize) -> bool {

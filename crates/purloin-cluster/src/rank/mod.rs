@@ -53,6 +53,7 @@ mod victims;
 mod wait;
 mod writes;
 
+use std::iter;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -358,10 +359,13 @@ impl<'c, T: Task, P: Policy> Engine<'c, T, P> {
     #[cold]
     fn steal_early(&mut self, depth: u32) {
         self.advance_steal();
-        let tasks = self.stack.ready();
         // After an unsuccessful attempt, the next one waits for a poll.
         let has_polled = self.last_early_steal != self.poll_timer.polls();
-        if has_polled && self.may_steal() && self.policy.are_residual(depth, tasks, self.residual) {
+        if !has_polled || !self.may_steal() {
+            return;
+        }
+        let depths = iter::once(depth).chain(self.stack.ready_depths());
+        if self.policy.are_residual(depths, self.residual) {
             self.last_early_steal = self.poll_timer.polls();
             self.stats.early_steals += 1;
             self.thief.begin(&mut self.stats);
