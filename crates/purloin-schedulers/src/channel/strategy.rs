@@ -105,6 +105,10 @@ impl Adaptive {
 pub(super) struct Strategy {
     stealing: Stealing,
     adaptive: Adaptive,
+    /// Whether the thief has claimed no task since a victim answered its request.
+    is_unclaimed: bool,
+    /// Number of tasks that the thief runs by leapfrogging, each on top of the one before.
+    leapfrogging: u32,
     /// Whether the last stolen task had no children.
     was_leaf: bool,
 }
@@ -114,6 +118,8 @@ impl Strategy {
         Strategy {
             stealing,
             adaptive: Adaptive::default(),
+            is_unclaimed: false,
+            leapfrogging: 0,
             was_leaf: false,
         }
     }
@@ -134,15 +140,33 @@ impl Strategy {
         }
     }
 
-    /// Records that a request was answered.
-    pub(super) fn count_steal(&mut self) {
-        self.adaptive.count_steal();
+    /// Records that a victim has answered the request for any task.
+    pub(super) fn was_answered(&mut self) {
+        self.is_unclaimed = true;
+    }
+
+    /// Records that the thief has claimed a task that an answer to its request for any task has brought.
+    /// The first such task of an answer counts as a steal. If the owners take back all tasks of an answer,
+    /// it counts as none.
+    pub(super) fn claimed(&mut self) {
+        if std::mem::take(&mut self.is_unclaimed) {
+            self.adaptive.count_steal();
+        }
+    }
+
+    /// Records that the thief has claimed a task by leapfrogging, which is no decision between one task
+    /// and half of the tasks.
+    pub(super) fn leapfrogged(&mut self) {
+        self.leapfrogging += 1;
     }
 
     /// Records that the thief has run a stolen task. A task with children counts twice: counting
     /// the children would cost every task an instruction.
     pub(super) fn count_task(&mut self, has_children: bool) {
-        self.adaptive.count_tasks(1 + u32::from(has_children));
+        match self.leapfrogging {
+            0 => self.adaptive.count_tasks(1 + u32::from(has_children)),
+            _ => self.leapfrogging -= 1,
+        }
         self.was_leaf = !has_children;
     }
 }
@@ -184,10 +208,43 @@ mod tests {
             let mut strategy = Strategy::new(Stealing::Adaptive);
             for _ in 0..Adaptive::INTERVAL {
                 strategy.count_task(has_children);
-                strategy.count_steal();
+                steal(&mut strategy);
             }
             assert_eq!(strategy.amount(), amount);
         }
+    }
+
+    /// One steal, whose answer may bring several tasks.
+    fn steal(strategy: &mut Strategy) {
+        strategy.was_answered();
+        strategy.claimed();
+        strategy.claimed();
+    }
+
+    #[test]
+    fn an_answer_whose_tasks_were_taken_back_is_no_steal() {
+        let mut strategy = Strategy::new(Stealing::Adaptive);
+        // As many steals bring a task with children as are lost to the owners.
+        for _ in 0..2 * Adaptive::INTERVAL {
+            strategy.was_answered();
+            steal(&mut strategy);
+            strategy.count_task(true);
+            assert_eq!(strategy.amount(), Amount::One);
+        }
+    }
+
+    #[test]
+    fn leapfrogged_tasks_do_not_count() {
+        let mut strategy = Strategy::new(Stealing::Adaptive);
+        for _ in 0..Adaptive::INTERVAL {
+            // The stolen task waits for its second child, and leapfrogs twice, one on top of the other.
+            strategy.leapfrogged();
+            strategy.leapfrogged();
+            (0..2).for_each(|_| strategy.count_task(true));
+            strategy.count_task(false);
+            steal(&mut strategy);
+        }
+        assert_eq!(strategy.amount(), Amount::Half);
     }
 
     #[test]
@@ -196,7 +253,7 @@ mod tests {
             let mut strategy = Strategy::new(stealing);
             for _ in 0..10 * Adaptive::INTERVAL {
                 strategy.count_task(false);
-                strategy.count_steal();
+                steal(&mut strategy);
                 assert_eq!(strategy.amount(), amount);
             }
         }

@@ -133,6 +133,7 @@ pub(super) fn leapfrog(
         RequestState::Answered => {
             let sent = receive_descendant(own)?;
             if claim(sent.slot, me.index(), || !outcome.is_done()) {
+                channels(me).worker_state().strategy.leapfrogged();
                 // SAFETY: `claim` has taken the task, and has written the thief to its slot.
                 return Some(unsafe { Stolen::new(sent.slot, holder) });
             }
@@ -239,7 +240,7 @@ fn receive_tasks(me: &Worker) {
     // SAFETY: this worker is the request's thief, and the request is ANSWERED.
     unsafe { request.with(|contents| own.received.extend(contents.tasks.drain(..))) };
     request.end();
-    own.strategy.count_steal();
+    own.strategy.was_answered();
 }
 
 /// Receives the task that a leapfrog request has brought.
@@ -255,5 +256,7 @@ fn receive_descendant(own: &Request) -> Option<SentTask<Channel>> {
 /// worker has not sent a request for it.
 fn claim_next(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
     let next = || channels(me).worker_state().received.pop_front();
-    claim_received(me, is_free, next)
+    let stolen = claim_received(me, is_free, next)?;
+    channels(me).worker_state().strategy.claimed();
+    Some(stolen)
 }

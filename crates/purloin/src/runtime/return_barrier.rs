@@ -105,7 +105,9 @@
 //!   without forced steals, is the paper's baseline DefaultWS: each steal interrupts its victim. The
 //!   paper's victims offer nothing unasked. Ours do in two cases, with and without the barrier: when they
 //!   begin to spawn in a stolen task, and when they have got back the result of one
-//!   (`docs/decisions/requests-on-behalf-of-others.md`).
+//!   (`docs/decisions/requests-on-behalf-of-others.md`). A victim without the barrier waits until the
+//!   thief has the task, but at most 20 µs, and not for a thief that sleeps: the paper's thieves never
+//!   sleep. With the barrier, it makes up to 32 tasks public at a time.
 //! - A steal request has no sender: it is one bit at the victim. In Channel it names its thief, and the
 //!   victim sends tasks to it.
 //! - The depth of a task, which a thief that samples compares, is its place in the stack

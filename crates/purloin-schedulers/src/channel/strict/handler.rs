@@ -283,10 +283,12 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
         }
         if request.colour == Colour::RegisteredIdle {
             // Before the answer: see `is_quiescent`.
-            peers.count(me, Count::Updates);
             match me {
                 MANAGER => self.own.manager.update(thief),
-                _ => peers.send_control(me, MANAGER, Message::Update { thief }),
+                _ => {
+                    peers.count(me, Count::Updates);
+                    peers.send_control(me, MANAGER, Message::Update { thief });
+                }
             }
         }
         self.send_answer(Kind::Any, thief);

@@ -1,5 +1,4 @@
-//! The channel scheduler as its source describes it: workers know nothing but what messages tell
-//! them.
+//! The channel scheduler close to its source: workers know nothing but what messages tell them.
 //!
 //! [`Channel`](super::Channel) takes liberties: a thief recalls its request from another worker's
 //! mailbox, changes the request's state while another worker has it, and sees which workers are

@@ -115,6 +115,7 @@ impl Protocol for StrictChannel {
         // The owner of the tasks that this worker drops takes them back, or sends them again.
         let sent = sent.filter(|_| leapfrog != Leapfrog::Withdrawn)?;
         if claim(sent.slot, me.index(), || !outcome.is_done()) {
+            channels(me).worker_state().strategy.leapfrogged();
             // SAFETY: `claim` has taken the task, and has written the thief to its slot.
             return Some(unsafe { Stolen::new(sent.slot, holder) });
         }
@@ -185,7 +186,7 @@ fn receive_tasks(me: &Worker) -> bool {
     let is_answered = answer.receive(|tasks| own.received.extend(tasks.drain(..)));
     if is_answered.is_some() {
         own.sent = None;
-        own.strategy.count_steal();
+        own.strategy.was_answered();
     }
     is_answered.is_some()
 }
@@ -194,5 +195,7 @@ fn receive_tasks(me: &Worker) -> bool {
 /// worker has not sent a request for it.
 fn claim_next(me: &Worker, is_free: bool) -> Option<Stolen<StrictChannel>> {
     let next = || channels(me).worker_state().received.pop_front();
-    claim_received(me, is_free, next)
+    let stolen = claim_received(me, is_free, next)?;
+    channels(me).worker_state().strategy.claimed();
+    Some(stolen)
 }
