@@ -1,11 +1,9 @@
 //! Means with confidence intervals: [`Estimate`].
 
-/// The two-sided 95 % quantiles of Student's distribution for 1 to 30 degrees of freedom.
-const STUDENT: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
-    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
-    2.052, 2.048, 2.045, 2.042,
-];
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The probability that an interval does not contain the true value.
+const ERROR: f64 = 0.05;
 
 /// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -14,9 +12,20 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the confidence interval. Infinite if there is only one value.
     pub margin: f64,
+    /// The degrees of freedom: one less than the number of values that the mean comes from.
+    pub freedom: usize,
 }
 
 impl Estimate {
+    /// Returns a value that is known exactly.
+    pub fn exact(mean: f64) -> Estimate {
+        Estimate {
+            mean,
+            margin: 0.0,
+            freedom: 0,
+        }
+    }
+
     /// Estimates the mean of a distribution from independent values. There must be at least one.
     ///
     /// Source: Student's *t*.
@@ -26,6 +35,7 @@ impl Estimate {
         Estimate {
             mean,
             margin: margin(deviations),
+            freedom: values.len() - 1,
         }
     }
 
@@ -44,6 +54,40 @@ impl Estimate {
         Estimate {
             mean: ratio,
             margin: margin(deviations),
+            freedom: count - 1,
+        }
+    }
+
+    /// Returns this estimate in another unit.
+    pub fn scaled(self, factor: f64) -> Estimate {
+        Estimate {
+            mean: factor * self.mean,
+            margin: factor.abs() * self.margin,
+            ..self
+        }
+    }
+
+    /// Estimates the difference of two means that were estimated independently.
+    pub fn minus(self, other: Estimate) -> Estimate {
+        Estimate {
+            mean: self.mean - other.mean,
+            margin: self.margin.hypot(other.margin),
+            freedom: self.freedom.min(other.freedom),
+        }
+    }
+
+    /// Widens the interval of one of `count` estimates, so that with 95 % confidence the intervals of all of
+    /// them hold at once.
+    ///
+    /// Source: Bonferroni: each may fail with an equal part of the probability.
+    pub fn one_of(self, count: usize) -> Estimate {
+        let wider = match self.freedom {
+            0 => 1.0,
+            freedom => quantile(ERROR / count as f64, freedom) / quantile(ERROR, freedom),
+        };
+        Estimate {
+            margin: wider * self.margin,
+            ..self
         }
     }
 }
@@ -58,18 +102,15 @@ fn margin(deviations: impl ExactSizeIterator<Item = f64>) -> f64 {
     let squares: f64 = deviations.map(|deviation| deviation.powi(2)).sum();
     match count - 1 {
         0 => f64::INFINITY,
-        freedom => quantile(freedom) * (squares / freedom as f64 / count as f64).sqrt(),
+        freedom => quantile(ERROR, freedom) * (squares / freedom as f64 / count as f64).sqrt(),
     }
 }
 
-/// Returns the two-sided 95 % quantile of Student's distribution. Beyond the table, uses the first
-/// terms of its expansion around the normal distribution.
-fn quantile(freedom: usize) -> f64 {
-    let of_table = STUDENT.get(freedom - 1).copied();
-    of_table.unwrap_or_else(|| {
-        let freedom = freedom as f64;
-        1.96 + 2.372 / freedom + 2.82 / freedom.powi(2)
-    })
+/// Returns the value that the absolute value of a variable with Student's distribution exceeds with this
+/// probability.
+fn quantile(probability: f64, freedom: usize) -> f64 {
+    let student = StudentsT::new(0.0, 1.0, freedom as f64).expect("the parameters are positive");
+    student.inverse_cdf(1.0 - probability / 2.0)
 }
 
 #[cfg(test)]
@@ -87,10 +128,42 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_go_on_beyond_the_table() {
-        for (freedom, expected) in [(30, 2.042), (31, 2.040), (60, 2.000), (1000, 1.962)] {
-            assert!((quantile(freedom) - expected).abs() < 1e-3, "{freedom}");
+    fn quantiles_are_those_of_the_published_tables() {
+        for (probability, freedom, expected) in [
+            (0.05, 1, 12.706),
+            (0.05, 2, 4.303),
+            (0.05, 5, 2.571),
+            (0.05, 30, 2.042),
+            (0.05, 1000, 1.962),
+            (0.01, 2, 9.925),
+            (0.001, 10, 4.587),
+        ] {
+            let found = quantile(probability, freedom);
+            assert!(
+                (found - expected).abs() < 1e-3,
+                "{probability}, {freedom}: {found}"
+            );
         }
+    }
+
+    #[test]
+    fn one_of_several_intervals_is_wider_with_few_values() {
+        let estimate = Estimate::new(&[1.0, 2.0, 3.0]);
+        let wider = estimate.one_of(5).margin / estimate.margin;
+        assert!((wider - 9.925 / 4.303).abs() < 1e-3, "{wider}");
+        assert_eq!(estimate.one_of(1), estimate);
+        assert_eq!(Estimate::exact(2.0).one_of(5), Estimate::exact(2.0));
+        assert_eq!(Estimate::new(&[7.0]).one_of(5).margin, f64::INFINITY);
+    }
+
+    #[test]
+    fn differences_have_the_errors_of_both_sides() {
+        let [a, b] = [[1.0, 2.0, 3.0, 4.0].as_slice(), &[5.0, 9.0]].map(Estimate::new);
+        let difference = a.minus(b);
+        assert_eq!((difference.mean, difference.freedom), (-4.5, 1));
+        assert_eq!(difference.margin, a.margin.hypot(b.margin));
+        let scaled = b.scaled(-2.0);
+        assert_eq!((scaled.mean, scaled.margin), (-14.0, 2.0 * b.margin));
     }
 
     #[test]

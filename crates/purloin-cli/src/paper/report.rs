@@ -17,6 +17,7 @@ pub struct Report {
     /// The pictures, by the second part of their file names.
     pictures: Vec<(&'static str, Box<dyn Drawing>)>,
     verdicts: Vec<(&'static str, Verdict, String)>,
+    notices: Vec<String>,
 }
 
 /// Whether our runs support a statement of the paper.
@@ -54,6 +55,14 @@ impl Verdict {
             _ => Verdict::Undecided,
         };
         Some(verdict)
+    }
+
+    /// Judges the statement that each of the values exceeds a threshold. The intervals are
+    /// [widened](all_at_once). Returns `None` if there are no values.
+    pub fn all_above(values: &[Estimate], threshold: f64) -> Option<Verdict> {
+        let verdicts = all_at_once(values).into_iter();
+        let verdicts = verdicts.map(|value| Verdict::above(value, threshold));
+        verdicts.reduce(Verdict::and)
     }
 
     /// Judges the statement that a value is in a range.
@@ -143,6 +152,11 @@ impl Report {
         self.pictures.push((name, Box::new(picture)));
     }
 
+    /// Adds a paragraph to the top of the page, above the verdicts.
+    pub fn notice(&mut self, text: String) {
+        self.notices.push(text);
+    }
+
     /// Adds a verdict on a statement of the paper.
     pub fn verdict(&mut self, statement: &'static str, verdict: Verdict, reason: String) {
         self.verdicts.push((statement, verdict, reason));
@@ -194,6 +208,9 @@ impl Report {
                 "These parts were measured by another build than the rest: {}.",
                 again.join("; ")
             ));
+        }
+        for notice in std::mem::take(&mut self.notices) {
+            self.paragraph(&notice);
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
@@ -268,12 +285,34 @@ pub fn mean_ratio(pairs: &[Pair]) -> Option<Estimate> {
     let means: Vec<_> = (0..trials).map(mean).collect();
     // The margin is that of the upper end, which is the wider one.
     (!means.is_empty()).then(|| {
-        let Estimate { mean, margin } = Estimate::new(&means);
+        let logarithm = Estimate::new(&means);
+        let Estimate { mean, margin, .. } = logarithm;
         Estimate {
             mean: mean.exp(),
             margin: (mean + margin).exp() - mean.exp(),
+            ..logarithm
         }
     })
+}
+
+/// Returns Spearman's rank correlation of the two values of each pair, in which equal values share their
+/// ranks. `None` for fewer than three pairs, or if one of the two values is the same in all of them.
+pub fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    // The rank above the middle one.
+    let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
+        let values = pairs.iter().map(of);
+        let rank = |value: f64| -> f64 {
+            let others = values.clone();
+            others
+                .map(|other| f64::from(value > other) - f64::from(value < other))
+                .sum()
+        };
+        values.clone().map(rank).collect()
+    };
+    let (a, b) = (ranks(|pair| pair.0), ranks(|pair| pair.1));
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+    let both = (product(&a, &a) * product(&b, &b)).sqrt();
+    (pairs.len() > 2 && both > 0.0).then(|| product(&a, &b) / both)
 }
 
 /// Returns the place and the [widened](all_at_once) interval of the estimate that decides whether one of
@@ -293,16 +332,9 @@ pub fn deciding(values: &[Estimate], threshold: f64) -> Option<(usize, Estimate)
 }
 
 /// Widens the intervals of several values, so that with 95 % confidence all of them hold at once.
-///
-/// Each of n values may be outside its interval with an nth of the probability. The probability that
-/// a normal variable exceeds z is about exp(-z² / 2), so z² grows by 2 ln n.
 pub fn all_at_once(values: &[Estimate]) -> Vec<Estimate> {
-    let wider = (1.0 + 2.0 * (values.len() as f64).ln() / 1.96_f64.powi(2)).sqrt();
-    let values = values.iter().map(|&Estimate { mean, margin }| Estimate {
-        mean,
-        margin: wider * margin,
-    });
-    values.collect()
+    let wider = values.iter().map(|value| value.one_of(values.len()));
+    wider.collect()
 }
 
 /// Formats a value, or its absence.
@@ -343,7 +375,11 @@ mod tests {
     use super::*;
 
     fn estimate(mean: f64, margin: f64) -> Estimate {
-        Estimate { mean, margin }
+        Estimate {
+            mean,
+            margin,
+            freedom: 100,
+        }
     }
 
     #[test]
@@ -383,6 +419,31 @@ mod tests {
         let (place, deciding) = deciding(&all, 1.1).unwrap();
         assert!(place == 5 && deciding.margin > 0.024 && deciding.margin < 0.026);
         assert_eq!(verdict(&[others[0]; 6]), Verdict::NotHere);
+    }
+
+    #[test]
+    fn ranks_of_opposite_order_have_a_correlation_of_minus_one() {
+        let falling = [(1.0, 9.0), (2.0, 7.0), (30.0, 0.1)];
+        assert_eq!(rank_correlation(&falling), Some(-1.0));
+        assert_eq!(rank_correlation(&falling[1..]), None);
+        let mixed = [(1.0, 7.0), (2.0, 9.0), (30.0, 0.1)];
+        assert_eq!(rank_correlation(&mixed), Some(-0.5));
+    }
+
+    #[test]
+    fn equal_values_have_no_correlation() {
+        assert_eq!(rank_correlation(&[(0.0, 0.0); 6]), None);
+        assert_eq!(
+            rank_correlation(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]),
+            None
+        );
+        let tied = [(1.0, 1.0), (1.0, 2.0), (2.0, 3.0), (3.0, 4.0)];
+        // Ranks 1.5, 1.5, 3, 4 and 1, 2, 3, 4.
+        let correlation = rank_correlation(&tied).unwrap();
+        assert!(
+            (correlation - 4.5 / (4.5_f64 * 5.0).sqrt()).abs() < 1e-9,
+            "{correlation}"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin_analysis::{Profile, Recording};
 use purloin_command::{Failure, cores, progress};
-use purloin_sim::{Machine, Outcome, Policy, Recorded, simulate};
+use purloin_sim::{Estimate, Machine, Outcome, Policy, Recorded, simulate};
 use serde::{Deserialize, Serialize};
 
 use super::results::{counts, times};
@@ -98,6 +98,11 @@ impl Simulated {
     /// Returns the speed-up over the serial elision.
     pub fn speed_up(&self) -> f64 {
         self.work / self.seconds
+    }
+
+    /// Estimates the time relative to that with a given speed-up.
+    pub fn relative_to(&self, speed_up: f64) -> Estimate {
+        Estimate::new(&self.all_seconds).scaled(speed_up / self.work)
     }
 
     /// Returns the lower and the upper bound of the expected speed-up over the serial elision, for

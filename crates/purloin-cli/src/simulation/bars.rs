@@ -168,7 +168,10 @@ mod tests {
 
     #[test]
     fn every_value_has_a_bar_and_every_name_a_label() {
-        let value = |mean, margin| Some(Estimate { mean, margin });
+        let value = |mean, margin| {
+            let exact = Estimate::exact(mean);
+            Some(Estimate { margin, ..exact })
+        };
         let bars = Bars {
             title: "bars".to_owned(),
             names: vec!["first", "second"],

@@ -2,10 +2,11 @@
 
 use purloin_command::format::grouped;
 
-use super::report::{Data, on_two_ranks, speed_up};
+use super::report::{Data, cell, on_two_ranks, row, speed_up};
 use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };
+use crate::bench::median;
 use crate::paper::report::{Report, Verdict, with_margin};
 use crate::simulation::bars::{BarPanel, Bars};
 
@@ -72,13 +73,24 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
         without_effect(&data.simulated)
     ));
     report.picture("cut-offs", picture(data));
-    on_two_ranks(data, 8, report);
-    report.paragraph(
-        "`--cutoff paper` is the paper's rule: it queues tasks until the queue is two thirds full, and then \
-         only those that take more than 2 ms on average. [The decision](../decisions/cluster-cut-off.md) \
-         says why it can be slow here. With *none*, Fibonacci is slower on two ranks than on one, as in the \
-         paper, because a task in the distributed queue costs more than an addition.",
-    );
+    if on_two_ranks(data, 8, report) {
+        let fibonacci = data.measured.first().and_then(|measured| {
+            let row = row(measured, 8)?;
+            Some(median(&cell(row, NONE)?.all_seconds) > row.one_rank_seconds?)
+        });
+        let fibonacci = match fibonacci.unwrap_or_default() {
+            true => {
+                " With *none*, Fibonacci is slower on two ranks than on one, as in the paper, because a task in \
+                 the distributed queue costs more than an addition."
+            }
+            false => "",
+        };
+        report.paragraph(&format!(
+            "`--cutoff paper` is the paper's rule: it queues tasks until the queue is two thirds full, and \
+             then only those that take more than 2 ms on average. \
+             `docs/decisions/cluster-cut-off.md` says why it can be slow here.{fibonacci}"
+        ));
+    }
     other_cut_offs(data, report);
     let relative = |to: &dyn for<'s> Fn(&'s Simulated, u32) -> Option<&'s Case>| {
         gains::mean_gain(data, Program::has_gain, |simulated, latency| {
@@ -110,13 +122,14 @@ pub(super) fn cut_offs(data: &Data, report: &mut Report) {
             format!(
                 "relative to *adaptive*, on 384 simulated cores these programs run {} times as fast with \
                  *none*, {} with *queue*, and {} with the best *depth* (the geometric mean over the programs \
-                 and both steal times, 5 and 50 µs); we call a cut-off better above {}. Without UTS, they \
+                 and both steal times, 5 and 50 µs); we call a cut-off better above {}. {}. Without UTS, they \
                  run {} times as fast with *none*. The text below Figure 8 explains how *adaptive* can slow \
                  a program down",
                 with_margin(none, 2),
                 with_margin(queue, 2),
                 with_margin(depth, 2),
                 gains::MORE,
+                gains::decided_by(&[none, queue, depth], &["*none*", "*queue*", "*depth*"], gains::MORE),
                 without_uts.map_or("–".to_owned(), |none| with_margin(none, 2))
             ),
         );
@@ -227,11 +240,16 @@ fn other_cut_offs(data: &Data, report: &mut Report) {
             format!(
                 "on the same machines, Fibonacci runs {} times as fast with *adaptive* as with the best depth, \
                  {} times with *queue*, and {} times with *none* (the geometric means over both steal \
-                 times); we call a cut-off better above {}, and {A_LITTLE} or more a little worse",
+                 times); we call a cut-off better above {}, and {A_LITTLE} or more a little worse. {}",
                 with_margin(adaptive, 2),
                 with_margin(queue, 2),
                 with_margin(none, 2),
-                gains::MORE
+                gains::MORE,
+                gains::decided_by(
+                    &[adaptive, queue, none],
+                    &["*adaptive*", "*queue*", "*none*"],
+                    gains::MORE
+                )
             ),
         );
     }

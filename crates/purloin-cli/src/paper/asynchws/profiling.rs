@@ -144,9 +144,7 @@ pub(super) fn profiling(data: &Data, report: &mut Report) {
 /// Returns the picture of Figure 6.
 fn picture(local: &[f64], global: &[f64], cluster: &[[[f64; 2]; 2]]) -> Bars {
     let bars = |values: [f64; 2]| -> Vec<Option<Estimate>> {
-        values
-            .map(|mean| Some(Estimate { mean, margin: 0.0 }))
-            .into()
+        values.map(|mean| Some(Estimate::exact(mean))).into()
     };
     let places = || 0..PROGRAMS.len();
     let mut panels = vec![BarPanel {

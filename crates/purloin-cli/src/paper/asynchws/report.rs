@@ -49,7 +49,20 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
 
 fn introduction(trial: &Trial, data: &Data, report: &mut Report) {
     report.section("Names and methods");
-    let mut text = format!(
+    let on_ranks = match latency(&data.measured) {
+        None => String::new(),
+        Some(latency) => format!(
+            "**On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, with an \
+             artificial latency of {latency:.0} µs on each operation on the other rank (except in Figure 5). \
+             This latency lies between the paper's milliseconds and the microseconds of today's networks. \
+             *queue* allows 6 ready tasks here. *adaptive* is Purloin's rule: a rank may have 512 ready tasks \
+             that take at least 10 µs each, but only 4 whose duration is unknown. \
+             `docs/decisions/cluster-cut-off.md` explains the rule. Values without ± are single \
+             runs, or medians. On ranks, Floorplan and NQueens spawn all branches of a node at once, and \
+             SparseLU nests its loops.\n\n"
+        ),
+    };
+    report.paragraph(&format!(
         "A steal is **early**, or asynchronous, if the thief still has work when it starts to steal. The \
          task that the thief begins at that moment and the ready tasks behind it are its **residual tasks**. \
          The number R limits them. With R = 0, a thief steals only when it is idle. With a larger R, it also \
@@ -58,14 +71,7 @@ fn introduction(trial: &Trial, data: &Data, report: &mut Report) {
          limit, and *queue* if the spawning core already has three ready tasks for each core of its node. \
          *adaptive* does so in the same case, and also if the task is too short to be worth stealing. \
          Parallelism is the work divided by the span.\n\n\
-         **On ranks**: `purloin-cluster figures`, the library over MPI on two ranks of this machine, \
-         with an artificial latency{} on each operation on the other rank (except in Figure 5). This latency \
-         lies between the paper's milliseconds and the microseconds of today's networks. *queue* allows 6 \
-         ready tasks here. *adaptive* is Purloin's rule: a rank may have 512 ready tasks that take at least \
-         10 µs each, but only 4 whose duration is unknown. [A decision](../decisions/cluster-cut-off.md) \
-         explains the rule. Values without ± are single runs, or medians. On ranks, Floorplan and NQueens \
-         spawn all branches of a node at once, and SparseLU nests its loops.\n\n\
-         **Simulated**: 32 nodes of two sockets of six cores, as in the paper, so *queue* and *adaptive* \
+         {on_ranks}**Simulated**: 32 nodes of two sockets of six cores, as in the paper, so *queue* and *adaptive* \
          allow 36 ready tasks. We record the serial elision of each program. There, Floorplan and NQueens \
          fork in pairs. Simulated thieves prefer near victims, and take half of a victim's tasks. They spend \
          the same time on attempts in their socket, in the rest of their node, and in other nodes. On ranks, \
@@ -86,15 +92,15 @@ fn introduction(trial: &Trial, data: &Data, report: &mut Report) {
          **Floorplan** is a branch-and-bound search. The order of visits decides which subtrees it prunes. \
          On ranks, the order changes from run to run. The simulation always prunes the subtrees that the \
          serial elision pruned.",
-        latency(&data.measured),
         trials(&data.simulated),
         trial.choose(
             " With `--quick`, most are, and we simulate R = 0, 2 and 4, and fewer depths.",
             ""
         )
-    );
-    text += &not_on_ranks(&data.measured);
-    report.paragraph(&text);
+    ));
+    if let Some(notice) = not_on_ranks(&data.measured) {
+        report.notice(notice);
+    }
 }
 
 /// Returns the numbers of trials of the simulations in words.
@@ -110,37 +116,36 @@ fn trials(simulated: &[Simulated]) -> String {
     }
 }
 
-/// Returns the artificial latency in words, if a program ran on ranks.
-fn latency(measured: &[Measured<Figures>]) -> String {
-    let latency = measured.iter().find_map(|measured| match measured {
-        Measured::Done(figures) => Some(figures.latency_seconds),
+/// Returns the artificial latency in microseconds, if a program ran on ranks.
+fn latency(measured: &[Measured<Figures>]) -> Option<f64> {
+    measured.iter().find_map(|measured| match measured {
+        Measured::Done(figures) => Some(1e6 * figures.latency_seconds),
         Measured::Missing(_) => None,
-    });
-    latency.map_or(String::new(), |latency| {
-        format!(" of {:.0} µs", 1e6 * latency)
     })
 }
 
 /// Returns a paragraph that says which programs did not run on ranks, and why.
-fn not_on_ranks(measured: &[Measured<Figures>]) -> String {
+fn not_on_ranks(measured: &[Measured<Figures>]) -> Option<String> {
     let missing = PROGRAMS.iter().zip(measured);
     let missing = missing.filter_map(|(program, measured)| match measured {
         Measured::Missing(why) => Some((program.name, &**why)),
         Measured::Done(_) => None,
     });
     let missing: Vec<_> = missing.collect();
-    let Some(&(_, first)) = missing.first() else {
-        return String::new();
-    };
+    let &(_, first) = missing.first()?;
     let is_alike = missing.iter().all(|&(_, why)| why == first);
-    match is_alike && missing.len() == PROGRAMS.len() {
-        true => format!("\n\n**Nothing ran on ranks**: {first}."),
+    let why = match is_alike && missing.len() == PROGRAMS.len() {
+        true => format!("**Nothing ran on ranks**: {first}"),
         false => {
             let reasons = missing.iter().map(|(name, why)| format!("{name}: {why}"));
             let reasons: Vec<_> = reasons.collect();
-            format!("\n\n**Did not run on ranks**: {}.", reasons.join("; "))
+            format!("**Did not run on ranks**: {}", reasons.join("; "))
         }
-    }
+    };
+    Some(format!(
+        "{why}. The page leaves out the tables and columns of these runs, and the verdicts that need them: \
+         those on local profiling and on overlapping communication with residual tasks."
+    ))
 }
 
 fn table(trial: &Trial, data: &Data, report: &mut Report) {
@@ -247,7 +252,8 @@ pub(super) fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
 }
 
 /// Adds the speed-ups of a figure on two ranks, relative to one rank.
-pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
+/// Returns whether there are any.
+pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) -> bool {
     let of_programs = PROGRAMS.iter().zip(&data.measured);
     let measured = of_programs.filter_map(|(program, measured)| {
         let row = row(measured, figure)?;
@@ -255,7 +261,7 @@ pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
     });
     let measured: Vec<_> = measured.collect();
     let Some((_, first, _)) = measured.first() else {
-        return;
+        return false;
     };
     let mut head = vec!["program".to_owned()];
     head.extend(first.cells.iter().map(|cell| match &*cell.variant {
@@ -279,6 +285,7 @@ pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) {
          processors, too, and not equally in all runs.",
     );
     report.table(&head, &rows);
+    true
 }
 
 #[cfg(test)]
@@ -297,12 +304,24 @@ mod tests {
             }
             _ => json!({"Missing": "no MPI"}),
         });
-        let report = report(&trial, &results).unwrap();
+        let mut report = report(&trial, &results).unwrap();
         // This one does not depend on data.
         let untestable = "Unified Parallel C (UPC), which effectively supports non-blocking one-sided \
                           communication and facilitates the implementation";
         assert_eq!(report.statements(), [untestable]);
-        assert!(report.text().contains("**Nothing ran on ranks**: no MPI."));
+        report.head(&crate::paper::asynchws::PAPER, &results);
+        let text = report.text();
+        assert!(text.contains("**Nothing ran on ranks**: no MPI."));
+        let unmeasured = [
+            "**On ranks**",
+            "On two ranks,",
+            "slower on two ranks",
+            "artificial latency",
+        ];
+        assert!(
+            unmeasured.iter().all(|words| !text.contains(words)),
+            "{text}"
+        );
     }
 
     fn done() -> Measured<Figures> {
@@ -320,22 +339,23 @@ mod tests {
 
     #[test]
     fn the_introduction_names_the_latency_of_the_ranks() {
-        assert_eq!(latency(&[missing("no MPI"), done()]), " of 10 µs");
-        assert_eq!(latency(&[missing("no MPI")]), "");
+        assert_eq!(latency(&[missing("no MPI"), done()]), Some(10.0));
+        assert_eq!(latency(&[missing("no MPI")]), None);
     }
 
     #[test]
     fn programs_that_did_not_run_on_ranks_are_named() {
         let all = || PROGRAMS.iter();
         let none: Vec<_> = all().map(|_| missing("no MPI")).collect();
-        assert!(not_on_ranks(&none).contains("**Nothing ran on ranks**: no MPI."));
+        let text = not_on_ranks(&none).unwrap();
+        assert!(text.contains("**Nothing ran on ranks**: no MPI."));
         let some = all().map(|program| match program.name {
             "UTS" => missing("it failed"),
             _ => done(),
         });
-        let text = not_on_ranks(&some.collect::<Vec<_>>());
+        let text = not_on_ranks(&some.collect::<Vec<_>>()).unwrap();
         assert!(text.contains("**Did not run on ranks**: UTS: it failed."));
         let every: Vec<_> = all().map(|_| done()).collect();
-        assert_eq!(not_on_ranks(&every), "");
+        assert_eq!(not_on_ranks(&every), None);
     }
 }

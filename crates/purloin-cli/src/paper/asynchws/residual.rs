@@ -52,17 +52,20 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
     let slower: Vec<_> = slower.iter().map(usize::to_string).collect();
     let slower = match &slower[..] {
         [] => String::new(),
-        [one] => format!(" In each of the other rows, R = {one} is clearly slower."),
+        [one] => format!(" In the rest, R = {one} is clearly slower."),
         numbers => format!(
-            " In each of the other rows, at least one of these values of R is clearly slower: {}.",
+            " In each of the rest, at least one of these values of R is clearly slower: {}.",
             numbers.join(", ")
         ),
     };
+    let explained = match gains::have_gained(data).contains(&true) {
+        true => " The text below Figure 9 explains the differences.",
+        false => "",
+    };
     report.paragraph(&format!(
-        "In {undecided} of {} rows, no R is clearly slower than the fastest. R = 2 is among the best in \
-         {chosen} rows.{slower} Where values are equal, the limit for the \
-         duration of ready tasks decides when a core steals early, not R. For Fibonacci and SparseLU, the \
-         paper finds R = 0 best. The text below Figure 9 explains the differences.",
+        "In {undecided} of {} rows, no R is clearly slower than the fastest.{slower} R = 2 is among the best \
+         in {chosen} rows. Where values are equal, the limit for the duration of ready tasks decides when a \
+         core steals early, not R. For Fibonacci and SparseLU, the paper finds R = 0 best.{explained}",
         rows.len()
     ));
     let panel = |latency: u32| Panel {
@@ -101,11 +104,12 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
             rows: vec![LATENCIES.map(panel).into()],
         },
     );
-    on_two_ranks(data, 7, report);
-    report.paragraph(
-        "SparseLU and Strassen are slow on two ranks, because each access to a block of the other rank takes \
-         the artificial latency. The simulation does not charge for such accesses.",
-    );
+    if on_two_ranks(data, 7, report) {
+        report.paragraph(
+            "SparseLU and Strassen need blocks of the other rank, and each access to one takes the artificial \
+             latency. The simulation does not charge for such accesses.",
+        );
+    }
     sensitivity(data, &tried, report);
 }
 
@@ -149,8 +153,8 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         Verdict::most(&matters),
         format!(
             "on 384 simulated cores, we count the programs that run more than {more} times as fast or as \
-             slow with some other R as with R = 0. Of {} programs, {} clearly do so, and {} clearly \
-             stay within this limit. The verdict needs more than half of the programs",
+             slow with some other R as with R = 0. Programs that clearly do so: {1} of {0}; that clearly stay \
+             within this limit: {2}. The verdict needs more than half of the programs",
             PROGRAMS.len(),
             count(&matters, Verdict::Confirmed),
             count(&matters, Verdict::NotHere),
@@ -162,8 +166,8 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         Verdict::most(&is_good),
         format!(
             "on the same machines, R = 2 is good enough for a program if no other R makes it more than \
-             {more} times as fast. Of {} programs, R = 2 is clearly good enough for {}, and clearly not for \
-             {}. The table's *best* requires less: it lists R = 2 if its interval overlaps with that of \
+             {more} times as fast. Programs for which it is clearly good enough: {1} of {0}; clearly not: {2}. \
+             The table's *best* requires less: it lists R = 2 if its interval overlaps with that of \
              the fastest. The verdict needs more than half of the programs",
             PROGRAMS.len(),
             count(&is_good, Verdict::Confirmed),

@@ -83,7 +83,7 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
         return;
     };
     report.paragraph(&format!(
-        "The picture shows the share of the simulated cores' time that victims lose. CilkSort's cost of a \
+        "The next picture shows the share of the simulated cores' time that victims lose. CilkSort's cost of a \
          steal is that of the form without a cut-off. On the largest simulated machine, there are up to {} \
          steals per ms (paper: almost 35). So the values cannot be compared with the paper's.",
         grouped(most.round() as u64)
@@ -116,8 +116,8 @@ fn relief(data: &Data, places: &[usize], report: &mut Report) {
     let errors = systems.map(|system| error_of_median(&system.losses).powi(2));
     let error = errors.sum::<f64>().sqrt() / places.len() as f64;
     let remaining = Estimate {
-        mean: simulated.mean,
         margin: simulated.mean * (simulated.margin / simulated.mean).hypot(error.exp() - 1.0),
+        ..simulated
     };
     let [_, most] = AROUND_HALF;
     report.verdict(
@@ -205,7 +205,7 @@ fn relative(data: &Data, places: &[usize]) -> Picture {
                     .filter_map(|&cores| {
                         let systems = [0, 1].map(|system| run(data, place, system, cores));
                         let [default, barrier] = systems;
-                        let Estimate { mean, margin } = ratio([default?, barrier?]);
+                        let Estimate { mean, margin, .. } = ratio([default?, barrier?]);
                         Some((cores, mean, margin))
                     })
                     .collect(),
@@ -242,10 +242,7 @@ fn scalability(data: &Data, places: &[usize], report: &mut Report) {
     let Some((with_few, with_many)) = gain(few).zip(gain(many)) else {
         return;
     };
-    let growth = Estimate {
-        mean: with_many.mean - with_few.mean,
-        margin: with_many.margin.hypot(with_few.margin),
-    };
+    let growth = with_many.minus(with_few);
     report.verdict(
         "we improve the scalability of work-stealing applications",
         Verdict::above(with_many, THE_SAME).and(Verdict::above(growth, 0.0)),

@@ -7,7 +7,8 @@ use purloin_sim::Estimate;
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, OUTLIERS, SYSTEMS, larger_machines};
 use crate::bench::median;
 use crate::paper::report::{
-    Pair, Report, Verdict, deciding, geometric_mean, mean_ratio, or_dash, with_margin,
+    Pair, Report, Verdict, all_at_once, deciding, geometric_mean, mean_ratio, or_dash,
+    rank_correlation, with_margin,
 };
 use crate::paper::trial::Simulated;
 
@@ -34,11 +35,8 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
             or_dash(default, percent),
             or_dash(barrier, percent),
             or_dash(remaining(data, place), |remaining| {
-                let reduction = Estimate {
-                    mean: 100.0 * (1.0 - remaining.mean),
-                    margin: 100.0 * remaining.margin,
-                };
-                format!("{} %", with_margin(reduction, 0))
+                let reduction = Estimate::exact(1.0).minus(remaining);
+                format!("{} %", with_margin(in_percent(reduction), 0))
             }),
             loss(place, DEFAULT_WS),
             loss(place, BARRIER_WS),
@@ -225,9 +223,9 @@ fn one_by_one(data: &Data, report: &mut Report) {
         let overhead = data.figure(place, DEFAULT_WS, |costs| Some(costs.dynamic_overhead))?;
         Some((rate.mean, overhead.mean))
     });
-    let (rates, overheads): (Vec<_>, Vec<_>) = values.into_iter().flatten().unzip();
-    if rates.len() == BENCHMARKS.len() {
-        let correlation = rank_correlation(&rates, &overheads);
+    let pairs: Vec<_> = values.into_iter().flatten().collect();
+    let correlation = rank_correlation(&pairs).filter(|_| pairs.len() == BENCHMARKS.len());
+    if let Some(correlation) = correlation {
         report.verdict(
             "higher steal rates correlate with higher overheads",
             Verdict::confirmed_if(correlation >= CORRELATED),
@@ -243,17 +241,6 @@ fn one_by_one(data: &Data, report: &mut Report) {
 
 /// The least rank correlation of six pairs that is significant (one-sided, 5 %).
 const CORRELATED: f64 = 0.829;
-
-/// Returns Spearman's rank correlation of several pairs. No two values may be equal.
-fn rank_correlation(a: &[f64], b: &[f64]) -> f64 {
-    let rank = |values: &[f64], value: f64| values.iter().filter(|&&other| other < value).count();
-    let squares = a
-        .iter()
-        .zip(b)
-        .map(|(&x, &y)| rank(a, x).abs_diff(rank(b, y)).pow(2));
-    let (sum, count) = (squares.sum::<usize>() as f64, a.len() as f64);
-    1.0 - 6.0 * sum / (count * (count.powi(2) - 1.0))
-}
 
 /// Judges whether victims are interrupted more often on larger machines.
 fn growth(data: &Data, report: &mut Report) {
@@ -271,19 +258,21 @@ fn growth(data: &Data, report: &mut Report) {
     if factors.len() < BENCHMARKS.len() {
         return;
     }
-    let grow = factors.iter().map(|&factor| Verdict::above(factor, 1.0));
-    let grow: Vec<_> = grow.collect();
+    let all_grow = Verdict::all_above(&factors, 1.0).expect("there are several benchmarks");
+    let for_certain = all_at_once(&factors)
+        .into_iter()
+        .filter(|&factor| Verdict::above(factor, 1.0) == Verdict::Confirmed);
     let means: Vec<_> = factors.iter().map(|factor| factor.mean).collect();
     report.verdict(
         "the overheads that grow as parallelism grows",
-        grow.iter().copied().fold(Verdict::Confirmed, Verdict::and),
+        all_grow,
         format!(
             "in the simulation, where each program has the same input on all machines, the steals per core and \
              ms grow from {} to {} cores in {} of {} benchmarks ({} times in the geometric mean); we require \
              growth in every benchmark. The simulation does not show whether the cost of a steal grows",
             CORES[1],
             CORES[CORES.len() - 1],
-            grow.iter().filter(|&&one| one == Verdict::Confirmed).count(),
+            for_certain.count(),
             factors.len(),
             or_dash(geometric_mean(&means), |factor| format!("{:.1}", factor.mean))
         ),
@@ -310,16 +299,6 @@ mod tests {
         assert_eq!(judge([0.06, 0.061]), Verdict::NotHere);
         assert_eq!(judge([0.9, 0.91]), Verdict::NotHere);
         assert_eq!(judge([0.05, 0.62]), Verdict::Undecided);
-    }
-
-    #[test]
-    fn ranks_that_agree_are_correlated() {
-        let rates = [6.3, 0.09, 0.01, 0.04, 0.1, 8.2];
-        assert_eq!(rank_correlation(&rates, &rates), 1.0);
-        let overheads = [0.44, 0.0029, 0.0008, 0.0011, 0.0018, 0.11];
-        let correlation = rank_correlation(&rates, &overheads);
-        assert!((correlation - 0.886).abs() < 1e-3, "{correlation}");
-        assert_eq!(rank_correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]), -1.0);
     }
 
     #[test]

@@ -20,6 +20,11 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let data = Data::read(trial, results)?;
     let mut report = Report::default();
     report.section("Names and methods");
+    let like_java = BENCHMARKS.iter().filter_map(|benchmark| {
+        let [quick, full] = benchmark.java?;
+        Some(format!("`{}`", trial.choose(quick, full)))
+    });
+    let like_java: Vec<_> = like_java.collect();
     report.paragraph(&format!(
         "**DefaultWS** is `{DEFAULT_WS}`: a thief asks its victim. The victim offers one task and waits until \
          the thief has it, for at most 20 µs. If no thief is awake, the victim wakes a thief and does not \
@@ -34,7 +39,7 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          divides its data down to single points, and combines them in loops. CilkSort divides down to three \
          values. Barnes-Hut builds its tree in parallel and computes the forces in a loop over the bodies. \
          The Java programs use more loops, and cut-offs, so we also run ReturnBarrierWS on programs of that \
-         form (column *Java's form*). The simulated CilkSort has that form, too, because a recording of all \
+         form (column *Java's form*): {1}. The simulated CilkSort has that form, too, because a recording of all \
          its tasks does not fit into memory. In the simulations, the parts of loops count as tasks.\n\n\
          Measured values are those of {} workers, with 95 % confidence intervals (Student's t) over \
          the runs. The paper's are those of up to 16 threads on two Xeon E5-2450, the means of the last five \
@@ -44,7 +49,8 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          share memory. A simulated steal takes 1 µs. It also delays its victim by the median cost of a steal \
          that we measured for the benchmark and the system with {0} workers. A dash means that the peer is \
          not installed, that the paper gives no value, or that nothing was stolen.",
-        data.workers
+        data.workers,
+        like_java.join(", ")
     ));
     steals(trial, &data, &mut report);
     overheads::overheads(&data, &mut report);
@@ -299,10 +305,7 @@ fn per_million(ratio: f64) -> String {
 
 /// Returns a share in percent.
 pub(super) fn in_percent(share: Estimate) -> Estimate {
-    Estimate {
-        mean: 100.0 * share.mean,
-        margin: 100.0 * share.margin,
-    }
+    share.scaled(100.0)
 }
 
 /// Formats a share as a percentage.
@@ -394,7 +397,12 @@ mod tests {
 
     #[test]
     fn a_small_margin_has_a_digit_that_is_not_zero() {
-        let share = |mean, margin| percent(Estimate { mean, margin });
+        let share = |mean, margin| {
+            percent(Estimate {
+                margin,
+                ..Estimate::exact(mean)
+            })
+        };
         assert_eq!(share(1.4e-5, 3e-6), "0.0014 ± 0.0003 %");
         assert_eq!(share(0.0044, 0.0015), "0.44 ± 0.15 %");
         assert_eq!(share(0.0, 0.0), "0.00 ± 0.00 %");

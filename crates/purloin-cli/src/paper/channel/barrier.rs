@@ -7,10 +7,11 @@ use std::time::Instant;
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_command::Failure;
 use purloin_schedulers::{Channel, ChaseLev, StrictChannel};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{CHANNEL, CHASE_LEV, STRICT};
 use crate::bench::median;
+use crate::paper::results::times;
 use crate::paper::trial::Trial;
 
 /// The numbers of tasks for each worker before a barrier.
@@ -47,7 +48,18 @@ pub struct Barrier {
     pub waiter: Waiter,
     /// For each number of [`TASKS`], the time from the first spawn until the barrier has ended, in
     /// seconds: the median of each round.
+    #[serde(deserialize_with = "all_times")]
     pub seconds: [Vec<f64>; TASKS.len()],
+}
+
+/// Reads the times of all numbers of [`TASKS`].
+fn all_times<'d, D: Deserializer<'d>>(
+    deserializer: D,
+) -> Result<[Vec<f64>; TASKS.len()], D::Error> {
+    #[derive(Deserialize)]
+    struct Times(#[serde(deserialize_with = "times")] Vec<f64>);
+    let all = <[Times; TASKS.len()]>::deserialize(deserializer)?;
+    Ok(all.map(|Times(times)| times))
 }
 
 /// Measures the barrier under each scheduler, with as many workers as cores and with eight. Each round has pools of

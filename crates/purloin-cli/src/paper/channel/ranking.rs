@@ -51,6 +51,13 @@ impl Ranking {
         self.speed_ups.iter().map(deviation).collect()
     }
 
+    /// Returns whether a program of OpenMP has run.
+    fn has_openmp(&self) -> bool {
+        [OPENMP, OPENMP_LLVM]
+            .iter()
+            .any(|name| self.names.contains(name))
+    }
+
     /// Returns the mean deviation of a scheduler, if it has run.
     fn mean(&self, name: &str) -> Option<f64> {
         let deviations: Vec<_> = self.deviations(name).into_iter().flatten().collect();
@@ -98,14 +105,19 @@ pub(super) fn ranking(
     let mut head = vec!["workload (slides)", "our input"];
     head.extend(names.iter().map(String::as_str));
     report.table(&head, &rows);
+    let on_openmp = match ranking.has_openmp() {
+        true => {
+            " g++'s OpenMP keeps the tasks of all threads behind one lock. LLVM's has a pool for each thread. \
+             OpenMP splits loops by `schedule(guided)`. With g++'s library and two threads, one thread gets the \
+             first half of the decreasing loop, which has three quarters of the work. Loops in tasks are split \
+             by `taskloop`."
+        }
+        false => "",
+    };
     report.paragraph(&format!(
         "**Ranking**: the mean deviation from the best median speed-up, over the workloads that the \
          scheduler has. Here the best is that of {} schedulers. The slides have four; the fourth is Cilk \
-         Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list. g++'s OpenMP \
-         keeps the tasks of all threads behind one lock. LLVM's has a pool for each thread. OpenMP splits \
-         loops by `schedule(guided)`. With g++'s library and two threads, one thread gets the first half of \
-         the decreasing loop, which has three quarters of the work. Loops in tasks are split by \
-         `taskloop`.",
+         Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list.{on_openmp}",
         ranking.names.len()
     ));
     let mut ranked: Vec<_> = ranking
@@ -185,14 +197,10 @@ impl Ranking {
             let here = (!deviations.is_empty()).then(|| Estimate::new(&deviations));
             let published = published(name).map(|text| {
                 let mean = text.trim_end_matches(" %").parse().ok()?;
-                Some(Estimate { mean, margin: 0.0 })
+                Some(Estimate::exact(mean))
             });
-            let below = |value: Estimate| Estimate {
-                mean: -value.mean,
-                ..value
-            };
             let all = [here].into_iter().chain(published);
-            all.map(|value| value.map(below)).collect()
+            all.map(|value| Some(value?.scaled(-1.0))).collect()
         });
         Bars {
             title: "Percent below the best median, mean over the workloads".to_string(),
@@ -285,7 +293,7 @@ fn openmp(ranking: &Ranking, report: &mut Report) {
                  deviates by {}. In the slides, Intel's library is fourth with 24 and 48 threads, after Cilk \
                  Plus, and third with 240",
                 ranking.worst(OPENMP_LLVM).map_or(String::new(), |(name, deviation, mean)| {
-                    format!(" ({mean:.1} % without its worst workload, {name}: {deviation:.0} %)")
+                    format!(" ({mean:.1} % without its worst workload, {name}: {deviation:.1} %)")
                 }),
                 with_margin(lead, 1),
                 or_dash(ranking.mean(OPENMP), |mean| format!("{mean:.1} %"))
@@ -301,6 +309,12 @@ fn openmp(ranking: &Ranking, report: &mut Report) {
                  pool, deviates by {gnu:.1} %, and Channel WS is ahead of it by {} points",
                 with_margin(lead, 1)
             ),
+        );
+    } else if !ranking.names.is_empty() {
+        report.verdict(
+            statement,
+            Verdict::Untestable,
+            "no compiler with OpenMP is installed".to_string(),
         );
     }
     let of = |name: &str| {
@@ -326,6 +340,12 @@ fn openmp(ranking: &Ranking, report: &mut Report) {
                  distributed ones of {name} {speed_up:.2} (medians); we require 1.1 times as much. The slide \
                  compares g++'s OpenMP with Intel's"
             ),
+        );
+    } else if !ranking.names.is_empty() {
+        report.verdict(
+            "Central versus Distributed Task Pools (UTS)",
+            Verdict::Untestable,
+            "g++'s OpenMP, which has a central task pool, is not installed".to_string(),
         );
     }
 }
@@ -354,7 +374,15 @@ mod tests {
 
     #[test]
     fn a_close_second_is_behind_by_a_few_points() {
-        let judge = |mean| Verdict::within(Estimate { mean, margin: 0.5 }, CLOSE);
+        let judge = |mean| {
+            Verdict::within(
+                Estimate {
+                    margin: 0.5,
+                    ..Estimate::exact(mean)
+                },
+                CLOSE,
+            )
+        };
         assert_eq!(judge(0.0), Verdict::Confirmed);
         assert_eq!(judge(-0.8), Verdict::Undecided);
         assert_eq!(judge(-2.0), Verdict::NotHere);

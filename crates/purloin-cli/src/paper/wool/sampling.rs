@@ -83,19 +83,9 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
             .find(|cell| cell.cores == cores && cell.samples == 2)
     };
     if let (Some(small), Some(hundred), Some(large)) = (of(16), of(128), of(1024)) {
-        let time = |cell: &Sampled| {
-            let (mean, margin) = cell.time[1];
-            Estimate { mean, margin }
-        };
-        let without = [small, large].map(|cell| {
-            let (mean, margin) = cell.time[0];
-            with_margin(Estimate { mean, margin }, 3)
-        });
-        let (small, hundred, large) = (time(small), time(hundred), time(large));
-        let gained = Estimate {
-            mean: small.mean - large.mean,
-            margin: small.margin.hypot(large.margin),
-        };
+        let without = [small, large].map(|cell| with_margin(estimate(cell.time[0]), 3));
+        let [small, hundred, large] = [small, hundred, large].map(|cell| estimate(cell.time[1]));
+        let gained = small.minus(large);
         report.verdict(
             "the imbalance grows with system size and … sampling will be more attractive when the \
              core counts pass a hundred",
@@ -118,23 +108,28 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
     best_sample_size(sampled, report);
 }
 
+/// Returns the estimate with this mean and margin. It comes from so many programs that the exact number does
+/// not matter.
+fn estimate((mean, margin): (f64, f64)) -> Estimate {
+    Estimate {
+        mean,
+        margin,
+        freedom: 100,
+    }
+}
+
 /// Judges whether two samples are best on the largest machine.
 fn best_sample_size(sampled: &[Sampled], report: &mut Report) {
     let time = |samples| {
         let largest = sampled.iter().filter(|cell| cell.samples == samples);
         let largest = largest.max_by_key(|cell| cell.cores)?;
-        let (mean, margin) = largest.time[1];
-        Some(Estimate { mean, margin })
+        Some(estimate(largest.time[1]))
     };
     if let (Some(two), Some(three), Some(four)) = (time(2), time(3), time(4)) {
-        let slower = |other: Estimate| Estimate {
-            mean: other.mean - two.mean,
-            margin: other.margin.hypot(two.margin),
-        };
-        let is_slower = |other| Verdict::above(slower(other), 0.0);
+        let slower = [Estimate::exact(1.0), three, four].map(|other| other.minus(two));
         report.verdict(
             "2 is the optimal sample size when λ_sample = 2 λ_steal",
-            Verdict::not_above(two, 1.0).and(is_slower(three)).and(is_slower(four)),
+            Verdict::all_above(&slower, 0.0).expect("there are three values"),
             format!(
                 "on 1,024 simulated cores, two samples take {} of the time of one, three {}, and four {} (λ \
                  is a rate: a sample takes half as long as a steal); we require that one, three and four \
@@ -333,8 +328,7 @@ fn figures_7_and_8(simulated: &[(&Row, Replay, Replay)]) -> Bars {
                 estimate(replay, |run| &run.all_steals)
             }),
             panel("cost of a steal with its samples", &|replay, delay| {
-                let (mean, margin) = (ratio(replay, &cost(delay)), f64::INFINITY);
-                Some(Estimate { mean, margin })
+                Some(Estimate::new(&[ratio(replay, &cost(delay))]))
             }),
             panel("time", &|replay, _| {
                 estimate(replay, |run| &run.all_seconds)
