@@ -26,8 +26,8 @@ pub enum CutOff {
     /// Source: AsynchWS, section III (Figure 2).
     #[default]
     Adaptive,
-    /// As [`CutOff::Adaptive`], but exactly as published: in a queue with fewer places, and with
-    /// few samples that nothing refutes. For comparison.
+    /// As [`CutOff::Adaptive`], but as published: in a queue with fewer places, and with few samples that
+    /// nothing refutes. For comparison.
     ///
     /// Source: AsynchWS, section III (Figure 2).
     Paper,

@@ -12,7 +12,8 @@ pub struct Estimate {
     pub mean: f64,
     /// Half the width of the confidence interval. Infinite if there is only one value.
     pub margin: f64,
-    /// The degrees of freedom: one less than the number of values that the mean comes from.
+    /// The degrees of freedom: one less than the number of values that the mean comes from, or
+    /// `usize::MAX` if it is known exactly.
     pub freedom: usize,
 }
 
@@ -22,7 +23,7 @@ impl Estimate {
         Estimate {
             mean,
             margin: 0.0,
-            freedom: 0,
+            freedom: usize::MAX,
         }
     }
 
@@ -82,7 +83,7 @@ impl Estimate {
     /// Source: Bonferroni: each may fail with an equal part of the probability.
     pub fn one_of(self, count: usize) -> Estimate {
         let wider = match self.freedom {
-            0 => 1.0,
+            0 | usize::MAX => 1.0,
             freedom => quantile(ERROR / count as f64, freedom) / quantile(ERROR, freedom),
         };
         Estimate {
@@ -162,6 +163,7 @@ mod tests {
         let difference = a.minus(b);
         assert_eq!((difference.mean, difference.freedom), (-4.5, 1));
         assert_eq!(difference.margin, a.margin.hypot(b.margin));
+        assert_eq!(Estimate::exact(1.0).minus(a).freedom, 3);
         let scaled = b.scaled(-2.0);
         assert_eq!((scaled.mean, scaled.margin), (-14.0, 2.0 * b.margin));
     }

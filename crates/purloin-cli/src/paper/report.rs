@@ -197,8 +197,8 @@ impl Report {
         if !tools.is_empty() {
             let them = if tools.len() == 1 { "it" } else { "them" };
             self.paragraph(&format!(
-                "**Not installed here**: {}. The page leaves out the runs that need {them}, and the \
-                 verdicts on those runs.",
+                "**Not installed here**: {}. The page leaves out the runs that need {them}, and does \
+                 not judge the statements that need those runs.",
                 tools.join(" and ")
             ));
         }
@@ -397,6 +397,16 @@ mod tests {
         assert_eq!(not(estimate(1.0, 0.05)), Verdict::Confirmed);
         assert_eq!(not(clear), Verdict::NotHere);
         assert_eq!(not(noisy), Verdict::Undecided);
+    }
+
+    #[test]
+    fn all_of_several_values_must_be_above() {
+        let judge = |values: &[Estimate]| Verdict::all_above(values, 1.0);
+        let (above, below, unclear) = (estimate(1.2, 0.1), estimate(0.8, 0.1), estimate(1.0, 0.1));
+        assert_eq!(judge(&[]), None);
+        assert_eq!(judge(&[above, above]), Some(Verdict::Confirmed));
+        assert_eq!(judge(&[above, unclear]), Some(Verdict::Undecided));
+        assert_eq!(judge(&[unclear, below]), Some(Verdict::NotHere));
     }
 
     #[test]

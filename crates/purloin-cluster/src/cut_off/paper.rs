@@ -12,11 +12,11 @@ use crate::queue::MAX_STEAL;
 ///
 /// - The queue is bounded by three tasks for each rank of the node, whatever their durations.
 /// - Until a rank's queue is two thirds full, the rule is help-first. From then on it is work-first
-///   for depths without an estimate: the rank runs one of several siblings inline, and the others wait
+///   for depths whose tasks are timed: the rank runs one of several siblings inline, and the others wait
 ///   in the queue, as far as the bound allows.
 /// - Of depth n, at most min(2ⁿ / 100, 16) tasks are timed on a node, so none of the first seven depths.
-///   These are the first that run when the rule is work-first, or that were stolen. Nothing refutes their
-///   mean.
+///   These are the first that run when the rule is work-first, or that were stolen. If ranks end such
+///   tasks at the same moment, each may count. Nothing refutes the mean.
 /// - Once all these tasks of a depth were timed, a task of that depth enters the queue if they take
 ///   more than 2 ms on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
@@ -82,9 +82,11 @@ impl Policy for Paper {
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool {
         let ready = ready();
         let has_much_room = 3 * ready < 2 * self.bound;
-        if self.estimate(depth).is_none() && !has_much_room {
+        if !has_much_room {
             self.was_full = true;
-            self.refresh(depth);
+            if self.is_open(depth) {
+                self.refresh(depth);
+            }
         }
         match self.estimate(depth) {
             Some(work) => self.grains.is_worth_it(work) && ready < self.bound,
@@ -98,7 +100,7 @@ impl Policy for Paper {
     }
 
     fn leaves_siblings(&self, depth: u32, ready: usize) -> bool {
-        ready < self.bound && self.was_full && self.estimate(depth).is_none()
+        ready < self.bound && self.was_full && self.is_open(depth)
     }
 
     fn wants_sample(&mut self, depth: u32) -> bool {
@@ -110,7 +112,11 @@ impl Policy for Paper {
     }
 
     fn record(&mut self, depth: u32, work: u64) {
-        // Every stolen task is reported, also of depths that need no more samples.
+        // Every stolen task is reported, also of depths that need no more samples. Other ranks may have
+        // timed the last one just now.
+        if self.profile.is_local() {
+            self.profile.refresh(entry(depth));
+        }
         if self.is_open(depth) {
             self.profile.record(entry(depth), work);
         }
@@ -158,7 +164,7 @@ mod tests {
         let mut paper = paper();
         paper.record(6, MILLISECOND);
         assert!(!paper.enqueues(6, || 24) && !paper.wants_sample(6));
-        assert!(paper.enqueues(6, || 23) && paper.leaves_siblings(6, 35));
+        assert!(paper.enqueues(6, || 23) && !paper.leaves_siblings(6, 23));
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub(super) struct Strategy {
     adaptive: Adaptive,
     /// Whether the thief has claimed no task since a victim answered its request.
     is_unclaimed: bool,
-    /// Number of tasks that the thief runs by leapfrogging, each on top of the one before.
+    /// Number of tasks that the thief is running by leapfrogging.
     leapfrogging: u32,
     /// Whether the last stolen task had no children.
     was_leaf: bool,

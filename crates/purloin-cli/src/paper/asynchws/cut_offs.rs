@@ -7,7 +7,7 @@ use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };
 use crate::bench::median;
-use crate::paper::report::{Report, Verdict, with_margin};
+use crate::paper::report::{Report, Verdict, all_at_once, with_margin};
 use crate::simulation::bars::{BarPanel, Bars};
 
 /// Adds the section on Figure 8.
@@ -257,10 +257,11 @@ fn other_cut_offs(data: &Data, report: &mut Report) {
         simulated.case(latency, ADAPTIVE, chosen)
     });
     if let [_, Some(queue), Some(none)] = sparselu {
-        let similar = [queue, none].map(|value| Verdict::within(value, SIMILAR));
+        let similar = all_at_once(&[queue, none]).into_iter();
+        let similar = similar.map(|value| Verdict::within(value, SIMILAR));
         report.verdict(
             "it cannot use tree-depth based cut-off and other three strategies get similar speedup",
-            similar[0].and(similar[1]),
+            similar.fold(Verdict::Confirmed, Verdict::and),
             format!(
                 "on the same machines, SparseLU runs {} times as fast with *queue* as with *adaptive*, and {} \
                  times with *none*; we call 0.9 to 1.1 similar",

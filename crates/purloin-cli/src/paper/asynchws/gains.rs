@@ -261,10 +261,12 @@ fn communication(data: &Data, report: &mut Report) {
     let [short, long] = LATENCIES;
     if let (Some(with_short), Some(with_long)) = (speed(short), speed(long)) {
         let limit = 1.0 / MORE;
+        let some_above = Verdict::some_above(&[with_short, with_long], limit);
+        let some_above = some_above.expect("there are two values");
         report.verdict(
             "communication overhead incurred by work stealing may make it less efficient, especially on \
              distributed memory systems",
-            Verdict::not_above(with_short, limit).and(Verdict::not_above(with_long, limit)),
+            some_above.of_the_opposite(),
             format!(
                 "on 384 simulated cores with R = 0, the programs run {} and {} times as fast if a steal \
                  between nodes takes {short} µs and {long} µs instead of {SHARED} µs, which is the time \

@@ -143,8 +143,9 @@ fn not_on_ranks(measured: &[Measured<Figures>]) -> Option<String> {
         }
     };
     Some(format!(
-        "{why}. The page leaves out the tables and columns of these runs, and the verdicts that need them: \
-         those on local profiling and on overlapping communication with residual tasks."
+        "{why}. The page leaves out the tables that consist of these runs, and has dashes in the others. It \
+         does not judge the statements that need these runs: those on local profiling and on overlapping \
+         communication with residual tasks."
     ))
 }
 

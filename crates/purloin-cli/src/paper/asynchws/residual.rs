@@ -153,8 +153,8 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         Verdict::most(&matters),
         format!(
             "on 384 simulated cores, we count the programs that run more than {more} times as fast or as \
-             slow with some other R as with R = 0. Programs that clearly do so: {1} of {0}; that clearly stay \
-             within this limit: {2}. The verdict needs more than half of the programs",
+             slow with some other R as with R = 0. Programs that clearly do so: {1} of {0}; programs that clearly \
+             stay within this limit: {2}. The verdict needs more than half of the programs",
             PROGRAMS.len(),
             count(&matters, Verdict::Confirmed),
             count(&matters, Verdict::NotHere),
@@ -166,7 +166,8 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         Verdict::most(&is_good),
         format!(
             "on the same machines, R = 2 is good enough for a program if no other R makes it more than \
-             {more} times as fast. Programs for which it is clearly good enough: {1} of {0}; clearly not: {2}. \
+             {more} times as fast. Programs for which it clearly is: {1} of {0}; for which it clearly is \
+             not: {2}. \
              The table's *best* requires less: it lists R = 2 if its interval overlaps with that of \
              the fastest. The verdict needs more than half of the programs",
             PROGRAMS.len(),

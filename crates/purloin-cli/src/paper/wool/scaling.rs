@@ -3,7 +3,9 @@
 use purloin_sim::Estimate;
 
 use super::{Breakdown, Profiled, Replay, Row, SIMULATED_STEAL, Selection};
-use crate::paper::report::{Report, Verdict, deciding, or_dash, rank_correlation, with_margin};
+use crate::paper::report::{
+    Report, Verdict, all_at_once, deciding, or_dash, rank_correlation, with_margin,
+};
 use crate::paper::trial::Simulated;
 use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
@@ -121,11 +123,11 @@ pub(super) fn speed_ups(
                 "we require that under SET, every program whose parallelism is at least ten times the number of \
                  cores ({}) reaches 90 % of the lower bound of the expected speed-up (both with steals of \
                  1,000 cycles), and that one speed-up on 63 simulated cores is above 50. {} of {} programs \
-                 reach the bound for certain. The limiting one is {}, which takes {} of the time that the \
+                 certainly reach the bound. The limiting one is {}, which takes {} of the time that the \
                  bound allows; its cores steal and search for {:.0} % of the time. The best speed-up is {} \
                  (both intervals are widened for these programs)",
                 names(&parallel).join(", "),
-                reached(&times),
+                reached(&all_at_once(&times)),
                 times.len(),
                 parallel[last].0.paper.parameter,
                 with_margin(time, 3),
@@ -145,7 +147,7 @@ pub(super) fn speed_ups(
             "random victim selection provides good load balancing",
             Verdict::most(&are_near(&random)),
             format!(
-                "under RAND, {} of the same {} programs reach 90 % of the same bound for certain; we require \
+                "under RAND, {} of the same {} programs certainly reach 90 % of the same bound; we require \
                  more than half of them",
                 reached(&random),
                 random.len()
@@ -158,7 +160,7 @@ pub(super) fn speed_ups(
             "most programs scale well, being primarily limited by available parallelism",
             Verdict::most(&are_near(&times)),
             format!(
-                "under SET, {} of {} programs for certain reach 90 % of the lower bound of the expected speed-up \
+                "under SET, {} of {} programs certainly reach 90 % of the lower bound of the expected speed-up \
                  on 63 simulated cores; we require more than half of them",
                 reached(&times),
                 runs.len()
@@ -204,19 +206,16 @@ fn only_multisort(
     far_from_other: &[&str],
     report: &mut Report,
 ) {
-    let far = names.iter().zip(are_near(times));
-    let far = far.filter(|(_, near)| *near == Verdict::NotHere);
-    let far: Vec<_> = far.map(|(&name, _)| name).collect();
-    let (sorts, others): (Vec<_>, Vec<_>) = names
-        .iter()
-        .zip(times)
-        .partition(|(name, _)| name.starts_with("multisort"));
-    let times = |programs: Vec<(_, &Estimate)>| -> Vec<_> {
-        programs.into_iter().map(|(_, &time)| time).collect()
+    let near = are_near(&all_at_once(times));
+    let programs = || names.iter().copied().zip(near.iter().copied());
+    let far = programs().filter(|(_, near)| *near == Verdict::NotHere);
+    let far: Vec<_> = far.map(|(name, _)| name).collect();
+    // Whether all of these programs reach the bound.
+    let all = |are_sorts: bool| {
+        let these = programs().filter(|(name, _)| name.starts_with("multisort") == are_sorts);
+        these.map(|(_, near)| near).reduce(Verdict::and)
     };
-    let [some_sort, some_other] =
-        [sorts, others].map(|programs| Verdict::some_above(&times(programs), 1.0));
-    let (Some(some_sort), Some(some_other)) = (some_sort, some_other) else {
+    let (Some(sorts), Some(others)) = (all(true), all(false)) else {
         return;
     };
     let list = |names: &[&str]| match names {
@@ -225,7 +224,7 @@ fn only_multisort(
     };
     report.verdict(
         "Only multisort deviates significantly from the theoretical prediction",
-        some_other.of_the_opposite().and(some_sort),
+        others.and(sorts.of_the_opposite()),
         format!(
             "we require that only multisorts fall below 90 % of the lower bound. These fall below for certain: \
              {}. With steals of 1,000 cycles, the bound is lower, and these fall below: {}. The paper \
