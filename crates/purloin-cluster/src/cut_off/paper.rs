@@ -82,13 +82,15 @@ impl Policy for Paper {
     fn enqueues(&mut self, depth: u32, ready: impl FnOnce() -> usize) -> bool {
         let ready = ready();
         let has_much_room = 3 * ready < 2 * self.bound;
+        let mut estimate = self.estimate(depth);
         if !has_much_room {
             self.was_full = true;
-            if self.is_open(depth) {
+            if estimate.is_none() && most_samples(entry(depth)) > 0 {
                 self.refresh(depth);
+                estimate = self.estimate(depth);
             }
         }
-        match self.estimate(depth) {
+        match estimate {
             Some(work) => self.grains.is_worth_it(work) && ready < self.bound,
             None => has_much_room,
         }
