@@ -20,7 +20,6 @@ use crate::queue::MAX_STEAL;
 /// - Once all these tasks of a depth were timed, a task of that depth enters the queue if they take
 ///   more than 2 ms on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
-///
 /// - A rank with at most R residual tasks steals early if they take at most 12 ms in total, by the
 ///   estimates of their depths, or six times the grain.
 ///
