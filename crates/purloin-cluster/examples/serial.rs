@@ -8,8 +8,13 @@ use std::time::{Duration, Instant};
 use bytemuck::{Pod, Zeroable};
 use purloin_cluster::{Cluster, CutOff, Error, Grain, Options, Rank, Task, launch};
 
-/// The number of branches, each with ten leaves.
+/// The number of branches below the task that spawns them all. Each branch has ten leaves.
 const BRANCHES: u32 = 3_000;
+
+/// The number of tasks above that one. Each of them joins the next with one more branch. So most
+/// branches have depth 11, of which `CutOff::Paper` times sixteen tasks. It times none of the first
+/// seven depths.
+const CHAIN: u32 = 10;
 
 /// The duration of a leaf. A branch takes ten times as long.
 const LEAF: Duration = Duration::from_micros(60);
@@ -22,7 +27,7 @@ const GRAIN: Duration = Duration::from_micros(550);
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(transparent)]
 struct Tree {
-    /// The number of levels below this task: 2 for the root, 0 for a leaf.
+    /// The number of levels below this task: 0 for a leaf, 1 for a branch.
     levels: u32,
 }
 
@@ -31,18 +36,23 @@ impl Task for Tree {
     type Context = ();
 
     fn run<R: Rank<Self>>(self, mut rank: R) -> u64 {
-        if self.levels > 0 {
-            let children = if self.levels == 2 { BRANCHES } else { 10 };
-            let child = Tree {
-                levels: self.levels - 1,
-            };
-            return rank.spawn_all((0..children).map(|_| child), 0, |sum, leaves| sum + leaves);
+        if self.levels == 0 {
+            let begin = Instant::now();
+            while begin.elapsed() < LEAF {
+                std::hint::spin_loop();
+            }
+            return 1;
         }
-        let begin = Instant::now();
-        while begin.elapsed() < LEAF {
-            std::hint::spin_loop();
+        let child = Tree {
+            levels: self.levels - 1,
+        };
+        if self.levels > 2 {
+            // The first task of a join is never stolen, so stolen tasks are branches.
+            let (leaves, more) = rank.join(child, Tree { levels: 1 });
+            return leaves + more;
         }
-        1
+        let children = if self.levels == 2 { BRANCHES } else { 10 };
+        rank.spawn_all((0..children).map(|_| child), 0, |sum, leaves| sum + leaves)
     }
 }
 
@@ -53,8 +63,9 @@ fn main() {
             let mut options = Options::default();
             options.cut_off = cut_off;
             options.grain = Grain::Fixed(GRAIN);
-            let run = cluster.run(Tree { levels: 2 }, &(), &options)?;
-            assert_eq!(run.output, 10 * u64::from(BRANCHES));
+            let root = Tree { levels: CHAIN + 2 };
+            let run = cluster.run(root, &(), &options)?;
+            assert_eq!(run.output, 10 * u64::from(CHAIN + BRANCHES));
             if cluster.rank() == 0 {
                 let work = Duration::from_nanos(run.stats.stolen_work_nanoseconds);
                 println!(
