@@ -47,7 +47,8 @@ impl Task for Tree {
             levels: self.levels - 1,
         };
         if self.levels > 2 {
-            // The first task of a join is never stolen, so stolen tasks are branches.
+            // The first task of a join is never stolen. So thieves steal branches, and perhaps some of
+            // their leaves, but not the work of hundreds of branches at once.
             let (leaves, more) = rank.join(child, Tree { levels: 1 });
             return leaves + more;
         }

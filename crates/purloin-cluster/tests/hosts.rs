@@ -40,7 +40,8 @@ fn the_work_of_a_serial_task_from_another_host_counts_for_its_parent() {
         let runs = text.lines().map(Run::parse).collect::<Vec<_>>();
         assert_eq!(runs.len(), 2, "{text}");
         for run in &runs {
-            assert!(run.work >= run.stolen * BRANCH, "{text}");
+            // Most stolen tasks are branches, and some are leaves of branches.
+            assert!(2 * run.work >= run.stolen * BRANCH, "{text}");
         }
         if runs.iter().all(Run::is_mostly_serial) {
             return;

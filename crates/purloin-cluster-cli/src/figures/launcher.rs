@@ -12,6 +12,10 @@ use crate::NAME;
 use crate::latency::Latencies;
 use crate::report::Outcome;
 
+/// The way out for a user whose command cannot be run.
+const NAME_ANOTHER: &str = "name another command in the environment variable MPIRUN, or after --mpirun of \
+                            \"purloin-cluster figures\"";
+
 /// A command that starts jobs, such as `mpirun`.
 pub struct Launcher {
     /// The command and its options.
@@ -39,13 +43,9 @@ impl Launcher {
             .map_err(|error| match error.kind() {
                 ErrorKind::NotFound => Failure::Usage(format!(
                     "the command \"{first}\", which starts jobs, is not installed; install Open \
-                     MPI (package openmpi-bin) or MPICH, or name another command in the environment \
-                     variable MPIRUN"
+                     MPI (package openmpi-bin) or MPICH, or {NAME_ANOTHER}"
                 )),
-                _ => Failure::Usage(format!(
-                    "cannot run \"{first}\": {error}; name another command in the environment variable \
-                     MPIRUN"
-                )),
+                _ => Failure::Usage(format!("cannot run \"{first}\": {error}; {NAME_ANOTHER}")),
             })?;
         let program = std::env::current_exe()
             .map_err(|error| Failure::Run(format!("cannot find the path of {NAME}: {error}")))?;

@@ -14,11 +14,11 @@ use crate::queue::MAX_STEAL;
 /// - Until a rank's queue is two thirds full, the rule is help-first. From then on it is work-first
 ///   for depths whose tasks are timed: the rank runs one of several siblings inline, and the others wait
 ///   in the queue, as far as the bound allows.
-/// - Of depth n, at most min(2ⁿ / 100, 16) tasks are timed on a node, so none of the first seven depths.
-///   These are the first that run when the rule is work-first, or that were stolen. If ranks end such
-///   tasks at the same moment, each may count. Nothing refutes the mean.
-/// - Once all these tasks of a depth were timed, a task of that depth enters the queue if they take
-///   more than 2 ms on average, or more than the grain that the user sets.
+/// - Of depth n, the durations of at most min(2ⁿ / 100, 16) tasks count on a node, so none of the first
+///   seven depths. These are the first that run when the rule is work-first, or that were stolen. If
+///   ranks end such tasks at the same moment, each may count. Nothing refutes the mean.
+/// - Once a depth has all its samples, a task of that depth enters the queue if they take more than 2 ms
+///   on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
 /// - A rank with at most R residual tasks steals early if they take at most 12 ms in total, by the
 ///   estimates of their depths, or six times the grain.
@@ -113,10 +113,10 @@ impl Policy for Paper {
     }
 
     fn record(&mut self, depth: u32, work: u64) {
-        // Every stolen task is reported, also of depths that need no more samples. Other ranks may have
-        // timed the last one just now.
-        if self.profile.is_local() {
-            self.profile.refresh(entry(depth));
+        // Every stolen task is reported, also of depths that need no more samples.
+        if self.is_open(depth) {
+            // Other ranks may have timed the last one just now.
+            self.refresh(depth);
         }
         if self.is_open(depth) {
             self.profile.record(entry(depth), work);

@@ -109,24 +109,32 @@ impl Profile {
     }
 
     fn add(&mut self, depth: usize, more: Durations) {
-        let before = match &self.place {
+        self.durations[depth] = match &self.place {
             Place::Node(base) => {
                 // SAFETY: `World::node_memory` returns memory of at least this size, filled
                 // with zeros, that lives until MPI is finalized. All ranks access it with
                 // atomic operations only.
                 let [tasks, work] = unsafe { &(**base)[depth] };
-                // Relaxed: the mean is an estimate, and the two numbers may come from different
-                // moments.
-                let fetch_add = |number: &AtomicU64, more| match more {
-                    0 => number.load(Ordering::Relaxed),
-                    more => number.fetch_add(more, Ordering::Relaxed),
+                // Release and Acquire: a rank that sees another rank's task in the count also sees that
+                // task's work in the sum. So the mean may be too high for a moment, but a task never
+                // counts without its work.
+                let tasks = match more.tasks {
+                    0 => tasks.load(Ordering::Acquire),
+                    count => {
+                        work.fetch_add(more.work, Ordering::Relaxed);
+                        tasks.fetch_add(count, Ordering::AcqRel) + count
+                    }
                 };
+                let work = work.load(Ordering::Relaxed);
+                Durations { tasks, work }
+            }
+            Place::Rank => {
+                let Durations { tasks, work } = self.durations[depth];
                 Durations {
-                    tasks: fetch_add(tasks, more.tasks),
-                    work: fetch_add(work, more.work),
+                    tasks: tasks + more.tasks,
+                    work: work + more.work,
                 }
             }
-            Place::Rank => self.durations[depth],
             Place::Rank0(window) => {
                 let values = [more.tasks, more.work];
                 let mut before = [0; 2];
@@ -136,14 +144,10 @@ impl Profile {
                     unsafe { window.add(0, offset, values.as_ptr(), before.as_mut_ptr(), 2) };
                 transfer.wait(window.world());
                 Durations {
-                    tasks: before[0],
-                    work: before[1],
+                    tasks: before[0] + more.tasks,
+                    work: before[1] + more.work,
                 }
             }
-        };
-        self.durations[depth] = Durations {
-            tasks: before.tasks + more.tasks,
-            work: before.work + more.work,
         };
     }
 }
