@@ -205,7 +205,7 @@ impl Report {
         let again = results.measured_again();
         if !again.is_empty() {
             self.paragraph(&format!(
-                "These parts were measured by another build than the rest: {}.",
+                "Another build than that of the rest measured these parts: {}.",
                 again.join("; ")
             ));
         }
@@ -214,10 +214,12 @@ impl Report {
         }
         self.section("What the paper says, and what we found");
         self.paragraph(
-            "± is a 95 % confidence interval. If a verdict depends on the extreme of several values, their \
-             intervals are widened so that all of them hold simultaneously with about 95 % confidence. The \
-             text gives widened intervals only where it says so. **Not decided** means that an interval \
-             contains the limit that the verdict requires, or that our values are too rough to decide.",
+            "± is a 95 % confidence interval. If our value has one, a statement is **confirmed** if the \
+             whole interval meets our limit, and **not confirmed here** if the whole interval misses it. \
+             **Not decided** means that the interval contains the limit, or that our values are too rough to \
+             decide. *Certainly* always refers to the whole interval. If a verdict depends on the extreme of \
+             several values, we widen their intervals so that all of them hold simultaneously with about 95 \
+             % confidence. The text shows a widened interval only where it says so.",
         );
         let verdicts = std::mem::take(&mut self.verdicts);
         let rows: Vec<_> = verdicts

@@ -229,27 +229,31 @@ fn other_cut_offs(data: &Data, report: &mut Report) {
         simulated.best_depth(latency).map(|(case, _)| case)
     });
     if let [Some(adaptive), Some(queue), Some(none)] = fibonacci {
-        let faster = Verdict::some_above(&[adaptive, queue, none], gains::MORE);
+        let values = [adaptive, queue, none];
+        let faster = Verdict::some_above(&values, gains::MORE);
+        let little = Verdict::above(adaptive, A_LITTLE);
+        let decided_by = match little {
+            Verdict::Confirmed => {
+                let names = ["*adaptive*", "*queue*", "*none*"];
+                gains::decided_by(&values, &names, gains::MORE)
+            }
+            _ => "*adaptive* decides".to_string(),
+        };
         report.verdict(
             "Fibonacci gets the best performance using tree-depth based cut-off while adaptive cut-off is a \
              little worse",
             faster
                 .expect("there are three values")
                 .of_the_opposite()
-                .and(Verdict::above(adaptive, A_LITTLE)),
+                .and(little),
             format!(
                 "on the same machines, Fibonacci runs {} times as fast with *adaptive* as with the best depth, \
                  {} times with *queue*, and {} times with *none* (the geometric means over both steal \
-                 times); we call a cut-off better above {}, and {A_LITTLE} or more a little worse. {}",
+                 times); a ratio above {} counts as better, and one from {A_LITTLE} to 1 as a little worse. {decided_by}",
                 with_margin(adaptive, 2),
                 with_margin(queue, 2),
                 with_margin(none, 2),
                 gains::MORE,
-                gains::decided_by(
-                    &[adaptive, queue, none],
-                    &["*adaptive*", "*queue*", "*none*"],
-                    gains::MORE
-                )
             ),
         );
     }

@@ -52,10 +52,10 @@ fn gains_of(data: &Data, names: &[&str], variants: [Variant; 2]) -> Option<Vec<E
 pub(super) fn decided_by(values: &[Estimate], names: &[&str], threshold: f64) -> String {
     deciding(values, threshold).map_or(String::new(), |(place, value)| {
         format!(
-            "Because there are {} values, we widen their intervals; {} for {} decides",
-            values.len(),
+            "{} decides: {}, widened for {} values",
+            names[place],
             with_margin(value, 2),
-            names[place]
+            values.len()
         )
     })
 }
@@ -96,7 +96,7 @@ fn text(gain: Option<Estimate>) -> String {
 /// The programs that the paper calls balanced or coarse.
 const BALANCED: [&str; 3] = ["Fibonacci", "SparseLU", "Strassen"];
 
-/// Returns whether early steals make Fibonacci and SparseLU faster for certain. The text below Figure 9 says
+/// Returns whether early steals certainly make Fibonacci and SparseLU faster. The text below Figure 9 says
 /// why, because they do not in the paper.
 pub(super) fn have_gained(data: &Data) -> [bool; 2] {
     [BALANCED[0], BALANCED[1]].map(|name| {
@@ -156,7 +156,7 @@ pub(super) fn early_steals(data: &Data, report: &mut Report) {
     let clear = match with_margins.len() {
         0 => String::new(),
         several => format!(
-            ": of the {several} programs that ran several times, {} are clearly more than {MORE} times as fast",
+            ": of the {several} programs that ran several times, {} are certainly more than {MORE} times as fast",
             clear.count()
         ),
     };

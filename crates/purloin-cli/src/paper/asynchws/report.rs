@@ -69,12 +69,13 @@ fn introduction(trial: &Trial, data: &Data, report: &mut Report) {
          steals when it begins a task and has at most R residual tasks. A **cut-off** decides when a spawned \
          task runs inline. *none* never runs a task inline. *depth* does so if the task is deeper than a \
          limit, and *queue* if the spawning core already has three ready tasks for each core of its node. \
-         *adaptive* does so in the same case, and also if the task is too short to be worth stealing. \
+         *adaptive* does so if the task is too short to be worth stealing, and in the simulation also in the \
+         case of *queue*. \
          Parallelism is the work divided by the span.\n\n\
          {on_ranks}**Simulated**: 32 nodes of two sockets of six cores, as in the paper, so *queue* and *adaptive* \
          allow 36 ready tasks. We record the serial elision of each program. There, Floorplan and NQueens \
-         fork in pairs. Simulated thieves prefer near victims, and take half of a victim's tasks. They spend \
-         the same time on attempts in their socket, in the rest of their node, and in other nodes. On ranks, \
+         fork in pairs. Simulated thieves prefer near victims, and take half of a victim's tasks. They divide \
+         their search time equally between their socket, the rest of their node, and other nodes. On ranks, \
          a thief tries each rank of its node once before it looks further. The simulated *adaptive* knows \
          the exact mean duration at each depth. As in the paper, *adaptive* creates a task only if it takes \
          at least 2/4.5 of the time of a steal, and a core does not steal early while its ready tasks take \

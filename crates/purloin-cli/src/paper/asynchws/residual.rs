@@ -52,9 +52,9 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
     let slower: Vec<_> = slower.iter().map(usize::to_string).collect();
     let slower = match &slower[..] {
         [] => String::new(),
-        [one] => format!(" In the rest, R = {one} is clearly slower."),
+        [one] => format!(" In the rest, R = {one} is certainly slower."),
         numbers => format!(
-            " In each of the rest, at least one of these values of R is clearly slower: {}.",
+            " In each of the rest, at least one of these values of R is certainly slower: {}.",
             numbers.join(", ")
         ),
     };
@@ -63,7 +63,7 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
         false => "",
     };
     report.paragraph(&format!(
-        "In {undecided} of {} rows, no R is clearly slower than the fastest.{slower} R = 2 is among the best \
+        "In {undecided} of {} rows, no R is certainly slower than the fastest.{slower} R = 2 is among the best \
          in {chosen} rows. Where values are equal, the limit for the duration of ready tasks decides when a \
          core steals early, not R. For Fibonacci and SparseLU, the paper finds R = 0 best.{explained}",
         rows.len()
@@ -152,9 +152,9 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         "The performance of AsyncWS is sensitive to the number of residual tasks in the private region",
         Verdict::most(&matters),
         format!(
-            "on 384 simulated cores, we count the programs that run more than {more} times as fast or as \
-             slow with some other R as with R = 0. Programs that clearly do so: {1} of {0}; programs that clearly \
-             stay within this limit: {2}. The verdict needs more than half of the programs",
+            "on 384 simulated cores, R matters for a program if some other R changes its speed by more than a \
+             factor of {more} against R = 0. It certainly does in {1} of {0} programs, and certainly does not \
+             in {2}. The verdict needs more than half of the programs",
             PROGRAMS.len(),
             count(&matters, Verdict::Confirmed),
             count(&matters, Verdict::NotHere),
@@ -166,8 +166,7 @@ fn sensitivity(data: &Data, tried: &[usize], report: &mut Report) {
         Verdict::most(&is_good),
         format!(
             "on the same machines, R = 2 is good enough for a program if no other R makes it more than \
-             {more} times as fast. Programs for which it clearly is: {1} of {0}; for which it clearly is \
-             not: {2}. \
+             {more} times as fast. It certainly is for {1} of {0} programs, and certainly is not for {2}. \
              The table's *best* requires less: it lists R = 2 if its interval overlaps with that of \
              the fastest. The verdict needs more than half of the programs",
             PROGRAMS.len(),

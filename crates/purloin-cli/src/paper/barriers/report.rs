@@ -127,7 +127,7 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
                 .copied()
                 .fold(Verdict::Confirmed, Verdict::and),
             format!(
-                "in {} of {} benchmarks, the number of steals with the barrier is for certain {} to {} times \
+                "in {} of {} benchmarks, the number of steals with the barrier is certainly {} to {} times \
                  that without it (the intervals are widened; like the paper, we exclude {}); we require this \
                  of every benchmark",
                 confirmed.count(),
@@ -243,7 +243,8 @@ fn barrier(data: &Data, report: &mut Report) {
             Verdict::most(&common),
             format!(
                 "we count free steals, for which the victim does nothing at all. In {} of {} benchmarks, \
-                 more than half of the steals are free; the verdict needs more than half of the benchmarks. \
+                 certainly more than half of the steals are free; the verdict needs more than half of the \
+                 benchmarks. \
                  In the paper, 1.5 to 30 % are free, also less than half. In another reading, the statement \
                  holds for all steals: with the barrier, our victims never wait for a thief",
                 common.iter().filter(|&&one| one == Verdict::Confirmed).count(),

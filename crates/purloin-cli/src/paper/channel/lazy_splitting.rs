@@ -184,7 +184,7 @@ pub(super) fn report(trial: &Trial, results: &Results, report: &mut Report) -> R
     );
     let here = least(&shares, loops().count()).map(|worst| {
         format!(
-            "With {} workers, it reaches {} of the best speed-up of the six combinations (three ways, two \
+            "With {} workers, adaptive splitting for requests reaches {} of the best speed-up of the six combinations (three ways, two \
              schedulers)",
             trial.most_workers(),
             at_least(worst)
@@ -233,7 +233,7 @@ fn on_larger_machines(
          has 128 iterations or takes about 10 µs, but has at least one iteration. *Deques*: thieves take \
          tasks by themselves, and between two strips, a worker splits its loop if its deque is empty. The \
          simulated worker knows the number of idle workers, which includes the thieves whose tasks are on \
-         their way. *Binary* gives half of the iterations, *guided* one of as many parts as there are cores, \
+         their way. *Binary* gives half of the iterations, *guided* gives 1/p of them with p cores, \
          and *adaptive* an equal part for each idle worker and the worker itself. A message takes 100 ns, a \
          steal 1 µs, a failed attempt 100 ns, and a task 10 ns.",
     );
@@ -279,7 +279,8 @@ fn on_larger_machines(
             format!(
                 "the limiting simulation is {workload} on {cores} cores, where *{fastest}* is the fastest of \
                  the six combinations: adaptive splitting for requests takes {} times as long (the interval is \
-                 widened for {} simulations). We allow {:.3} for every loop and machine.{}",
+                 widened for {} simulations). We allow {:.3}, which means {NEARLY} of the best speed-up, for every \
+                 loop and machine.{}",
                 with_margin(slowdown, 3),
                 slowdowns.len(),
                 1.0 / NEARLY,

@@ -116,8 +116,8 @@ pub(super) fn ranking(
     };
     report.paragraph(&format!(
         "**Ranking**: the mean deviation from the best median speed-up, over the workloads that the \
-         scheduler has. Here the best is that of {} schedulers. The slides have four; the fourth is Cilk \
-         Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list.{on_openmp}",
+         scheduler has. Here the best is that of {} schedulers. The slides compare four; the one missing \
+         here is Cilk Plus (-4.6 %, -6.9 % and -28.1 %). They rank 21 workloads, which they do not list.{on_openmp}",
         ranking.names.len()
     ));
     let mut ranked: Vec<_> = ranking
@@ -248,9 +248,9 @@ fn first_and_second(ranking: &Ranking, report: &mut Report) {
             Verdict::within(lead, CLOSE),
             format!(
                 "here Chase-Lev WS deviates by {deque:.1} %, and Channel WS by {channel:.1} % (`{CHANNEL}`: \
-                 {}); on average over the workloads, Chase-Lev WS is ahead by {} points (slides: 0.8, 0.2 \
-                 and 0); we count a lead of {:.0} to {:.0} points as a close second. `{first}` ranks first \
-                 here",
+                 {}) from the best median speed-up. The difference, Chase-Lev WS minus Channel WS, is {} points \
+                 on average over the workloads (slides: 0.8, 0.2 and 0); from {:.0} to {:.0} points, we \
+                 count Channel WS as a close second. `{first}` ranks first here",
                 or_dash(ranking.mean(CHANNEL), |mean| format!("{mean:.1} %")),
                 with_margin(lead, 1),
                 CLOSE[0],
@@ -272,9 +272,10 @@ pub(super) fn performance(report: &mut Report) {
         report.verdict(
             "Workers forward steal requests, adapt their stealing strategy, split tasks lazily: Performance",
             forwarding.and(stealing).and(splitting),
-            "we require that the statements on forwarding, on adaptive stealing and on lazy splitting all \
-             hold, which have verdicts above"
-                .to_string(),
+            format!(
+                "we require that three statements above are confirmed: “{FORWARDING}”, “{ADAPTIVE_STEALING}” \
+                 and “{LAZY_SPLITTING}”"
+            ),
         );
     }
 }

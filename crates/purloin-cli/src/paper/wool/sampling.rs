@@ -131,9 +131,9 @@ fn best_sample_size(sampled: &[Sampled], report: &mut Report) {
             "2 is the optimal sample size when λ_sample = 2 λ_steal",
             Verdict::all_above(&slower, 0.0).expect("there are three values"),
             format!(
-                "on 1,024 simulated cores, two samples take {} of the time of one, three {}, and four {} (λ \
-                 is a rate: a sample takes half as long as a steal); we require that one, three and four \
-                 samples take longer than two",
+                "we compare only thieves that sample. On 1,024 simulated cores, two samples take {} of the time \
+                 of one, three {} of it, and four {} of it (λ is a rate: a sample takes half as long as a \
+                 steal); we require that one, three and four samples take longer than two",
                 with_margin(two, 3),
                 with_margin(three, 3),
                 with_margin(four, 3)
@@ -161,7 +161,8 @@ fn without_looking(sampled: &[Sampled]) -> String {
 pub(super) fn closer_look(simulated: &[(&Row, Replay, Replay)], report: &mut Report) {
     report.section("Figures 7 and 8: a closer look at sampling (63 simulated cores)");
     report.paragraph(&format!(
-        "SAMP+SET relative to SET. The cost of a steal includes all samples, also those that find no \
+        "The table shows SAMP+SET relative to SET. A thief samples once in a search, and a sample ends at \
+         the first victim without tasks. The cost of a steal includes all samples, also those that find no \
          task. Failed attempts are not included, with or without samples. In Figure 8, each steal takes \
          {} cycles longer, after the thief has committed to the task. With this delay, stress and ssf \
          get minor speed-ups in the paper.",
