@@ -393,7 +393,7 @@ mod tests {
         let text = report.text();
         assert!(text.contains("| – | 300 ns |"), "{text}");
         assert!(!text.contains("Figure 7, simulated"), "{text}");
-        assert!(text.contains("In 6 of 6 benchmarks, more than half"));
+        assert!(text.contains("In 6 of 6 benchmarks, certainly more than half"));
     }
 
     #[test]

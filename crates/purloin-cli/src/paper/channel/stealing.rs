@@ -116,8 +116,9 @@ pub(super) fn simulated(
             format!(
                 "on simulated cores, BPC with n = 9 runs {} times as fast with forwarding (the geometric mean \
                  of {} simulations with tasks of 1 to 100 µs); we require 1.02. With tasks of {shortest} µs, \
-                 it runs {} times as fast, and with {longest} µs {} times. The slide is about this workload, \
-                 but gives no length of a task",
+                 it runs {} times as fast, and with {longest} µs {} times. The intervals cover the random \
+                 choices of the thieves, not the recording. The slide is about this workload, but gives no \
+                 length of a task",
                 with_margin(gain, 3),
                 times.len(),
                 with_margin(short, 3),
