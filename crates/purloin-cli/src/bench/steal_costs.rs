@@ -50,12 +50,15 @@ impl StealCosts {
             forced => forced as f64 * interruption().as_secs_f64(),
         };
         let lost = times.serving.as_secs_f64() + crossing + interrupted;
+        // The victims' clock goes on while the system runs another program on their processor. In a
+        // short run, it may count more time than the threads have used.
+        let share = |part: f64| ratio(part, used).min(1.0);
         StealCosts {
             steal_ratio: (tasks > 0).then(|| steals / tasks as f64),
             steal_rate: ratio(steals, seconds * 1e3),
-            dynamic_overhead: ratio(lost, used),
-            barrier_cost: ratio(crossing, used),
-            waking_cost: ratio(times.waking.as_secs_f64(), used),
+            dynamic_overhead: share(lost),
+            barrier_cost: share(crossing),
+            waking_cost: share(times.waking.as_secs_f64()),
             loss_per_steal: (stats.steals > 0).then(|| lost / steals),
             free_steal_share: (stats.steals > 0).then(|| stats.free_steals as f64 / steals),
         }
@@ -172,6 +175,16 @@ mod tests {
         let costs = StealCosts::of_run(stats, times, 1, 1.0, used);
         assert!((costs.dynamic_overhead - 0.015).abs() < 1e-9);
         assert!((costs.barrier_cost - 0.005).abs() < 1e-9);
+    }
+
+    #[test]
+    fn no_share_of_the_time_used_exceeds_1() {
+        let mut times = Times::default();
+        // The system interrupted a victim for 2 ms, and the run used only 200 µs.
+        times.crossing = Duration::from_millis(2);
+        let used = Duration::from_micros(200);
+        let costs = StealCosts::of_run(Stats::default(), times, 1, 2.1e-3, used);
+        assert_eq!((costs.dynamic_overhead, costs.barrier_cost), (1.0, 1.0));
     }
 
     #[test]
