@@ -17,8 +17,8 @@ use crate::queue::MAX_STEAL;
 /// - Of depth n, the durations of at most min(2ⁿ / 100, 16) tasks count on a node, so none of the first
 ///   seven depths. These are the first that run when the rule is work-first, or that were stolen. If
 ///   ranks end such tasks at the same moment, each may count. Nothing refutes the mean.
-/// - Once a depth has all its samples, a task of that depth enters the queue if they take more than 2 ms
-///   on average, or more than the grain that the user sets.
+/// - Once a depth has all its samples, a task of that depth enters the queue if the samples take more
+///   than 2 ms on average, or more than the grain that the user sets.
 /// - A rank offers at most 24 tasks at a time, so that a thief takes up to 12.
 /// - A rank with at most R residual tasks steals early if they take at most 12 ms in total, by the
 ///   estimates of their depths, or six times the grain.

@@ -30,9 +30,9 @@
 //!
 //! A steal advances by one step whenever the rank attends to it ([`Thief`]). Under
 //! [`Steal::Sync`], a steal starts when no task is left. Under [`Steal::Async`], it starts as
-//! soon as fewer than `residual` tasks are left besides the one that is about to run, unless
-//! all of these probably last for three steals: then the rank can start later. Stolen tasks wait until the rank
-//! runs out of tasks or a join blocks.
+//! soon as fewer than `residual` tasks are left besides the one that is about to run, unless all of
+//! these probably last for three steals: then the rank can start later. Stolen tasks wait until the
+//! rank runs out of tasks or a join blocks.
 //!
 //! # The end
 //!

@@ -249,7 +249,8 @@ fn other_cut_offs(data: &Data, report: &mut Report) {
             format!(
                 "on the same machines, Fibonacci runs {} times as fast with *adaptive* as with the best depth, \
                  {} times with *queue*, and {} times with *none* (the geometric means over both steal \
-                 times); a ratio above {} counts as better, and one from {A_LITTLE} to 1 as a little worse. {decided_by}",
+                 times); a ratio above {} counts as better, and one from {A_LITTLE} to 1 as a little worse. \
+                 {decided_by}",
                 with_margin(adaptive, 2),
                 with_margin(queue, 2),
                 with_margin(none, 2),

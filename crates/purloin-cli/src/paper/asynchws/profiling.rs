@@ -132,8 +132,8 @@ pub(super) fn profiling(data: &Data, report: &mut Report) {
              is less than 2% of the total runtime for all six applications, but global profiling is much \
              higher, 23.6% averagely”. On two ranks, local profiling costs at most {most:.2} % of the time, \
              and global profiling {mean:.1} % on average with the artificial latency; we require less than 2 \
-             % for local, and for global more than five times as much as the highest local value. With 384 cores and steals of {} µs, our estimates are \
-             {highest:.1} % for local profiling, in the program where it is highest, and {average:.1} % for \
+             % for local, and for global more than five times as much as the highest local value. With 384 \
+             cores and steals of {} µs, our estimates are {highest:.1} % for local profiling, in the program where it is highest, and {average:.1} % for \
              global profiling on average. They are too rough to refute the statement. We confirm \
              it only if they are within the same limits",
             LATENCIES[0]

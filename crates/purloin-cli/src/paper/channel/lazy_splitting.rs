@@ -184,8 +184,8 @@ pub(super) fn report(trial: &Trial, results: &Results, report: &mut Report) -> R
     );
     let here = least(&shares, loops().count()).map(|worst| {
         format!(
-            "With {} workers, adaptive splitting for requests reaches {} of the best speed-up of the six combinations (three ways, two \
-             schedulers)",
+            "With {} workers, adaptive splitting for requests reaches {} of the best speed-up of the six \
+             combinations (three ways, two schedulers)",
             trial.most_workers(),
             at_least(worst)
         )

@@ -25,8 +25,8 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          differs from the slides. Workers also tell the manager about work from outside the pool. When every \
          worker has seen a request, a worker that may get tasks keeps it; in the slides, the request \
          circulates among the idle workers. A victim can take back a task that it has sent, until the thief \
-         begins it. A blocked worker asks the worker that runs the awaited task. And adaptive stealing, which decides after every {} steals, counts a stolen task as one task, \
-         or as two if it has children. In `{CHANNEL}`, a thief also sees which workers are active, and can \
+         begins it. A blocked worker asks the worker that runs the awaited task. And adaptive stealing, which \
+         decides after every {} steals, counts a stolen task as one task, or as two if it has children. In `{CHANNEL}`, a thief also sees which workers are active, and can \
          recall its request; `docs/decisions/channel-requests-as-bits.md` says why. **Chase-Lev WS** is \
          `{CHASE_LEV}`, over the deques of `crossbeam-deque`. `return-barrier` is Purloin's default \
          scheduler, and `direct-stack` is Wool's. **OpenMP** is the peer `{OPENMP}`, compiled by g++, and \
