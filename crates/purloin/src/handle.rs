@@ -196,6 +196,16 @@ pub(crate) struct Place {
     pub(crate) top: *const (),
 }
 
+/// How a thread waits for a task that it does not run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// A worker of the task's pool helps the worker that runs the task.
+    Help,
+    /// A thread outside the pool calls an idle worker for the task, if no worker has begun it.
+    CallWorker,
+    Sleep,
+}
+
 /// The operations of a consumer's end.
 pub(crate) struct Functions<T> {
     /// Waits for the result, or continues the task's panic. Consumes the end.
@@ -203,15 +213,16 @@ pub(crate) struct Functions<T> {
     /// Gives up the result. Consumes the end.
     pub(crate) drop: unsafe fn(NonNull<()>),
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
+    /// Returns whether this thread is a worker of the task's pool.
+    pub(crate) is_local: unsafe fn(NonNull<()>) -> bool,
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) run: unsafe fn(NonNull<()>),
     /// Calls an idle worker for the task, if no worker has begun it.
     pub(crate) call_worker: unsafe fn(NonNull<()>),
     /// Sets the watcher, once. The end of the task wakes it. Returns false if the task has ended.
     pub(crate) watch: unsafe fn(NonNull<()>, Waker) -> bool,
-    /// Waits for the result. The watcher unparks this thread. The flag is true in one call: on a
-    /// worker of the task's pool, that call helps the worker that runs the task.
-    pub(crate) wait: unsafe fn(NonNull<()>, bool),
+    /// Waits for the result. The watcher unparks this thread.
+    pub(crate) wait: unsafe fn(NonNull<()>, Wait),
     /// Returns the place of the result, which is available.
     pub(crate) result: unsafe fn(NonNull<()>) -> *mut Option<thread::Result<T>>,
 }
@@ -246,6 +257,12 @@ impl<T> Promise<T> {
         unsafe { ((*self.functions).is_done)(self.channel) }
     }
 
+    /// Returns whether this thread is a worker of the task's pool.
+    pub(crate) fn is_local(&self) -> bool {
+        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        unsafe { ((*self.functions).is_local)(self.channel) }
+    }
+
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) fn run(&self) {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
@@ -269,17 +286,17 @@ impl<T> Promise<T> {
         unsafe { ((*self.functions).watch)(self.channel, watcher) }
     }
 
-    /// Waits for the result. If this call `helps`, and this thread is a worker of the task's pool,
-    /// it waits as [`Handle::get`] does.
+    /// Waits for the result.
     ///
     /// # Safety
     ///
-    /// The caller has [set a watcher](Self::watch) that unparks this thread. One call helps. If
-    /// this thread is a worker of the task's pool, a worker has begun the task.
-    pub(crate) unsafe fn wait(&self, helps: bool) {
+    /// The caller has [set a watcher](Self::watch) that unparks this thread. One call
+    /// [helps](Wait::Help), on a worker of the task's pool. If this thread is such a worker, a worker
+    /// has begun the task.
+    pub(crate) unsafe fn wait(&self, how: Wait) {
         // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
         // caller guarantees the rest.
-        unsafe { ((*self.functions).wait)(self.channel, helps) }
+        unsafe { ((*self.functions).wait)(self.channel, how) }
     }
 
     /// Takes the result, once.

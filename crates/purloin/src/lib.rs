@@ -119,6 +119,7 @@ compile_error!(
 
 mod asynchronous;
 mod free;
+mod graph;
 mod handle;
 pub mod implement;
 mod loops;

@@ -1,9 +1,10 @@
 //! Shared handles: results that several tasks need.
 //!
 //! If a worker of the task's pool needs the result of a task that no worker has begun, it runs the
-//! task. Otherwise the first worker waits in the way of [`Handle::get`]. All other threads sleep,
-//! and the end of the task wakes them. They cannot help the worker that runs the task, because it
-//! knows only one worker that waits for it.
+//! task, after the tasks on which it depends (see [`graph`](crate::graph)). Otherwise the first worker
+//! waits in the way of [`Handle::get`]. All other threads sleep, and the end of the task wakes them.
+//! They cannot help the worker that runs the task, because it knows only one worker that waits for
+//! it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -11,10 +12,11 @@ use std::task::{Wake, Waker};
 use std::thread;
 
 use crate::asynchronous::wake;
-use crate::handle::{Handle, Inner, Promise};
+use crate::graph::{Begin, Input, Look, Node, Pending};
+use crate::handle::{Handle, Inner, Promise, Wait};
 use crate::pool::{keep_orphan, thread_waker};
 use crate::runtime::ReturnBarrier;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::unwind::Panic;
 use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 
@@ -49,8 +51,10 @@ struct State<T> {
     promise: Option<Promise<T>>,
     /// The result, once a thread has taken it from the promise.
     result: OnceLock<Result<T, Panicked>>,
-    /// The end of the task, once someone waits for it.
+    /// The end of the task, once another thread or task waits for it.
     end: OnceLock<Arc<TaskEnd>>,
+    /// The state of a task that was made with inputs.
+    pending: Option<Arc<Pending>>,
 }
 
 /// The panic of the task, until a thread continues it.
@@ -75,7 +79,7 @@ struct Waiting {
     /// Of threads and of executors.
     wakers: Vec<Waker>,
     /// The tasks that begin after this end.
-    successors: Vec<Arc<Successor>>,
+    successors: Vec<Arc<Pending>>,
 }
 
 impl TaskEnd {
@@ -104,7 +108,7 @@ impl Wake for TaskEnd {
     fn wake(self: Arc<Self>) {
         let waiting = lock(&self.waiting).take().unwrap_or_default();
         waiting.wakers.into_iter().for_each(wake);
-        waiting.successors.iter().for_each(|task| task.came());
+        waiting.successors.iter().for_each(|task| task.input_ended());
     }
 }
 
@@ -112,12 +116,16 @@ impl<T> Handle<T> {
     /// Turns this handle into one that can be cloned, and that gives access to the result by
     /// reference.
     pub fn share(self) -> SharedHandle<T> {
-        SharedHandle::new(self, OnceLock::new())
+        SharedHandle::new(self, OnceLock::new(), None)
     }
 }
 
 impl<T> SharedHandle<T> {
-    fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>) -> Self {
+    fn new(
+        handle: Handle<T>,
+        end: OnceLock<Arc<TaskEnd>>,
+        pending: Option<Arc<Pending>>,
+    ) -> Self {
         let result = OnceLock::new();
         let promise = match handle.0 {
             Inner::Promised(promise) => Some(promise),
@@ -135,13 +143,14 @@ impl<T> SharedHandle<T> {
             promise,
             result,
             end,
+            pending,
         }))
     }
 
     /// Returns a shared handle to a task of the scope with this address.
-    fn in_scope(handle: Handle<T>, scope: usize) -> Self {
+    fn in_scope(handle: Handle<T>, scope: usize, pending: Option<Arc<Pending>>) -> Self {
         let end = TaskEnd::in_scope(scope);
-        let shared = SharedHandle::new(handle, OnceLock::from(Arc::clone(&end)));
+        let shared = SharedHandle::new(handle, OnceLock::from(Arc::clone(&end)), pending);
         match &shared.0.promise {
             // SAFETY: no other thread has the handle yet, and the end is set. So this is the only
             // call.
@@ -153,10 +162,11 @@ impl<T> SharedHandle<T> {
 
     /// Waits for the result.
     ///
-    /// If no worker has begun the task, it runs here, as with [`Handle::get`]. Otherwise, if the
-    /// first thread that calls this is a worker, it helps the worker that runs the task. Any other
-    /// worker hands off its processor to a [spare worker](crate::Builder::spare_workers) until the
-    /// task has ended.
+    /// If no worker has begun the task, it runs here, as with [`Handle::get`]. The tasks
+    /// [after](Scope::after) which it begins run here before it, if no worker has begun them.
+    /// Otherwise, if the first thread that calls this is a worker, it helps the worker that runs the
+    /// task. Any other worker hands off its processor to a [spare
+    /// worker](crate::Builder::spare_workers) until the task has ended.
     ///
     /// # Panics
     ///
@@ -198,10 +208,20 @@ impl<T> SharedHandle<T> {
         }
     }
 
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    /// Runs the task, and those that it depends on, if this thread is a worker of its pool and as far
+    /// as this can be done without a wait.
     pub(crate) fn run(&self) {
-        if let Some(promise) = &self.0.promise {
+        let state = &*self.0;
+        let Some(promise) = state.promise.as_ref().filter(|promise| promise.is_local()) else {
+            return;
+        };
+        let look = state.pending.as_ref().and_then(Pending::look);
+        let Some(look) = look else {
+            return promise.run();
+        };
+        if look.run_inputs() {
             promise.run();
+            look.end(promise.is_done());
         }
     }
 
@@ -221,16 +241,19 @@ impl<T> SharedHandle<T> {
         }
     }
 
-    /// Calls an idle worker for the task, if no worker has begun it.
+    /// Calls idle workers for the task and for those that it depends on, as far as no worker has begun
+    /// them.
     pub(crate) fn call_worker(&self) {
-        if let Some(promise) = &self.0.promise {
+        if let Some(promise) = &self.0.promise
+            && !self.0.call_for_inputs()
+        {
             promise.call_worker();
         }
     }
 
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
-        self.0.promise.as_ref().is_none_or(Promise::is_done)
+        self.0.has_ended()
     }
 }
 
@@ -257,18 +280,76 @@ impl<T> State<T> {
         })
     }
 
+    /// Waits until the task has ended.
     fn wait_for(&self, promise: &Promise<T>) {
-        promise.run();
+        let is_local = promise.is_local();
+        if is_local {
+            let look = self.pending.as_ref().and_then(Pending::look);
+            look.iter().for_each(Look::await_inputs);
+            promise.run();
+            let has_ended = promise.is_done();
+            look.into_iter().for_each(|look| look.end(has_ended));
+        }
         if promise.is_done() {
             return;
         }
         let end = self.end(promise);
         end.add(thread_waker());
-        // Relaxed: one thread helps; which one does not matter.
-        let helps = !end.is_helped.swap(true, Ordering::Relaxed);
+        let how = match is_local {
+            // Relaxed: one thread helps; which one does not matter.
+            true if !end.is_helped.swap(true, Ordering::Relaxed) => Wait::Help,
+            false if !self.call_for_inputs() => Wait::CallWorker,
+            _ => Wait::Sleep,
+        };
         // SAFETY: the end wakes the threads that were added. One thread helps. `run` has begun the
         // task if this thread is a worker of its pool.
-        unsafe { promise.wait(helps) };
+        unsafe { promise.wait(how) };
+    }
+
+    /// Calls idle workers for the tasks on which this one depends. Returns false if all of them have
+    /// ended.
+    fn call_for_inputs(&self) -> bool {
+        self.pending.as_ref().is_some_and(Pending::call_workers)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.promise.as_ref().is_none_or(Promise::is_done)
+    }
+}
+
+/// Without a result, so that any thread may use and drop a task whose result is `Send`.
+impl<T> Node for State<T> {
+    fn scope(&self) -> usize {
+        self.end.get().map_or(0, |end| end.scope)
+    }
+
+    fn is_done(&self) -> bool {
+        self.has_ended()
+    }
+
+    fn pending(&self) -> Option<&Arc<Pending>> {
+        self.pending.as_ref()
+    }
+
+    fn precede(&self, successor: &Arc<Pending>) -> bool {
+        let end = self.end.get().expect("a task of a scope has an end");
+        match &mut *lock(&end.waiting) {
+            Some(waiting) => waiting.successors.push(Arc::clone(successor)),
+            None => return false,
+        }
+        true
+    }
+
+    fn run(&self) {
+        self.promise.iter().for_each(Promise::run);
+    }
+
+    fn call_worker(&self) {
+        self.promise.iter().for_each(Promise::call_worker);
+    }
+
+    fn wait(&self) {
+        self.promise.iter().for_each(|promise| self.wait_for(promise));
     }
 }
 
@@ -302,14 +383,14 @@ impl<T> Drop for State<T> {
 #[must_use = "this only describes a task: call shared_future or spawn"]
 pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     scope: &'scope Scope<'scope, 'env, S>,
-    ends: Vec<Arc<TaskEnd>>,
+    inputs: Vec<Input>,
 }
 
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
         After {
             scope,
-            ends: Vec::new(),
+            inputs: Vec::new(),
         }
     }
 
@@ -330,22 +411,25 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     /// # assert_eq!(text, "7 steals");
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
-    pub fn and<'d, T: 'd>(mut self, tasks: impl IntoIterator<Item = &'d SharedHandle<T>>) -> Self {
-        let scope = self.scope_address();
-        let ends = tasks.into_iter().filter_map(|task| task.0.end.get());
-        // A scope that has to wait for a task of another scope may have to do so on the worker that
-        // should run the task.
-        self.ends
-            .extend(ends.filter(|end| end.scope == scope).cloned());
+    pub fn and<'d, T>(mut self, tasks: impl IntoIterator<Item = &'d SharedHandle<T>>) -> Self
+    where
+        T: Send + 'scope + 'd,
+    {
+        let tasks = tasks.into_iter().filter(|task| !task.is_done());
+        // SAFETY: a node does not use the result, and the result is `Send`. This value, and the task
+        // that it becomes, drop the inputs before the scope ends.
+        let inputs = tasks.map(|task| unsafe { Input::new(Arc::clone(&task.0) as Arc<dyn Node>) });
+        self.inputs.extend(inputs);
         self
     }
 
     /// Makes the task, and returns a shared handle to its result.
     ///
-    /// When the task begins, it gets the results of its dependencies without waiting. It begins
-    /// earlier if a thread gets its result. Then it waits where it gets the results of its
-    /// dependencies. The same holds for dependencies of another scope, and for handles from
-    /// [`Handle::share`]: they do not delay the task.
+    /// The task begins when all of its dependencies have ended, also if a thread gets its result
+    /// earlier. So it gets the results of its dependencies without waiting.
+    ///
+    /// A dependency may also be a task of another scope, or a handle from [`Handle::share`]. Then the
+    /// worker that runs the task waits for this dependency, before it runs `f`.
     ///
     /// If a dependency panics, the task begins all the same, and getting the result of the
     /// dependency panics.
@@ -354,29 +438,44 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        let (scope, address) = (self.scope, self.scope_address());
+        let scope = self.scope;
+        let address = std::ptr::from_ref(scope).addr();
+        let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
+        let (inputs, others): (Vec<_>, Vec<_>) = self.inputs.into_iter().partition(is_ours);
+        let f = move |token: S::Token<'_>| {
+            others.into_iter().for_each(|input| input.wait());
+            f(token)
+        };
         if !S::DEFERS {
-            return SharedHandle::in_scope(scope.future(f), address);
+            return SharedHandle::in_scope(scope.future(f), address, None);
         }
+        let finish = scope.finish();
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
-        // invariant, so the caller cannot shorten it. `begin` spawns the ticket, and runs once.
-        let (handle, ticket) = unsafe { S::deferred_future(scope.finish(), f) };
-        let handle = SharedHandle::in_scope(handle, address);
-        if self.ends.is_empty() {
+        // invariant, so the caller cannot shorten it. The ticket is used once, below.
+        let (handle, ticket) = unsafe { S::deferred_future(finish, f) };
+        if inputs.is_empty() {
+            let handle = SharedHandle::in_scope(handle, address, None);
             // SAFETY: as above.
-            unsafe { S::spawn_ticket(scope.finish(), ticket) };
-        } else {
-            S::hold(scope.finish());
-            let begin = move || {
-                // SAFETY: as above. The finish was held, and this runs once.
-                unsafe {
-                    S::spawn_ticket(scope.finish(), ticket);
-                    S::release(scope.finish());
-                }
-            };
-            // SAFETY: `begin` runs before the finish ends, because it was held.
-            unsafe { begin_after(self.ends, begin) };
+            unsafe { S::spawn_ticket(finish, ticket, false) };
+            return handle;
         }
+        S::hold(finish);
+        let begin = move |begin| {
+            // SAFETY: as above. The finish was held, and this runs once.
+            unsafe {
+                match begin {
+                    Begin::Spawn => S::spawn_ticket(finish, ticket, false),
+                    Begin::Call => S::spawn_ticket(finish, ticket, true),
+                    Begin::HasEnded => drop(ticket),
+                }
+                S::release(finish);
+            }
+        };
+        // SAFETY: the finish was held, so the scope, and what the tasks borrow, lasts until `begin` has
+        // run.
+        let pending = unsafe { Pending::new(inputs, begin) };
+        let handle = SharedHandle::in_scope(handle, address, Some(Arc::clone(&pending)));
+        pending.count_inputs();
         handle
     }
 
@@ -387,53 +486,6 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     {
         drop(self.shared_future(task));
     }
-
-    fn scope_address(&self) -> usize {
-        std::ptr::from_ref(self.scope).addr()
-    }
-}
-
-/// A task that begins after several ends.
-struct Successor<B: ?Sized = dyn FnMut() + Send> {
-    /// Number of ends that have not come; one more while they are being counted.
-    missing: AtomicUsize,
-    /// Begins the task. Only the last end locks and calls it, so no thread waits for this lock, even if
-    /// the task runs inline.
-    begin: Mutex<B>,
-}
-
-impl Successor {
-    /// Records an end. Begins the task if it was the last.
-    fn came(&self) {
-        // AcqRel: what the tasks before have done happens before this one begins.
-        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            lock(&self.begin)();
-        }
-    }
-}
-
-/// Calls `begin` after these ends, or at once if all of them have come.
-///
-/// # Safety
-///
-/// The captures of `begin` stay valid until it has run.
-unsafe fn begin_after<'b>(ends: Vec<Arc<TaskEnd>>, begin: impl FnOnce() + Send + 'b) {
-    let mut begin = Some(begin);
-    let begin = move || begin.take().expect("the last end comes once")();
-    let successor: Arc<Successor<dyn FnMut() + Send + 'b>> = Arc::new(Successor {
-        missing: AtomicUsize::new(1),
-        begin: Mutex::new(begin),
-    });
-    // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
-    let successor: Arc<Successor> = unsafe { std::mem::transmute(successor) };
-    for end in ends {
-        if let Some(waiting) = &mut *lock(&end.waiting) {
-            // Relaxed: the lock orders it before the end.
-            successor.missing.fetch_add(1, Ordering::Relaxed);
-            waiting.successors.push(Arc::clone(&successor));
-        }
-    }
-    successor.came();
 }
 
 /// Returns a handle to the results of several futures, in the order of their handles.
@@ -462,7 +514,7 @@ impl<T> Clone for SharedHandle<T> {
 impl<S: Spawner> std::fmt::Debug for After<'_, '_, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("After")
-            .field("tasks", &self.ends.len())
+            .field("tasks", &self.inputs.len())
             .finish_non_exhaustive()
     }
 }

@@ -1127,16 +1127,17 @@ pub trait Spawner: Sized + 'static {
     fn cancelled(finish: &Self::Finish) -> &AtomicBool;
 
     /// Spawns the ticket of a [deferred future](Self::deferred_future), which runs even if the scope
-    /// is cancelled.
+    /// is cancelled. If a thread outside the pool waits for it, the caller `calls` an idle worker.
     ///
     /// # Safety
     ///
     /// As for [`Self::spawn`].
     #[doc(hidden)]
-    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Self::Finish, ticket: F)
+    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Self::Finish, ticket: F, calls: bool)
     where
         F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
     {
+        let _ = calls;
         // SAFETY: the caller guarantees the same.
         unsafe { Self::spawn(finish, ticket) };
     }
@@ -1147,7 +1148,8 @@ pub trait Spawner: Sized + 'static {
     /// # Safety
     ///
     /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`, as for
-    /// [`Self::spawn`]. The ticket is spawned into the scope, and runs once.
+    /// [`Self::spawn`]. The ticket is spawned into the scope, and runs once; or it is dropped once the
+    /// future has ended.
     #[doc(hidden)]
     unsafe fn deferred_future<'scope, F, T>(
         finish: &'scope Self::Finish,
@@ -1429,10 +1431,13 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     ///
     /// A task can only depend on handles that exist when it is made, so tasks do not wait for each
     /// other in a circle.
-    pub fn after<'d, T: 'd>(
+    pub fn after<'d, T>(
         &'scope self,
         tasks: impl IntoIterator<Item = &'d SharedHandle<T>>,
-    ) -> After<'scope, 'env, S> {
+    ) -> After<'scope, 'env, S>
+    where
+        T: Send + 'scope + 'd,
+    {
         After::nothing(self).and(tasks)
     }
 

@@ -196,6 +196,11 @@ impl<S: Scheduler> Inbox<S> {
         self.begun.load(Ordering::Relaxed)
     }
 
+    #[cfg(all(test, not(loom)))]
+    fn jobs(&self) -> usize {
+        self.lock().len()
+    }
+
     /// Returns whether the queue seems empty. If a worker goes to sleep on a wrong answer,
     /// [`Sleep::injected`] wakes it.
     ///
@@ -345,6 +350,29 @@ mod tests {
             );
             assert_eq!(outside.join().unwrap(), 7);
             assert!(pool.shared.inbox.is_empty());
+        });
+    }
+
+    /// A future that no worker has made has a job in the inbox from the start.
+    #[test]
+    fn a_get_outside_injects_no_second_job() {
+        let pool = pool();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        pool.spawn(move |_| {
+            begin.send(()).unwrap();
+            ended.recv().unwrap();
+        });
+        begun.recv().unwrap();
+        let future = pool.future(|_| 7);
+        assert_eq!(pool.shared.inbox.jobs(), 1);
+        let shared = future.share();
+        std::thread::scope(|threads| {
+            let outside = threads.spawn(|| *shared.get());
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            assert_eq!(pool.shared.inbox.jobs(), 1);
+            end.send(()).unwrap();
+            assert_eq!(outside.join().unwrap(), 7);
         });
     }
 }

@@ -22,9 +22,6 @@ use crate::sync::{AtomicUsize, Ordering};
 /// inlined into one function share them.
 const STACK_BYTES_PER_SLOT: usize = 8;
 
-/// Maximum nesting of spawns that run inline.
-const MAX_INLINE_SPAWNS: u32 = 64;
-
 /// Bytes of thread stack for each suspended task, see [`Local::suspended`]. A wait takes two
 /// hundred bytes, and several thousand without optimisation; the rest is for the program.
 const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
@@ -38,8 +35,6 @@ pub(crate) struct Local<S: Scheduler> {
     pub(super) tickets: Tickets<S>,
     /// Free memory for futures.
     pub(super) blocks: Blocks,
-    /// The current nesting of spawns that run inline.
-    inline_spawns: Cell<u32>,
     /// The number of stolen tasks on this worker that have returned and wait for their spawns, and of
     /// waits on top of which it runs unrelated work. The worker took each of them, except the first,
     /// while the previous one waited.
@@ -118,7 +113,6 @@ impl<S: Scheduler> Local<S> {
             }),
             tickets: Tickets::default(),
             blocks: Blocks::default(),
-            inline_spawns: Cell::new(0),
             suspended: Cell::new(0),
             keeps_ticket: Cell::new(false),
             futures: AtomicUsize::new(0),
@@ -131,20 +125,6 @@ impl<S: Scheduler> Local<S> {
     #[inline(always)]
     pub(super) fn stack(&self) -> &TaskStack<S> {
         self.tasks.stack()
-    }
-
-    /// Returns whether one more spawn may run inline.
-    pub(super) fn may_run_inline(&self) -> bool {
-        self.inline_spawns.get() < MAX_INLINE_SPAWNS
-    }
-
-    /// Runs a spawn inline. `run` must not panic.
-    pub(super) fn run_inline<R>(&self, run: impl FnOnce() -> R) -> R {
-        let outer = self.inline_spawns.get();
-        self.inline_spawns.set(outer + 1);
-        let result = run();
-        self.inline_spawns.set(outer);
-        result
     }
 
     /// Returns whether spawns of the innermost finish may go to the stack. If not, the workers
@@ -197,7 +177,7 @@ impl<S: Scheduler> Local<S> {
 
     /// Returns whether this worker runs nothing nested.
     pub(crate) fn is_outermost(&self) -> bool {
-        self.suspended.get() == 0 && self.inline_spawns.get() == 0
+        self.suspended.get() == 0
     }
 
     /// Begins the frame of a task, which lasts until the guard is dropped.

@@ -40,7 +40,7 @@
 //! Source: Channel (channel-based futures).
 
 use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
@@ -49,10 +49,10 @@ use std::thread;
 use super::join::Token;
 use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
-use super::spawn::{Finish, end_above, has_room};
+use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
 use crate::asynchronous::wake;
-use crate::handle::{Functions, Handle, Place, Promise};
+use crate::handle::{Functions, Handle, Place, Promise, Wait};
 use crate::pool::{
     Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
 };
@@ -72,9 +72,7 @@ struct Sender<S: Scheduler, F, T> {
     finish: *const Finish<S>,
     /// The lineage of the code that made the future; none if no worker did.
     lineage: Lineage,
-    /// Whether a thread outside the pool has [injected](inject) a job.
-    is_injected: AtomicBool,
-    /// Whether a worker has taken the job.
+    /// Whether a worker has taken the [injected](inject) job.
     job_taken: AtomicBool,
     /// Whether the claimant has stolen the ticket, and keeps it. Used by the claimant.
     keeps_ticket: AtomicBool,
@@ -84,8 +82,8 @@ struct Sender<S: Scheduler, F, T> {
     closure: UnsafeCell<MaybeUninit<F>>,
 }
 
-/// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack has no
-/// room, the closure runs at once.
+/// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack is half full,
+/// the closure runs at once.
 ///
 /// `token_top` is the top of the newest token.
 pub(super) fn future<S, F, T>(
@@ -101,10 +99,9 @@ where
 {
     let local = &thread.local;
     thread.pop_claimed_tickets(token_top);
-    if !has_room(thread) {
+    if is_half_full(thread) {
         S::serve(thread);
-        let run = || run_all_apart(thread, finish, closure);
-        return Handle::ready(local.run_inline(run));
+        return Handle::ready(run_all_apart(thread, finish, closure));
     }
     let slot = local.stack().top();
     // SAFETY: `thread` is the worker that runs on this thread.
@@ -133,7 +130,7 @@ where
 }
 
 /// Makes a future of `closure`, and returns its ticket, too. The caller spawns the ticket into the
-/// finish.
+/// finish, or drops it once the future has ended.
 pub(super) fn deferred_future<'scope, S, F, T>(
     finish: &'scope Finish<S>,
     closure: F,
@@ -146,33 +143,70 @@ where
     let memory = oneshot::allocate();
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(memory, nowhere, finish, finish.lineage(), closure);
-    let ticket = QueuedTicket(sender);
+    let ticket = QueuedTicket { finish, sender };
     let promise = Sender::promise(sender);
-    let ticket = move |w: Token<'_, S>| use_queued_ticket(finish, ticket, w.thread());
+    let ticket = move |w: Token<'_, S>| ticket.run(w.thread());
     (promise, ticket)
 }
 
-/// Uses the ticket of a queued or deferred future. If this thread is running the closure, further
-/// down its stack, the ticket goes to the queue of the finish: a wait for the closure would not end,
-/// and the finish must not end before the closure does.
-fn use_queued_ticket<'scope, S, F, T>(
+/// The ticket of a queued or deferred future.
+struct QueuedTicket<'scope, S, F, T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
     finish: &'scope Finish<S>,
-    ticket: QueuedTicket<S, F, T>,
-    thread: &WorkerThread<S>,
-) where
+    sender: NonNull<Sender<S, F, T>>,
+}
+
+// SAFETY: the closure and its result are `Send`, so any thread may use the ticket.
+unsafe impl<S, F, T> Send for QueuedTicket<'_, S, F, T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+}
+
+impl<'scope, S, F, T> QueuedTicket<'scope, S, F, T>
+where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    // SAFETY: the ticket is a holder, so the channel lives.
-    if unsafe { ticket.0.as_ref() }.is_suspended_on(thread) {
-        finish.enqueue_ticket(move |w: Token<'_, S>| {
-            use_queued_ticket(finish, ticket, w.thread());
-        });
-    } else {
-        // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
-        // does not.
-        unsafe { Sender::use_ticket(ticket.0, thread) };
+    /// Uses the ticket. If this thread is running the closure, further down its stack, the ticket goes
+    /// to the queue of the finish: a wait for the closure would not end, and the finish must not end
+    /// before the closure does.
+    fn run(self, thread: &WorkerThread<S>) {
+        // SAFETY: the ticket is a holder, so the channel lives.
+        if unsafe { self.sender.as_ref() }.is_suspended_on(thread) {
+            let finish = self.finish;
+            finish.enqueue::<true, _>(move |w: Token<'_, S>| self.run(w.thread()));
+        } else {
+            let ticket = ManuallyDrop::new(self);
+            // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
+            // does not.
+            unsafe { Sender::use_ticket(ticket.sender, thread) };
+        }
+    }
+}
+
+impl<S, F, T> Drop for QueuedTicket<'_, S, F, T>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    /// Releases the channel of a future that has ended.
+    fn drop(&mut self) {
+        let finish = self.finish;
+        // SAFETY: the ticket is a holder, and does not use the channel again. The finish waits for the
+        // code that drops the ticket.
+        unsafe {
+            debug_assert!(self.sender.as_ref().is_done());
+            Sender::leave(self.sender, |panic| finish.keep_panic(panic));
+        }
     }
 }
 
@@ -189,11 +223,6 @@ where
     inject(pool, sender);
     Sender::promise(sender)
 }
-
-struct QueuedTicket<S: Scheduler, F, T>(NonNull<Sender<S, F, T>>);
-
-// SAFETY: the closure and its result are `Send`, so any thread may use the ticket.
-unsafe impl<S: Scheduler, F: Send, T: Send> Send for QueuedTicket<S, F, T> {}
 
 /// A job with which an idle worker runs the closure of a sender. It is one of the holders, and
 /// releases the channel even if it is dropped unrun, with its pool.
@@ -225,7 +254,7 @@ where
 }
 
 /// Injects a job with which an idle worker runs the closure of `sender`, unless another thread
-/// claims it first. The caller has added the job as a holder.
+/// claims it first. The job is one of the holders already.
 fn inject<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
 where
     S: Scheduler,
@@ -344,6 +373,12 @@ where
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
         // which lives as long as the promise is a holder.
         is_done: |channel| unsafe { channel.cast::<Self>().as_ref() }.is_done(),
+        // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
+        // which lives as long as the promise is a holder.
+        is_local: |channel| unsafe {
+            let this = channel.cast::<Self>().as_ref();
+            Shared::worker_of(this.pool, this.pool_id).is_some()
+        },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder.
         run: |channel| unsafe { Self::run_for_all(channel.cast()) },
@@ -359,7 +394,7 @@ where
         watch: |channel, watcher| unsafe { channel.cast::<Self>().as_ref().channel.watch(watcher) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder, and has set a watcher. One worker helps.
-        wait: |channel, helps| unsafe { Self::wait_for_all(channel.cast(), helps) },
+        wait: |channel, how| unsafe { Self::wait_for_all(channel.cast(), how) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type,
         // which lives as long as the promise is a holder. The task is done.
         result: |channel| unsafe { channel.cast::<Self>().as_ref().channel.message() },
@@ -381,12 +416,12 @@ where
         // by no other thread.
         unsafe {
             memory.write(Sender {
-                channel: Oneshot::new(),
+                // A future without a ticket and a finish has a job.
+                channel: Oneshot::new(slot.is_null() && finish.is_null()),
                 pool_id: pool.id,
                 pool,
                 finish,
                 lineage,
-                is_injected: AtomicBool::new(false),
                 job_taken: AtomicBool::new(false),
                 keeps_ticket: AtomicBool::new(false),
                 slot,
@@ -630,7 +665,7 @@ where
                 return Self::get_on(sender, thread);
             }
             this.channel.watch(thread_waker());
-            Self::await_outside(sender);
+            Self::await_outside(sender, true);
             Self::take_result(sender)
         }
     }
@@ -720,9 +755,8 @@ where
     ///
     /// # Safety
     ///
-    /// The caller is the handle, and has set a watcher that unparks this thread. `helps` is true in
-    /// one call.
-    unsafe fn wait_for_all(sender: NonNull<Self>, helps: bool) {
+    /// The caller is the handle, and has set a watcher that unparks this thread. One call helps.
+    unsafe fn wait_for_all(sender: NonNull<Self>, how: Wait) {
         // SAFETY: the handle is a holder, so the channel lives. The pool's pointer is dereferenced
         // only if this thread is a worker of that pool.
         unsafe {
@@ -732,12 +766,12 @@ where
                     if this.is_suspended_on(thread) {
                         waits_for_itself();
                     }
-                    match helps {
-                        true => this.wait(thread),
-                        false => block_until(|| this.is_done()),
+                    match how {
+                        Wait::Help => this.wait(thread),
+                        _ => block_until(|| this.is_done()),
                     }
                 }
-                None => Self::await_outside(sender),
+                None => Self::await_outside(sender, how == Wait::CallWorker),
             }
         }
     }
@@ -767,23 +801,21 @@ where
     unsafe fn call_worker(sender: NonNull<Self>, pool: &Shared<S>) -> bool {
         // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
-        // Relaxed: one thread injects; which one does not matter.
-        let calls = !this.channel.is_begun() && !this.is_injected.swap(true, Ordering::Relaxed);
+        let calls = this.channel.call_worker();
         if calls {
-            this.channel.add_holder();
             inject(pool, sender);
         }
         calls
     }
 
-    /// Sleeps until the result is available, on a thread outside the pool. If no worker has begun
-    /// the task, calls an idle worker for it.
+    /// Sleeps until the result is available, on a thread outside the pool. If it `calls`, and no worker
+    /// has begun the task, calls an idle worker for it.
     ///
     /// # Safety
     ///
     /// The caller is the handle, and does not release the channel meanwhile. It has set a watcher
     /// that unparks this thread.
-    unsafe fn await_outside(sender: NonNull<Self>) {
+    unsafe fn await_outside(sender: NonNull<Self>, calls: bool) {
         // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
         // SAFETY: the handle is a holder, so the channel lives.
@@ -791,7 +823,7 @@ where
             return;
         };
         // SAFETY: the caller is the handle.
-        let injected = unsafe { Self::call_worker(sender, &pool) };
+        let injected = calls && unsafe { Self::call_worker(sender, &pool) };
         pool.wait_outside(Lineage::NONE, &|| this.channel.is_begun(), &|| {
             this.is_done()
         });

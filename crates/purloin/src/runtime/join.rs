@@ -629,11 +629,11 @@ impl<S: Scheduler> Spawner for S {
         finish.spawn(task);
     }
 
-    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F)
+    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F, calls: bool)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        finish.spawn_ticket(ticket);
+        finish.spawn_ticket(ticket, calls);
     }
 
     fn cancelled(finish: &Finish<S>) -> &AtomicBool {

@@ -9,10 +9,12 @@
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
 //! | `holders` | each holder, once | the last one frees the channel |
 //! | `may_leapfrog` | the claimant | the other holder |
+//! | `is_injected` | the holder that injects a job, once | holders that would inject one |
 //!
 //! The holders are the future's handle and its ticket. If a thread outside the pool gets the
-//! result, there may be a third holder: a job with which an idle worker runs the closure. The job
-//! claims the closure or releases the channel; it never waits.
+//! result, there may be a third holder: a job with which an idle worker runs the closure. A future
+//! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
+//! closure or releases the channel; it never waits.
 //!
 //! A [shared handle](crate::SharedHandle) is one holder for many threads. One worker among them
 //! waits on the channel. Its watcher wakes all others. A thread that runs the closure is a holder of its own, because the handle
@@ -25,7 +27,7 @@ use std::task::Waker;
 use std::thread;
 
 use super::slot::{State, StateWord};
-use crate::sync::{AtomicU32, AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
 /// Whom to wake when the message is available.
 #[derive(Default)]
@@ -58,12 +60,16 @@ pub(super) struct Oneshot<T> {
     /// 1 if a waiting worker may leapfrog with the claimant: when the claimant claimed, all of its
     /// tasks were stolen.
     may_leapfrog: AtomicU32,
+    /// Whether a job was injected with which an idle worker claims.
+    is_injected: AtomicBool,
 }
 
 impl<T> Oneshot<T> {
-    /// Returns a channel with two holders, unclaimed.
-    pub(super) fn new() -> Self {
+    /// Returns an unclaimed channel with two holders: the handle, and the ticket or a job that
+    /// `is_injected`.
+    pub(super) fn new(is_injected: bool) -> Self {
         Oneshot {
+            is_injected: AtomicBool::new(is_injected),
             state: StateWord::new(State::TASK),
             holders: AtomicU32::new(2),
             waiter: AtomicUsize::new(NO_WORKER),
@@ -180,6 +186,17 @@ impl<T> Oneshot<T> {
         // does not touch the place.
         self.watcher.with_mut(|place| unsafe { *place = None });
         false
+    }
+
+    /// A holder: returns whether it must inject a job with which an idle worker claims. The job is one
+    /// more holder. Returns false if a worker has claimed, or if a job was injected before.
+    pub(super) fn call_worker(&self) -> bool {
+        // Relaxed: one thread injects; which one does not matter.
+        let calls = !self.is_begun() && !self.is_injected.swap(true, Ordering::Relaxed);
+        if calls {
+            self.add_holder();
+        }
+        calls
     }
 
     /// A holder: adds one more holder.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
-use super::spawn::{MAX_UNSTOLEN, lock};
+use super::spawn::lock;
 use crate::pool::blocked::{may_run, rest};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -59,27 +59,6 @@ struct Waiting<S: Scheduler> {
     /// The number of pending calls for idle workers: at most the number of workers, and at least
     /// one while there are tasks.
     calls: usize,
-    /// Threads outside the pool that wait until the queue is shorter.
-    spawners: Vec<Thread>,
-    /// Whether a thread has waited in vain. No thread waits again until a worker takes a task.
-    is_stalled: bool,
-}
-
-impl<S: Scheduler> Waiting<S> {
-    /// Takes the oldest task, and the waiting threads that may now go on.
-    fn pop(&mut self) -> (Option<Injected<S>>, Vec<Thread>) {
-        let task = self.tasks.pop_front();
-        self.is_stalled = false;
-        let spawners = match self.tasks.len() <= MAX_UNSTOLEN / 2 {
-            true => std::mem::take(&mut self.spawners),
-            false => Vec::new(),
-        };
-        (task, spawners)
-    }
-
-    fn is_long(&self) -> bool {
-        self.tasks.len() >= MAX_UNSTOLEN
-    }
 }
 
 impl<S: Scheduler> Queue<S> {
@@ -87,8 +66,6 @@ impl<S: Scheduler> Queue<S> {
         let waiting = Waiting {
             tasks: VecDeque::new(),
             calls: 0,
-            spawners: Vec::new(),
-            is_stalled: false,
         };
         Queue {
             owner,
@@ -102,12 +79,14 @@ impl<S: Scheduler> Queue<S> {
     pub(super) fn push(self: &Arc<Self>, pool: &Shared<S>, task: Injected<S>) {
         self.hold();
         let mut waiting = lock(&self.waiting);
+        let was_empty = waiting.tasks.is_empty();
         waiting.tasks.push_back(task);
         let should_call = waiting.calls < pool.workers();
         waiting.calls += usize::from(should_call);
         drop(waiting);
-        // A thread outside the pool runs no tasks.
-        if let Owner::Worker(_) = self.owner {
+        // An owner that sleeps beside a longer queue may not run its tasks. A thread outside the pool
+        // runs none.
+        if was_empty && let Owner::Worker(_) = self.owner {
             self.owner.unpark(pool);
         }
         if should_call {
@@ -194,51 +173,23 @@ impl<S: Scheduler> Queue<S> {
 
     /// Takes the oldest task.
     fn pop(&self) -> Option<Injected<S>> {
-        let (task, spawners) = lock(&self.waiting).pop();
-        spawners.iter().for_each(Thread::unpark);
-        task
+        lock(&self.waiting).tasks.pop_front()
     }
 
     /// Takes the oldest task for a worker that was called. Also returns whether the worker must
     /// call another one in its place.
     fn answer_call(&self) -> Option<(Injected<S>, bool)> {
         let mut waiting = lock(&self.waiting);
-        let (task, spawners) = waiting.pop();
+        let task = waiting.tasks.pop_front();
         let has_more = !waiting.tasks.is_empty();
         waiting.calls -= usize::from(!has_more);
-        drop(waiting);
-        spawners.iter().for_each(Thread::unpark);
         task.map(|task| (task, has_more))
-    }
-
-    pub(super) fn is_long(&self) -> bool {
-        lock(&self.waiting).is_long()
     }
 
     /// The tag of calls for this queue. A call keeps the queue, so no other queue has its address
     /// meanwhile.
     fn tag(&self) -> *const () {
         std::ptr::from_ref(self).cast()
-    }
-
-    /// Waits on a thread outside the pool until the queue is shorter, or the pool is stalled.
-    pub(super) fn wait_for_room(&self, pool: &Shared<S>) {
-        let waiting = lock(&self.waiting);
-        if !waiting.is_long() || waiting.is_stalled {
-            return;
-        }
-        drop(waiting);
-        let this = thread::current();
-        pool.wait_unless_stalled(|| {
-            let mut waiting = lock(&self.waiting);
-            let is_long = waiting.is_long();
-            if is_long && !waiting.spawners.iter().any(|other| other.id() == this.id()) {
-                waiting.spawners.push(this.clone());
-            }
-            !is_long
-        });
-        let mut waiting = lock(&self.waiting);
-        waiting.is_stalled = waiting.is_long();
     }
 
     /// Runs a task from this queue.

@@ -19,10 +19,15 @@
 //!   finish. Idle workers take it from there, and so does the finish's owner when its body has
 //!   ended.
 //!
+//! # A spawn runs and waits for nothing
+//!
+//! The code that spawns may hold a lock that the task takes, or a `RefCell`. So a spawn never runs a
+//! task, and never waits for one to run. A stack that is half full leaves the other half to joins, and
+//! further spawns go to the finish's queue. So the memory grows with the number of tasks that wait, by a
+//! slot or by a box for each.
+//!
 //! # Limits
 //!
-//! - A worker that has [`MAX_UNSTOLEN`] tasks runs the next spawn inline instead. Inline spawns
-//!   nest at most 64 deep.
 //! - Two workers that leapfrog with each other could suspend any number of tasks of a chain: each
 //!   waits for the task that its last task has spawned, which the other worker holds, and takes the
 //!   next one from that worker. So after some hundreds of suspended tasks in one finish (see
@@ -48,10 +53,6 @@ use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Cancelled, Scope};
-
-/// A spawn goes to the stack only while the worker has fewer unstolen tasks than this. The limit
-/// leaves enough tasks for thieves, and bounds the memory.
-pub(super) const MAX_UNSTOLEN: usize = 4096;
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -115,10 +116,26 @@ pub(super) fn end_above<S: Scheduler>(
     base: *mut Slot<S>,
     spawn_top: *mut Slot<S>,
 ) {
+    end_above_while(thread, base, spawn_top, |_| true);
+    debug_assert!(thread.local.stack().spawn_top() <= base);
+}
+
+/// Implements [`end_above`], but stops at the newest task for which `ends` returns false.
+#[inline(always)]
+fn end_above_while<S: Scheduler>(
+    thread: &WorkerThread<S>,
+    base: *mut Slot<S>,
+    spawn_top: *mut Slot<S>,
+    ends: impl Fn(&Slot<S>) -> bool,
+) {
     let tasks = &thread.local.tasks;
     let stack = tasks.stack();
     while stack.top() > base {
         let slot = stack.top().wrapping_sub(1);
+        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
+        if !ends(unsafe { &*slot }) {
+            return;
+        }
         // Sets `spawn_top` before the pop, which opens the slots above it.
         stack.set_spawn_top(if slot > base { slot } else { spawn_top });
         thread.local.tickets.remove(slot);
@@ -132,7 +149,6 @@ pub(super) fn end_above<S: Scheduler>(
             tasks.release(slot);
         }
     }
-    debug_assert!(stack.spawn_top() <= base);
 }
 
 /// Takes back the newest tasks of a body, and runs them, until it comes to one that a thief has and
@@ -193,16 +209,11 @@ pub(crate) fn end_body<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
 }
 
 /// Returns whether half of the stack is in use. The other half is for joins.
-fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
+pub(super) fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
     let stack = thread.local.stack();
     stack.position(stack.top()) >= stack.capacity() / 2
 }
 
-/// Returns whether one more spawn or future should go to the stack.
-pub(super) fn has_room<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
-    let local = &thread.local;
-    !is_half_full(thread) && (local.tasks.unstolen() < MAX_UNSTOLEN || !local.may_run_inline())
-}
 
 /// A spawned task, as stored in a slot.
 struct Spawned<S: Scheduler, F> {
@@ -252,27 +263,17 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Spawns the ticket of a deferred future. It runs even if the scope is cancelled, because it
-    /// ends the future. It never runs inline: this thread may be running the future's closure.
-    pub(super) fn spawn_ticket<'scope, F>(&'scope self, ticket: F)
+    /// ends the future. The queue `calls` an idle worker, which the stack does not.
+    pub(super) fn spawn_ticket<'scope, F>(&'scope self, ticket: F, calls: bool)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         match self.pool().current() {
-            Some(thread) if self.may_push(thread) && has_room(thread) => {
+            Some(thread) if !calls && self.may_push(thread) => {
                 self.push::<true, F>(thread, ticket);
             }
-            _ => self.enqueue_ticket(ticket),
+            _ => self.enqueue::<true, F>(ticket),
         }
-    }
-
-    /// Adds a ticket to the finish's queue, however long the queue is.
-    pub(super) fn enqueue_ticket<'scope, F>(&'scope self, ticket: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-    {
-        self.add_to_queue(Job::boxed(move |thread| {
-            self.run_all::<true, F>(thread, ticket);
-        }));
     }
 
     /// Returns the flag of [`Scope::cancel`].
@@ -286,12 +287,28 @@ impl<S: Scheduler> Finish<S> {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a spawn on this worker stays there: on its stack, or inline.
+    /// Returns whether a spawn on this worker goes to its stack.
     fn may_push(&self, thread: &WorkerThread<S>) -> bool {
         let local = &thread.local;
         local.is_innermost(self)
             && local.may_suspend()
-            && (local.may_run_inline() || has_room(thread))
+            && (!is_half_full(thread) || self.makes_room(thread))
+    }
+
+    /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
+    /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
+    /// finish, where no token has a top above them.
+    #[cold]
+    fn makes_room(&self, thread: &WorkerThread<S>) -> bool {
+        let local = &thread.local;
+        let frame = local.frame.get();
+        if frame.is_body {
+            let has_ended = |slot: &Slot<S>| slot.header().outcome().is_done();
+            end_above_while(thread, frame.base, frame.spawn_top, has_ended);
+            local.extend_frame();
+        }
+        S::serve(thread);
+        !is_half_full(thread)
     }
 
     fn push<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
@@ -299,18 +316,6 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let local = &thread.local;
-        // Stolen spawns keep their slots until their owner reclaims them. In the body of a finish
-        // no token has a top above them, so the owner may reclaim them now.
-        let frame = local.frame.get();
-        if is_half_full(thread) && frame.is_body {
-            end_above(thread, frame.base, frame.spawn_top);
-            local.extend_frame();
-        }
-        if !has_room(thread) {
-            // Thieves have plenty of tasks to take, so this task runs inline.
-            S::serve(thread);
-            return self.run_inline::<IS_TICKET, F>(thread, task);
-        }
         let slot = local.stack().top();
         let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
@@ -326,17 +331,6 @@ impl<S: Scheduler> Finish<S> {
         local.tasks.push(slot);
         local.extend_frame();
         thread.offer_spawn();
-    }
-
-    /// Runs a task instead of pushing it. The nesting is limited, because each task of a chain
-    /// would run the next one inside itself.
-    fn run_inline<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>),
-    {
-        // `run_all` does not panic: the finish keeps the panic of a task.
-        let run = || self.run_all::<IS_TICKET, F>(thread, task);
-        thread.local.run_inline(run);
     }
 
     /// Runs a task of this finish, and then all of its spawns.
@@ -475,28 +469,15 @@ impl<S: Scheduler> Finish<S> {
             .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))
     }
 
-    /// Adds a task to the finish's queue. If the queue is long, a worker runs the task inline,
-    /// and any other thread waits.
+    /// Adds a task to the finish's queue.
     #[cold]
     pub(super) fn enqueue<'scope, const IS_TICKET: bool, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        let pool = self.pool();
-        let queue = self.queue();
-        match pool.current() {
-            None => queue.wait_for_room(pool),
-            Some(thread) if queue.is_long() && thread.local.may_run_inline() => {
-                return self.run_inline::<IS_TICKET, F>(thread, task);
-            }
-            Some(_) => (),
-        }
-        self.add_to_queue(Job::boxed(move |thread| {
+        let task: Job<'scope, S> = Job::boxed(move |thread| {
             self.run_all::<IS_TICKET, F>(thread, task);
-        }));
-    }
-
-    fn add_to_queue<'scope>(&'scope self, task: Job<'scope, S>) {
+        });
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
         // waits until its queue has no task left.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };

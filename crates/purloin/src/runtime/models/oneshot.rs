@@ -29,7 +29,7 @@ const THIRD: usize = 2;
 impl Model {
     fn new() -> Model {
         Model {
-            channel: Oneshot::new(),
+            channel: Oneshot::new(false),
             sleep: Sleep::for_model(2, 0),
             runs: Count::new(0),
             frees: Count::new(0),
@@ -53,6 +53,18 @@ impl Model {
 
     fn run(&self) {
         self.runs.fetch_add(1, Relaxed);
+    }
+
+    /// The job with which an idle worker runs the closure. In reality it runs on a third thread; it
+    /// touches nothing that the handle uses.
+    fn run_job(&self) {
+        if self.channel.claim(THIRD) {
+            self.run();
+            // SAFETY: this thread has claimed, and has not called `end`.
+            unsafe { self.channel.send(Ok(7)) };
+            self.end();
+        }
+        self.let_go();
     }
 
     fn end(&self) {
@@ -146,7 +158,7 @@ fn a_future_that_waits_is_woken() {
 #[test]
 fn the_end_wakes_both_workers_that_wait() {
     loom::model(|| {
-        let channel = Arc::new(Oneshot::<u32>::new());
+        let channel = Arc::new(Oneshot::<u32>::new(false));
         assert!(channel.claim(THIRD));
         let waiters = [FUTURE, TICKET].map(|worker| {
             let channel = channel.clone();
@@ -222,17 +234,12 @@ fn a_thread_that_shares_the_handle_is_woken_or_sees_the_end() {
 #[test]
 fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
     Model::check(|model| {
-        model.channel.add_holder();
+        let calls = model.channel.call_worker();
         // SAFETY: the caller is the handle, and watches once.
         let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
-        // The job. In reality it runs on a third thread; it touches nothing that the handle uses.
-        if model.channel.claim(FUTURE) {
-            model.run();
-            // SAFETY: this thread has claimed, and has not called `end`.
-            unsafe { model.channel.send(Ok(7)) };
-            model.end();
+        if calls {
+            model.run_job();
         }
-        model.let_go();
         while !model.channel.is_done() {
             yield_now();
         }
@@ -242,4 +249,35 @@ fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
             yield_now();
         }
     });
+}
+
+/// A future that belongs to no scope: it has a job instead of a ticket. Two threads call a worker for
+/// it, as polls and gets outside the pool do.
+#[test]
+fn a_job_is_injected_once() {
+    for is_injected in [true, false] {
+        loom::model(move || {
+            let mut model = Model::new();
+            model.channel = Oneshot::new(is_injected);
+            let model = Arc::new(model);
+            let jobs = Arc::new(Count::new(usize::from(is_injected)));
+            let call = |model: &Model, jobs: &Count| {
+                if model.channel.call_worker() {
+                    jobs.fetch_add(1, Relaxed);
+                }
+            };
+            let other = {
+                let (model, jobs) = (model.clone(), jobs.clone());
+                thread::spawn(move || call(&model, &jobs))
+            };
+            call(&model, &jobs);
+            other.join().unwrap();
+            assert_eq!(jobs.load(Relaxed), 1);
+            model.run_job();
+            assert!(model.channel.is_done());
+            // A later get finds the task begun.
+            call(&model, &jobs);
+            assert_eq!(jobs.load(Relaxed), 1);
+        });
+    }
 }
