@@ -108,7 +108,10 @@ impl Wake for TaskEnd {
     fn wake(self: Arc<Self>) {
         let waiting = lock(&self.waiting).take().unwrap_or_default();
         waiting.wakers.into_iter().for_each(wake);
-        waiting.successors.iter().for_each(|task| task.input_ended());
+        waiting
+            .successors
+            .iter()
+            .for_each(|task| task.input_ended());
     }
 }
 
@@ -121,11 +124,7 @@ impl<T> Handle<T> {
 }
 
 impl<T> SharedHandle<T> {
-    fn new(
-        handle: Handle<T>,
-        end: OnceLock<Arc<TaskEnd>>,
-        pending: Option<Arc<Pending>>,
-    ) -> Self {
+    fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>, pending: Option<Arc<Pending>>) -> Self {
         let result = OnceLock::new();
         let promise = match handle.0 {
             Inner::Promised(promise) => Some(promise),
@@ -349,7 +348,9 @@ impl<T> Node for State<T> {
     }
 
     fn wait(&self) {
-        self.promise.iter().for_each(|promise| self.wait_for(promise));
+        self.promise
+            .iter()
+            .for_each(|promise| self.wait_for(promise));
     }
 }
 

@@ -183,8 +183,9 @@ pub trait Worker: Sized {
     /// [`Pool::run`](crate::Pool::run). A task that borrows from its surroundings needs
     /// [`Scope::future`].
     ///
-    /// Do not hold a lock that `f` takes: when thousands of tasks wait to run, this call runs `f`
-    /// itself. The [serial elision](crate::Serial) always does.
+    /// Do not hold a lock that `f` takes: when hundreds of thousands of tasks wait on this worker, this
+    /// call runs `f` itself. The [serial elision](crate::Serial) always does. [`Scope::future`] never
+    /// does on a pool.
     ///
     /// ```
     /// use purloin::{Pool, Worker};
@@ -1290,9 +1291,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// Do not hold a lock that the task takes: when thousands of tasks wait to run, `spawn` runs
-    /// the task itself. The [serial elision](crate::Serial) always does. A thread outside the pool
-    /// does not run the task, but waits until the workers have run some of the tasks.
+    /// On a pool, this neither runs the task nor waits for it, so the calling code may hold a lock that
+    /// the task takes. Each waiting task takes memory. The [serial elision](crate::Serial) runs the task
+    /// at once.
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,

@@ -2,9 +2,10 @@
 #![cfg(target_os = "linux")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use purloin::Worker;
+use purloin::{Pool, Token, Worker};
 
 mod common;
 
@@ -81,4 +82,64 @@ fn a_forked_process_gets_clear_panics_and_may_make_its_own_pool() {
         "the child has no working global pool"
     );
     assert_eq!(pool.run(|mut w| w.join(|_| 1, |_| 2)), (1, 2));
+
+    // Tasks fork while the other worker steals and computes. It takes no lock of the standard
+    // library.
+    for round in 0..20 {
+        let (in_child, fib) = pool.run(|mut w| {
+            w.join(
+                |mut w| {
+                    let deeper = w.join(
+                        |_| in_a_fork(|| a_child_of_a_task_is_right(&pool)),
+                        |w| common::fib(w, 18),
+                    );
+                    deeper.0
+                },
+                |w| common::fib(w, 20),
+            )
+        });
+        assert!(in_child, "the child of a task fails in round {round}");
+        assert_eq!(fib, 6765);
+    }
+    let token = || {
+        pool.run(|mut w| {
+            w.join(
+                |w| in_a_fork(|| a_token_in_a_child_is_right(w)),
+                |w| common::fib(w, 20),
+            )
+            .0
+        })
+    };
+    assert!(
+        (0..20).all(|_| token()),
+        "a token in the child of a task hangs or is wrong"
+    );
+}
+
+/// In the child of a task, no thread is a worker.
+fn a_child_of_a_task_is_right(parents: &Pool) -> bool {
+    let call = catch_unwind(AssertUnwindSafe(|| parents.run(|_| ()))).unwrap_err();
+    let own = common::pool(2);
+    let sum = AtomicUsize::new(0);
+    purloin::for_each(0..1000_usize, |n| _ = sum.fetch_add(n, Relaxed));
+    let global = purloin::global().unwrap();
+    common::message(call).contains("make a pool there")
+        && own.run(|w| common::fib(w, 20)) == 6765
+        && global.run(|w| common::fib(w, 20)) == 6765
+        && purloin::join(|| 3, || purloin::join(|| 4, || 5)) == (3, (4, 5))
+        && sum.into_inner() == 499_500
+}
+
+/// The child goes on with its task. It gets right results, or a panic where a thief is missing.
+fn a_token_in_a_child_is_right(mut w: Token<'_>) -> bool {
+    let run = || {
+        let fib = w.lend(|w| common::fib(w, 20));
+        let count = AtomicUsize::new(0);
+        w.finish(|scope| (0..10).for_each(|_| scope.spawn(|_| _ = count.fetch_add(1, Relaxed))));
+        (fib, count.into_inner())
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(results) => results == (6765, 10),
+        Err(panic) => common::message(panic).contains("make a pool there"),
+    }
 }

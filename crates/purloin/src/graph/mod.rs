@@ -106,7 +106,6 @@ impl Input {
     fn look(&self) -> Option<Look> {
         self.0.pending().and_then(Pending::look)
     }
-
 }
 
 /// How a pending task begins.
@@ -189,7 +188,9 @@ impl Pending {
         }
         // SAFETY: no thread is counted any more, and none will be, so this is the only one that uses
         // the inputs. Acquire: the others have read them before.
-        let inputs = self.inputs.with_mut(|inputs| unsafe { std::mem::take(&mut *inputs) });
+        let inputs = self
+            .inputs
+            .with_mut(|inputs| unsafe { std::mem::take(&mut *inputs) });
         if let Err(panic) = catch(|| drop(inputs)) {
             // The destructor of a result that no thread gets.
             keep_orphan(panic);
@@ -369,7 +370,12 @@ impl Walk {
 
     /// Leaves the last task of the path. The walk has entered all of its inputs.
     fn leave(&mut self) {
-        let Some(Step { node, look, is_blocked }) = self.path.pop() else {
+        let Some(Step {
+            node,
+            look,
+            is_blocked,
+        }) = self.path.pop()
+        else {
             return;
         };
         match is_blocked {

@@ -117,7 +117,9 @@ fn check<const N: usize>(maker: fn(&Arc<Pending>, &[Arc<Task>; N])) {
         };
         pending.count_inputs();
         maker(&pending, &tasks);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().unwrap());
         assert_eq!(begun.times(), 1);
     });
 }

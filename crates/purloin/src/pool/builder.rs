@@ -8,12 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
-use super::address_space;
 use super::handlers::Handlers;
 use super::inbox::Inbox;
 use super::placement::Hashes;
+use super::rescue::Rescue;
 use super::threads::{self, Threads, WorkerStart};
 use super::{BuildError, Pool, Quiescence, Shared, WorkerThread};
+use super::{address_space, fork};
 use crate::loops::Splitting;
 use crate::runtime::{Local, ReturnBarrier};
 use crate::scheduler::Scheduler;
@@ -176,9 +177,10 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// Sets whether a [spare worker](Self::spare_workers) runs a call or a job from outside if the pool
-    /// begins none for 20 milliseconds. The default is true, so that a caller that holds a lock does not
-    /// wait for ever if all workers wait for this lock.
+    /// Sets whether a [spare worker](Self::spare_workers) runs a call or a job from outside if some wait
+    /// and the pool begins none for 20 milliseconds. The default is true, so that jobs may wait for each
+    /// other, and that a caller that holds a lock does not wait for ever if all workers wait for this
+    /// lock.
     ///
     /// The pool cannot tell whether its workers wait or compute. So while callers wait behind long tasks,
     /// more tasks run than the pool has workers. With false, a call begins only when a worker is idle or
@@ -502,6 +504,7 @@ impl<S: Scheduler> Builder<S> {
                 dropped: Mutex::new(Some(Vec::new())),
             },
             inbox: Inbox::new(),
+            rescue: Rescue::default(),
             quiescence: Quiescence::new(),
             handlers: self.handlers.clone(),
             ends_alone: self.ends_alone,
@@ -511,6 +514,7 @@ impl<S: Scheduler> Builder<S> {
             splitting: self.splitting,
             borrowed: OnceLock::new(),
         });
+        fork::prepare_for_forks();
         shared.register();
         // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };

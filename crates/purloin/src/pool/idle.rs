@@ -180,7 +180,7 @@ pub(super) fn pass_on<'m, S: Scheduler>(
         S::TaskPool::pass_on(worker);
     }
     if pool.has_injected() {
-        pool.sleep.injected();
+        pool.call_idle_worker();
     }
 }
 

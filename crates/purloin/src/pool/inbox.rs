@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
 use super::lineage::{Call, NO_GENERATION, descends_from};
-use super::outside::current_call;
+use super::outside::{block, current_call};
 use super::{Shared, WorkerThread};
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
@@ -215,7 +215,6 @@ struct OutsideCall<F, R> {
     f: MaybeUninit<F>,
     result: MaybeUninit<thread::Result<R>>,
     call: Call,
-    begun: AtomicBool,
     done: AtomicBool,
     caller: Thread,
 }
@@ -234,10 +233,8 @@ impl<F, R> OutsideCall<F, R> {
     {
         let call = call.cast::<Self>();
         // SAFETY: by this function's contract the calling thread waits until `done`. Before that it
-        // only reads the two flags.
+        // only reads the flag.
         unsafe {
-            // Relaxed: the flag only decides how long the calling thread sleeps.
-            (*call).begun.store(true, Ordering::Relaxed);
             let f = (*call).f.assume_init_read();
             let run = || runtime::call_from_outside(thread, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
@@ -265,7 +262,6 @@ where
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
         call: Call::new(caller, NO_GENERATION),
-        begun: AtomicBool::new(false),
         done: AtomicBool::new(false),
         caller: thread::current(),
     };
@@ -275,14 +271,11 @@ where
     let job = unsafe { Job::call(call.cast(), OutsideCall::<F, R>::run::<S>) };
     let guard = AbortOnUnwind::new();
     pool.inject_call(job, caller);
-    pool.wait_for_call(
+    block(
         // SAFETY: `call` lives in this frame.
         unsafe { &raw const (*call).call },
-        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
-        // flags.
-        &|| unsafe { (*call).begun.load(Ordering::Relaxed) },
-        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the two
-        // flags. Acquire: pairs with the worker's release.
+        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the flag.
+        // Acquire: pairs with the worker's release.
         &|| unsafe { (*call).done.load(Ordering::Acquire) },
     );
     guard.disarm();

@@ -6,10 +6,12 @@
 //! - [`placement`]: where a worker's memory lies.
 //! - [`idle`] and [`blocked`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
+//! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`row`]: short jobs that a worker runs one after the other.
 //! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`master`]: a worker that waits for them and takes part.
+//! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
 
@@ -17,6 +19,7 @@ mod address_space;
 pub(crate) mod blocked;
 mod builder;
 mod error;
+mod fork;
 mod global;
 mod handlers;
 pub(crate) mod idle;
@@ -27,6 +30,7 @@ mod master;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
+mod rescue;
 mod row;
 mod shared;
 mod threads;

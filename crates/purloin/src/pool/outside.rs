@@ -9,15 +9,12 @@
 //!   call**. Any other call may need a lock that a frame further down its stack holds, or the
 //!   result of a task that such a frame runs.
 //! - Every worker waits for this very thread in a way that its pool does not see: in a lock, or for
-//!   the end of a thread. So the thread hands its own processor to the pool once the pool has begun
-//!   nothing from outside for [`STALL`].
+//!   the end of a thread. See [`rescue`](super::rescue).
 //!
 //! A pool with the scheduler `Channel` has no spare workers, so a waiting worker always serves its
 //! pool.
 
-use std::cell::Cell;
 use std::ptr::null;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
@@ -33,8 +30,8 @@ use crate::stats::{Activity, Count};
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
 
-/// A pool that has work from outside and begins none of it for this long is stalled.
-const STALL: Duration = Duration::from_millis(20);
+/// Maximum sleep of a worker that waits for another pool and need not serve its own.
+const RECHECK: Duration = Duration::from_millis(20);
 
 /// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
 const NAP: Duration = Duration::from_millis(1);
@@ -46,14 +43,9 @@ const YIELD_TIME: Duration = Duration::from_micros(30);
 /// A worker as another pool sees it.
 pub(super) trait Host {
     /// Blocks this worker until `is_done`. Called on the worker's own thread, which is
-    /// [unparked](thread::Thread::unpark) at the end. `pause` returns the maximum time to sleep.
-    /// `awaited` is the call that the worker waits for, or null.
-    fn block(
-        &self,
-        awaited: *const Call,
-        is_done: &dyn Fn() -> bool,
-        pause: &mut dyn FnMut() -> Option<Duration>,
-    );
+    /// [unparked](thread::Thread::unpark) at the end. `awaited` is the call that the worker waits for,
+    /// or null.
+    fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool);
 
     /// Hands off the processor of this worker, which is going to block, until the guard is
     /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
@@ -82,12 +74,7 @@ pub(super) fn current_call() -> *const Call {
 }
 
 impl<S: Scheduler> Host for WorkerThread<S> {
-    fn block(
-        &self,
-        awaited: *const Call,
-        is_done: &dyn Fn() -> bool,
-        pause: &mut dyn FnMut() -> Option<Duration>,
-    ) {
+    fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool) {
         let pool = self.pool();
         let outer = self.timer().switch_to(Activity::SearchingInJoin);
         let mut handed_off = None;
@@ -122,11 +109,10 @@ impl<S: Scheduler> Host for WorkerThread<S> {
             }
             rest(&mut handed_off);
             pool.look_for_others(|_| false);
-            let nap = (serves || !may_sleep).then_some(NAP);
             // Other workers of this pool may block later in joins, where they run no calls from
             // outside. So this worker checks again from time to time whether it must serve.
-            let time = pause().into_iter().chain(nap).min();
-            token.park(Some(time.unwrap_or(STALL)));
+            let naps = serves || !may_sleep;
+            token.park(Some(if naps { NAP } else { RECHECK }));
         }
         drop(handed_off);
         self.timer().switch_to(outer);
@@ -154,22 +140,6 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Sleeps until the call `awaited` is done. The calling thread is not a worker of this pool,
-    /// and is unparked at the end. Once the call `is_begun`, the pool needs no rescue.
-    pub(super) fn wait_for_call(
-        &self,
-        awaited: *const Call,
-        is_begun: &dyn Fn() -> bool,
-        is_done: &dyn Fn() -> bool,
-    ) {
-        let mut rescue = Rescue::new(self);
-        let pause = &mut || match S::HANDS_OFF && !is_begun() {
-            true => Some(rescue.pause()),
-            false => None,
-        };
-        block(awaited, is_done, pause);
-    }
-
     /// Runs `f` on this thread, which is not a worker of this pool, as a call to the pool. The tasks
     /// with the lineage that `f` gets end before `f` does.
     pub(crate) fn as_outside_call<R>(
@@ -180,36 +150,18 @@ impl<S: Scheduler> Shared<S> {
         call.end(f(Lineage::of_call(&call)))
     }
 
-    /// Sleeps until `is_done`, as [`Self::wait_for_call`] does, when the thread waits for tasks with
-    /// this lineage.
-    pub(crate) fn wait_outside(
-        &self,
-        awaited: Lineage,
-        is_begun: &dyn Fn() -> bool,
-        is_done: &dyn Fn() -> bool,
-    ) {
-        self.wait_for_call(awaited.call(), is_begun, is_done);
-    }
-
-    /// Sleeps until `is_done`, but gives up when the pool is stalled and no worker is left to
-    /// rescue it.
-    pub(crate) fn wait_unless_stalled(&self, is_done: impl Fn() -> bool) {
-        let mut rescue = Rescue::new(self);
-        let is_stuck = Rc::clone(&rescue.is_stuck);
-        block(null(), &|| is_done() || is_stuck.get(), &mut || {
-            Some(rescue.pause())
-        });
+    /// Sleeps until `is_done`, when the thread waits for tasks with this lineage. The calling thread is
+    /// not a worker of this pool, and is unparked at the end.
+    pub(crate) fn wait_outside(&self, awaited: Lineage, is_done: &dyn Fn() -> bool) {
+        block(awaited.call(), is_done);
     }
 }
 
-/// Blocks this thread until `is_done`. A worker blocks as [`Host::block`] describes.
-fn block(
-    awaited: *const Call,
-    is_done: &dyn Fn() -> bool,
-    pause: &mut dyn FnMut() -> Option<Duration>,
-) {
+/// Blocks this thread until `is_done`. A worker blocks as [`Host::block`] describes. `awaited` is the
+/// call that the thread waits for, or null.
+pub(super) fn block(awaited: *const Call, is_done: &dyn Fn() -> bool) {
     if let Some(host) = host() {
-        return host.block(awaited, is_done, pause);
+        return host.block(awaited, is_done);
     }
     let begin = Instant::now();
     while begin.elapsed() < YIELD_TIME {
@@ -220,7 +172,7 @@ fn block(
     }
     let mut token = ParkToken::default();
     while !is_done() {
-        token.park(pause());
+        token.park(None);
     }
 }
 
@@ -258,7 +210,7 @@ impl Drop for ParkToken {
 pub(super) fn block_worker(is_done: impl Fn() -> bool) -> bool {
     match host() {
         Some(host) => {
-            host.block(null(), &is_done, &mut || None);
+            host.block(null(), &is_done);
             true
         }
         None => false,
@@ -321,47 +273,5 @@ pub(crate) fn thread_waker() -> Waker {
 /// Sleeps until `is_done`. This thread is [unparked](thread::Thread::unpark) at the end. A worker
 /// hands off its processor meanwhile.
 pub(crate) fn block_until(is_done: impl Fn() -> bool) {
-    block(null(), &is_done, &mut || None);
-}
-
-/// Processors that a waiting thread hands to a stalled pool.
-struct Rescue<'p, S: Scheduler> {
-    pool: &'p Shared<S>,
-    /// Number of jobs that the pool had begun by `since`.
-    begun: usize,
-    since: Instant,
-    handed_off: Vec<HandedOff<'p>>,
-    /// Whether no worker is left that could take a processor.
-    is_stuck: Rc<Cell<bool>>,
-}
-
-impl<'p, S: Scheduler> Rescue<'p, S> {
-    fn new(pool: &'p Shared<S>) -> Self {
-        Rescue {
-            pool,
-            begun: pool.inbox.begun(),
-            since: Instant::now(),
-            handed_off: Vec::new(),
-            is_stuck: Rc::default(),
-        }
-    }
-
-    /// Hands off a processor if the pool is stalled. Returns the maximum time to sleep.
-    fn pause(&mut self) -> Duration {
-        let begun = self.pool.inbox.begun();
-        if begun != self.begun {
-            (self.begun, self.since) = (begun, Instant::now());
-        } else if self.since.elapsed() >= STALL {
-            self.since = Instant::now();
-            let pool = self.pool;
-            match S::HANDS_OFF && pool.rescues_calls && !pool.sleep.lacks_workers() {
-                true => {
-                    self.handed_off.extend(self.pool.hand_off_processor(None));
-                    self.pool.look_for_others(|_| false);
-                }
-                false => self.is_stuck.set(true),
-            }
-        }
-        STALL
-    }
+    block(null(), &is_done);
 }

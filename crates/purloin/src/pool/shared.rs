@@ -16,6 +16,7 @@ use super::idle::{self, Work};
 use super::inbox::{self, Inbox, Injected};
 use super::lineage::{Call, Lineage, NO_GENERATION};
 use super::quiescence::Quiescence;
+use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker_thread::{self, WorkerThread};
 use crate::loops::Splitting;
@@ -37,7 +38,13 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// All pools that exist, by their numbers. A handle to a task of a pool has only its number, and
 /// the pool may be gone.
-static POOLS: Mutex<BTreeMap<u64, Weak<dyn Any + Send + Sync>>> = Mutex::new(BTreeMap::new());
+static POOLS: Mutex<Pools> = Mutex::new(BTreeMap::new());
+
+pub(super) type Pools = BTreeMap<u64, Weak<dyn Any + Send + Sync>>;
+
+pub(super) fn lock_pools() -> MutexGuard<'static, Pools> {
+    lock(&POOLS)
+}
 
 /// The state that the workers of a pool share.
 pub struct Shared<S: Scheduler> {
@@ -52,6 +59,7 @@ pub struct Shared<S: Scheduler> {
     pub(super) threads: Threads,
     pub(crate) sleep: Sleep,
     pub(super) inbox: Inbox<S>,
+    pub(super) rescue: Rescue,
     pub(crate) quiescence: Quiescence,
     pub(super) handlers: Handlers,
     /// See [`super::Builder::ends_alone`].
@@ -69,7 +77,7 @@ pub struct Shared<S: Scheduler> {
 
 impl<S: Scheduler> Drop for Shared<S> {
     fn drop(&mut self) {
-        lock(&POOLS).remove(&self.id);
+        lock_pools().remove(&self.id);
     }
 }
 
@@ -212,12 +220,12 @@ impl<S: Scheduler> Shared<S> {
     /// Lets [`Self::find`] find the pool.
     pub(super) fn register(self: &Arc<Self>) {
         let pool: Weak<Self> = Arc::downgrade(self);
-        lock(&POOLS).insert(self.id, pool);
+        lock_pools().insert(self.id, pool);
     }
 
     /// Returns the pool with this number, if it still exists.
     pub(crate) fn find(id: u64) -> Option<Arc<Self>> {
-        let pool = lock(&POOLS).get(&id)?.upgrade()?;
+        let pool = lock_pools().get(&id)?.upgrade()?;
         pool.downcast().ok()
     }
 
@@ -230,7 +238,7 @@ impl<S: Scheduler> Shared<S> {
     /// that belongs to the job alone.
     pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
         self.inbox.push(job, null(), tag);
-        self.sleep.injected();
+        self.call_idle_worker();
     }
 
     /// Queues a call without a waiting caller, with a tag as for [`Self::inject_tagged`]. `end`
@@ -280,7 +288,7 @@ impl<S: Scheduler> Shared<S> {
     /// Queues a call that was made from within `caller`. The calling thread waits for it.
     pub(super) fn inject_call(&self, job: Injected<S>, caller: *const Call) {
         self.inbox.push(job, caller, null());
-        self.sleep.injected();
+        self.call_idle_worker();
     }
 
     /// Takes the oldest call that was made from within `ancestor`.

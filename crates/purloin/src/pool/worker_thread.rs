@@ -435,16 +435,21 @@ thread_local! {
     } };
 }
 
+/// Makes this thread no worker.
+pub(super) fn forget() {
+    CURRENT.with(|current| {
+        current.pool.set(NO_POOL);
+        current.of_default.set(null());
+        current.host.set(None);
+    });
+}
+
 /// Makes this thread `worker`, until the guard is dropped.
 pub(super) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S> {
     struct Guard;
     impl Drop for Guard {
         fn drop(&mut self) {
-            CURRENT.with(|current| {
-                current.pool.set(NO_POOL);
-                current.of_default.set(null());
-                current.host.set(None);
-            });
+            forget();
         }
     }
     let host: &dyn Host = worker;

@@ -824,9 +824,7 @@ where
         };
         // SAFETY: the caller is the handle.
         let injected = calls && unsafe { Self::call_worker(sender, &pool) };
-        pool.wait_outside(Lineage::NONE, &|| this.channel.is_begun(), &|| {
-            this.is_done()
-        });
+        pool.wait_outside(Lineage::NONE, &|| this.is_done());
         // Relaxed: the search is in vain if a worker has just taken the job.
         if injected && !this.job_taken.load(Ordering::Relaxed) {
             pool.withdraw(sender.as_ptr().cast(), 1);

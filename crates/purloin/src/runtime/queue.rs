@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, Thread};
+use std::thread::Thread;
 
 use super::spawn::lock;
 use crate::pool::blocked::{may_run, rest};
@@ -160,8 +160,7 @@ impl<S: Scheduler> Queue<S> {
     /// Owner that is not a worker of the pool: waits until all tasks have ended. Then withdraws the
     /// calls that no worker has answered.
     pub(super) fn await_end_outside(&self, pool: &Shared<S>) {
-        let is_begun = || lock(&self.waiting).tasks.is_empty();
-        pool.wait_outside(self.lineage, &is_begun, &|| self.is_over());
+        pool.wait_outside(self.lineage, &|| self.is_over());
         self.withdraw_calls(pool);
     }
 

@@ -214,7 +214,6 @@ pub(super) fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
     stack.position(stack.top()) >= stack.capacity() / 2
 }
 
-
 /// A spawned task, as stored in a slot.
 struct Spawned<S: Scheduler, F> {
     finish: *const Finish<S>,
@@ -481,7 +480,11 @@ impl<S: Scheduler> Finish<S> {
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
         // waits until its queue has no task left.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
-        self.queue().push(self.pool(), task);
+        let pool = self.pool();
+        if pool.current().is_none() {
+            pool.check_process();
+        }
+        self.queue().push(pool, task);
     }
 }
 

@@ -261,6 +261,10 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
     /// the thief offers only descendants of that task (`may_leapfrog`).
     pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
+        if self.pool().current().is_none() {
+            // The thief does not exist in a forked process.
+            self.pool().check_process();
+        }
         let holder = match outcome.get(Ordering::Acquire).thief() {
             Some(thief) => &self.pool().worker_threads[thief],
             None => return,
@@ -347,7 +351,8 @@ pub(crate) fn serve<S: Scheduler>(
     let begin = owner.timer().now();
     let published = publish(&owner.local.tasks);
     owner.timer().served(begin);
-    if published == 0 {
+    // In a forked process this thread is no worker, and there is none to wake.
+    if published == 0 || owner.pool().current().is_none() {
         return false;
     }
     owner.count(Count::Publications);

@@ -137,14 +137,18 @@ impl Sleep {
         is_searching
     }
 
-    /// Wakes an idle worker for work that has just arrived from outside.
-    pub fn injected(&self) {
+    /// Wakes an idle worker for work that has just arrived from outside. Returns false if no worker is
+    /// idle.
+    pub fn injected(&self) -> bool {
+        // Orders the arrival before the look for sleepers.
         fence(Ordering::SeqCst);
         if self.searching.load(Ordering::Relaxed) == 0 {
-            self.wake_one(OUTSIDE);
-        } else if let Some(napper) = self.napper.load(Ordering::Relaxed).checked_sub(1) {
+            return self.wake_one(OUTSIDE);
+        }
+        if let Some(napper) = self.napper.load(Ordering::Relaxed).checked_sub(1) {
             self.unpark(napper);
         }
+        true
     }
 
     /// Returns whether a worker sleeps that could run a task of worker `of`.
@@ -175,8 +179,8 @@ impl Sleep {
     }
 
     /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
-    /// can take no other tasks, or else an idle worker.
-    pub fn wake_one(&self, of: usize) {
+    /// can take no other tasks, or else an idle worker. Returns false if there is none.
+    pub fn wake_one(&self, of: usize) -> bool {
         let mut may_start = true;
         loop {
             let mut sleepers = self.lock();
@@ -185,17 +189,18 @@ impl Sleep {
                 _ => usize::MAX,
             };
             let Some(found) = sleepers.to_wake(of, preferred, may_start) else {
-                return;
+                return false;
             };
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
             let has_thread = self.mark_started(&mut sleepers, sleeper.worker);
             drop(sleepers);
             if has_thread {
-                return self.parkers[sleeper.worker].unpark();
+                self.parkers[sleeper.worker].unpark();
+                return true;
             }
             match (self.start)(sleeper.worker) {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(_) => {
                     self.start_failed();
                     // A later call tries the next thread: the system may have more resources by

@@ -98,7 +98,11 @@ fn a_lock_may_be_held_while_a_thread_outside_spawns_a_flood(pool: Pool<impl Sche
 fn a_cell_of_the_thread_may_be_borrowed_while_a_body_spawns_a_flood() {
     thread_local!(static CELL: RefCell<usize> = const { RefCell::new(0) });
     let count = &AtomicUsize::new(0);
-    let pool = Pool::builder().workers(1).stack_size(STACK).build().unwrap();
+    let pool = Pool::builder()
+        .workers(1)
+        .stack_size(STACK)
+        .build()
+        .unwrap();
     pool.run(|mut w| {
         w.finish(|scope| {
             CELL.with(|cell| {
@@ -141,7 +145,11 @@ fn tasks_of_a_flood_may_wait_for_what_the_body_does_next() {
 /// Thieves end most of these tasks while the body still spawns. Their slots are used again.
 #[test]
 fn a_flood_that_thieves_end_may_be_longer_than_the_stack() {
-    let pool = Pool::builder().workers(2).stack_size(STACK).build().unwrap();
+    let pool = Pool::builder()
+        .workers(2)
+        .stack_size(STACK)
+        .build()
+        .unwrap();
     let count = &AtomicUsize::new(0);
     pool.run(|mut w| {
         w.finish(|scope| {

@@ -4,8 +4,8 @@
 use std::future::IntoFuture;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc::channel;
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -283,8 +283,12 @@ fn a_worker_waits_for_an_input_that_another_worker_runs() {
                 has_ended.store(true, Relaxed);
             });
             begun.recv().unwrap();
-            let second = scope.after([&first]).shared_future(|_| has_ended.load(Relaxed));
-            let third = scope.after([&second]).shared_future(|_| has_ended.load(Relaxed));
+            let second = scope
+                .after([&first])
+                .shared_future(|_| has_ended.load(Relaxed));
+            let third = scope
+                .after([&second])
+                .shared_future(|_| has_ended.load(Relaxed));
             thread::scope(|threads| {
                 threads.spawn(move || {
                     thread::sleep(Duration::from_millis(20));
@@ -320,7 +324,10 @@ fn the_serial_elision_keeps_the_order() {
         let inputs: Vec<_> = (0..5)
             .map(|_| scope.shared_future(|_| ended.fetch_add(1, Relaxed)))
             .collect();
-        *scope.after(&inputs).shared_future(|_| ended.load(Relaxed)).get()
+        *scope
+            .after(&inputs)
+            .shared_future(|_| ended.load(Relaxed))
+            .get()
     });
     assert_eq!(seen, 5);
 }

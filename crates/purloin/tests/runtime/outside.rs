@@ -365,3 +365,59 @@ fn a_pool_that_rescues_no_calls_runs_no_more_of_them_than_it_has_workers() {
         scope.spawn(|| pool.finish(|scope| scope.spawn(|_| call())));
     });
 }
+
+/// The first job waits for the second one. On one worker, a spare worker must run the second.
+fn two_jobs_of_which_one_waits_for_the_other(pool: &Pool) -> mpsc::Receiver<()> {
+    let (send, receive) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
+    pool.spawn(move |_| {
+        receive.recv().unwrap();
+        end.send(()).unwrap();
+    });
+    pool.spawn(move |_| send.send(()).unwrap());
+    ended
+}
+
+#[test]
+fn jobs_may_wait_for_each_other_in_a_wait() {
+    must_end("a wait for jobs that wait for each other", || {
+        let pool = common::pool(1);
+        for _ in 0..3 {
+            let _ended = two_jobs_of_which_one_waits_for_the_other(&pool);
+            pool.wait();
+        }
+    });
+}
+
+#[test]
+fn jobs_may_wait_for_each_other_while_no_thread_waits_for_the_pool() {
+    must_end("jobs that wait for each other", || {
+        let pool = common::pool(1);
+        let ended = two_jobs_of_which_one_waits_for_the_other(&pool);
+        ended.recv().unwrap();
+        // The worker of another pool is no help either.
+        let ended = two_jobs_of_which_one_waits_for_the_other(&pool);
+        common::pool(1).run(move |_| ended.recv().unwrap());
+    });
+}
+
+/// A rescue takes its processor back. Afterwards as many jobs run as the pool has workers.
+#[test]
+fn after_a_rescue_no_more_jobs_run_than_there_are_workers() {
+    let pool = common::pool(1);
+    two_jobs_of_which_one_waits_for_the_other(&pool)
+        .recv()
+        .unwrap();
+    pool.wait();
+    thread::sleep(Duration::from_millis(60));
+    let running = Arc::new(AtomicUsize::new(0));
+    for _ in 0..20 {
+        let running = Arc::clone(&running);
+        pool.spawn(move |_| {
+            assert_eq!(running.fetch_add(1, SeqCst), 0);
+            busy(Duration::from_micros(500));
+            running.fetch_sub(1, SeqCst);
+        });
+    }
+    pool.wait();
+}

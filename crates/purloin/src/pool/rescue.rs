@@ -1,0 +1,90 @@
+//! Rescue: a pool that begins nothing gets the processor of a worker that is blocked.
+//!
+//! A worker may block in a way that its pool does not see: in a lock, in a channel, or for the end of
+//! a thread. If all workers do, work from outside waits, and it may be the very work for which they
+//! wait. So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the
+//! pool begins no work from outside for [`STALL`], the watcher hands off a processor, as if a worker
+//! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. When the
+//! inbox is empty, the watcher takes these processors back, and ends.
+//!
+//! The thread that injects work starts the watcher, if it finds no worker to call. So it does not
+//! matter whether any thread waits for the work, or how.
+//!
+//! | word | written by |
+//! |---|---|
+//! | `is_watched` | the thread that starts the watcher sets it; the watcher clears it before its last look at the inbox |
+//!
+//! No work is missed: the injecting thread pushes, executes a full fence and looks at `is_watched`; the
+//! watcher clears `is_watched`, executes a full fence and looks at the inbox. One of them sees the
+//! other.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::Shared;
+use crate::scheduler::Scheduler;
+use crate::sync::{AtomicBool, Ordering, fence};
+
+/// A pool that has work from outside and begins none of it for this long is stalled.
+const STALL: Duration = Duration::from_millis(20);
+
+/// Stack of a watcher, which calls no code of the program.
+const STACK: usize = 64 << 10;
+
+/// Whether a thread watches a pool.
+#[derive(Default)]
+pub(super) struct Rescue {
+    is_watched: AtomicBool,
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Calls an idle worker for work from outside that was just put into the inbox. If there is none,
+    /// lets a thread watch the pool.
+    pub(super) fn call_idle_worker(&self) {
+        if !self.sleep.injected() && S::HANDS_OFF && self.rescues_calls && self.has_spares() {
+            self.watch();
+        }
+    }
+
+    #[cold]
+    fn watch(&self) {
+        let is_watched = &self.rescue.is_watched;
+        // Relaxed: see the page. `injected` has executed the fence.
+        if is_watched.load(Ordering::Relaxed) || is_watched.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        // A pool that is being built or dropped is not found, and has no work.
+        let watcher = Shared::<S>::find(self.id).map(|pool| {
+            let name = "purloin-rescue".to_string();
+            let builder = thread::Builder::new().name(name).stack_size(STACK);
+            builder.spawn(move || pool.rescue_if_stalled())
+        });
+        // If the system has no thread left, the next work tries again.
+        if !matches!(watcher, Some(Ok(_))) {
+            is_watched.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Runs the watcher, until the inbox is empty.
+    fn rescue_if_stalled(self: Arc<Self>) {
+        let mut handed_off = Vec::new();
+        let mut begun = self.inbox.begun();
+        loop {
+            thread::sleep(STALL);
+            let before = std::mem::replace(&mut begun, self.inbox.begun());
+            if self.inbox.is_empty() {
+                handed_off.clear();
+                self.rescue.is_watched.store(false, Ordering::Relaxed);
+                // Orders the store before the last look: see the page.
+                fence(Ordering::SeqCst);
+                if self.inbox.is_empty() || self.rescue.is_watched.swap(true, Ordering::Relaxed) {
+                    return;
+                }
+            } else if before == begun && !self.sleep.lacks_workers() {
+                handed_off.extend(self.hand_off_processor(None));
+                self.look_for_others(|_| false);
+            }
+        }
+    }
+}
