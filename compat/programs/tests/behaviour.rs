@@ -1,5 +1,6 @@
 //! Programs that rayon's own engine runs to the end, and Purloin must, too.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
@@ -308,5 +309,65 @@ fn a_pool_that_is_the_current_thread_runs_everything_there() {
             });
         };
         thread::spawn(on_thread).join().unwrap();
+    });
+}
+
+/// A spawn must not run a task, however many wait: the tasks need the lock that the spawner holds.
+#[test]
+fn a_lock_may_be_held_over_ten_thousand_spawns() {
+    fn spawn<'s>(scope: &rayon::Scope<'s>, count: &'s Mutex<usize>) {
+        let held = count.lock().unwrap();
+        (0..10_000).for_each(|_| scope.spawn(|_| *count.lock().unwrap() += 1));
+        drop(held);
+    }
+    for threads in [1, 2] {
+        ends(|| {
+            let count = Mutex::new(0);
+            pool(threads).scope(|scope| spawn(scope, &count));
+            pool(threads).in_place_scope(|scope| spawn(scope, &count));
+            assert_eq!(count.into_inner().unwrap(), 20_000);
+        });
+    }
+}
+
+/// The same with a cell of the spawning thread, whose second borrow would panic.
+#[test]
+fn a_cell_may_be_borrowed_over_ten_thousand_spawns() {
+    thread_local!(static CELL: RefCell<usize> = const { RefCell::new(0) });
+    ends(|| {
+        let ran = AtomicUsize::new(0);
+        let ran = &ran;
+        pool(1).scope(|scope| {
+            CELL.with(|cell| {
+                let borrowed = cell.borrow_mut();
+                for _ in 0..10_000 {
+                    scope.spawn(|_| {
+                        CELL.with(|cell| *cell.borrow_mut() += 1);
+                        ran.fetch_add(1, SeqCst);
+                    });
+                }
+                drop(borrowed);
+            });
+        });
+        assert_eq!(ran.load(SeqCst), 10_000);
+    });
+}
+
+#[test]
+fn ten_thousand_tasks_may_wait_for_what_the_body_sends_after_it_has_spawned_them() {
+    ends(|| {
+        let (send, receive) = channel();
+        let (receive, sum) = (Mutex::new(receive), AtomicUsize::new(0));
+        let (receive, sum) = (&receive, &sum);
+        pool(2).scope(|scope| {
+            for _ in 0..10_000 {
+                scope.spawn(|_| {
+                    let number = receive.lock().unwrap().recv().unwrap();
+                    sum.fetch_add(number, SeqCst);
+                });
+            }
+            (0..10_000).for_each(|_| send.send(1).unwrap());
+        });
+        assert_eq!(sum.load(SeqCst), 10_000);
     });
 }
