@@ -19,6 +19,7 @@ use crate::loops::Splitting;
 use crate::runtime::{Local, ReturnBarrier};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
+use crate::sync::asymmetric;
 use crate::victim::{Random, Selection, VictimSelection};
 
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
@@ -515,6 +516,7 @@ impl<S: Scheduler> Builder<S> {
             borrowed: OnceLock::new(),
         });
         fork::prepare_for_forks();
+        asymmetric::prepare();
         shared.register();
         // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };

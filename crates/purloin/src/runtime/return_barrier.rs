@@ -157,7 +157,8 @@ impl ReturnBarrier {
     /// Sets whether thieves may take tasks from a silent victim by force. The default is true.
     ///
     /// On a system without `membarrier`, thieves never use force: they wait for the victim's next
-    /// push or pop.
+    /// push or pop. If the program had several threads when it made its first pool, they do so for some
+    /// milliseconds from the first time that a victim is silent.
     pub fn forced_steals(mut self, allowed: bool) -> Self {
         self.forced_steals = allowed;
         self
@@ -196,7 +197,7 @@ unsafe impl Scheduler for ReturnBarrier {
             published_at: Cell::new(Instant::now()),
             offers_spawn: Cell::new(false),
             stack,
-            forced_steals: self.forced_steals && asymmetric::available(),
+            forced_steals: self.forced_steals,
             barrier_stays: self.barrier,
         }
     }
@@ -475,7 +476,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     }
 
     fn has_private_tasks(&self) -> bool {
-        self.forced_steals && self.stack.has_unstolen()
+        self.forced_steals && asymmetric::available() && self.stack.has_unstolen()
     }
 
     fn request(&self) -> bool {
@@ -500,8 +501,13 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         may_take: impl Fn() -> bool,
     ) -> Claim<ReturnBarrier> {
         match self.claim_public(thief, &may_take) {
-            Claim::Nothing if is_silent && self.has_private_tasks() && self.is_requested() => {
-                self.force(thief, may_take)
+            Claim::Nothing if is_silent && self.forced_steals && self.stack.has_unstolen() => {
+                if !asymmetric::available() {
+                    asymmetric::request();
+                } else if self.is_requested() {
+                    return self.force(thief, may_take);
+                }
+                Claim::Nothing
             }
             claim => claim,
         }

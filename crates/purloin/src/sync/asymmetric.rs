@@ -13,6 +13,13 @@
 //! not answered for longer than that. Other systems, old kernels and some sandboxes do not have the
 //! call. There [`available`] returns false, and no thief relies on the light side.
 //!
+//! # Registration
+//!
+//! The process must register for the call. If the process has another thread already, the kernel
+//! waits for a grace period first: 5 to 20 milliseconds. So [`prepare`] registers only while the process
+//! has a single thread. Otherwise a thread of its own registers when the first thief wants to use force
+//! ([`request`]), and [`available`] returns false until it has.
+//!
 //! Under loom both sides are sequentially consistent fences, because loom cannot model an
 //! interrupt. The kernel guarantees that the pair of `light` and `heavy` orders memory like two
 //! fences, so the results of the models hold for the real code.
@@ -55,12 +62,24 @@ pub(crate) fn heavy() -> bool {
     ordered
 }
 
-/// Returns whether [`heavy`] reaches the other threads. The first call registers the process for
-/// it.
+/// Registers the process for [`heavy`], if that takes no time. Called when a pool is built.
+pub(crate) fn prepare() {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    linux::prepare();
+}
+
+/// Lets a thread register the process for [`heavy`], unless this was done before.
+#[cold]
+pub(crate) fn request() {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    linux::request();
+}
+
+/// Returns whether [`heavy`] reaches the other threads. If so, it always will.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
     {
-        linux::registered()
+        linux::is_registered()
     }
     #[cfg(loom)]
     {
@@ -74,20 +93,65 @@ pub(crate) fn available() -> bool {
 
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 mod linux {
-    use std::sync::OnceLock;
+    use std::os::linux::fs::MetadataExt;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::thread;
 
     // From <linux/membarrier.h>.
     pub(super) const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+    /// One of the following. Relaxed: the kernel orders the calls, and nothing else depends on it.
+    static STATE: AtomicU32 = AtomicU32::new(UNREGISTERED);
+    const UNREGISTERED: u32 = 0;
+    const REGISTERING: u32 = 1;
+    const REGISTERED: u32 = 2;
+    const REFUSED: u32 = 3;
 
     pub(super) fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: membarrier takes three integers and touches no memory of this process.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 
-    pub(super) fn registered() -> bool {
-        static REGISTERED: OnceLock<bool> = OnceLock::new();
-        *REGISTERED
-            .get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED))
+    pub(super) fn is_registered() -> bool {
+        STATE.load(Ordering::Relaxed) == REGISTERED
+    }
+
+    pub(super) fn prepare() {
+        // A build for tests relies on the call.
+        if (is_single_threaded() || cfg!(purloin_untimed)) && begin() {
+            register();
+        }
+    }
+
+    pub(super) fn request() {
+        if begin() {
+            // The thread calls no code of the program.
+            let thread = thread::Builder::new().stack_size(64 << 10);
+            if thread.spawn(register).is_err() {
+                STATE.store(UNREGISTERED, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns whether the caller must register the process.
+    fn begin() -> bool {
+        let order = Ordering::Relaxed;
+        STATE.load(order) == UNREGISTERED
+            && STATE
+                .compare_exchange(UNREGISTERED, REGISTERING, order, order)
+                .is_ok()
+    }
+
+    fn register() {
+        let is_registered = membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
+        let state = if is_registered { REGISTERED } else { REFUSED };
+        STATE.store(state, Ordering::Relaxed);
+    }
+
+    /// Returns whether the process has only this thread. Returns false if the system does not tell.
+    fn is_single_threaded() -> bool {
+        // The folder has a subfolder for each thread, and each counts as a link, like `.` and `..`.
+        std::fs::metadata("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink() == 3)
     }
 }
