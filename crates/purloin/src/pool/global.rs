@@ -14,7 +14,10 @@ static DEFAULT: PoolCell = PoolCell::new();
 
 /// Returns the global pool of the process. [`crate::join`] and the other free functions use it on
 /// threads that are not workers. The first call builds it, as [`Pool::new`] does, unless
-/// [`configure_global`] has. A forked process builds its own.
+/// [`configure_global`] has. Its workers inherit the affinity of the thread that makes this call. A
+/// forked process builds its own.
+///
+/// The process ends without waiting for the pool's jobs, and the pool's exit handler does not run.
 ///
 /// # Errors
 ///
