@@ -148,7 +148,9 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn hand_off_processor(&self, worker: Option<usize>) -> Option<HandedOff<'_>> {
         S::HANDS_OFF.then(|| {
             let sleep = &self.sleep;
-            sleep.hand_off(worker);
+            if !sleep.hand_off(worker) && self.has_spares() {
+                self.watch();
+            }
             let since = Instant::now();
             HandedOff {
                 sleep,

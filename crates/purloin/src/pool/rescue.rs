@@ -10,6 +10,12 @@
 //! The thread that injects work starts the watcher, if it finds no worker to call. So it does not
 //! matter whether any thread waits for the work, or how.
 //!
+//! # A pool without spare workers left
+//!
+//! If a worker blocks and no spare worker is left to take its processor, the watcher starts, too. If
+//! tasks or work from outside wait for [`STUCK`], and no worker begins any of them, it prints a warning,
+//! once for each pool: the blocked tasks may wait for those that wait for a worker.
+//!
 //! | word | written by |
 //! |---|---|
 //! | `is_watched` | the thread that starts the watcher sets it; the watcher clears it before its last look at the inbox |
@@ -18,16 +24,21 @@
 //! watcher clears `is_watched`, executes a full fence and looks at the inbox. One of them sees the
 //! other.
 
+use std::io::{Write, stderr};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::Shared;
-use crate::scheduler::Scheduler;
+use super::{Shared, WorkerThread};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::stats::Count;
 use crate::sync::{AtomicBool, Ordering, fence};
 
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);
+
+/// If tasks wait and a processor is idle for this long, the watcher warns.
+const STUCK: Duration = Duration::from_secs(1);
 
 /// Stack of a watcher, which calls no code of the program.
 const STACK: usize = 64 << 10;
@@ -36,6 +47,7 @@ const STACK: usize = 64 << 10;
 #[derive(Default)]
 pub(super) struct Rescue {
     is_watched: AtomicBool,
+    has_warned: AtomicBool,
 }
 
 impl<S: Scheduler> Shared<S> {
@@ -47,8 +59,9 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
+    /// Lets a thread watch the pool, unless one does.
     #[cold]
-    fn watch(&self) {
+    pub(super) fn watch(&self) {
         let is_watched = &self.rescue.is_watched;
         // Relaxed: see the page. `injected` has executed the fence.
         if is_watched.load(Ordering::Relaxed) || is_watched.swap(true, Ordering::Relaxed) {
@@ -66,25 +79,62 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Runs the watcher, until the inbox is empty.
+    /// Runs the watcher, until nothing waits.
     fn rescue_if_stalled(self: Arc<Self>) {
         let mut handed_off = Vec::new();
-        let mut begun = self.inbox.begun();
+        let mut begun = self.begun();
+        let mut stuck_since = Instant::now();
         loop {
             thread::sleep(STALL);
-            let before = std::mem::replace(&mut begun, self.inbox.begun());
-            if self.inbox.is_empty() {
+            let before = std::mem::replace(&mut begun, self.begun());
+            let lacks_workers = self.sleep.lacks_workers();
+            if before != begun || !lacks_workers {
+                stuck_since = Instant::now();
+            }
+            if !self.has_injected() && (!lacks_workers || !self.has_waiting_tasks()) {
                 handed_off.clear();
                 self.rescue.is_watched.store(false, Ordering::Relaxed);
                 // Orders the store before the last look: see the page.
                 fence(Ordering::SeqCst);
-                if self.inbox.is_empty() || self.rescue.is_watched.swap(true, Ordering::Relaxed) {
+                if !self.has_injected() || self.rescue.is_watched.swap(true, Ordering::Relaxed) {
                     return;
                 }
-            } else if before == begun && !self.sleep.lacks_workers() {
+            } else if lacks_workers {
+                if stuck_since.elapsed() >= STUCK {
+                    self.warn_once();
+                }
+            } else if before == begun && self.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
                 self.look_for_others(|_| false);
             }
         }
+    }
+
+    /// Returns how much work idle workers have begun so far, from outside or by steals.
+    fn begun(&self) -> u64 {
+        let steals = self.started().iter().map(|worker| worker.counters().get(Count::Steals));
+        self.inbox.begun() as u64 + steals.sum::<u64>()
+    }
+
+    /// Returns whether any worker has tasks that thieves can take.
+    fn has_waiting_tasks(&self) -> bool {
+        let tasks = self.started().iter().map(WorkerThread::task_pool);
+        { tasks }.any(|tasks| tasks.has_public_tasks() || tasks.has_private_tasks())
+    }
+
+    #[cold]
+    fn warn_once(&self) {
+        // Relaxed: one thread watches the pool.
+        if self.rescue.has_warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let spares = self.worker_threads.len() - self.workers;
+        // Standard error may be closed. The program goes on without the warning.
+        let _ = writeln!(
+            stderr(),
+            "purloin: tasks wait, but all workers and all {spares} spare workers of a pool have been \
+             blocked or busy for a second; if tasks wait for each other, the pool needs more of them: \
+             Builder::spare_workers"
+        );
     }
 }

@@ -114,17 +114,18 @@ impl Processors {
 
 impl Sleep {
     /// Hands off the processor of a blocked worker. The caller must now look for work on behalf of
-    /// the receiver, which is asleep.
+    /// the receiver, which is asleep. Returns false if no worker is left to take the processor.
     ///
     /// `worker` is the blocked worker, if another worker may use its [thread
     /// index](super::thread_indices) meanwhile.
-    pub(crate) fn hand_off(&self, worker: Option<usize>) {
+    pub(crate) fn hand_off(&self, worker: Option<usize>) -> bool {
         let mut sleepers = self.lock();
         if let Some(worker) = worker {
             sleepers.indices.free(worker);
         }
         sleepers.processors.balance -= 1;
         self.rebalance(&mut sleepers);
+        let is_taken = sleepers.processors.balance >= 0;
         let waiting_for_index = match worker {
             Some(worker) => sleepers.indices.waiting_for(worker),
             None => sleepers.indices.waiting(),
@@ -133,6 +134,7 @@ impl Sleep {
         // Orders the registration of the receiver before the caller's look for tasks.
         fence(Ordering::SeqCst);
         self.wake_waiting(waiting_for_index);
+        is_taken
     }
 
     /// Returns whether a processor was handed off, but no worker was left to take it.

@@ -24,7 +24,7 @@ impl Counters {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    fn get(&self, count: Count) -> u64 {
+    pub(crate) fn get(&self, count: Count) -> u64 {
         self.0[count as usize].load(Ordering::Relaxed)
     }
 }

@@ -4,11 +4,11 @@
 //! waits itself waits for a task that no other worker is free to run.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{eventually, wait_for};
+use crate::common::{self, eventually, wait_for};
 use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 use purloin_schedulers::{ChaseLev, DirectStack};
 
@@ -472,4 +472,30 @@ fn what_blocks_may_itself_use_the_pool_or_panic() {
         let panics = || pool.run(|_| purloin::blocking(|| panic!("it fails")));
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).is_err());
     }
+}
+
+/// Spawns `count` tasks, each of which waits until all of them run.
+fn run_together(pool: &Pool, count: usize) {
+    let all = &Barrier::new(count);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            (0..count).for_each(|_| scope.spawn(|_| _ = purloin::blocking(|| all.wait())));
+        });
+    });
+}
+
+#[test]
+fn a_pool_that_lacks_spare_workers_says_so() {
+    const NAME: &str = "spares::a_pool_that_lacks_spare_workers_says_so";
+    if common::is_child() {
+        let pool = Pool::builder().workers(2).spare_workers(4).build().unwrap();
+        thread::spawn(move || run_together(&pool, 10));
+        return thread::sleep(Duration::from_secs(3));
+    }
+    let child = common::run_in_child(NAME, &[]);
+    assert!(child.status.success(), "{child:?}");
+    let error = String::from_utf8(child.stderr).unwrap();
+    let warnings: Vec<_> = error.lines().filter(|line| line.starts_with("purloin:")).collect();
+    assert_eq!(warnings.len(), 1, "{error}");
+    assert!(warnings[0].contains("Builder::spare_workers"), "{error}");
 }
