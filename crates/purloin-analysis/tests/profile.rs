@@ -3,6 +3,7 @@
 #[path = "../../purloin/tests/common/mod.rs"]
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -151,4 +152,102 @@ fn a_program_without_tasks_has_no_parallelism() {
     assert!(profile.speed_up().is_finite());
     assert_eq!(profile.steals(), 0.0);
     assert_eq!(profile.steal_interval(), None);
+}
+
+fn ms(n: u64) {
+    busy(Duration::from_millis(n));
+}
+
+/// Makes a program of the body of a finish, and checks its work and its span, in milliseconds.
+macro_rules! assert_graph {
+    (work $work:literal, span $span:literal, $tasks:literal tasks, |$scope:ident| $body:block) => {{
+        struct Graph;
+        impl Program for Graph {
+            fn run<W: Worker>(&mut self, mut w: W) {
+                w.finish(|$scope| $body);
+            }
+        }
+        let profile = profile(1, &mut Graph);
+        assert_eq!(profile.tasks, $tasks);
+        assert_near(profile.work, $work as f64 * 1e-3, 0.1);
+        assert_near(profile.ideal.span, $span as f64 * 1e-3, 0.1);
+    }};
+}
+
+#[test]
+fn independent_shared_futures_run_beside_each_other() {
+    assert_graph!(work 16, span 1, 16 tasks, |scope| {
+        let tasks: Vec<_> = (0..16).map(|_| scope.shared_future(|_| ms(1))).collect();
+        tasks.iter().for_each(|task| *task.get());
+    });
+    assert_graph!(work 16, span 1, 16 tasks, |scope| {
+        (0..16).for_each(|_| drop(scope.shared_future(|_| ms(1))));
+    });
+}
+
+#[test]
+fn a_task_begins_after_the_longest_of_its_inputs() {
+    assert_graph!(work 12, span 6, 5 tasks, |scope| {
+        let inputs = [1, 2, 3, 4].map(|n| scope.shared_future(move |_| ms(n)));
+        scope.after(&inputs).spawn(|_| ms(2));
+    });
+    assert_graph!(work 4, span 4, 4 tasks, |scope| {
+        let mut last = scope.shared_future(|_| ms(1));
+        for _ in 0..3 {
+            last = scope.after([&last]).shared_future(|_| ms(1));
+        }
+    });
+    // A diamond, beside a body of 2 ms.
+    assert_graph!(work 9, span 5, 4 tasks, |scope| {
+        let top = scope.shared_future(|_| ms(1));
+        let left = scope.after([&top]).shared_future(|_| ms(2));
+        let right = scope.after([&top]).shared_future(|_| ms(3));
+        scope.after([&left]).and([&right]).spawn(|_| ms(1));
+        ms(2);
+    });
+}
+
+#[test]
+fn tasks_that_get_one_result_wait_for_it_side_by_side() {
+    assert_graph!(work 6, span 3, 4 tasks, |scope| {
+        let shared = scope.future(|_| ms(2)).share();
+        for n in [1, 1, 1] {
+            let shared = shared.clone();
+            scope.spawn(move |_| {
+                shared.get();
+                ms(n);
+            });
+        }
+        // The body gets the result, too, and then takes 1 ms.
+        shared.get();
+        ms(1);
+    });
+}
+
+/// A program that ignores its token.
+struct TokenFree(fn());
+
+impl Program for TokenFree {
+    fn run<W: Worker>(&mut self, _: W) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_program_without_tokens_is_refused() {
+    let programs: [fn(); 5] = [
+        || _ = purloin::join(|| 1, || 2),
+        || purloin::finish(|scope| scope.spawn(|_| ())),
+        || purloin::for_each(0..10, |_| ()),
+        || _ = purloin::future(|| 1),
+        || purloin::global().unwrap().run(|_| ()),
+    ];
+    for program in programs {
+        let measure = || profile(1, &mut TokenFree(program));
+        let panic = catch_unwind(AssertUnwindSafe(measure)).unwrap_err();
+        let message = common::message(panic);
+        assert!(message.contains("w.join"), "{message}");
+    }
+    // Afterwards the thread may use its pool again.
+    assert_eq!(purloin::join(|| 1, || 2), (1, 2));
 }

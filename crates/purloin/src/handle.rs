@@ -54,10 +54,13 @@ pub struct Handle<T>(pub(crate) Inner<T>);
 
 pub(crate) enum Inner<T> {
     Ready(Outcome<T>),
-    /// Ready, with a function to call when a thread gets it.
-    Watched(Outcome<T>, Box<dyn FnOnce() + Send>),
+    /// Ready, with a function to call whenever a thread gets it.
+    Watched(Outcome<T>, Got),
     Promised(Promise<T>),
 }
+
+/// A function that a measuring worker wants to be called.
+pub(crate) type Got = Box<dyn Fn() + Send + Sync>;
 
 /// An available result. If it is a panic that is never fetched, the call around the drop gets it.
 pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
@@ -88,7 +91,7 @@ impl<T> Handle<T> {
     }
 
     /// Returns a handle to an available result. [`Self::get`] calls `got` first.
-    pub(crate) fn watched(result: thread::Result<T>, got: Box<dyn FnOnce() + Send>) -> Self {
+    pub(crate) fn watched(result: thread::Result<T>, got: Got) -> Self {
         Handle(Inner::Watched(Outcome(Some(result)), got))
     }
 

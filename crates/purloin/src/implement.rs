@@ -41,7 +41,19 @@ pub fn ready<T>(f: impl FnOnce() -> T) -> Handle<T> {
     Handle::ready(catch(f))
 }
 
-/// Runs `f` at once, and returns a handle to its result. [`Handle::get`] calls `got` first.
-pub fn watched<T>(f: impl FnOnce() -> T, got: impl FnOnce() + Send + 'static) -> Handle<T> {
+/// Runs `f` at once, and returns a handle to its result. [`Handle::get`] calls `got` first. So does
+/// each [`SharedHandle::get`](crate::SharedHandle::get), and each task that begins
+/// [after](Scope::after) this one.
+pub fn watched<T>(f: impl FnOnce() -> T, got: impl Fn() + Send + Sync + 'static) -> Handle<T> {
     Handle::watched(catch(f), Box::new(got))
+}
+
+/// Runs `f`, a program that is being measured. Meanwhile this thread is not a worker of any pool.
+///
+/// # Panics
+///
+/// Panics if `f` uses a pool on this thread, also by a function without a token: a measuring worker
+/// does not see tasks that do not go through its token.
+pub fn measured<R>(f: impl FnOnce() -> R) -> R {
+    crate::pool::measured(f)
 }

@@ -13,7 +13,7 @@ use std::thread;
 
 use crate::asynchronous::wake;
 use crate::graph::{Begin, Input, Look, Node, Pending};
-use crate::handle::{Handle, Inner, Promise, Wait};
+use crate::handle::{Got, Handle, Inner, Promise, Wait};
 use crate::pool::{keep_orphan, thread_waker};
 use crate::runtime::ReturnBarrier;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
@@ -55,6 +55,8 @@ struct State<T> {
     end: OnceLock<Arc<TaskEnd>>,
     /// The state of a task that was made with inputs.
     pending: Option<Arc<Pending>>,
+    /// Called by each get, for a measuring worker.
+    got: Option<Got>,
 }
 
 /// The panic of the task, until a thread continues it.
@@ -125,24 +127,21 @@ impl<T> Handle<T> {
 
 impl<T> SharedHandle<T> {
     fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>, pending: Option<Arc<Pending>>) -> Self {
-        let result = OnceLock::new();
-        let promise = match handle.0 {
-            Inner::Promised(promise) => Some(promise),
-            Inner::Ready(outcome) => {
-                let _ = result.set(shared(outcome.into_result()));
-                None
-            }
-            Inner::Watched(outcome, got) => {
-                got();
-                let _ = result.set(shared(outcome.into_result()));
-                None
-            }
+        let (promise, outcome, got) = match handle.0 {
+            Inner::Promised(promise) => (Some(promise), None, None),
+            Inner::Ready(outcome) => (None, Some(outcome), None),
+            Inner::Watched(outcome, got) => (None, Some(outcome), Some(got)),
+        };
+        let result = match outcome {
+            Some(outcome) => OnceLock::from(shared(outcome.into_result())),
+            None => OnceLock::new(),
         };
         SharedHandle(Arc::new(State {
             promise,
             result,
             end,
             pending,
+            got,
         }))
     }
 
@@ -174,6 +173,7 @@ impl<T> SharedHandle<T> {
     /// thread that has begun it: the task would wait for its own end.
     pub fn get(&self) -> &T {
         let state = &*self.0;
+        state.call_got();
         let result = state.result.get();
         match result.unwrap_or_else(|| state.wait()) {
             Ok(result) => result,
@@ -311,6 +311,13 @@ impl<T> State<T> {
         self.pending.as_ref().is_some_and(Pending::call_workers)
     }
 
+    #[inline]
+    fn call_got(&self) {
+        if let Some(got) = &self.got {
+            got();
+        }
+    }
+
     fn has_ended(&self) -> bool {
         self.promise.as_ref().is_none_or(Promise::is_done)
     }
@@ -348,6 +355,7 @@ impl<T> Node for State<T> {
     }
 
     fn wait(&self) {
+        self.call_got();
         self.promise
             .iter()
             .for_each(|promise| self.wait_for(promise));
@@ -416,7 +424,8 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     where
         T: Send + 'scope + 'd,
     {
-        let tasks = tasks.into_iter().filter(|task| !task.is_done());
+        let tasks = tasks.into_iter();
+        let tasks = tasks.filter(|task| !task.is_done() || task.0.got.is_some());
         // SAFETY: a node does not use the result, and the result is `Send`. This value, and the task
         // that it becomes, drop the inputs before the scope ends.
         let inputs = tasks.map(|task| unsafe { Input::new(Arc::clone(&task.0) as Arc<dyn Node>) });

@@ -201,7 +201,7 @@ impl Recording {
 /// Maximum work of a program, in nanoseconds: a year.
 const MAX_WORK: f64 = 3.2e16;
 
-/// The futures so far. A result is fetched at most once, and not before its task has ended.
+/// The futures so far. A result is not fetched before its task has ended.
 #[derive(Default)]
 struct Futures {
     /// Whether the result of each future may be fetched.
@@ -224,7 +224,7 @@ impl Futures {
 
     fn get(&mut self, number: u32) -> bool {
         let made = self.made.get_mut(number as usize);
-        made.is_some_and(std::mem::take)
+        made.is_some_and(|is_made| *is_made)
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
             (&[Finish, Spawn, Finished, Spawned, End], false),
             (&[Future, FutureDone, Got(0), End], true),
             (&[Future, FutureDone, Got(1), End], false),
-            (&[Future, FutureDone, Got(0), Got(0), End], false),
+            (&[Future, FutureDone, Got(0), Got(0), End], true),
             (&[Future, Got(0), FutureDone, End], false),
             (
                 &[Future, Future, FutureDone, Got(1), FutureDone, Got(0), End],

@@ -114,8 +114,8 @@ const MAX_TASK_NANOSECONDS: f64 = 1000.0;
 ///
 /// A strand is a number in LEB128: its duration in ticks times 16, plus the number of its
 /// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. After
-/// [`Mark::Got`](crate::Mark::Got) follows the number of the future, in LEB128. A result is fetched
-/// at most once, and not before its task has ended.
+/// [`Mark::Got`](crate::Mark::Got) follows the number of the future, in LEB128. A result is not
+/// fetched before its task has ended. A shared result may be fetched several times.
 #[derive(Clone, PartialEq)]
 pub struct Recording {
     name: String,

@@ -7,6 +7,7 @@ use super::Program;
 use super::recorder::{Recorder, ticks_per_reading};
 use super::times::{Receiver, Sink, StrandTimes};
 use purloin::implement::clock::ticks;
+use purloin::implement::measured;
 use purloin::{Pool, Scheduler, Serial, Worker};
 
 /// Minimum total time of repeated runs.
@@ -121,7 +122,7 @@ fn run_serially<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Ru
     // Runs on a thread of the pool, because a program may need its large stack.
     pool.run(|_| {
         let (start, first) = (Instant::now(), ticks());
-        program.run(Serial);
+        measured(|| program.run(Serial));
         let ticks = ticks() - first;
         Run {
             time: start.elapsed(),
@@ -169,7 +170,7 @@ pub(crate) fn run_strands<S: Scheduler, P: Program>(
         program.prepare();
         pool.run(|_| {
             let first = ticks();
-            let sink = Recorder::new(sink).record(|w| program.run(w));
+            let sink = measured(|| Recorder::new(sink).record(|w| program.run(w)));
             shortest = shortest.min((ticks() - first) as f64);
             sink
         })

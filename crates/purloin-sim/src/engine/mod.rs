@@ -422,10 +422,10 @@ impl<'s, W: Workload> Simulation<'s, W> {
         let task = self.tasks.get_mut(frame.task);
         task.is_done = true;
         let owner = task.owner;
-        if task.is_future()
-            && let Some(waiter) = self.futures.end(task.future)
-        {
-            self.notify(worker, waiter, true);
+        if task.is_future() {
+            for waiter in self.futures.end(task.future) {
+                self.notify(worker, waiter, true);
+            }
         }
         if owner == NONE {
             return;

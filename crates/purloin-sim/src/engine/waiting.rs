@@ -160,18 +160,18 @@ impl<W: Workload> Simulation<'_, W> {
 #[derive(Debug, Default)]
 pub struct Futures(Vec<Promise>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Promise {
     /// The task of the future. [`TaskId::NONE`] if the future is not made or has ended.
     task: TaskId,
-    /// The worker that waits for the future, or [`NONE`].
-    waiter: u32,
+    /// The workers that wait for the future.
+    waiters: Vec<u32>,
 }
 
 impl Promise {
     const NONE: Promise = Promise {
         task: TaskId::NONE,
-        waiter: NONE,
+        waiters: Vec::new(),
     };
 }
 
@@ -195,10 +195,9 @@ impl Futures {
         self.task(number).is_none()
     }
 
-    /// Marks a future as ended. Returns the worker that waits for it, if there is one.
-    pub fn end(&mut self, number: u32) -> Option<u32> {
-        let promise = std::mem::replace(&mut self.0[number as usize], Promise::NONE);
-        Some(promise.waiter).filter(|&waiter| waiter != NONE)
+    /// Marks a future as ended. Returns the workers that wait for it.
+    pub fn end(&mut self, number: u32) -> Vec<u32> {
+        std::mem::replace(&mut self.0[number as usize], Promise::NONE).waiters
     }
 }
 
@@ -212,7 +211,7 @@ impl<W: Workload> Simulation<'_, W> {
         if let Some((activation, level)) = self.start_task(worker, task) {
             return self.call(worker, activation, task, level);
         }
-        self.futures.0[number as usize].waiter = worker;
+        self.futures.0[number as usize].waiters.push(worker);
         let frame = self.worker(worker).frames.last_mut();
         frame.expect("the frame that gets the future").waits = Wait::Future(number);
     }

@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::builder::available_cores;
+use super::worker_thread::check_not_measured;
 use super::{BuildError, Builder, Pool};
 
 static GLOBAL: PoolCell = PoolCell::new();
@@ -58,8 +59,9 @@ pub fn configure_global(builder: Builder) -> Result<&'static Pool, BuildError> {
 ///
 /// # Panics
 ///
-/// Panics if not even one worker can be started.
+/// Panics if not even one worker can be started, and if the calling program is being measured.
 pub(crate) fn global_or_default() -> &'static Pool {
+    check_not_measured();
     if let Some(pool) = DEFAULT.get() {
         return pool;
     }

@@ -55,7 +55,7 @@ pub use shared::Shared;
 use shared::{NEXT_POOL, NO_POOL, lock};
 pub use threads::WorkerStart;
 pub use worker_thread::WorkerThread;
-pub(crate) use worker_thread::current_of_default;
+pub(crate) use worker_thread::{current_of_default, measured};
 
 use crate::handle::Handle;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};

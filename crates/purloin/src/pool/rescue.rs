@@ -112,7 +112,10 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns how much work idle workers have begun so far, from outside or by steals.
     fn begun(&self) -> u64 {
-        let steals = self.started().iter().map(|worker| worker.counters().get(Count::Steals));
+        let steals = self
+            .started()
+            .iter()
+            .map(|worker| worker.counters().get(Count::Steals));
         self.inbox.begun() as u64 + steals.sum::<u64>()
     }
 

@@ -111,8 +111,10 @@ impl<S: Scheduler> Shared<S> {
         self.process == std::process::id()
     }
 
-    /// Panics in a process that was forked from the pool's process: it has none of the threads.
+    /// Panics in a process that was forked from the pool's process: it has none of the threads. Panics
+    /// on a thread whose program is being measured.
     pub(crate) fn check_process(&self) {
+        worker_thread::check_not_measured();
         assert!(
             self.is_in_own_process(),
             "the threads of this pool are in process {}; process {} was forked from it and \

@@ -424,6 +424,8 @@ struct Current {
     of_default: Cell<*const WorkerThread<ReturnBarrier>>,
     /// The worker as another pool sees it.
     host: Cell<Option<&'static dyn Host>>,
+    /// Whether the thread runs a program that is being measured.
+    is_measured: Cell<bool>,
 }
 
 thread_local! {
@@ -432,7 +434,50 @@ thread_local! {
         index: Cell::new(0),
         of_default: Cell::new(null()),
         host: Cell::new(None),
+        is_measured: Cell::new(false),
     } };
+}
+
+/// Implements [`crate::implement::measured`].
+pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
+    struct Guard {
+        worker: (u64, usize, *const WorkerThread<ReturnBarrier>),
+        host: Option<&'static dyn Host>,
+        was_measured: bool,
+    }
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            CURRENT.with(|current| {
+                let (pool, index, of_default) = self.worker;
+                current.pool.set(pool);
+                current.index.set(index);
+                current.of_default.set(of_default);
+                current.host.set(self.host);
+                current.is_measured.set(self.was_measured);
+            });
+        }
+    }
+    let _guard = CURRENT.with(|current| Guard {
+        worker: (
+            current.pool.get(),
+            current.index.get(),
+            current.of_default.get(),
+        ),
+        host: current.host.get(),
+        was_measured: current.is_measured.replace(true),
+    });
+    forget();
+    f()
+}
+
+/// Panics if this thread runs a program that is being measured.
+pub(super) fn check_not_measured() {
+    assert!(
+        !CURRENT.with(|current| current.is_measured.get()),
+        "this program is being measured, and has called a function without a token, or a pool: the \
+         measuring worker sees only tasks that go through the token that it has passed to the program; \
+         write `w.join`, `w.finish` and `w.for_each` instead of `purloin::join` and so on"
+    );
 }
 
 /// Makes this thread no worker.

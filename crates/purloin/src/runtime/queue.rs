@@ -59,6 +59,8 @@ struct Waiting<S: Scheduler> {
     /// The number of pending calls for idle workers: at most the number of workers, and at least
     /// one while there are tasks.
     calls: usize,
+    /// Whether the owner, a worker, has found no task and waits for one.
+    owner_waits: bool,
 }
 
 impl<S: Scheduler> Queue<S> {
@@ -66,6 +68,7 @@ impl<S: Scheduler> Queue<S> {
         let waiting = Waiting {
             tasks: VecDeque::new(),
             calls: 0,
+            owner_waits: false,
         };
         Queue {
             owner,
@@ -79,14 +82,13 @@ impl<S: Scheduler> Queue<S> {
     pub(super) fn push(self: &Arc<Self>, pool: &Shared<S>, task: Injected<S>) {
         self.hold();
         let mut waiting = lock(&self.waiting);
-        let was_empty = waiting.tasks.is_empty();
         waiting.tasks.push_back(task);
         let should_call = waiting.calls < pool.workers();
         waiting.calls += usize::from(should_call);
+        // An owner that runs a task, or waits for another one in a join, must not be disturbed.
+        let owner_waits = std::mem::take(&mut waiting.owner_waits);
         drop(waiting);
-        // An owner that sleeps beside a longer queue may not run its tasks. A thread outside the pool
-        // runs none.
-        if was_empty && let Owner::Worker(_) = self.owner {
+        if owner_waits {
             self.owner.unpark(pool);
         }
         if should_call {
@@ -121,7 +123,9 @@ impl<S: Scheduler> Queue<S> {
                 if !may_run(&mut handed_off) {
                     break;
                 }
-                let Some(task) = self.pop() else { break };
+                let Some(task) = self.pop_or_wait() else {
+                    break;
+                };
                 drop(handed_off.take());
                 self.run(task, owner);
                 backoff = Backoff::new(SpinTime::DEFAULT);
@@ -173,6 +177,14 @@ impl<S: Scheduler> Queue<S> {
     /// Takes the oldest task.
     fn pop(&self) -> Option<Injected<S>> {
         lock(&self.waiting).tasks.pop_front()
+    }
+
+    /// Owner: takes the oldest task. If there is none, the next task wakes the owner.
+    fn pop_or_wait(&self) -> Option<Injected<S>> {
+        let mut waiting = lock(&self.waiting);
+        let task = waiting.tasks.pop_front();
+        waiting.owner_waits = task.is_none();
+        task
     }
 
     /// Takes the oldest task for a worker that was called. Also returns whether the worker must

@@ -495,7 +495,10 @@ fn a_pool_that_lacks_spare_workers_says_so() {
     let child = common::run_in_child(NAME, &[]);
     assert!(child.status.success(), "{child:?}");
     let error = String::from_utf8(child.stderr).unwrap();
-    let warnings: Vec<_> = error.lines().filter(|line| line.starts_with("purloin:")).collect();
+    let warnings: Vec<_> = error
+        .lines()
+        .filter(|line| line.starts_with("purloin:"))
+        .collect();
     assert_eq!(warnings.len(), 1, "{error}");
     assert!(warnings[0].contains("Builder::spare_workers"), "{error}");
 }

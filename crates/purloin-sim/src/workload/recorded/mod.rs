@@ -122,8 +122,9 @@ impl Recorded {
             begin: 0,
             children: Vec::new(),
         }];
-        // The places where futures begin, and the number of futures that frames get by number.
-        let (mut futures, mut numbers) = (Vec::new(), 0);
+        // The places where futures begin, their numbers if frames get them by number, and how many
+        // these are.
+        let (mut futures, mut number_of, mut numbers) = (Vec::new(), Vec::new(), 0);
         let mut work = Time::ZERO;
         for strand in recording.strands() {
             let place = strands.len();
@@ -158,14 +159,16 @@ impl Recorded {
                     kind = Kind::Spawn;
                     frame.children.push(futures.len() as u32);
                     futures.push(place);
+                    number_of.push(None);
                 }
                 Mark::Got(number) if frame.children.last() == Some(&number) => {
                     kind = Kind::Newest;
                     frame.children.pop();
                 }
                 Mark::Got(number) => {
-                    (kind, link) = (Kind::Get, numbers);
-                    numbers += 1;
+                    let known = number_of[number as usize].get_or_insert(numbers);
+                    (kind, link) = (Kind::Get, *known);
+                    numbers += u32::from(*known == numbers);
                     let begin = &mut strands[futures[number as usize]];
                     begin.kind = Kind::Future;
                     let end = begin.link;

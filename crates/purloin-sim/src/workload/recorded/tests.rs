@@ -166,6 +166,54 @@ fn a_frame_waits_for_a_future_where_it_gets_the_result() {
     }
 }
 
+/// A diamond: one task, two that begin after it, and one that begins after both. Beside it, two tasks get
+/// one shared result.
+struct Diamond;
+
+impl Program for Diamond {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        w.finish(|scope| {
+            let top = scope.shared_future(|_| spin());
+            let sides = [(); 2].map(|()| scope.after([&top]).shared_future(|_| spin()));
+            scope.after(&sides).spawn(|_| spin());
+            for _ in 0..2 {
+                let top = top.clone();
+                scope.spawn(move |_| {
+                    top.get();
+                    spin();
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn several_frames_may_get_one_result() {
+    let recording = record("diamond", &mut Diamond).unwrap();
+    assert_eq!(recording.tasks(), 6);
+    let mut recorded = Recorded::new(&recording).unwrap();
+    recorded.round();
+    assert_eq!(recorded.work(), Time::from_picoseconds(12_000_000_000));
+    for policy in ["spare", "half+spare", "near+forward+spare+residual:2"] {
+        for cores in [1, 2, 4, 40] {
+            let policy = policy.parse().unwrap();
+            let machine = Machine::shared_memory(cores);
+            let outcome = simulate(&recorded, &machine, policy, 1);
+            assert_eq!(outcome.work, recorded.work(), "{policy} {cores}");
+            assert_eq!(outcome.tasks, 6, "{policy} {cores}");
+            // The span is half of the work.
+            let relative = outcome.time.seconds() / recorded.work().seconds();
+            assert!(
+                (0.49..1.01).contains(&relative),
+                "{policy} {cores}: {relative}"
+            );
+            if (policy.to_string().as_str(), cores) == ("spare", 4) {
+                assert!(relative < 0.51, "{relative}");
+            }
+        }
+    }
+}
+
 /// A random program that makes and gets futures anywhere, through a shared list. It is only correct
 /// if each task runs as soon as it is spawned, so [`Shared`] runs it only under the serial elision.
 struct Anything {
