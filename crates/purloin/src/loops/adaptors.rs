@@ -13,6 +13,17 @@ pub trait ReversibleIterations: ExactIterations {
     where
         Self: 's;
 
+    /// Splits off the last `len` iterations, and returns the rest and them. `len` is at most
+    /// [`remaining`](Iterations::remaining).
+    ///
+    /// Iterations that may be more than [`usize::MAX`] override this: the default counts `len` from
+    /// the front.
+    #[inline]
+    fn split_back(self, len: usize) -> (Self, Self) {
+        let middle = self.remaining() - len;
+        self.split_at(middle)
+    }
+
     /// Removes the last `len` iterations, and returns an iterator over them, the last one first.
     /// `len` is at most [`remaining`](Iterations::remaining).
     fn strip_back(&mut self, len: usize) -> Self::Back<'_>;
@@ -52,9 +63,8 @@ impl<I: ReversibleIterations> Iterations for Reversed<I> {
 
     #[inline]
     fn split_at(self, index: usize) -> (Self, Self) {
-        let middle = self.0.remaining() - index;
-        let (front, back) = self.0.split_at(middle);
-        (Reversed(back), Reversed(front))
+        let (rest, last) = self.0.split_back(index);
+        (Reversed(last), Reversed(rest))
     }
 
     #[inline]
@@ -224,12 +234,18 @@ macro_rules! reversible_ranges {
                 type Back<'s> = Rev<Range<$Int>>;
 
                 #[inline]
-                fn strip_back(&mut self, len: usize) -> Rev<Range<$Int>> {
-                    let end = self.end;
+                fn split_back(self, len: usize) -> (Self, Self) {
                     // Wrapping: `len` may be too large for a signed type, but the difference is in
                     // range. An empty range stays as it is.
-                    self.end = end.wrapping_sub(len as $Int);
-                    (self.end..end).rev()
+                    let middle = self.end.wrapping_sub(len as $Int);
+                    (self.start..middle, middle..self.end)
+                }
+
+                #[inline]
+                fn strip_back(&mut self, len: usize) -> Rev<Range<$Int>> {
+                    let (rest, strip) = self.clone().split_back(len);
+                    *self = rest;
+                    strip.rev()
                 }
             }
 
@@ -237,9 +253,22 @@ macro_rules! reversible_ranges {
                 type Back<'s> = Rev<RangeInclusive<$Int>>;
 
                 #[inline]
+                #[allow(clippy::reversed_empty_ranges)]
+                fn split_back(self, len: usize) -> (Self, Self) {
+                    let (start, end) = (*self.start(), *self.end());
+                    if len == 0 {
+                        return (self, 1..=0);
+                    }
+                    let first = end.wrapping_sub((len - 1) as $Int);
+                    if first == start {
+                        return (1..=0, self);
+                    }
+                    (start..=first.wrapping_sub(1), first..=end)
+                }
+
+                #[inline]
                 fn strip_back(&mut self, len: usize) -> Rev<RangeInclusive<$Int>> {
-                    let middle = self.remaining() - len;
-                    let (rest, strip) = self.clone().split_at(middle);
+                    let (rest, strip) = self.clone().split_back(len);
                     *self = rest;
                     strip.rev()
                 }
@@ -248,8 +277,9 @@ macro_rules! reversible_ranges {
     };
 }
 
-// The length of a range of 128 bits may not fit in a `usize`.
-reversible_ranges!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+reversible_ranges!(
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
+);
 
 impl<'s, T: Sync> ReversibleIterations for &'s [T] {
     type Back<'p>

@@ -1,6 +1,7 @@
 //! Tests of the documentation's promises about loops.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, OnceLock};
@@ -8,7 +9,10 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, add, busy, pool, rounds};
-use purloin::{Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut};
+use purloin::{
+    IntoIterations, Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
+    rev, step_by,
+};
 use purloin_analysis::Counted;
 
 /// Worker counts. Each is tested with one of the splittings.
@@ -209,6 +213,89 @@ fn a_loop_may_have_more_iterations_than_fit_in_64_bits() {
         }));
         assert!(result.is_err());
     }
+}
+
+/// Returns the first items of a loop, from a search that ends at the last of them.
+fn first_items<W: Worker, I>(w: &mut W, iterations: I, count: usize) -> Vec<I::Item>
+where
+    I: IntoIterations<Item: Send>,
+{
+    let take = |mut items: Vec<I::Item>, item| {
+        items.push(item);
+        match items.len() == count {
+            true => ControlFlow::Break(items),
+            false => ControlFlow::Continue(items),
+        }
+    };
+    // On a single worker there is one run, which begins with the first item.
+    let items = w.try_fold(iterations, Vec::new, take, |left, _| {
+        ControlFlow::Break(left)
+    });
+    match items {
+        ControlFlow::Break(items) | ControlFlow::Continue(items) => items,
+    }
+}
+
+/// A loop that begins with too many iterations to count them.
+#[test]
+fn a_loop_of_2_to_the_64_iterations_or_more_begins_as_the_standard_iterator() {
+    const COUNT: usize = 5;
+    let pool = pool(1);
+    macro_rules! check {
+        ($iterations:expr, $expected:expr) => {
+            let expected: Vec<_> = $expected.take(COUNT).collect();
+            assert_eq!(first_items(&mut Serial, $iterations, COUNT), expected);
+            let found = pool.run(|mut w| first_items(&mut w, $iterations, COUNT));
+            assert_eq!(found, expected, "on a worker");
+        };
+    }
+    macro_rules! check_ranges {
+        ($($range:expr),* $(,)?) => {
+            $(
+                check!($range, $range);
+                check!(rev($range), $range.rev());
+                check!((0.., rev($range)), (0..).zip($range.rev()));
+                check!((rev($range), $range), $range.rev().zip($range));
+                check!(
+                    (0_u8..9, rev($range), $range),
+                    (0_u8..9).zip($range.rev().zip($range)).map(|(a, (b, c))| (a, b, c))
+                );
+                check!(
+                    step_by((0..90, rev($range)), 7),
+                    (0..90).zip($range.rev()).step_by(7)
+                );
+                let halves = || rev($range).into_iterations().split_at(1 << 63);
+                check!(halves().0, $range.rev());
+                assert_eq!(halves().0.remaining(), 1 << 63);
+                let mut expected = $range.rev();
+                expected.nth((1 << 63) - 1);
+                check!(halves().1, expected.clone());
+            )*
+        };
+    }
+    check_ranges![
+        0..=u64::MAX,
+        0..u64::MAX,
+        1..=u64::MAX,
+        0..=usize::MAX,
+        i64::MIN..=i64::MAX,
+        i64::MIN..i64::MAX,
+        isize::MIN..=isize::MAX,
+        0..=u128::MAX,
+        0..u128::MAX,
+        0..1_u128 << 64,
+        0..=1_u128 << 64,
+        5..(1_u128 << 64) + 4,
+        i128::MIN..=i128::MAX,
+        i128::MIN..i128::MAX,
+        -5..=i128::MAX,
+    ];
+    let before_last = |&x: &u64| x < u64::MAX;
+    let found = pool.run(|mut w| w.find_first(rev(0..=u64::MAX), before_last));
+    assert_eq!(found, Some(u64::MAX - 1));
+    let len = LONGEST as u64;
+    let pairs = pool.run(|mut w| w.map_into_vec((0..len, rev(0..=u64::MAX)), |pair| pair));
+    assert!(pairs.into_iter().eq((0..len).map(|n| (n, u64::MAX - n))));
 }
 
 common::under_three_schedulers! {
