@@ -575,7 +575,11 @@ pub trait Worker: Sized {
                         ControlFlow::Break(failure) => ControlFlow::Break(end(failure)),
                     }
                 }
-                sum => ControlFlow::Break(sum),
+                sum => {
+                    // Before the result: if its destructor panics, `sum` is still dropped.
+                    drop(item);
+                    ControlFlow::Break(sum)
+                }
             },
             |left, right| match (left, right) {
                 (ControlFlow::Continue(left), ControlFlow::Continue(right)) => {
@@ -584,7 +588,12 @@ pub trait Worker: Sized {
                         ControlFlow::Break(failure) => end(failure),
                     }
                 }
-                (ControlFlow::Break(failure), _) | (_, ControlFlow::Break(failure)) => {
+                (ControlFlow::Break(failure), other) => {
+                    drop(other);
+                    ControlFlow::Break(failure)
+                }
+                (other, ControlFlow::Break(failure)) => {
+                    drop(other);
                     ControlFlow::Break(failure)
                 }
             },
@@ -630,7 +639,10 @@ pub trait Worker: Sized {
                     Some(sum) => keep(combine(sum, item)),
                     None => ControlFlow::Continue(Some(item)),
                 },
-                ControlFlow::Break(failure) => ControlFlow::Break(failure),
+                ControlFlow::Break(failure) => {
+                    drop(sum);
+                    ControlFlow::Break(failure)
+                }
             },
             |left, right| match (left, right) {
                 (Some(left), Some(right)) => keep(combine(left, right)),

@@ -4,7 +4,7 @@ use std::iter::{Rev, StepBy};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::slice;
 
-use super::{ExactIterations, IntoIterations, Iterations};
+use super::{ExactIterations, IntoIterations, Iterations, fold_items};
 
 /// Iterations that can also run backwards.
 pub trait ReversibleIterations: ExactIterations {
@@ -146,9 +146,11 @@ impl<I: ExactIterations> Iterations for Stepped<I> {
     ) -> ControlFlow<A, A> {
         let width = self.width(len);
         let strip = self.all.strip(width);
-        with_size!(self.step, |size| strip
-            .step_by(size)
-            .try_fold(sum, &mut step))
+        with_size!(self.step, |size| fold_items(
+            strip.step_by(size),
+            sum,
+            &mut step
+        ))
     }
 }
 

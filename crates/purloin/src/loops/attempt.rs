@@ -103,6 +103,8 @@ where
         || None,
         |_, found, (position, item)| {
             if position >= first.load(Ordering::Relaxed) {
+                // Before the result: see the page on panics.
+                drop(item);
                 return ControlFlow::Break(found);
             }
             match pick(item) {
@@ -113,6 +115,12 @@ where
                 None => ControlFlow::Continue(found),
             }
         },
-        Option::or,
+        |left, right| match left {
+            Some(_) => {
+                drop(right);
+                left
+            }
+            None => right,
+        },
     )
 }

@@ -53,7 +53,7 @@ pub trait Iterations: Sized + Send {
         sum: A,
         step: impl FnMut(A, Self::Item) -> ControlFlow<A, A>,
     ) -> ControlFlow<A, A> {
-        self.strip(len).try_fold(sum, step)
+        super::fold_items(self.strip(len), sum, step)
     }
 }
 

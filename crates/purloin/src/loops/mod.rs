@@ -34,6 +34,12 @@
 //! next looks at the flag. The results of all parts are dropped, because the panic continues at the
 //! joins that split the loop.
 //!
+//! The destructor of an item that no iteration takes may panic, too: the rest of a longer field of a
+//! tuple, for example. All other items and all results are still dropped. But if a function drops a
+//! value while its own result is already in the place that its caller has for it, and the destructor
+//! panics, then nothing drops the result. So code that has both a result and items **drops the items
+//! first**, explicitly, while the result is still in a variable.
+//!
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
 //! splits for the thieves that have asked it).
 
@@ -147,7 +153,11 @@ impl<N, F, C> Loop<N, F, C> {
         C: Fn(A, A) -> A,
     {
         match self.is_over() {
-            true => left,
+            true => {
+                // See the page on panics.
+                drop(right);
+                left
+            }
             false => (self.combine)(left, right),
         }
     }
@@ -190,10 +200,12 @@ where
     A: Send,
 {
     let part = shared.begin_part();
-    loop {
+    let sum = loop {
         let mut len = rest.remaining();
         if len == 0 || shared.is_over() {
-            break;
+            // See the page on panics.
+            drop(rest);
+            break sum;
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
@@ -205,14 +217,14 @@ where
                 let mine =
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);
                 let (left, right) = w.join(mine, theirs);
-                sum = shared.combine(left, right);
-                break;
+                break shared.combine(left, right);
             }
             // A single iteration is left, or none: the number may be inexact.
+            drop(theirs);
             rest = mine;
             len = rest.remaining();
             if len == 0 {
-                break;
+                continue;
             }
         }
         let (block, strip) = pace.next(len);
@@ -220,13 +232,10 @@ where
         let done;
         match ran {
             ControlFlow::Continue(next) => (sum, rest, done) = next,
-            ControlFlow::Break(result) => {
-                sum = result;
-                break;
-            }
+            ControlFlow::Break(result) => break result,
         }
         pace.ran(done);
-    }
+    };
     part.end();
     sum
 }
@@ -258,9 +267,17 @@ where
     loop {
         let count = strip.min(left);
         left -= count;
-        sum = rest.fold_strip(count, sum, |sum, item| {
+        let folded = rest.fold_strip(count, sum, |sum, item| {
             w.lend(|w| (shared.step)(w, sum, item))
-        })?;
+        });
+        match folded {
+            ControlFlow::Continue(so_far) => sum = so_far,
+            ControlFlow::Break(result) => {
+                // See the page on panics.
+                drop(rest);
+                return ControlFlow::Break(result);
+            }
+        }
         if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
             return ControlFlow::Continue((sum, rest, block - left));
         }
@@ -290,13 +307,32 @@ where
     loop {
         let len = iterations.remaining();
         if len == 0 {
-            return sum;
+            break;
         }
         match iterations.fold_strip(len, sum, &mut step) {
             ControlFlow::Continue(so_far) => sum = so_far,
-            ControlFlow::Break(result) => return result,
+            ControlFlow::Break(result) => {
+                sum = result;
+                break;
+            }
         }
     }
+    // See the page on panics.
+    drop(iterations);
+    sum
+}
+
+/// Folds the items of an iterator until a step breaks, and drops the other items.
+#[inline]
+fn fold_items<T, A>(
+    mut items: impl Iterator<Item = T>,
+    sum: A,
+    step: impl FnMut(A, T) -> ControlFlow<A, A>,
+) -> ControlFlow<A, A> {
+    let result = items.try_fold(sum, step);
+    // See the page on panics.
+    drop(items);
+    result
 }
 
 /// Implements [`Worker::run_loop`] for workers that do not know when a thief asks: halves the
@@ -345,11 +381,17 @@ where
     let part = shared.begin_part();
     let len = rest.remaining();
     let sum = if len == 0 || shared.is_over() {
+        // See the page on panics.
+        drop(rest);
         shared.init()
     } else if len <= piece {
         let sum = shared.init();
         match run_block::<W, I, A, N, F, C>(w, sum, rest, len, len, shared) {
-            ControlFlow::Continue((sum, ..)) | ControlFlow::Break(sum) => sum,
+            ControlFlow::Continue((sum, rest, _)) => {
+                drop(rest);
+                sum
+            }
+            ControlFlow::Break(sum) => sum,
         }
     } else {
         let (front, back) = rest.split_at(len / 2);

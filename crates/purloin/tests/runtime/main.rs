@@ -17,6 +17,7 @@ mod cancel;
 mod chains;
 mod channel;
 mod destructors;
+mod drops;
 mod environment;
 mod finish;
 mod floods;
