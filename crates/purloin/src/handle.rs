@@ -2,10 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
+use std::sync::Weak;
 use std::task::Waker;
 use std::thread;
 
-use crate::pool::keep_orphan;
+use crate::pool::{is_worker, keep_orphan};
+use crate::unwind::{FirstPanic, Panic, catch, discard};
 use crate::worker::Cancelled;
 
 /// The result of a task, available now or later, from [`Worker::future`](crate::Worker::future) or
@@ -38,6 +40,10 @@ use crate::worker::Cancelled;
 /// There are two exceptions. The panic is dropped if the handle is dropped outside of any pool, or
 /// if [`future`](crate::future()) returned it outside of any pool.
 ///
+/// Under [`Serial`](crate::Serial) the task has always ended. The panic reaches the finish in whose
+/// scope the future was made. Without one, or once it has ended, the panic reaches the `Pool::run`
+/// around the drop, and outside of any pool it continues where the handle is dropped.
+///
 /// # Deadlocks
 ///
 /// Futures let two tasks wait for each other. The program then hangs, as it does with two locks
@@ -65,21 +71,73 @@ pub(crate) type Got = Box<dyn Fn() + Send + Sync>;
 /// An available result. If it is a panic that is never fetched, the call around the drop gets it.
 pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
 
+/// The panic of a task that code without a pool has run at once. It is the payload of the task's
+/// outcome, and knows where the panic goes if the result is never fetched.
+struct Detached {
+    panic: Panic,
+    /// Of the finish in whose scope the task was made, if there is one.
+    finish: Weak<FirstPanic>,
+}
+
+/// Returns the panic of a task.
+pub(crate) fn reveal(panic: Panic) -> Panic {
+    match panic.downcast::<Detached>() {
+        Ok(task) => task.panic,
+        Err(panic) => panic,
+    }
+}
+
+/// Keeps the panic of a task whose result is never fetched.
+///
+/// Without a pool and without a finish there is no call that could get it, so it continues here, as
+/// it would in a serial program.
+pub(crate) fn keep_unheard(panic: Panic) {
+    let task = match panic.downcast::<Detached>() {
+        Ok(task) => *task,
+        Err(panic) => return keep_orphan(panic),
+    };
+    match task.finish.upgrade() {
+        Some(finish) => finish.keep(task.panic),
+        None if is_worker() => keep_orphan(task.panic),
+        None if thread::panicking() => discard(task.panic),
+        None => resume_unwind(task.panic),
+    }
+}
+
+fn detach<T>(result: thread::Result<T>, finish: Weak<FirstPanic>) -> thread::Result<T> {
+    result.map_err(|panic| match panic.is::<Cancelled>() {
+        true => panic,
+        false => Box::new(Detached { panic, finish }),
+    })
+}
+
 impl<T> Outcome<T> {
     fn get(self) -> T {
         self.into_result()
             .unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    pub(crate) fn into_result(mut self) -> thread::Result<T> {
+    pub(crate) fn into_result(self) -> thread::Result<T> {
+        self.into_hidden().map_err(reveal)
+    }
+
+    /// Returns the result. Its panic is for [`reveal`] or [`keep_unheard`].
+    pub(crate) fn into_hidden(mut self) -> thread::Result<T> {
         self.0.take().expect("it is taken once")
     }
 }
 
 impl<T> Drop for Outcome<T> {
     fn drop(&mut self) {
-        if let Some(Err(panic)) = self.0.take_if(|result| result.is_err()) {
-            keep_orphan(panic);
+        match self.0.take() {
+            Some(Err(panic)) => keep_unheard(panic),
+            Some(Ok(result)) if is_worker() => {
+                if let Err(panic) = catch(|| drop(result)) {
+                    keep_orphan(panic);
+                }
+            }
+            // The destructor of the result runs where the handle is dropped.
+            _ => (),
         }
     }
 }
@@ -90,8 +148,15 @@ impl<T> Handle<T> {
         Handle(Inner::Ready(Outcome(Some(result))))
     }
 
+    /// Returns a handle to the result of a task that code without a pool has run. If the result is
+    /// never fetched, the task's panic goes to `finish`, if that is still there.
+    pub(crate) fn at_once(result: thread::Result<T>, finish: Weak<FirstPanic>) -> Self {
+        Self::ready(detach(result, finish))
+    }
+
     /// Returns a handle to an available result. [`Self::get`] calls `got` first.
     pub(crate) fn watched(result: thread::Result<T>, got: Got) -> Self {
+        let result = detach(result, Weak::new());
         Handle(Inner::Watched(Outcome(Some(result)), got))
     }
 

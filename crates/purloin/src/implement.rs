@@ -10,6 +10,8 @@ pub use crate::loops::{in_order, in_pieces};
 pub use crate::pool::{Row, pause};
 pub use crate::stats::clock;
 
+use std::sync::Weak;
+
 use crate::handle::Handle;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
@@ -36,9 +38,9 @@ pub fn finish_of<'s, S: Spawner>(scope: &'s Scope<'_, '_, S>) -> &'s S::Finish {
 }
 
 /// Runs `f` at once, and returns a handle to its result. A panic surfaces at
-/// [`Handle::get`].
+/// [`Handle::get`]; if the handle is dropped instead, the panic continues there.
 pub fn ready<T>(f: impl FnOnce() -> T) -> Handle<T> {
-    Handle::ready(catch(f))
+    Handle::at_once(catch(f), Weak::new())
 }
 
 /// Runs `f` at once, and returns a handle to its result. [`Handle::get`] calls `got` first. So does

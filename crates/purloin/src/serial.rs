@@ -1,22 +1,36 @@
 //! The serial elision: a worker that creates no parallelism.
 
-use std::any::Any;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, IntoIterations};
+use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
 use crate::worker::{Cancelled, Scope, Spawner, Worker};
 
 /// The state of a finish.
 #[derive(Default)]
 pub struct Finish {
-    /// The first panic of a spawned task. It continues when the finish ends.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The first panic of a task, or of a future whose result is never fetched. It continues when the
+    /// finish ends. Made for the first panic; the handles of futures may outlive the finish.
+    panic: OnceLock<Arc<FirstPanic>>,
     is_cancelled: AtomicBool,
+}
+
+impl Finish {
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn keep_panic(&self, panic: Panic) {
+        if !(panic.is::<Cancelled>() && self.is_cancelled()) {
+            self.panic.get_or_init(Arc::default).keep(panic);
+        }
+    }
 }
 
 /// The serial elision of a program, as a [`Worker`].
@@ -57,16 +71,19 @@ impl Worker for Serial {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
     {
         let scope = Scope::new(Finish::default());
-        let result = body(&scope);
-        let panic = scope
-            .finish()
-            .panic
-            .lock()
-            .ok()
-            .and_then(|mut first| first.take());
-        match panic {
-            None => result,
-            Some(panic) => resume_unwind(panic),
+        let result = catch(|| body(&scope));
+        let of_a_task = scope.finish().panic.get().and_then(|first| first.take());
+        match (result, of_a_task) {
+            (Ok(result), None) => result,
+            (Ok(result), Some(panic)) => {
+                // It may panic when it is dropped.
+                discard(result);
+                resume_unwind(panic)
+            }
+            (Err(panic), of_a_task) => {
+                discard(of_a_task);
+                resume_unwind(panic)
+            }
         }
     }
 
@@ -120,14 +137,12 @@ impl Spawner for Serial {
     where
         F: for<'t> FnOnce(Serial) + Send + 'scope,
     {
-        if finish.is_cancelled.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(Serial)))
-            && !panic.is::<Cancelled>()
-            && let Ok(mut first) = finish.panic.lock()
-        {
-            first.get_or_insert(panic);
+        let result = match finish.is_cancelled() {
+            false => catch(|| task(Serial)),
+            true => catch(|| drop(task)),
+        };
+        if let Err(panic) = result {
+            finish.keep_panic(panic);
         }
     }
 
@@ -136,10 +151,17 @@ impl Spawner for Serial {
         F: for<'t> FnOnce(Serial) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        implement::ready(|| match finish.is_cancelled.load(Ordering::Relaxed) {
-            false => f(Serial),
-            true => resume_unwind(Box::new(Cancelled)),
-        })
+        let result = match finish.is_cancelled() {
+            false => catch(|| f(Serial)),
+            true => drop_cancelled(f),
+        };
+        match result {
+            Ok(result) => Handle::ready(Ok(result)),
+            Err(panic) => {
+                let first = finish.panic.get_or_init(Arc::default);
+                Handle::at_once(Err(panic), Arc::downgrade(first))
+            }
+        }
     }
 
     #[inline(always)]

@@ -13,8 +13,8 @@ use std::thread;
 
 use crate::asynchronous::wake;
 use crate::graph::{Begin, Input, Look, Node, Pending};
-use crate::handle::{Got, Handle, Inner, Promise, Wait};
-use crate::pool::{keep_orphan, thread_waker};
+use crate::handle::{Got, Handle, Inner, Promise, Wait, keep_unheard, reveal};
+use crate::pool::thread_waker;
 use crate::runtime::ReturnBarrier;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::unwind::Panic;
@@ -133,7 +133,7 @@ impl<T> SharedHandle<T> {
             Inner::Watched(outcome, got) => (None, Some(outcome), Some(got)),
         };
         let result = match outcome {
-            Some(outcome) => OnceLock::from(shared(outcome.into_result())),
+            Some(outcome) => OnceLock::from(shared(outcome.into_hidden())),
             None => OnceLock::new(),
         };
         SharedHandle(Arc::new(State {
@@ -180,7 +180,7 @@ impl<T> SharedHandle<T> {
             Err(panic) => {
                 let mut panic = lock(panic);
                 match panic.take_if(|panic| !panic.is::<Cancelled>()) {
-                    Some(panic) => resume_unwind(panic),
+                    Some(panic) => resume_unwind(reveal(panic)),
                     None if panic.is_some() => resume_unwind(Box::new(Cancelled)),
                     None => panic!("the task of this shared handle has panicked"),
                 }
@@ -383,7 +383,7 @@ impl<T> Drop for State<T> {
         if let Some(Err(panic)) = self.result.take()
             && let Some(panic) = lock(&panic).take()
         {
-            keep_orphan(panic);
+            keep_unheard(panic);
         }
     }
 }

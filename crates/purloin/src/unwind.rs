@@ -4,6 +4,9 @@ use std::any::Any;
 use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use crate::worker::Cancelled;
 
 /// The payload of a panic on its way from a thief to the owner of the task.
 pub(crate) type Panic = Box<dyn Any + Send>;
@@ -24,6 +27,13 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     caught.map(|()| unsafe { result.assume_init() })
 }
 
+/// Drops the closure of a task whose scope is cancelled. Returns the result of the task.
+#[cold]
+pub(crate) fn drop_cancelled<F, T>(closure: F) -> Result<T, Panic> {
+    let dropped = catch(|| drop(closure));
+    Err(dropped.err().unwrap_or_else(|| Box::new(Cancelled)))
+}
+
 /// Maximum number of panics that [`discard`] drops. Each is a panic of the destructor of the
 /// previous panic's payload.
 const MAX_DISCARDED: usize = 16;
@@ -38,6 +48,28 @@ pub(crate) fn discard<T>(unheard: T) {
         panic = catch(|| drop(payload)).err();
     }
     std::mem::forget(panic);
+}
+
+/// The first of several panics.
+#[derive(Default)]
+pub(crate) struct FirstPanic(Mutex<Option<Panic>>);
+
+impl FirstPanic {
+    /// Keeps the panic if it is the first, and drops it otherwise.
+    pub(crate) fn keep(&self, panic: Panic) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let second = match *first {
+            Some(_) => Some(panic),
+            None => first.replace(panic),
+        };
+        drop(first);
+        discard(second);
+    }
+
+    pub(crate) fn take(&self) -> Option<Panic> {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        first.take()
+    }
 }
 
 /// Ends the process if it is dropped before [`disarm`](Self::disarm): a panic would free a frame that

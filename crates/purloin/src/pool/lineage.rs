@@ -39,13 +39,12 @@
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::WorkerThread;
 use crate::runtime::Slot;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{FirstPanic, Panic, discard};
 
 /// A call to a pool. It lives as long as any task that descends from it.
 pub(crate) struct Call {
@@ -56,7 +55,7 @@ pub(crate) struct Call {
     /// The generation of jobs that the call belongs to. See [`Quiescence`](super::Quiescence).
     generation: u64,
     /// The first orphan: the panic of a task whose result is never fetched.
-    orphan: Mutex<Option<Panic>>,
+    orphan: FirstPanic,
     /// The call that the same worker runs within this one.
     inner: Inner,
 }
@@ -78,29 +77,14 @@ impl Call {
             caller,
             origin,
             generation,
-            orphan: Mutex::new(None),
+            orphan: FirstPanic::default(),
             inner: Inner::none(),
         }
     }
 
-    fn keep(&self, panic: Panic) {
-        let mut orphan = self.orphan.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = match *orphan {
-            Some(_) => Some(panic),
-            None => orphan.replace(panic),
-        };
-        drop(orphan);
-        discard(second);
-    }
-
-    fn take_orphan(&self) -> Option<Panic> {
-        let mut orphan = self.orphan.lock().unwrap_or_else(PoisonError::into_inner);
-        orphan.take()
-    }
-
     /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
     pub(super) fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
-        let Some(orphan) = self.take_orphan() else {
+        let Some(orphan) = self.orphan.take() else {
             return result;
         };
         if result.is_err() {
@@ -349,9 +333,9 @@ impl Drop for Detour {
     fn drop(&mut self) {
         // SAFETY: `Detour::new` made the pointer from a box, and the worker has left the call.
         let call = unsafe { Box::from_raw(self.0) };
-        if let Some(orphan) = call.take_orphan() {
+        if let Some(orphan) = call.orphan.take() {
             // SAFETY: the call waits for the task, which has not been marked done yet.
-            unsafe { &*call.origin }.keep(orphan);
+            unsafe { &*call.origin }.orphan.keep(orphan);
         }
     }
 }
@@ -452,7 +436,7 @@ impl<S: Scheduler> WorkerThread<S> {
         // SAFETY: the pointer is null, or the call lives, because it waits for everything that this
         // worker runs within it.
         match unsafe { self.call().as_ref() } {
-            Some(call) => call.keep(panic),
+            Some(call) => call.orphan.keep(panic),
             None => discard(panic),
         }
     }

@@ -68,6 +68,11 @@ pub(crate) fn keep_orphan(panic: Panic) {
     }
 }
 
+/// Returns whether this thread is a worker.
+pub(crate) fn is_worker() -> bool {
+    host().is_some()
+}
+
 /// Returns the innermost call that this thread runs, or null.
 pub(super) fn current_call() -> *const Call {
     host().map_or(null(), |host| host.call())

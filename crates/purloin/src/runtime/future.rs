@@ -58,7 +58,7 @@ use crate::pool::{
 };
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, catch, discard};
+use crate::unwind::{Panic, catch, discard, drop_cancelled};
 use crate::worker::Cancelled;
 
 /// A channel with the closure that sends.
@@ -316,13 +316,6 @@ where
 unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
     // SAFETY: the caller guarantees it.
     unsafe { finish.as_ref() }.is_some_and(Finish::is_cancelled)
-}
-
-/// Drops the closure of a task whose scope is cancelled. Returns the result of the task.
-#[cold]
-fn drop_cancelled<F, T>(closure: F) -> thread::Result<T> {
-    let dropped = catch(|| drop(closure));
-    Err(dropped.err().unwrap_or_else(|| Box::new(Cancelled)))
 }
 
 /// As [`run_all`], on the cold paths. It is never inlined, so that they compile the closure only

@@ -36,4 +36,5 @@ mod shared;
 mod spares;
 mod stale_tokens;
 mod thread_indices;
+mod unheard;
 mod victims;

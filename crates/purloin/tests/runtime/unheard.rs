@@ -1,0 +1,180 @@
+//! Panics of tasks whose results are never fetched, and of destructors that the runtime runs: they
+//! reach the same call under the serial elision as on a pool.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::Mutex;
+
+use crate::common::{self, rounds};
+use purloin::{Cancelled, Handle, Pool, Scheduler, Serial, SharedHandle, Worker};
+
+type Panic = Box<dyn Any + Send>;
+
+/// Panics when it is dropped, without a message.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("dropped"));
+    }
+}
+
+fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+    catch_unwind(AssertUnwindSafe(f))
+}
+
+fn fail() {
+    resume_unwind(Box::new("the task"));
+}
+
+fn expect<R>(result: Result<R, Panic>, message: &'static str) {
+    let panic = result.err().expect("a panic");
+    assert_eq!(panic.downcast_ref(), Some(&message));
+}
+
+common::under_three_schedulers! {
+    for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
+    panics_of_detached_tasks_reach_the_finish,
+    a_panic_that_is_fetched_surfaces_once,
+    an_unfetched_panic_reaches_the_run_around_the_drop,
+}
+
+#[test]
+fn panics_of_detached_tasks_reach_the_finish_serially() {
+    detached_in_a_finish(&mut Serial);
+}
+
+fn panics_of_detached_tasks_reach_the_finish(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        pool.run(|mut w| detached_in_a_finish(&mut w));
+    }
+}
+
+fn detached_in_a_finish<W: Worker>(w: &mut W) {
+    macro_rules! check {
+        ($scope:ident => $body:expr) => {
+            expect(catch(|| w.finish(|$scope| $body)), "the task");
+        };
+    }
+    check!(scope => scope.spawn(|_| fail()));
+    check!(scope => drop(scope.future(|_| fail())));
+    check!(scope => drop(scope.future(|_| fail()).share()));
+    check!(scope => drop(scope.shared_future(|_| fail())));
+    check!(scope => {
+        let one = scope.shared_future(|_| 1);
+        scope.after([&one]).spawn(|_| fail());
+    });
+    check!(scope => {
+        let one = scope.shared_future(|_| 1);
+        drop(scope.after([&one]).shared_future(|_| fail()));
+    });
+    check!(scope => scope.spawn(move |_| drop(scope.future(|_| fail()))));
+    // The finish of the scope, not the innermost one.
+    check!(scope => scope.spawn(move |mut w| {
+        let inner = catch(|| w.finish(|_| drop(scope.future(|_| fail()))));
+        assert!(inner.is_ok());
+        let inner = catch(|| w.finish(|_| scope.after([&scope.shared_future(|_| 1)]).spawn(|_| fail())));
+        assert!(inner.is_ok());
+    }));
+    // The body's own panic is the first.
+    let both = catch(|| {
+        w.finish(|scope| {
+            let _handle = scope.future(|_| fail());
+            resume_unwind(Box::new("the body"));
+        })
+    });
+    expect(both, "the body");
+    // The result of the body may panic when it is dropped.
+    let bomb = catch(|| {
+        std::mem::forget(w.finish(|scope| {
+            scope.spawn(|_| fail());
+            Bomb
+        }));
+    });
+    expect(bomb, "the task");
+    // Several panics, whose payloads panic when they are dropped.
+    let several = catch(|| {
+        w.finish(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|_| resume_unwind(Box::new(Bomb)));
+            }
+        })
+    });
+    std::mem::forget(several.expect_err("the first panic"));
+    // A task that panics with `Cancelled`, in a scope that is not cancelled, has failed.
+    let cancelled = catch(|| w.finish(|scope| scope.spawn(|_| panic_any(Cancelled))));
+    assert!(cancelled.is_err_and(|panic| panic.is::<Cancelled>()));
+}
+
+#[test]
+fn a_panic_that_is_fetched_surfaces_once_serially() {
+    fetched(&mut Serial);
+}
+
+fn a_panic_that_is_fetched_surfaces_once(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        pool.run(|mut w| fetched(&mut w));
+    }
+}
+
+fn fetched<W: Worker>(w: &mut W) {
+    w.finish(|scope| {
+        expect(catch(|| scope.future(|_| fail()).get()), "the task");
+        expect(catch(|| scope.future(|_| fail()).try_get()), "the task");
+        let shared = scope.shared_future(|_| fail());
+        expect(catch(|| *shared.get()), "the task");
+        assert!(catch(|| *shared.get()).is_err());
+        let shared = scope.future(|_| fail()).share();
+        expect(catch(|| shared.try_get().copied()), "the task");
+    });
+    let future = w.future(|_| fail());
+    expect(catch(|| w.get(future)), "the task");
+}
+
+#[test]
+fn an_unfetched_panic_continues_where_the_handle_is_dropped_serially() {
+    expect(catch(|| drop(Serial.future(|_| fail()))), "the task");
+    expect(
+        catch(|| drop(Serial.future(|_| fail()).share())),
+        "the task",
+    );
+    let later: Handle<()> = Serial.finish(|scope| scope.future(|_| fail()));
+    expect(catch(|| drop(later)), "the task");
+    let later: SharedHandle<()> = Serial.finish(|scope| scope.shared_future(|_| fail()));
+    expect(catch(|| drop(later)), "the task");
+    let several = vec![Serial.future(|_| fail()), Serial.future(|_| fail())];
+    expect(catch(|| drop(several)), "the task");
+    let beside = catch(|| {
+        let _handle = Serial.future(|_| fail());
+        resume_unwind(Box::new("another"));
+    });
+    expect(beside, "another");
+    // A closure whose scope is cancelled may panic when it is dropped.
+    let cancelled = catch(|| {
+        Serial.finish(|scope| {
+            scope.cancel();
+            let bomb = Bomb;
+            scope.spawn(move |_| std::mem::forget(bomb));
+            let bomb = Bomb;
+            drop(scope.future(move |_| std::mem::forget(bomb)));
+        })
+    });
+    expect(cancelled, "dropped");
+}
+
+fn an_unfetched_panic_reaches_the_run_around_the_drop(pool: Pool<impl Scheduler>) {
+    for serially in [false, true] {
+        let seen = Mutex::new(false);
+        let run = || {
+            pool.run(|mut w| {
+                match serially {
+                    true => drop(Serial.future(|_| fail())),
+                    false => drop(w.future(|_| fail())),
+                }
+                *seen.lock().unwrap() = true;
+            })
+        };
+        expect(catch(run), "the task");
+        assert!(*seen.lock().unwrap(), "the drop itself does not panic");
+    }
+}
