@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::handle::Handle;
 use crate::implement;
-use crate::loops::{self, IntoIterations};
+use crate::loops::{self, CancelFlag, IntoIterations};
+use crate::pool::enter_scope;
 use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
 use crate::worker::{Cancelled, Scope, Spawner, Worker};
 
@@ -23,6 +24,17 @@ pub struct Finish {
 impl Finish {
     fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    fn flag(&self) -> CancelFlag {
+        CancelFlag::of(&self.is_cancelled)
+    }
+
+    /// Runs a task in the scope of the finish. Returns its result or its panic.
+    #[inline(always)]
+    fn run<R>(&self, task: impl FnOnce() -> R) -> Result<R, Panic> {
+        let _in_scope = enter_scope(self.flag());
+        catch(task)
     }
 
     #[cold]
@@ -70,8 +82,10 @@ impl Worker for Serial {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
     {
-        let scope = Scope::new(Finish::default());
+        let scope: Scope<'_, 'env, Serial> = Scope::new(Finish::default());
+        let in_scope = enter_scope(scope.finish().flag());
         let result = catch(|| body(&scope));
+        drop(in_scope);
         let of_a_task = scope.finish().panic.get().and_then(|first| first.take());
         match (result, of_a_task) {
             (Ok(result), None) => result,
@@ -138,7 +152,7 @@ impl Spawner for Serial {
         F: for<'t> FnOnce(Serial) + Send + 'scope,
     {
         let result = match finish.is_cancelled() {
-            false => catch(|| task(Serial)),
+            false => finish.run(|| task(Serial)),
             true => catch(|| drop(task)),
         };
         if let Err(panic) = result {
@@ -152,7 +166,7 @@ impl Spawner for Serial {
         T: Send + 'scope,
     {
         let result = match finish.is_cancelled() {
-            false => catch(|| f(Serial)),
+            false => finish.run(|| f(Serial)),
             true => drop_cancelled(f),
         };
         match result {

@@ -10,6 +10,7 @@ use crate::handle::Handle;
 use crate::loops::{
     self, CancelFlag, ExactIterations, Internal, IntoIterations, Try, UntilCancelled, keep,
 };
+use crate::pool::current_scope;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::{After, SharedHandle};
 use crate::sort;
@@ -1048,11 +1049,11 @@ pub trait Worker: Sized {
     /// unless a thief asks for work and this worker has no other task to offer.
     fn split_hint(&mut self, rest: usize) -> usize;
 
-    /// Returns the flag of the scope in whose body or task this code runs, if it is known. It stays
+    /// Returns the flag of the scope in whose body or task this code runs, if there is one. It stays
     /// valid while this code runs.
     #[doc(hidden)]
     fn cancel_flag(&self, _: Internal) -> CancelFlag {
-        CancelFlag::default()
+        current_scope()
     }
 
     /// Returns a hint for sorts: into how many pieces to divide a slice, at least. The default
@@ -1344,9 +1345,11 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// Cancels the tasks of this scope that have not begun: they are dropped. Tasks that run go on.
     ///
     /// - A loop [`for_each`](Worker::for_each) that runs in the scope's body or in one of its tasks
-    ///   stops before the next block of iterations, some microseconds long. Other loops go on,
-    ///   because their results would be wrong; use [`Self::check`] with `try_for_each` and
-    ///   `try_fold`.
+    ///   stops before the next block of iterations, some microseconds long. It does so whichever
+    ///   token it has, if any, and whichever worker runs it: in a closure of a [`join`](Self::join),
+    ///   in a future, or in a call of [`Pool::run`](crate::Pool::run) that the scope waits for. A
+    ///   loop within several scopes belongs to the innermost one. Other loops go on, because their
+    ///   results would be wrong; use [`Self::check`] with `try_for_each` and `try_fold`.
     /// - The result of a dropped task cannot be got: [`Handle::try_get`] returns [`Cancelled`], and
     ///   [`Handle::get`] panics with it. A task of the scope that panics with it has just ended.
     /// - Scopes within tasks that run are not cancelled. A second call does nothing.

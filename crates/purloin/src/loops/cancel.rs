@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{IntoIterations, Iterations};
 
-/// The flag of the scope around a loop, or none.
-#[derive(Clone, Copy, Debug)]
+/// The flag of the scope around a loop, or none. A worker knows it for the code that it runs, see
+/// `runtime/scopes.rs`; so does any other thread that runs the body of a finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelFlag(*const AtomicBool);
 
 // SAFETY: the pointer gives access to an atomic only.
@@ -15,13 +16,29 @@ unsafe impl Send for CancelFlag {}
 
 impl Default for CancelFlag {
     fn default() -> Self {
-        CancelFlag(null())
+        CancelFlag::NONE
     }
 }
 
 impl CancelFlag {
+    pub(crate) const NONE: CancelFlag = CancelFlag(null());
+
     pub(crate) fn of(flag: &AtomicBool) -> Self {
         CancelFlag(flag)
+    }
+
+    /// Returns the address of the flag, or null.
+    pub(crate) fn address(self) -> *const () {
+        self.0.cast()
+    }
+
+    /// Returns the flag with this [`address`](Self::address).
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a flag that is still valid while a loop uses it, or null.
+    pub(crate) unsafe fn at(address: *const ()) -> Self {
+        CancelFlag(address.cast())
     }
 
     /// # Safety
@@ -57,6 +74,11 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
         = I::Strip<'s>
     where
         Self: 's;
+
+    #[inline]
+    fn may_end_early(&self) -> bool {
+        self.flag != CancelFlag::default()
+    }
 
     #[inline]
     fn remaining(&self) -> usize {

@@ -32,6 +32,14 @@ pub trait Iterations: Sized + Send {
     /// for example, instead of its lines. If it is 0, no iterations are left.
     fn remaining(&self) -> usize;
 
+    /// Returns whether no iterations may be left sooner than [`remaining`](Self::remaining) says, so
+    /// that a plain loop must ask from time to time.
+    #[doc(hidden)]
+    #[inline]
+    fn may_end_early(&self) -> bool {
+        false
+    }
+
     /// Splits off the first `index` iterations, and returns them and the rest. `index` is at most
     /// [`remaining`](Self::remaining).
     ///

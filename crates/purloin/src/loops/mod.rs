@@ -303,11 +303,15 @@ pub fn in_order<I, A>(
 where
     I: Iterations,
 {
+    let mut pace = iterations.may_end_early().then(Pace::start);
     // There may be more iterations than fit in a number.
     loop {
-        let len = iterations.remaining();
+        let mut len = iterations.remaining();
         if len == 0 {
             break;
+        }
+        if let Some(pace) = &pace {
+            (len, _) = pace.next(len);
         }
         match iterations.fold_strip(len, sum, &mut step) {
             ControlFlow::Continue(so_far) => sum = so_far,
@@ -315,6 +319,9 @@ where
                 sum = result;
                 break;
             }
+        }
+        if let Some(pace) = &mut pace {
+            pace.ran(len);
         }
     }
     // See the page on panics.

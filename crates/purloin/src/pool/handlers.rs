@@ -26,7 +26,7 @@ impl<S: Scheduler> Shared<S> {
     pub(super) fn call_handler(&self, me: &WorkerThread<S>, handler: Option<&ThreadHandler>) {
         if let Some(handler) = handler {
             me.active(|| {
-                let call = || runtime::call(me, |_| handler(me.index()));
+                let call = || runtime::call_apart(me, |_| handler(me.index()));
                 if let Err(panic) = me.run_as_call(call) {
                     self.keep_panic(panic);
                 }

@@ -9,8 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
 use super::lineage::{Call, NO_GENERATION, descends_from};
-use super::outside::{block, current_call};
+use super::outside::{block, current_call, current_scope};
 use super::{Shared, WorkerThread};
+use crate::loops::CancelFlag;
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
 use crate::unwind::{AbortOnUnwind, discard};
@@ -215,6 +216,8 @@ struct OutsideCall<F, R> {
     f: MaybeUninit<F>,
     result: MaybeUninit<thread::Result<R>>,
     call: Call,
+    /// The scope around the calling code.
+    scope: CancelFlag,
     done: AtomicBool,
     caller: Thread,
 }
@@ -236,7 +239,7 @@ impl<F, R> OutsideCall<F, R> {
         // only reads the flag.
         unsafe {
             let f = (*call).f.assume_init_read();
-            let run = || runtime::call_from_outside(thread, f);
+            let run = || runtime::call_from_outside(thread, (*call).scope, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
             let run = || thread.with_call(&(*call).call, run);
             let run = || thread.as_master_of(&(*call).call, run);
@@ -262,6 +265,7 @@ where
         f: MaybeUninit::new(f),
         result: MaybeUninit::uninit(),
         call: Call::new(caller, NO_GENERATION),
+        scope: current_scope(),
         done: AtomicBool::new(false),
         caller: thread::current(),
     };
@@ -299,9 +303,9 @@ where
 {
     Job::boxed(move |thread| {
         let call = Call::new(null(), generation);
-        let result = thread.with_call(&call, || runtime::call(thread, f));
+        let result = thread.with_call(&call, || runtime::call_apart(thread, f));
         // Wakers and the destructor of the result may leave tasks on the stack.
-        if let Err(panic) = runtime::call(thread, |_| end(thread.pool(), result)) {
+        if let Err(panic) = runtime::call_apart(thread, |_| end(thread.pool(), result)) {
             discard(panic);
         }
     })

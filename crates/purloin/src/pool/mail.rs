@@ -211,7 +211,7 @@ where
         unsafe {
             let call = Call::new((*this).caller, (*this).generation);
             let f = (*this).f;
-            let run = || worker.with_call(&call, || runtime::call(worker, f));
+            let run = || worker.with_call(&call, || runtime::call_apart(worker, f));
             let result = worker.run_for_others(call.has_caller(), run);
             Self::end(this, index, result);
         }

@@ -47,7 +47,9 @@ pub use global::{configure_global, global};
 pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
 pub(crate) use lineage::Lineage;
-pub(crate) use outside::{block_until, is_worker, keep_orphan, thread_waker};
+pub(crate) use outside::{
+    block_until, current_scope, enter_scope, is_worker, keep_orphan, thread_waker,
+};
 pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
 pub use row::Row;

@@ -14,6 +14,7 @@
 //! A pool with the scheduler `Channel` has no spare workers, so a waiting worker always serves its
 //! pool.
 
+use std::cell::Cell;
 use std::ptr::null;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
@@ -24,6 +25,7 @@ use super::blocked::{HandedOff, may_run, rest};
 use super::lineage::{Call, Lineage, NO_GENERATION};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
+use crate::loops::CancelFlag;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, SpinTime};
 use crate::stats::{Activity, Count};
@@ -56,6 +58,15 @@ pub(super) trait Host {
 
     /// See [`WorkerThread::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
+
+    /// Enters a scope, and returns the scope around it.
+    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag;
+
+    /// Leaves a scope that the worker has [entered](Self::enter_scope), whose result was `outer`.
+    fn leave_scope(&self, outer: CancelFlag);
+
+    /// Returns the flag of the innermost scope around the code that the worker runs.
+    fn scope(&self) -> CancelFlag;
 }
 
 /// Keeps the panic of a task whose result is never fetched, for the call that this thread runs.
@@ -65,6 +76,41 @@ pub(crate) fn keep_orphan(panic: Panic) {
         _ if panic.is::<Cancelled>() => (),
         Some(host) => host.keep_orphan(panic),
         None => discard(panic),
+    }
+}
+
+thread_local! {
+    /// The innermost scope around the code on this thread, if it is not a worker.
+    static SCOPE: Cell<CancelFlag> = const { Cell::new(CancelFlag::NONE) };
+}
+
+/// Returns the flag of the innermost scope around the code on this thread.
+pub(crate) fn current_scope() -> CancelFlag {
+    match host() {
+        Some(host) => host.scope(),
+        None => SCOPE.get(),
+    }
+}
+
+/// Enters a scope, until the guard is dropped. Guards are dropped in the reverse order.
+pub(crate) fn enter_scope(scope: CancelFlag) -> InScope {
+    let outer = match host() {
+        Some(host) => host.enter_scope(scope),
+        None => SCOPE.replace(scope),
+    };
+    InScope(outer)
+}
+
+/// A guard for the time while a thread is in a scope. It has the scope around it.
+#[must_use]
+pub(crate) struct InScope(CancelFlag);
+
+impl Drop for InScope {
+    fn drop(&mut self) {
+        match host() {
+            Some(host) => host.leave_scope(self.0),
+            None => SCOPE.set(self.0),
+        }
     }
 }
 
@@ -141,6 +187,19 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 
     fn keep_orphan(&self, panic: Panic) {
         WorkerThread::keep_orphan(self, panic);
+    }
+
+    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag {
+        let base = self.task_pool().stack().top().addr();
+        self.local.scopes.enter(scope, base)
+    }
+
+    fn leave_scope(&self, outer: CancelFlag) {
+        self.local.scopes.leave(outer);
+    }
+
+    fn scope(&self) -> CancelFlag {
+        self.local.scopes.current()
     }
 }
 

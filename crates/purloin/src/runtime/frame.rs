@@ -10,9 +10,11 @@ use std::cell::{Cell, UnsafeCell};
 use std::io;
 
 use super::oneshot::Blocks;
+use super::scopes::Scopes;
 use super::slot::Slot;
 use super::spawn::Finish;
 use super::stack::TaskStack;
+use crate::loops::CancelFlag;
 use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering};
@@ -31,6 +33,8 @@ pub(crate) struct Local<S: Scheduler> {
     pub(crate) tasks: S::TaskPool,
     /// The innermost frame.
     pub(super) frame: Cell<Frame<S>>,
+    /// The scopes around the code that this worker runs.
+    pub(crate) scopes: Scopes,
     /// The futures whose tickets lie on the stack.
     pub(super) tickets: Tickets<S>,
     /// Free memory for futures.
@@ -62,6 +66,8 @@ unsafe impl<S: Scheduler> Send for Local<S> {}
 /// A piece of the task stack, which ends before the tasks below it go on.
 pub(super) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
+    /// The flag of the scope to which the code in the frame belongs. The scope waits for the frame.
+    pub(super) scope: CancelFlag,
     /// Whether the frame is the body of the finish. While a body is innermost, no token is newer
     /// than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
@@ -104,6 +110,7 @@ impl<S: Scheduler> Local<S> {
             tasks: scheduler.task_pool(stack, workers),
             frame: Cell::new(Frame {
                 finish: std::ptr::null(),
+                scope: CancelFlag::default(),
                 is_body: false,
                 is_outermost: false,
                 base: std::ptr::null_mut(),
@@ -111,6 +118,7 @@ impl<S: Scheduler> Local<S> {
                 top: std::ptr::null_mut(),
                 suspended: 0,
             }),
+            scopes: Scopes::new(),
             tickets: Tickets::default(),
             blocks: Blocks::default(),
             suspended: Cell::new(0),
@@ -180,18 +188,35 @@ impl<S: Scheduler> Local<S> {
         self.suspended.get() == 0
     }
 
-    /// Begins the frame of a task, which lasts until the guard is dropped.
+    /// Begins the frame of a task, which lasts until the guard is dropped. Without a finish, the task
+    /// belongs to the same scope as the code around it.
     pub(super) fn enter(&self, finish: Option<&Finish<S>>) -> FrameGuard<'_, S> {
+        match finish {
+            Some(finish) => self.enter_in(finish, finish.flag()),
+            None => self.enter_frame(self.frame_at_top()),
+        }
+    }
+
+    /// Begins the frame of a task in the scope with this flag, which lasts until the guard is
+    /// dropped. `finish` may be null.
+    pub(super) fn enter_in(
+        &self,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+    ) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {
-            finish: finish.map_or(std::ptr::null(), |finish| finish),
+            finish,
+            scope,
             ..self.frame_at_top()
         })
     }
 
-    /// Begins the frame of a call from outside, which lasts until the guard is dropped.
-    pub(super) fn enter_outside_call(&self) -> FrameGuard<'_, S> {
+    /// Begins the frame of a call from outside, made in the scope with this flag, which lasts until
+    /// the guard is dropped.
+    pub(super) fn enter_outside_call(&self, scope: CancelFlag) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {
             is_outermost: true,
+            scope,
             ..self.frame_at_top()
         })
     }
@@ -209,6 +234,7 @@ impl<S: Scheduler> Local<S> {
     pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {
             finish,
+            scope: finish.flag(),
             is_body: true,
             is_outermost: self.frame.get().is_outermost,
             suspended: self.suspended.get(),
@@ -216,11 +242,12 @@ impl<S: Scheduler> Local<S> {
         })
     }
 
-    /// Returns the frame of a task that belongs to no finish and begins now.
+    /// Returns the frame of a task that belongs to no finish and begins now, in the current scope.
     fn frame_at_top(&self) -> Frame<S> {
         let stack = self.stack();
         Frame {
             finish: std::ptr::null(),
+            scope: self.scopes.current(),
             is_body: false,
             is_outermost: false,
             base: stack.top(),
@@ -234,6 +261,7 @@ impl<S: Scheduler> Local<S> {
         FrameGuard {
             local: self,
             outer: self.frame.replace(frame),
+            outer_scope: self.scopes.enter(frame.scope, frame.base.addr()),
         }
     }
 
@@ -242,13 +270,6 @@ impl<S: Scheduler> Local<S> {
     pub(super) fn is_innermost(&self, finish: &Finish<S>) -> bool {
         let frame = self.frame.get();
         std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
-    }
-
-    /// Returns the finish to which the innermost frame belongs, if it belongs to one.
-    pub(super) fn finish(&self) -> Option<&Finish<S>> {
-        // SAFETY: the pointer is null, or the finish lives: it waits for the code that runs in its
-        // frame. The caller is that code.
-        unsafe { self.frame.get().finish.as_ref() }
     }
 
     /// Returns the tasks of the innermost frame, if that is the frame of a call from outside, or of a
@@ -341,10 +362,12 @@ impl<S: Scheduler> Copy for Body<S> {}
 pub(super) struct FrameGuard<'l, S: Scheduler> {
     local: &'l Local<S>,
     outer: Frame<S>,
+    outer_scope: CancelFlag,
 }
 
 impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     fn drop(&mut self) {
+        self.local.scopes.leave(self.outer_scope);
         self.local.frame.set(self.outer);
     }
 }

@@ -53,6 +53,7 @@ use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
 use crate::asynchronous::wake;
 use crate::handle::{Functions, Handle, Place, Promise, Wait};
+use crate::loops::CancelFlag;
 use crate::pool::{
     Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
 };
@@ -70,6 +71,8 @@ struct Sender<S: Scheduler, F, T> {
     pool_id: u64,
     /// The finish in whose scope the future was made, or null.
     finish: *const Finish<S>,
+    /// The flag of the scope around the code that made the future.
+    scope: CancelFlag,
     /// The lineage of the code that made the future; none if no worker did.
     lineage: Lineage,
     /// Whether a worker has taken the [injected](inject) job.
@@ -99,15 +102,18 @@ where
 {
     let local = &thread.local;
     thread.pop_claimed_tickets(token_top);
+    // The scope of the frame, which waits for the ticket.
+    // SAFETY: the pointer is null, or the finish lives: its scope makes the future.
+    let scope = unsafe { finish.as_ref() }.map_or(local.frame.get().scope, Finish::flag);
     if is_half_full(thread) {
         S::serve(thread);
-        return Handle::ready(run_all_apart(thread, finish, closure));
+        return Handle::ready(run_all_apart(thread, finish, scope, closure));
     }
     let slot = local.stack().top();
     // SAFETY: `thread` is the worker that runs on this thread.
     let memory = unsafe { local.blocks.take() };
     let place = (thread.pool(), slot, thread.index());
-    let sender = Sender::new(memory, place, finish, thread.lineage(), closure);
+    let sender = Sender::new(memory, place, finish, scope, thread.lineage(), closure);
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
     local.tickets.add(slot, local.stack().spawn_top());
@@ -142,7 +148,14 @@ where
 {
     let memory = oneshot::allocate();
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
-    let sender = Sender::new(memory, nowhere, finish, finish.lineage(), closure);
+    let sender = Sender::new(
+        memory,
+        nowhere,
+        finish,
+        finish.flag(),
+        finish.lineage(),
+        closure,
+    );
     let ticket = QueuedTicket { finish, sender };
     let promise = Sender::promise(sender);
     let ticket = move |w: Token<'_, S>| ticket.run(w.thread());
@@ -219,7 +232,14 @@ where
 {
     let memory = oneshot::allocate();
     let nowhere = (pool, std::ptr::null_mut(), usize::MAX);
-    let sender = Sender::new(memory, nowhere, std::ptr::null(), Lineage::NONE, closure);
+    let sender = Sender::new(
+        memory,
+        nowhere,
+        null(),
+        CancelFlag::NONE,
+        Lineage::NONE,
+        closure,
+    );
     inject(pool, sender);
     Sender::promise(sender)
 }
@@ -290,6 +310,7 @@ where
 fn run_all<S, F, T>(
     thread: &WorkerThread<S>,
     finish: *const Finish<S>,
+    scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T>
 where
@@ -302,8 +323,7 @@ where
     }
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
-    let frame = thread.local.enter(unsafe { finish.as_ref() });
+    let frame = thread.local.enter_in(finish, scope);
     let result = catch(|| closure(Token::at_top(thread)));
     drop(frame);
     end_above(thread, base, spawn_top);
@@ -325,13 +345,14 @@ unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
 fn run_all_apart<S, F, T>(
     thread: &WorkerThread<S>,
     finish: *const Finish<S>,
+    scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T,
 {
-    run_all(thread, finish, closure)
+    run_all(thread, finish, scope, closure)
 }
 
 /// # Safety
@@ -402,6 +423,7 @@ where
         memory: NonNull<Self>,
         (pool, slot, owner): (&Shared<S>, *mut Slot<S>, usize),
         finish: *const Finish<S>,
+        scope: CancelFlag,
         lineage: Lineage,
         closure: F,
     ) -> NonNull<Self> {
@@ -414,6 +436,7 @@ where
                 pool_id: pool.id,
                 pool,
                 finish,
+                scope,
                 lineage,
                 job_taken: AtomicBool::new(false),
                 keeps_ticket: AtomicBool::new(false),
@@ -471,7 +494,7 @@ where
                 let mut claimed = Claimed::new(sender, thread);
                 let closure = this.take_closure();
                 // The pointer is null, or the finish lives, because it waits for its futures.
-                let frame = thread.local.enter(this.finish.as_ref());
+                let frame = thread.local.enter_in(this.finish, this.scope);
                 let result = match is_cancelled(this.finish) {
                     false => catch(|| closure(Token::at_top(thread))),
                     true => drop_cancelled(closure),
@@ -518,10 +541,10 @@ where
                 drop_cancelled(closure)
             } else if this.lineage.is_none() {
                 // The task belongs to no call, so it is a call of its own.
-                thread.run_as_call(|| run_all_apart(thread, null(), closure))
+                thread.run_as_call(|| run_all_apart(thread, null(), this.scope, closure))
             } else {
                 let _in_lineage = thread.enter_lineage(this.lineage);
-                run_all_apart(thread, null(), closure)
+                run_all_apart(thread, null(), this.scope, closure)
             };
             this.channel.send(result);
             // Wakers and the destructor of the result may leave tasks on the stack.
@@ -678,9 +701,9 @@ where
             let slot = sender.as_ref().slot;
             if thread.pop_ticket(slot) {
                 let closure = sender.as_ref().take_closure();
-                let finish = sender.as_ref().finish;
+                let (finish, scope) = (sender.as_ref().finish, sender.as_ref().scope);
                 thread.local.blocks.give(sender);
-                let result = run_all(thread, finish, closure);
+                let result = run_all(thread, finish, scope, closure);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
             thread.local.tasks.release(slot);
@@ -708,7 +731,7 @@ where
                 // ended.
                 let _claimed = Claimed::new(sender, thread);
                 let in_lineage = thread.enter_lineage(this.lineage);
-                let result = run_all_apart(thread, this.finish, this.take_closure());
+                let result = run_all_apart(thread, this.finish, this.scope, this.take_closure());
                 drop(in_lineage);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }

@@ -493,12 +493,26 @@ pub(crate) fn call<S: Scheduler, R>(
     call_in(thread, Local::enter_again, f)
 }
 
-/// Calls `f` as [`call`] does, as the closure of a call from outside.
-pub(crate) fn call_from_outside<S: Scheduler, R>(
+/// Calls `f` as [`call`] does, outside of every scope.
+pub(crate) fn call_apart<S: Scheduler, R>(
     thread: &WorkerThread<S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    call_in(thread, Local::enter_outside_call, f)
+    call_in(
+        thread,
+        |local| local.enter_in(std::ptr::null(), CancelFlag::NONE),
+        f,
+    )
+}
+
+/// Calls `f` as [`call`] does, as the closure of a call from outside, made in the scope with this
+/// flag.
+pub(crate) fn call_from_outside<S: Scheduler, R>(
+    thread: &WorkerThread<S>,
+    scope: CancelFlag,
+    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
+) -> thread::Result<R> {
+    call_in(thread, |local| local.enter_outside_call(scope), f)
 }
 
 fn call_in<'w, S: Scheduler, R>(
@@ -565,10 +579,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     }
 
     fn cancel_flag(&self, _: Internal) -> CancelFlag {
-        match self.thread.local.finish() {
-            Some(finish) => CancelFlag::of(finish.cancelled()),
-            None => CancelFlag::default(),
-        }
+        self.thread.local.scopes.current()
     }
 
     #[inline(always)]

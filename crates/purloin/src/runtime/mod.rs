@@ -6,7 +6,8 @@
 //! 2. [`stack`]: a worker's slots, with a top and a bottom.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`join`]: the fast path.
-//! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested.
+//! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
+//!    cancellation stops a loop.
 //! 6. [`spawn`]: spawn and finish.
 //! 7. [`oneshot`] and [`future`]: futures.
 //! 8. [`steal`]: thieves, blocked workers, and the owner's service to both.
@@ -93,6 +94,7 @@ pub mod models;
 mod oneshot;
 mod queue;
 mod return_barrier;
+mod scopes;
 mod slot;
 mod spawn;
 mod stack;
@@ -107,7 +109,7 @@ pub mod slow {
 pub(crate) use frame::{Body, Local};
 pub(crate) use future::detached_future;
 pub use join::Token;
-pub(crate) use join::{call, call_from_outside, in_registers};
+pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
 pub use return_barrier::ReturnBarrier;
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{end_body, finish, finish_outside, newest_stolen, take_back_newest};

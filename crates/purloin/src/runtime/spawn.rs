@@ -49,7 +49,8 @@ use super::queue::{Owner, Queue};
 use super::slot::{Header, Slot, StateWord, fits};
 use super::steal::Reclaimed;
 use crate::handle::Handle;
-use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread};
+use crate::loops::CancelFlag;
+use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Cancelled, Scope};
@@ -99,8 +100,10 @@ where
 {
     let result = pool.as_outside_call(|lineage| {
         let owner = Owner::Outside(thread::current());
-        let scope = Scope::new(Finish::new(pool, owner, lineage));
+        let scope: Scope<'_, 'env, S> = Scope::new(Finish::new(pool, owner, lineage));
+        let in_scope = enter_scope(scope.finish().flag());
         let result = catch(|| body(&scope));
+        drop(in_scope);
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end_outside(pool);
         }
@@ -278,6 +281,11 @@ impl<S: Scheduler> Finish<S> {
     /// Returns the flag of [`Scope::cancel`].
     pub(super) fn cancelled(&self) -> &AtomicBool {
         &self.is_cancelled
+    }
+
+    /// Returns the flag of the finish's scope.
+    pub(super) fn flag(&self) -> CancelFlag {
+        CancelFlag::of(&self.is_cancelled)
     }
 
     /// Returns whether tasks that have not begun are dropped.

@@ -312,8 +312,11 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
     // consumes `stolen`. Its owner keeps the slot until the task is done.
     unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
+        let scope = victim.local.scopes.around(stolen.slot.addr());
+        let frame = local.enter_in(std::ptr::null(), scope);
         (*stolen.slot).run(thief);
         local.suspend(|| spawn::end_above(thief, base, spawn_top));
+        drop(frame);
         drop(in_lineage);
         if !local.keeps_ticket.take() {
             end(thief, stolen.slot, stolen.victim);

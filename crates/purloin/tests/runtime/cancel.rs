@@ -21,6 +21,8 @@ common::under_three_schedulers! {
     nodes_after_a_cancelled_one_are_cancelled,
     what_is_got_after_the_cancellation_is_cancelled,
     loops_stop,
+    loops_of_a_cancelled_scope_stop_in_every_form,
+    loops_of_no_cancelled_scope_go_on_in_every_form,
     a_sort_ends,
     a_panic_beside_a_cancellation_surfaces,
     a_scope_within_a_cancelled_one_goes_on,
@@ -197,6 +199,219 @@ fn loops_stop(pool: Pool<impl Scheduler>) {
         });
         assert_eq!(sum, 7);
     }
+}
+
+/// Runs a loop that cancels its scope, and fails if the loop goes on.
+fn expect_stop(name: &str, run: impl FnOnce(&(dyn Fn(usize) + Sync))) {
+    let (ran, last) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    run(&|i| {
+        ran.fetch_add(1, Relaxed);
+        last.fetch_max(i, Relaxed);
+    });
+    let ran = ran.into_inner();
+    assert!(ran < LENGTH, "{name}: {ran} iterations have run");
+}
+
+/// The forms of a loop that any worker has. Each loop begins in a cancelled scope, or cancels it.
+fn stop_in_every_form<W: Worker>(w: &mut W) {
+    macro_rules! check {
+        ($name:expr, $scope:ident, $count:ident => $body:expr) => {
+            expect_stop($name, |$count| w.finish(|$scope| $body));
+        };
+    }
+    check!("a task", scope, count => scope.spawn(move |mut w| {
+        w.for_each(0..LENGTH, |i| {
+            count(i);
+            if i == 10 {
+                scope.cancel();
+            }
+        });
+    }));
+    check!("a join in the body", scope, count => {
+        scope.cancel();
+        scope.join(
+            |mut w| w.for_each(0..LENGTH, count),
+            |mut w| w.for_each(0..LENGTH, count),
+        );
+    });
+    check!("a join in a task", scope, count => scope.spawn(move |mut w| {
+        scope.cancel();
+        w.join(
+            |mut w| {
+                busy(Duration::from_micros(100));
+                w.join(|_| busy(Duration::from_micros(100)), |_| ());
+                w.for_each(0..LENGTH, count);
+            },
+            |mut w| w.for_each(0..LENGTH, count),
+        );
+    }));
+    check!("without a token in the body", scope, count => {
+        scope.cancel();
+        purloin::for_each(0..LENGTH, count);
+    });
+    check!("without a token in a task", scope, count => scope.spawn(move |_| {
+        scope.cancel();
+        purloin::for_each(0..LENGTH, count);
+    }));
+    check!("without a token in a join", scope, count => {
+        scope.cancel();
+        scope.join(
+            |_| purloin::for_each(0..LENGTH, count),
+            |_| purloin::join(|| busy(Duration::from_micros(50)), || purloin::for_each(0..LENGTH, count)),
+        );
+    });
+    check!("another worker's token", scope, count => {
+        scope.cancel();
+        Serial.for_each(0..LENGTH, count);
+    });
+    check!("a future that was cancelled late", scope, count => {
+        let future = scope.future(move |mut w| {
+            scope.cancel();
+            w.for_each(0..LENGTH, count);
+        });
+        let _ = future.try_get();
+    });
+    check!("a future that is never fetched", scope, count => drop(scope.future(move |mut w| {
+        scope.cancel();
+        w.for_each(0..LENGTH, count);
+    })));
+    check!("a node", scope, count => {
+        let first = scope.shared_future(|_| ());
+        scope.after([&first]).spawn(move |mut w| {
+            scope.cancel();
+            w.for_each(0..LENGTH, count);
+        });
+    });
+    check!("a loop in a loop", scope, count => scope.spawn(move |mut w| {
+        w.for_each_with(0..8, |mut w, _| {
+            scope.cancel();
+            w.for_each(0..LENGTH, count);
+        });
+    }));
+    check!("the outer task, after a scope in it", scope, count => scope.spawn(move |mut w| {
+        w.finish(|inner| inner.spawn(|_| scope.cancel()));
+        w.for_each(0..LENGTH, count);
+    }));
+    check!("a task of the outer scope, from the inner one", scope, count => scope.spawn(move |mut w| {
+        w.finish(|inner| {
+            inner.spawn(move |_| scope.spawn(move |mut w| {
+                scope.cancel();
+                w.for_each(0..LENGTH, count);
+            }));
+        });
+    }));
+    check!("an inner scope", outer, count => outer.spawn(move |mut w| {
+        w.finish(|scope| scope.spawn(move |mut w| {
+            scope.cancel();
+            w.for_each(0..LENGTH, count);
+        }));
+        assert!(!outer.is_cancelled());
+    }));
+}
+
+fn loops_of_a_cancelled_scope_stop_in_every_form(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(5) {
+        pool.run(|mut w| stop_in_every_form(&mut w));
+        expect_stop("a finish outside of the pool", |count| {
+            pool.finish(|scope| {
+                scope.cancel();
+                scope.join(
+                    |mut w| w.for_each(0..LENGTH, count),
+                    |_| purloin::for_each(0..LENGTH, count),
+                );
+                if !cfg!(miri) {
+                    purloin::for_each(0..LENGTH, count);
+                }
+            });
+        });
+        expect_stop("a call that the scope waits for", |count| {
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    scope.cancel();
+                    pool.run(|mut w| w.for_each(0..LENGTH, count));
+                });
+            });
+        });
+    }
+}
+
+#[test]
+fn loops_of_a_cancelled_scope_stop_in_every_form_serially() {
+    stop_in_every_form(&mut Serial);
+}
+
+/// Runs loops beside, within and around a cancelled scope, to which they do not belong.
+fn go_on_in_every_form<W: Worker>(w: &mut W) {
+    const SHORT: usize = if cfg!(miri) { 100 } else { 20_000 };
+    let ran = AtomicUsize::new(0);
+    let count = |_| {
+        ran.fetch_add(1, Relaxed);
+    };
+    let mut expected = 0;
+    let mut check = |name: &str, loops: usize| {
+        expected += loops * SHORT;
+        assert_eq!(ran.load(Relaxed), expected, "{name}");
+    };
+    w.finish(|scope| scope.cancel());
+    w.for_each(0..SHORT, count);
+    check("after the scope", 1);
+    w.finish(|outer| {
+        outer.spawn(|mut w| {
+            w.finish(|inner| inner.cancel());
+            w.for_each(0..SHORT, count);
+            purloin::for_each(0..SHORT, count);
+        });
+    });
+    check("after an inner scope", 2);
+    w.finish(|outer| {
+        outer.cancel();
+        outer.join(
+            |mut w| w.finish(|inner| inner.spawn(|mut w| w.for_each(0..SHORT, count))),
+            |mut w| {
+                w.finish(|inner| {
+                    inner.join(
+                        |mut w| w.for_each(0..SHORT, count),
+                        |_| purloin::for_each(0..SHORT, count),
+                    );
+                })
+            },
+        );
+    });
+    check("a scope within the cancelled one", 3);
+    w.finish(|outer| {
+        outer.spawn(|mut w| {
+            w.finish(|inner| {
+                inner.cancel();
+                outer.spawn(|mut w| w.for_each(0..SHORT, count));
+            });
+        });
+    });
+    check("a task of the outer scope, from the cancelled one", 1);
+    for _ in 0..rounds(20) {
+        w.finish(|outer| {
+            // A future that was made outside of the cancelled scope, and runs where it is fetched.
+            let future = outer.future(|mut w| w.for_each(0..SHORT, count));
+            let shared = outer.shared_future(|mut w| w.for_each(0..SHORT, count));
+            outer.spawn(move |mut w| {
+                w.finish(|inner| {
+                    inner.cancel();
+                    inner.join(|_| future.get(), |_| *shared.get());
+                });
+            });
+        });
+        check("a future of the outer scope", 2);
+    }
+}
+
+fn loops_of_no_cancelled_scope_go_on_in_every_form(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(5) {
+        pool.run(|mut w| go_on_in_every_form(&mut w));
+    }
+}
+
+#[test]
+fn loops_of_no_cancelled_scope_go_on_in_every_form_serially() {
+    go_on_in_every_form(&mut Serial);
 }
 
 fn a_panic_beside_a_cancellation_surfaces(pool: Pool<impl Scheduler>) {
