@@ -18,7 +18,7 @@ use crate::runtime::{ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
 use crate::shared_handle::SharedHandle;
 use crate::sync::{Mutex, lock};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, catch, discard};
 
 /// Calls an executor's waker, whose panic would end a worker.
 pub(crate) fn wake(waker: Waker) {
@@ -80,9 +80,9 @@ impl<T> Call<T> {
     }
 }
 
-/// Drops a result that nobody gets. Returns the panic, if it is one.
+/// Drops a result that no code gets. Returns the panic, if it is one or its destructor panics.
 fn unheard<T>(result: thread::Result<T>) -> Option<Panic> {
-    result.map(discard).err()
+    result.and_then(|result| catch(|| drop(result))).err()
 }
 
 impl<S: Scheduler> Pool<S> {
@@ -135,7 +135,8 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// Panics in a forked process, which has a copy of the pool but none of its threads. The future
     /// panics if `f` panics. If the future was dropped, the panic goes where that of a
-    /// [spawned](Pool::spawn) job goes.
+    /// [spawned](Pool::spawn) job goes. So does the panic of a destructor that then drops `f` or its
+    /// result.
     pub fn run_async<F, T>(&self, f: F) -> RunFuture<T, S>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
@@ -191,7 +192,10 @@ impl<T, S: Scheduler> Drop for RunFuture<T, S> {
             // The state is never running without a pool: its workers run every call that is left.
             (State::Running(waker), Some(pool)) => {
                 drop(waker);
-                pool.withdraw(self.tag(), 1);
+                // Drops the closure, unless a worker has begun it.
+                if let Err(panic) = catch(|| pool.withdraw(self.tag(), 1)) {
+                    pool.keep_panic(panic);
+                }
             }
             (State::Ended(result), pool) => match (unheard(result), pool) {
                 (Some(panic), Some(pool)) => pool.keep_panic(panic),

@@ -44,6 +44,13 @@ use crate::worker::Cancelled;
 /// scope the future was made. Without one, or once it has ended, the panic reaches the `Pool::run`
 /// around the drop, and outside of any pool it continues where the handle is dropped.
 ///
+/// # Panics of destructors
+///
+/// A destructor that the runtime runs for a task belongs to the task: that of a result that is never
+/// fetched, and that of a closure whose scope was [cancelled](crate::Scope::cancel) before it began.
+/// If it panics, the panic goes where that of a detached task goes. It never replaces an earlier
+/// panic: if the task, the finish or the call has panicked already, it is dropped.
+///
 /// # Deadlocks
 ///
 /// Futures let two tasks wait for each other. The program then hangs, as it does with two locks
@@ -98,9 +105,19 @@ pub(crate) fn keep_unheard(panic: Panic) {
     };
     match task.finish.upgrade() {
         Some(finish) => finish.keep(task.panic),
-        None if is_worker() => keep_orphan(task.panic),
-        None if thread::panicking() => discard(task.panic),
-        None => resume_unwind(task.panic),
+        None => keep_here(task.panic),
+    }
+}
+
+/// Keeps a panic for the call that this thread runs, if it is a worker. Otherwise the panic continues
+/// here, unless the thread is panicking.
+fn keep_here(panic: Panic) {
+    if is_worker() {
+        keep_orphan(panic);
+    } else if thread::panicking() {
+        discard(panic);
+    } else {
+        resume_unwind(panic);
     }
 }
 
@@ -131,13 +148,12 @@ impl<T> Drop for Outcome<T> {
     fn drop(&mut self) {
         match self.0.take() {
             Some(Err(panic)) => keep_unheard(panic),
-            Some(Ok(result)) if is_worker() => {
+            Some(Ok(result)) => {
                 if let Err(panic) = catch(|| drop(result)) {
-                    keep_orphan(panic);
+                    keep_here(panic);
                 }
             }
-            // The destructor of the result runs where the handle is dropped.
-            _ => (),
+            None => (),
         }
     }
 }

@@ -1353,6 +1353,8 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// - The result of a dropped task cannot be got: [`Handle::try_get`] returns [`Cancelled`], and
     ///   [`Handle::get`] panics with it. A task of the scope that panics with it has just ended.
     /// - Scopes within tasks that run are not cancelled. A second call does nothing.
+    /// - If the destructor of a dropped task panics, the finish panics, as it does for the
+    ///   [task's own panic](Handle#panics-of-destructors).
     ///
     /// ```
     /// # use purloin::{Pool, Worker};

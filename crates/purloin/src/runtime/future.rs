@@ -59,7 +59,7 @@ use crate::pool::{
 };
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, catch, discard, drop_cancelled};
+use crate::unwind::{Panic, catch, drop_cancelled};
 use crate::worker::Cancelled;
 
 /// A channel with the closure that sends.
@@ -612,7 +612,8 @@ where
         }
     }
 
-    /// Frees the channel. Returns the task's panic if its result was never fetched.
+    /// Frees the channel. Returns the task's panic if its result was never fetched, or that of the
+    /// destructor of the result.
     ///
     /// # Safety
     ///
@@ -624,12 +625,10 @@ where
         unsafe {
             let this = sender.as_ref();
             let panic = match this.channel.take() {
-                Some(Err(panic)) if !panic.is::<Cancelled>() => Some(panic),
-                // It may panic when it is dropped.
-                left => {
-                    discard(left);
-                    None
-                }
+                Some(Err(panic)) if panic.is::<Cancelled>() => None,
+                Some(Err(panic)) => Some(panic),
+                // A panic of its destructor counts as the task's.
+                result => catch(|| drop(result)).err(),
             };
             match Shared::worker_of(this.pool, this.pool_id) {
                 Some(thread) => thread.local.blocks.give(sender),

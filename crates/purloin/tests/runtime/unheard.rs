@@ -37,6 +37,9 @@ common::under_three_schedulers! {
     panics_of_detached_tasks_reach_the_finish,
     a_panic_that_is_fetched_surfaces_once,
     an_unfetched_panic_reaches_the_run_around_the_drop,
+    destructors_of_unfetched_results_panic_as_their_tasks,
+    destructors_of_cancelled_tasks_panic_as_their_tasks,
+    destructors_of_unwanted_calls_panic_as_spawned_jobs,
 }
 
 #[test]
@@ -176,5 +179,104 @@ fn an_unfetched_panic_reaches_the_run_around_the_drop(pool: Pool<impl Scheduler>
         };
         expect(catch(run), "the task");
         assert!(*seen.lock().unwrap(), "the drop itself does not panic");
+    }
+}
+
+fn bombs_in_a_finish<W: Worker>(w: &mut W) {
+    w.finish(|scope| drop(scope.future(|_| Bomb)));
+}
+
+/// The panic reaches the finish, or the call if the task ends before its handle is dropped.
+fn destructors_of_unfetched_results_panic_as_their_tasks(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        expect(
+            catch(|| pool.run(|mut w| bombs_in_a_finish(&mut w))),
+            "dropped",
+        );
+        expect(
+            catch(|| pool.run(|mut w| drop(w.future(|_| Bomb)))),
+            "dropped",
+        );
+        let shared =
+            catch(|| pool.run(|mut w| w.finish(|scope| drop(scope.shared_future(|_| Bomb)))));
+        expect(shared, "dropped");
+        let serial = catch(|| pool.run(|_| drop(Serial.future(|_| Bomb))));
+        expect(serial, "dropped");
+        let second = catch(|| {
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    let _result = scope.future(|_| Bomb);
+                    resume_unwind(Box::new("the body"));
+                })
+            })
+        });
+        expect(second, "the body");
+        // A result that is fetched belongs to the program.
+        let fetched = pool.run(|mut w| {
+            let future = w.future(|_| Bomb);
+            w.get(future)
+        });
+        std::mem::forget(fetched);
+    }
+}
+
+#[test]
+fn destructors_of_unfetched_results_panic_as_their_tasks_serially() {
+    expect(catch(|| bombs_in_a_finish(&mut Serial)), "dropped");
+    expect(catch(|| drop(Serial.future(|_| Bomb))), "dropped");
+    let second = catch(|| {
+        Serial.finish(|scope| {
+            let _result = scope.future(|_| Bomb);
+            resume_unwind(Box::new("the body"));
+        })
+    });
+    expect(second, "the body");
+}
+
+fn destructors_of_cancelled_tasks_panic_as_their_tasks(pool: Pool<impl Scheduler>) {
+    fn spawn<W: Worker>(w: &mut W) {
+        w.finish(|scope| {
+            scope.cancel();
+            let bomb = Bomb;
+            scope.spawn(move |_| std::mem::forget(bomb));
+        });
+    }
+
+    fn future<W: Worker>(w: &mut W) {
+        w.finish(|scope| {
+            scope.cancel();
+            let bomb = Bomb;
+            drop(scope.future(move |_| std::mem::forget(bomb)));
+        });
+    }
+
+    for _ in 0..rounds(20) {
+        pool.run(|mut w| expect(catch(|| spawn(&mut w)), "dropped"));
+        // The call gets the panic if the task ends before its handle is dropped.
+        expect(catch(|| pool.run(|mut w| future(&mut w))), "dropped");
+    }
+    expect(catch(|| spawn(&mut Serial)), "dropped");
+    expect(catch(|| future(&mut Serial)), "dropped");
+}
+
+/// The panic surfaces in the next wait for the spawned jobs.
+fn destructors_of_unwanted_calls_panic_as_spawned_jobs(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        let (send, begun) = std::sync::mpsc::channel();
+        let result = pool.run_async(move |_| {
+            send.send(()).unwrap();
+            Bomb
+        });
+        begun.recv().unwrap();
+        drop(result);
+        common::eventually("the result panics", || {
+            catch(|| pool.wait()).is_err_and(|panic| panic.is::<&str>())
+        });
+        let bomb = Bomb;
+        // It runs, or it is taken back.
+        drop(pool.run_async(move |_| drop(bomb)));
+        common::eventually("the closure panics", || {
+            catch(|| pool.wait()).is_err_and(|panic| panic.is::<&str>())
+        });
     }
 }
