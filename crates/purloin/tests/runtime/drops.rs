@@ -131,14 +131,12 @@ impl Check<'_> {
         check!("map_into_vec of a zip of four", |w, items| {
             let mut others = VecDeque::from(items);
             let items: Vec<_> = others.drain(..HALF + 2).collect();
-            w.map_into_vec((items, 0..HALF - 3, others, 0..), |all| slowly(all))
+            w.map_into_vec((items, 0..HALF - 3, others, 0..), slowly)
         });
         check!("map_into_vec of each third", |w, items| w
             .map_into_vec(step_by(items, 3), slowly));
-        check!("map_into_vec of pairs", |w, items| w.map_into_vec(
-            (step_by((items, 0..HALF + 1), 2), 0..3),
-            |pair| slowly(pair)
-        ));
+        check!("map_into_vec of pairs", |w, items| w
+            .map_into_vec((step_by((items, 0..HALF + 1), 2), 0..3), slowly));
         check!("map_into_vecs", |w, items| {
             let mut others = items;
             let items: Vec<_> = others.drain(..HALF).collect();
