@@ -34,7 +34,7 @@ pub(super) fn spares(left: Option<usize>, spares: usize, reserved: usize) -> usi
 }
 
 /// Returns how many bytes this process may still reserve, if it has a limit.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(super) fn left() -> Option<usize> {
     let mut limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
@@ -53,7 +53,8 @@ pub(super) fn left() -> Option<usize> {
     Some(usize::try_from(left).unwrap_or(usize::MAX))
 }
 
-#[cfg(not(target_os = "linux"))]
+/// Miri has no `getrlimit`.
+#[cfg(any(not(target_os = "linux"), miri))]
 pub(super) fn left() -> Option<usize> {
     None
 }
