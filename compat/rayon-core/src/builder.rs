@@ -343,7 +343,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Sets the size of each thread's stack, in bytes. The default is 16 MiB.
+    /// Sets the size of each thread's stack, in bytes. The default is 8 MiB.
     pub fn stack_size(mut self, stack_size: usize) -> Self {
         self.stack_size = Some(stack_size);
         self

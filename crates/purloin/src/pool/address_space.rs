@@ -1,62 +1,117 @@
-//! The address space that a pool reserves for stacks, if the process has a limit (`ulimit -v`).
+//! The sizes of a pool's stacks by default, and what a process has left of its limits.
 //!
-//! Without a limit, address space costs nothing. With one, the program needs most of it for itself and
-//! for its other pools. So a pool looks at what is left: default stacks are smaller, and spare workers
-//! fewer.
+//! A thread's stack and a task stack take memory only where they are used. But limits of a process
+//! count more than that:
+//!
+//! | limit | of a thread's stack | of a task stack |
+//! |---|---|---|
+//! | address space (`ulimit -v`) | all | all |
+//! | data (`ulimit -d`), strict overcommit | all | the slots that are open |
+//! | locked memory (`ulimit -l`), after `mlockall(MCL_FUTURE)` | all | all |
+//!
+//! The program needs most of what is left for itself and for its other pools. So a pool with default
+//! sizes looks at the first two limits, and takes smaller stacks if little is left. It does not look
+//! whether memory is locked, because few programs do that and the look would cost every pool as much as
+//! a thread. Instead, if the system refuses a stack, the pool tries again with smaller ones.
+//!
+//! The allocator of glibc also reserves 64 MiB of address space for each thread that allocates, but
+//! does without if the limit forbids it.
 
-/// The default size of a thread's stack, and the smaller ones if little address space is left. The
-/// last is the default of the standard library.
-const DEFAULT_STACKS: [usize; 4] = [16 << 20, 8 << 20, 4 << 20, 2 << 20];
+use super::placement::{MAX_SKIP, MAX_TASKS_SKIP};
+use crate::runtime::task_bytes;
 
-/// The stacks of the workers get this fraction of what is left, if their size is the default.
-const WORKERS_DIVISOR: usize = 64;
+/// The sizes of a worker's stacks, in bytes: that of its thread, and its task stack.
+pub(super) type Stacks = (usize, usize);
 
-/// The stacks of the spare workers get this fraction of what is left.
-const SPARES_DIVISOR: usize = 16;
+/// The default sizes, and the smaller ones if little is left.
+///
+/// The first has room for any recursion that fits the main thread's stack on most systems. The last
+/// but one takes, with all that is added to it, little more than the 2 MiB that the standard library
+/// gives to a thread.
+const DEFAULTS: [Stacks; 5] = [
+    with_tasks(8 << 20),
+    with_tasks(4 << 20),
+    with_tasks(2 << 20),
+    ((2 << 20) - MAX_SKIP, 256 << 10),
+    LEAST,
+];
 
-/// Returns the default size of the stacks of a pool with `workers` workers. A worker with a stack of a
-/// given size reserves `reserved` bytes.
-pub(super) fn default_stack(
-    left: Option<usize>,
-    workers: usize,
-    reserved: impl Fn(usize) -> usize,
-) -> usize {
-    let room = left.map_or(usize::MAX, |left| left / WORKERS_DIVISOR);
-    let fits = |&size: &usize| workers * reserved(size) <= room;
-    let [.., least] = DEFAULT_STACKS;
-    DEFAULT_STACKS.into_iter().find(fits).unwrap_or(least)
+/// The sizes that a pool takes only if the system has refused larger ones.
+const LEAST: Stacks = (512 << 10, 128 << 10);
+
+/// The stacks of the workers get this fraction of the address space that is left, if their sizes are
+/// the default.
+const ADDRESSES_DIVISOR: usize = 32;
+
+/// The stacks of the workers' threads get this fraction of the data that is left, if their sizes are the
+/// default.
+const DATA_DIVISOR: usize = 32;
+
+/// Returns the sizes of the stacks of a worker whose thread has a stack of `thread` bytes.
+pub(super) const fn with_tasks(thread: usize) -> Stacks {
+    (thread, task_bytes(thread))
 }
 
-/// Returns how many spare workers a pool has, of which each reserves `reserved` bytes and at most
-/// `spares` are wanted.
-pub(super) fn spares(left: Option<usize>, spares: usize, reserved: usize) -> usize {
-    left.map_or(spares, |left| spares.min(left / SPARES_DIVISOR / reserved))
+/// What a process has left of its limits, in bytes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Left {
+    /// Address space, if it is limited.
+    addresses: Option<usize>,
+    /// Data, if it is limited.
+    data: Option<usize>,
 }
 
-/// Returns how many bytes this process may still reserve, if it has a limit.
-#[cfg(all(target_os = "linux", not(miri)))]
-pub(super) fn left() -> Option<usize> {
-    let mut limit = libc::rlimit {
-        rlim_cur: libc::RLIM_INFINITY,
-        rlim_max: libc::RLIM_INFINITY,
+/// Returns the default sizes for a pool with `workers` workers, the best first. Each is for the case
+/// that the system refuses those before.
+pub(super) fn default_stacks(left: Left, workers: usize) -> &'static [Stacks] {
+    let fits = |&(thread, tasks): &Stacks| {
+        let data = thread + MAX_SKIP;
+        let addresses = data + tasks + MAX_TASKS_SKIP;
+        let is_within = |left: Option<usize>, divisor, size| {
+            left.is_none_or(|left| workers.saturating_mul(size) <= left / divisor)
+        };
+        is_within(left.addresses, ADDRESSES_DIVISOR, addresses)
+            && is_within(left.data, DATA_DIVISOR, data)
     };
-    // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
-    let result = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    if result != 0 || limit.rlim_cur == libc::RLIM_INFINITY {
-        return None;
+    let [usual @ .., _, _] = &DEFAULTS;
+    let best = usual.iter().position(fits).unwrap_or(usual.len());
+    &DEFAULTS[best..]
+}
+
+/// Returns what this process has left of its limits.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn left() -> Left {
+    let limits = [libc::RLIMIT_AS, libc::RLIMIT_DATA].map(|resource| {
+        let mut limit = libc::rlimit {
+            rlim_cur: libc::RLIM_INFINITY,
+            rlim_max: libc::RLIM_INFINITY,
+        };
+        // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
+        let result = unsafe { libc::getrlimit(resource, &mut limit) };
+        (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    });
+    if limits == [None; 2] {
+        return Left::default();
     }
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = pages.split(' ').next().and_then(|pages| pages.parse().ok());
     // SAFETY: `sysconf` only returns a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
-    let left = limit.rlim_cur.saturating_sub(pages.unwrap_or(0) * page);
-    Some(usize::try_from(left).unwrap_or(usize::MAX))
+    let field = |place| pages.split(' ').nth(place)?.parse::<u64>().ok();
+    let left = |limit: Option<u64>, place| {
+        let left = limit?.saturating_sub(field(place).unwrap_or(0) * page);
+        Some(usize::try_from(left).unwrap_or(usize::MAX))
+    };
+    // The first field is the address space, the sixth is data and the main thread's stack.
+    Left {
+        addresses: left(limits[0], 0),
+        data: left(limits[1], 5),
+    }
 }
 
 /// Miri has no `getrlimit`.
 #[cfg(any(not(target_os = "linux"), miri))]
-pub(super) fn left() -> Option<usize> {
-    None
+pub(super) fn left() -> Left {
+    Left::default()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -66,15 +121,27 @@ mod tests {
     const GIGABYTE: usize = 1 << 30;
 
     #[test]
-    fn stacks_and_spare_workers_shrink_with_the_address_space_that_is_left() {
-        let reserved = |stack: usize| 9 * stack;
-        let of = |left| {
-            let stack = default_stack(left, 2, reserved);
-            (stack >> 20, spares(left, 32, reserved(stack)))
+    fn default_stacks_shrink_with_what_is_left_of_either_limit() {
+        let of = |workers, addresses, data| {
+            let (thread, _) = default_stacks(Left { addresses, data }, workers)[0];
+            thread.div_ceil(1 << 20)
         };
-        assert_eq!(of(None), (16, 32));
-        assert_eq!(of(Some(100 * GIGABYTE)), (16, 32));
-        assert_eq!(of(Some(4 * GIGABYTE)), (2, 14));
-        assert_eq!(of(Some(GIGABYTE / 8)), (2, 0));
+        assert_eq!(of(2, None, None), 8);
+        assert_eq!(of(2, Some(4 * GIGABYTE), None), 8);
+        assert_eq!(of(2, Some(2 * GIGABYTE), None), 4);
+        assert_eq!(of(2, Some(GIGABYTE / 8), None), 2);
+        assert_eq!(of(2, None, Some(GIGABYTE)), 8);
+        assert_eq!(of(16, None, Some(GIGABYTE)), 2);
+    }
+
+    #[test]
+    fn smaller_stacks_are_left_to_try_if_the_system_refuses_some() {
+        let tight = Left {
+            addresses: Some(0),
+            data: None,
+        };
+        assert_eq!(default_stacks(Left::default(), 4096).len(), DEFAULTS.len());
+        assert_eq!(default_stacks(tight, 1).len(), 2);
+        assert_eq!(default_stacks(tight, 1)[1], LEAST);
     }
 }

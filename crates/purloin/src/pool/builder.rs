@@ -1,6 +1,7 @@
 //! Options of a pool.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::io;
 use std::num::NonZero;
 use std::sync::atomic::Ordering;
@@ -8,22 +9,24 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
+use super::address_space::{self, Stacks};
+use super::fork;
 use super::handlers::Handlers;
 use super::inbox::Inbox;
-use super::placement::Hashes;
 use super::rescue::Rescue;
+use super::shared::WorkerParts;
 use super::threads::{self, Threads, WorkerStart};
-use super::{BuildError, Pool, Quiescence, Shared, WorkerThread};
-use super::{address_space, fork};
+use super::workers::Workers;
+use super::{BuildError, Pool, Quiescence, Shared};
 use crate::loops::Splitting;
-use crate::runtime::{Local, ReturnBarrier};
+use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::asymmetric;
 use crate::victim::{Random, Selection, VictimSelection};
 
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
-/// spare worker without a thread costs only address space.
+/// spare worker without a thread costs next to nothing.
 const DEFAULT_SPARES: usize = 32;
 
 /// The environment variable that sets the number of workers if the program does not.
@@ -48,7 +51,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     stack_size: Option<usize>,
     thread_name: Box<dyn Fn(usize) -> String>,
     pinned: bool,
-    victims: Box<dyn Selection>,
+    victims: Arc<dyn Selection>,
     steal_delay: Duration,
     splitting: Splitting,
     timed: bool,
@@ -56,7 +59,7 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     ends_alone: bool,
     runs_anything: bool,
     rescues_calls: bool,
-    scheduler: S,
+    scheduler: Arc<S>,
 }
 
 impl<S: Scheduler> std::fmt::Debug for Builder<S> {
@@ -81,7 +84,7 @@ impl Default for Builder {
             stack_size: None,
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
             pinned: false,
-            victims: Box::new(Random),
+            victims: Arc::new(Random),
             steal_delay: Duration::ZERO,
             splitting: Splitting::default(),
             timed: false,
@@ -89,7 +92,7 @@ impl Default for Builder {
             ends_alone: false,
             runs_anything: false,
             rescues_calls: true,
-            scheduler: ReturnBarrier::default(),
+            scheduler: Arc::default(),
         }
     }
 }
@@ -130,10 +133,10 @@ impl<S: Scheduler> Builder<S> {
     /// with 0 spare workers is always in this state. It hangs if all of its workers wait, in a lock
     /// for example, for a thread that calls this pool.
     ///
-    /// The thread of a spare worker starts when it is first needed; until then the worker costs
-    /// address space only. If the process has a limit on its address space (`ulimit -v`), a pool
-    /// has no more spare workers than fit into a sixteenth of what is left of it. The schedulers `Channel` and
-    /// `StrictChannel` of the crate `purloin-schedulers` have no spare workers.
+    /// The thread of a spare worker starts when it is first needed; until then the worker costs next
+    /// to nothing. If the thread cannot be started, because of a limit of the process for example, the
+    /// pool does without it. The schedulers `Channel` and `StrictChannel` of the crate
+    /// `purloin-schedulers` have no spare workers.
     ///
     /// ```
     /// use purloin::Pool;
@@ -200,14 +203,15 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// Sets the size of the stack of each worker's thread, in bytes. The default is 16 MiB, or less, but
-    /// at least 2 MiB, if the process has a limit on its address space (`ulimit -v`).
+    /// Sets the size of the stack of each worker's thread, in bytes. The default is 8 MiB. It is less if
+    /// the process has little left of a limit on its address space (`ulimit -v`), on its data
+    /// (`ulimit -d`) or on its locked memory: about 2 MiB, or 512 KiB if the system refuses that.
     ///
     /// The stack limits how deeply joins may nest, as for any recursion. A join takes some tens of
     /// bytes in addition to the program's own variables, but close to a thousand bytes in a build
     /// without optimisation.
     ///
-    /// The size is reserved as address space, and eight times as much for the worker's tasks. Pages
+    /// The size is reserved as address space, and four times as much for the worker's tasks. Pages
     /// take memory only once they are used.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
@@ -311,7 +315,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn victims(mut self, victims: impl VictimSelection) -> Self {
-        self.victims = Box::new(victims);
+        self.victims = Arc::new(victims);
         self
     }
 
@@ -354,7 +358,7 @@ impl<S: Scheduler> Builder<S> {
             ends_alone: self.ends_alone,
             runs_anything: self.runs_anything,
             rescues_calls: self.rescues_calls,
-            scheduler,
+            scheduler: Arc::new(scheduler),
         }
     }
 
@@ -367,13 +371,26 @@ impl<S: Scheduler> Builder<S> {
     /// the last case, the workers started so far are ended again.
     pub fn build(self) -> Result<Pool<S>, BuildError> {
         let (workers, spares) = self.check()?;
-        match self.start(workers, spares, WorkerStart::start) {
-            // The task stacks of spare workers may have taken the address space that the threads
-            // need.
-            Err(BuildError::Start { .. }) if spares > 0 => {
-                self.start(workers, 0, WorkerStart::start)
+        let mut result = None;
+        for &stacks in &*self.stacks(workers) {
+            let pool = self.start(workers, spares, stacks, WorkerStart::start);
+            let is_refused = matches!(
+                pool,
+                Err(BuildError::TaskStack { .. } | BuildError::Start { .. })
+            );
+            result = Some(pool);
+            if !is_refused {
+                break;
             }
-            pool => pool,
+        }
+        result.expect("there are stacks to try")
+    }
+
+    /// Returns the sizes of stacks to try, the best first.
+    fn stacks(&self, workers: usize) -> Cow<'static, [Stacks]> {
+        match self.stack_size {
+            Some(size) => vec![address_space::with_tasks(size)].into(),
+            None => address_space::default_stacks(address_space::left(), workers).into(),
         }
     }
 
@@ -402,11 +419,21 @@ impl<S: Scheduler> Builder<S> {
     /// Returns an error as `build` does, and if `start` returns one.
     pub fn build_with(
         mut self,
-        start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+        mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
         self.spare_workers.get_or_insert(0);
         let (workers, spares) = self.check()?;
-        self.start(workers, spares, start)
+        let mut result = None;
+        for &stacks in &*self.stacks(workers) {
+            let pool = self.start(workers, spares, stacks, &mut start);
+            // Not after an error of `start`, which may have made some of the threads.
+            let is_refused = matches!(pool, Err(BuildError::TaskStack { .. }));
+            result = Some(pool);
+            if !is_refused {
+                break;
+            }
+        }
+        result.expect("there are stacks to try")
     }
 
     /// Checks the options. Returns the number of workers and the maximum number of spare workers.
@@ -429,68 +456,41 @@ impl<S: Scheduler> Builder<S> {
         Ok((workers, spares))
     }
 
-    /// Starts a pool with `workers` workers, and with up to `spares` spare workers, as many as
-    /// there is memory for.
+    /// Starts a pool with `workers` workers, up to `spares` spare workers, and stacks of these sizes.
     fn start(
         &self,
         workers: usize,
         spares: usize,
+        stacks: Stacks,
         mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
-        // The stack of a thread, and its task stack.
-        let reserved = |stack_size| stack_size + Local::<S>::task_bytes(stack_size);
-        let left = address_space::left();
-        let default = || address_space::default_stack(left, workers, reserved);
-        let stack_size = self.stack_size.unwrap_or_else(default);
-        let spares = address_space::spares(left, spares, reserved(stack_size));
-        // The workers stay at this address, unless memory is short, so the task stacks can be placed
-        // apart from them.
-        let mut worker_threads = Vec::with_capacity(workers + spares);
-        let first: *const WorkerThread<S> = worker_threads.as_ptr();
-        let tasks = |worker| {
-            let own = Hashes::of_value(first.wrapping_add(worker));
-            Local::new(&self.scheduler, stack_size, workers, own)
-        };
-        let mut all_tasks = Vec::new();
-        for worker in 0..workers {
-            all_tasks.push(tasks(worker).map_err(|source| BuildError::TaskStack {
-                worker,
-                stack_size,
-                source,
-            })?);
-        }
-        // If memory is short, there are fewer spare workers.
-        all_tasks.extend((workers..workers + spares).map_while(|spare| tasks(spare).ok()));
-        let mut names: Vec<String> = (0..workers).map(&self.thread_name).collect();
+        let (stack_size, _) = stacks;
+        let names: Vec<String> = (0..workers).map(&self.thread_name).collect();
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
             return Err(BuildError::ThreadName { worker });
-        }
-        for worker in workers..all_tasks.len() {
-            let name = &names[worker % workers];
-            names.push(match name.is_empty() {
-                true => String::new(),
-                false => format!("{name}-spare"),
-            });
         }
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
             // Relaxed: it only matters that each pool gets its own number.
             id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
             process: std::process::id(),
-            sleep: Sleep::new(workers, all_tasks.len() - workers, {
+            sleep: Sleep::new(workers, spares, {
                 let shared = Weak::clone(shared);
                 Box::new(move |worker| match shared.upgrade() {
-                    Some(shared) => Threads::start(shared, worker),
+                    Some(shared) => {
+                        shared.add_worker(worker)?;
+                        Threads::start(shared, worker)
+                    }
                     // The pool is gone, so no task waits for the worker.
                     None => Ok(()),
                 })
             }),
-            worker_threads: {
-                let all_tasks = all_tasks.into_iter().enumerate();
-                worker_threads.extend(all_tasks.map(|(index, tasks)| {
-                    let walk = self.victims.walk(index, workers);
-                    WorkerThread::new(index, shared.as_ptr(), tasks, walk, self.timed)
-                }));
-                worker_threads.into_boxed_slice()
+            worker_threads: Workers::with_capacity(workers + spares),
+            spares,
+            parts: WorkerParts {
+                scheduler: Arc::clone(&self.scheduler),
+                victims: Arc::clone(&self.victims),
+                stacks,
+                timed: self.timed,
             },
             workers,
             threads: Threads {
@@ -517,6 +517,14 @@ impl<S: Scheduler> Builder<S> {
         });
         fork::prepare_for_forks();
         asymmetric::prepare();
+        for worker in 0..workers {
+            let failed = |source| BuildError::TaskStack {
+                worker,
+                stack_size,
+                source,
+            };
+            shared.add_worker(worker).map_err(failed)?;
+        }
         shared.register();
         // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };

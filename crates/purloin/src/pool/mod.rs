@@ -35,6 +35,7 @@ mod row;
 mod shared;
 mod threads;
 mod worker_thread;
+mod workers;
 
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -273,7 +274,7 @@ impl<S: Scheduler> Pool<S> {
     /// Returns the workers' counters since the pool was built.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
-        for worker in &self.shared.worker_threads {
+        for worker in self.shared.started() {
             stats.add(worker.counters());
         }
         stats.spare_workers = self.shared.sleep.spares() as u64;
@@ -308,7 +309,7 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn times(&self) -> Vec<Times> {
-        let workers = self.shared.worker_threads.iter();
+        let workers = self.shared.started().iter();
         let times = |worker: &WorkerThread<S>| {
             let mut times = worker.timer().read();
             if worker.is_spare() {

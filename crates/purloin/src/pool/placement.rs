@@ -31,11 +31,15 @@ const PAGE: usize = 4096;
 /// frames of a few hundred.
 const REACH: usize = 8 * PAGE;
 
-/// Maximum number of bytes that either stack leaves out.
+/// Maximum number of bytes that a machine stack leaves out.
 pub(crate) const MAX_SKIP: usize = match cfg!(any(loom, miri)) {
     false => 64 * PAGE,
     true => 0,
 };
+
+/// Maximum number of bytes that a task stack leaves out. It is apart from the worker's own words only,
+/// which need not be more than half as many.
+pub(crate) const MAX_TASKS_SKIP: usize = MAX_SKIP / 2;
 
 /// A set of hashes of pages.
 #[derive(Clone, Copy, Default)]
@@ -94,10 +98,10 @@ fn hash(address: usize) -> usize {
 }
 
 /// Returns how many bytes beyond `start` a task stack begins, so that it is apart from pages with
-/// the hashes `others`: a multiple of the page size, below [`MAX_SKIP`]. Returns 0 if there is no
-/// such place.
+/// the hashes `others`: a multiple of the page size, below [`MAX_TASKS_SKIP`]. Returns 0 if there is
+/// no such place.
 pub(crate) fn first_apart(start: usize, others: Hashes) -> usize {
-    let mut skips = (0..MAX_SKIP).step_by(PAGE);
+    let mut skips = (0..MAX_TASKS_SKIP).step_by(PAGE);
     let is_apart =
         |skip: &usize| !others.overlaps(Hashes::of_task_stack(start.wrapping_add(*skip)));
     skips.find(is_apart).unwrap_or(0)

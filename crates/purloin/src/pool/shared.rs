@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::io;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
 use std::ptr::null;
@@ -15,16 +16,19 @@ use super::handlers::Handlers;
 use super::idle::{self, Work};
 use super::inbox::{self, Inbox, Injected};
 use super::lineage::{Call, Lineage, NO_GENERATION};
+use super::placement::Hashes;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker_thread::{self, WorkerThread};
+use super::workers::Workers;
 use crate::loops::Splitting;
-use crate::runtime::{self, Token};
+use crate::runtime::{self, Local, Token};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Sleep;
 use crate::stats::Count;
 use crate::unwind::abort;
+use crate::victim::Selection;
 
 /// A number that no pool has.
 pub(super) const NO_POOL: u64 = 0;
@@ -52,10 +56,14 @@ pub struct Shared<S: Scheduler> {
     pub(crate) id: u64,
     /// The process that has the threads.
     pub(super) process: u32,
-    /// The regular workers, then the spare ones.
-    pub(crate) worker_threads: Box<[WorkerThread<S>]>,
+    /// The regular workers, then the spare ones whose threads have been started.
+    pub(crate) worker_threads: Workers<S>,
     /// Number of regular workers.
     pub(super) workers: usize,
+    /// Maximum number of spare workers.
+    pub(super) spares: usize,
+    /// What workers are made of.
+    pub(super) parts: WorkerParts<S>,
     pub(super) threads: Threads,
     pub(crate) sleep: Sleep,
     pub(super) inbox: Inbox<S>,
@@ -73,6 +81,15 @@ pub struct Shared<S: Scheduler> {
     pub(super) splitting: Splitting,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
+}
+
+/// What the workers of a pool are made of.
+pub(super) struct WorkerParts<S> {
+    pub(super) scheduler: Arc<S>,
+    pub(super) victims: Arc<dyn Selection>,
+    /// The size of the stack of a worker's thread, and the size of its task stack.
+    pub(super) stacks: (usize, usize),
+    pub(super) timed: bool,
 }
 
 impl<S: Scheduler> Drop for Shared<S> {
@@ -103,7 +120,7 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns whether the pool may have spare workers.
     pub(super) fn has_spares(&self) -> bool {
-        self.worker_threads.len() > self.workers
+        self.spares > 0
     }
 
     /// Returns whether this is the process that has the pool's threads.
@@ -201,8 +218,27 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Returns the workers whose threads have been started. The others have never run anything.
+    ///
+    /// A thread starts after its worker has been added. A fence of the protocol that makes any work of
+    /// the thread visible therefore makes the worker visible here, too.
     pub(crate) fn started(&self) -> &[WorkerThread<S>] {
-        &self.worker_threads[..self.sleep.started()]
+        &self.worker_threads
+    }
+
+    /// Makes this worker, whose thread is about to start, unless it exists.
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error if there is too little memory for the worker's task stack.
+    pub(super) fn add_worker(self: &Arc<Self>, worker: usize) -> io::Result<()> {
+        self.worker_threads.grow(worker, |index| {
+            let own = Hashes::of_value(self.worker_threads.place(index));
+            let parts = &self.parts;
+            let local = Local::new(&*parts.scheduler, parts.stacks, self.workers, own)?;
+            let walk = parts.victims.walk(index, self.workers);
+            let pool = Arc::as_ptr(self);
+            Ok(WorkerThread::new(index, pool, local, walk, parts.timed))
+        })
     }
 
     /// Returns the spare workers whose threads have been started.

@@ -41,7 +41,7 @@ impl<S: Scheduler> WorkerStart<S> {
 
     /// Returns the name for the thread, see [`Builder::thread_name`](crate::Builder::thread_name).
     pub fn name(&self) -> String {
-        lock(&self.threads().names)[self.worker].clone()
+        self.threads().name(self.worker)
     }
 
     /// Sets the name for the thread, and for spare workers that are named after it.
@@ -52,11 +52,7 @@ impl<S: Scheduler> WorkerStart<S> {
     pub fn set_name(&mut self, name: &str) {
         // A spare worker would start later with this name, and the start would panic.
         assert!(!name.contains('\0'), "the name of a thread contains '\\0'");
-        let threads = self.threads();
-        let mut names = lock(&threads.names);
-        for of_worker in names.iter_mut().skip(self.worker).step_by(threads.workers) {
-            *of_worker = name.to_string();
-        }
+        lock(&self.threads().names)[self.worker] = name.to_string();
     }
 
     /// Returns the size of the stack that the thread should have, in bytes: the size of
@@ -156,7 +152,7 @@ impl<S: Scheduler> fmt::Debug for WorkerStart<S> {
 
 /// The threads of a pool that were started, and the settings to start more.
 pub(super) struct Threads {
-    /// The names of the threads, by worker.
+    /// The names of the threads, by regular worker.
     pub(super) names: Mutex<Box<[String]>>,
     /// Number of regular workers.
     pub(super) workers: usize,
@@ -171,11 +167,20 @@ pub(super) struct Threads {
 }
 
 impl Threads {
+    /// Returns the name of a worker's thread. A spare worker is named after a regular one.
+    fn name(&self, worker: usize) -> String {
+        let name = lock(&self.names)[worker % self.workers].clone();
+        match worker < self.workers || name.is_empty() {
+            true => name,
+            false => name + "-spare",
+        }
+    }
+
     /// Starts the thread of a worker.
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
-        let name = lock(&threads.names)[worker].clone();
+        let name = threads.name(worker);
         if !name.is_empty() {
             builder = builder.name(name);
         }

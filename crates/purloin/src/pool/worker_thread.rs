@@ -76,7 +76,8 @@ impl<S: Scheduler> WorkerThread<S> {
         &self.local.tasks
     }
 
-    /// All workers of the pool, including this worker, in the order of their numbers.
+    /// All workers of the pool, including this worker, in the order of their numbers. Spare workers
+    /// whose threads have not been started are missing.
     pub fn peers(&self) -> &[WorkerThread<S>] {
         &self.pool().worker_threads
     }
@@ -240,7 +241,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Returns the pool as the program sees it.
     pub(crate) fn as_pool(&self) -> &Pool<S> {
-        // SAFETY: `Builder::start` took the pointer from the `Arc`. A reference to the worker exists
+        // SAFETY: `Shared::add_worker` took the pointer from the `Arc`. A reference to the worker exists
         // only while the worker's thread or a caller from outside keeps it alive.
         unsafe { Shared::as_pool(self.pool) }
     }

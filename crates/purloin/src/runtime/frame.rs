@@ -13,20 +13,27 @@ use super::oneshot::Blocks;
 use super::scopes::Scopes;
 use super::slot::Slot;
 use super::spawn::Finish;
-use super::stack::TaskStack;
+use super::stack::{SLOT, TaskStack};
 use crate::loops::CancelFlag;
 use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicUsize, Ordering};
 
-/// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure
-/// keeps at least a return address and a saved register in its frame; several joins that are
-/// inlined into one function share them.
-const STACK_BYTES_PER_SLOT: usize = 8;
+/// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
+/// at least a return address, its worker and its slot in its frame, which takes 32 bytes. Spawns and
+/// futures fill at most half of the slots. So nested joins fill the thread's stack first, unless many
+/// of them are inlined into one function and share a frame.
+const STACK_BYTES_PER_SLOT: usize = 16;
 
 /// Bytes of thread stack for each suspended task, see [`Local::suspended`]. A wait takes two
 /// hundred bytes, and several thousand without optimisation; the rest is for the program.
 const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
+
+/// Returns the size of the task stack of a worker whose thread has a stack of `stack_size` bytes, so
+/// that nested joins fill the thread's stack first.
+pub(crate) const fn task_bytes(stack_size: usize) -> usize {
+    stack_size / STACK_BYTES_PER_SLOT * SLOT
+}
 
 /// The state of one worker. Only its own thread uses the fields other than `tasks` and `depth`.
 pub(crate) struct Local<S: Scheduler> {
@@ -92,20 +99,15 @@ impl<S: Scheduler> Clone for Frame<S> {
 impl<S: Scheduler> Copy for Frame<S> {}
 
 impl<S: Scheduler> Local<S> {
-    /// Returns the size of the task stack of a worker whose thread has a stack of `stack_size` bytes.
-    pub(crate) fn task_bytes(stack_size: usize) -> usize {
-        stack_size / STACK_BYTES_PER_SLOT * size_of::<Slot<S>>()
-    }
-
     /// Returns the state of one of `workers` workers, whose thread has a stack of `stack_size`
-    /// bytes.
+    /// bytes, and whose task stack has `task_bytes` bytes.
     pub(crate) fn new(
         scheduler: &S,
-        stack_size: usize,
+        (stack_size, task_bytes): (usize, usize),
         workers: usize,
         own: Hashes,
     ) -> io::Result<Self> {
-        let stack = TaskStack::new(stack_size / STACK_BYTES_PER_SLOT, own)?;
+        let stack = TaskStack::new(task_bytes / size_of::<Slot<S>>(), own)?;
         Ok(Local {
             tasks: scheduler.task_pool(stack, workers),
             frame: Cell::new(Frame {

@@ -670,7 +670,7 @@ where
             if let Some(place) = place
                 && place.pool == this.pool_id
             {
-                let thread = &(*this.pool).worker_threads[place.worker];
+                let thread = &(&(*this.pool).worker_threads)[place.worker];
                 if this.owner == place.worker && this.is_at_top(thread, place.top.cast()) {
                     return Self::pop(sender, thread);
                 }

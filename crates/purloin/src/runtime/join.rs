@@ -251,7 +251,7 @@ where
 /// stack may end at the slot.
 pub fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
     let tasks = &thread.local.tasks;
-    if tasks.stack().is_full() {
+    if !tasks.stack().make_room() {
         stack_is_full(thread);
     }
     let slot = tasks.stack().top();
@@ -357,12 +357,18 @@ fn is_full_stack(panic: &Panic) -> bool {
 #[cold]
 fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
     let mut message = String::with_capacity(FULL_STACK_CAPACITY);
-    message.push_str(&format!(
-        "{FULL_STACK} of worker {} is full: {} joins are nested; \
-         raise it with Pool::builder().stack_size(bytes)",
-        thread.index(),
-        thread.local.stack().capacity(),
-    ));
+    let (worker, stack) = (thread.index(), thread.local.stack());
+    let joins = stack.position(stack.top());
+    message.push_str(&match stack.top() < stack.end() {
+        true => format!(
+            "{FULL_STACK} of worker {worker} cannot grow: {joins} joins are nested, and the system \
+             has no memory for more; raise the limit of the process (ulimit -d, -v or -l)"
+        ),
+        false => format!(
+            "{FULL_STACK} of worker {worker} is full: {joins} joins are nested; raise it with \
+             Pool::builder().stack_size(bytes)"
+        ),
+    });
     panic_any(message)
 }
 
@@ -681,6 +687,7 @@ mod tests {
             let mut seconds = Vec::new();
             let stack = w.thread().local.stack();
             let top = stack.top();
+            while stack.open_more() {}
             stack.set_top(stack.end().wrapping_sub(1), Ordering::Relaxed);
             let mut last = Token::at_top(w.thread());
             let join = || last.join(|mut full| full.join(|_| (), |_| ()), |_| seconds.push(1));

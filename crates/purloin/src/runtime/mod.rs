@@ -58,6 +58,8 @@
 //! the slow path, which compares the slot with the end; other pushes need no load to check for the
 //! end. A push to a full stack panics with a message that names the way out.
 //!
+//! The slots that are open at present end at such a multiple, too. The same slow path opens more.
+//!
 //! # Waiting for a stolen task
 //!
 //! A blocked worker leapfrogs: it takes tasks from the thief only. When a worker starts a stolen
@@ -106,7 +108,7 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::{Body, Local};
+pub(crate) use frame::{Body, Local, task_bytes};
 pub(crate) use future::detached_future;
 pub use join::Token;
 pub(crate) use join::{call, call_apart, call_from_outside, in_registers};

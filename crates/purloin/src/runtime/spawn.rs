@@ -211,10 +211,11 @@ pub(crate) fn end_body<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
     end_above(thread, body.base, body.spawn_top);
 }
 
-/// Returns whether half of the stack is in use. The other half is for joins.
+/// Returns whether half of the stack is in use, or the system has no memory for more of it. The other
+/// half is for joins.
 pub(super) fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
     let stack = thread.local.stack();
-    stack.position(stack.top()) >= stack.capacity() / 2
+    stack.position(stack.top()) >= stack.capacity() / 2 || !stack.make_room()
 }
 
 /// A spawned task, as stored in a slot.

@@ -1,27 +1,51 @@
 //! The task stack: the memory of a worker's tasks, its top and its bottom.
 //!
-//! Slots never move, because thieves hold pointers to them. So the stack grows as a thread's
-//! stack does: its address range is reserved at the start, and the system supplies zeroed
-//! pages where slots are first used.
+//! Slots never move, because thieves hold pointers to them. So the stack grows in place: its address
+//! range is reserved at the start, without access, and the owner **opens** the range from the first
+//! slot upwards, piece by piece. The system supplies zeroed pages where open slots are first used.
+//!
+//! A reserved range costs nothing but addresses. An open range counts as data of the process
+//! (`ulimit -d`, strict overcommit), and a process that has called `mlockall(MCL_FUTURE)` gets all of
+//! its pages at once. So a stack opens twice as much each time it is full, and starts with at most
+//! 64 KiB.
+//!
+//! Each piece ends at a multiple of 64 KiB, as the whole stack does. A push to such a slot takes the
+//! slow path, which opens the next piece ([`TaskStack::make_room`]). The fast path knows nothing of
+//! pieces.
+//!
+//! # Which slots may be touched
+//!
+//! The slots from the first one up to and including the one at the open end may be read and written.
+//! Pieces are never closed while the stack lives. The owner moves the top to a slot only after it
+//! has pushed to the slot below, so the top never passes the open end. Other threads read slots
+//! only at a bottom, at a top, or at the slot of a task that the owner has pushed. All of these
+//! values, however stale, were once at or below the top, so their slots are open.
+//!
+//! A thread may read such a pointer by a relaxed load. That is enough: the owner stores the pointer
+//! after the system call that opens the slot has returned, so the kernel has changed the access
+//! before any thread can load the pointer. If a processor still has the old access cached, the
+//! kernel handles the fault, and the access is repeated.
 
 use std::io;
 
 use crossbeam_utils::CachePadded;
 
 use super::slot::Slot;
-use crate::pool::placement::{Hashes, MAX_SKIP, first_apart};
+use crate::pool::placement::{Hashes, MAX_TASKS_SKIP, first_apart};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, Ordering};
 
-/// The end of the slots lies at a multiple of this many bytes. A push to a slot at such a multiple
-/// takes the slow path. A push to any other slot skips the comparison with the end, and so saves a
-/// load. The number is large, so that only one slot in a thousand lies at a multiple.
+/// The end of the slots, and the end of the open slots, lie at a multiple of this many bytes. A push
+/// to a slot at such a multiple takes the slow path. A push to any other slot skips the comparison
+/// with the end, and so saves a load. The number is large, so that only one slot in a thousand lies at
+/// a multiple.
 const BOUNDARY: usize = match cfg!(any(loom, miri)) {
     false => 64 << 10,
     true => 4 * SLOT,
 };
 
-const SLOT: usize = 64;
+/// The size of a slot.
+pub(super) const SLOT: usize = 64;
 
 /// A worker's tasks in place: an array of slots, a top, and a bottom.
 ///
@@ -36,6 +60,9 @@ pub struct TaskStack<S: Scheduler> {
     bottom: CachePadded<AtomicPtr<Slot<S>>>,
     /// See [`TaskStack::spawn_top`]. Only the owner touches it.
     spawn_top: CachePadded<AtomicPtr<Slot<S>>>,
+    /// One past the last slot that may be used before more slots are opened. Only the owner writes
+    /// it, on its slow path.
+    open_end: AtomicPtr<Slot<S>>,
     slots: Slots<S>,
 }
 
@@ -47,10 +74,12 @@ impl<S: Scheduler> TaskStack<S> {
     /// Returns the system's error if there is too little address space or memory.
     pub(crate) fn new(capacity: usize, others: Hashes) -> io::Result<TaskStack<S>> {
         let slots = Slots::reserve(capacity, others)?;
+        let open_end = slots.open_first()?;
         Ok(TaskStack {
             top: CachePadded::new(AtomicPtr::new(slots.first)),
             bottom: CachePadded::new(AtomicPtr::new(slots.first)),
             spawn_top: CachePadded::new(AtomicPtr::new(slots.first)),
+            open_end: AtomicPtr::new(open_end),
             slots,
         })
     }
@@ -61,7 +90,7 @@ impl<S: Scheduler> TaskStack<S> {
     }
 
     /// One past the last slot that may be used. At least one more follows, so `bottom` always
-    /// points at a slot that may be read.
+    /// points at a slot that may be read. The owner opens the slots up to here as it needs them.
     #[inline(always)]
     pub(super) fn end(&self) -> *mut Slot<S> {
         self.slots.end
@@ -95,7 +124,7 @@ impl<S: Scheduler> TaskStack<S> {
     }
 
     /// Returns whether `slot`, which is at or below the top, is certainly not the end. The answer
-    /// is false for the end and for one other slot in a thousand; [`Self::is_full`] then decides.
+    /// is false for the end and for one other slot in a thousand; [`Self::make_room`] then decides.
     /// Pushes go from slot to slot, so none skips the end.
     #[inline(always)]
     pub(super) fn has_room_at(&self, slot: *mut Slot<S>) -> bool {
@@ -147,9 +176,29 @@ impl<S: Scheduler> TaskStack<S> {
         (slot.addr() - self.first().addr()) / size_of::<Slot<S>>()
     }
 
-    /// Returns whether every slot is taken.
-    pub(super) fn is_full(&self) -> bool {
-        self.top() >= self.end()
+    /// Owner only: opens more slots if the top is the end of the open ones. Returns whether a task may
+    /// be pushed to the top. If not, every slot is taken, or the system has no memory for more.
+    #[inline]
+    pub(super) fn make_room(&self) -> bool {
+        // Relaxed: only the owner writes it.
+        self.top() < self.open_end.load(Ordering::Relaxed) || self.open_more()
+    }
+
+    /// Owner only: opens as many slots again as are open, or at least one piece. Returns false if it
+    /// opens none.
+    #[cold]
+    pub(super) fn open_more(&self) -> bool {
+        let open_end = self.open_end.load(Ordering::Relaxed);
+        let rest = self.end().addr() - open_end.addr();
+        let open = open_end.addr() - self.first().addr();
+        let steps = [open.next_multiple_of(BOUNDARY), BOUNDARY];
+        let ends = steps.map(|step| open_end.wrapping_byte_add(step.min(rest)));
+        let mut ends = ends.into_iter().filter(|&end| end > open_end);
+        let opened = ends.find(|&end| self.slots.open(open_end, end).is_ok());
+        if let Some(end) = opened {
+            self.open_end.store(end, Ordering::Relaxed);
+        }
+        opened.is_some()
     }
 
     /// Returns the number of tasks from the bottom to the top, which are not stolen.
@@ -181,10 +230,10 @@ unsafe impl<S: Scheduler> Sync for Slots<S> {}
 
 impl<S: Scheduler> Slots<S> {
     /// Reserves at least `capacity` slots, up to the next [`BOUNDARY`], and one more beyond the
-    /// end. The first of them is apart from pages with the hashes `others`.
+    /// end. The first of them is apart from pages with the hashes `others`. No slot is open.
     fn reserve(capacity: usize, others: Hashes) -> io::Result<Slots<S>> {
         let len = capacity
-            .checked_add(MAX_SKIP / SLOT + BOUNDARY / SLOT + 1)
+            .checked_add(MAX_TASKS_SKIP / SLOT + BOUNDARY / SLOT + 1)
             .filter(|&len| len <= isize::MAX as usize / SLOT)
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = Self::allocate(len)?;
@@ -201,6 +250,18 @@ impl<S: Scheduler> Slots<S> {
             end,
         })
     }
+
+    /// Opens the slots up to the first [`BOUNDARY`]. Returns the end of them.
+    fn open_first(&self) -> io::Result<*mut Slot<S>> {
+        let open_end = match cfg!(loom) {
+            false => self
+                .first
+                .map_addr(|first| (first + 1).next_multiple_of(BOUNDARY)),
+            true => self.end,
+        };
+        self.open(self.first, open_end)?;
+        Ok(open_end)
+    }
 }
 
 #[cfg(all(unix, not(loom), not(miri)))]
@@ -216,14 +277,15 @@ mod memory {
     const NO_RESERVE: libc::c_int = 0;
 
     impl<S: Scheduler> Slots<S> {
-        /// Maps zeroed pages. A header of zeros is the header of a free slot.
+        /// Reserves addresses for zeroed pages, without access. A header of zeros is the header of a
+        /// free slot.
         pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
             // SAFETY: a fresh anonymous mapping touches no memory in use.
             let first = unsafe {
                 libc::mmap(
                     std::ptr::null_mut(),
                     len * size_of::<Slot<S>>(),
-                    libc::PROT_READ | libc::PROT_WRITE,
+                    libc::PROT_NONE,
                     libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | NO_RESERVE,
                     -1,
                     0,
@@ -233,6 +295,21 @@ mod memory {
                 return Err(io::Error::last_os_error());
             }
             Ok(first.cast())
+        }
+
+        /// Gives access to the slots from `from` up to and including the one at `to`.
+        pub(super) fn open(&self, from: *mut Slot<S>, to: *mut Slot<S>) -> io::Result<()> {
+            // SAFETY: `sysconf` only returns a number.
+            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+            // Not below the start of the mapping, which is the start of a page.
+            let from = from.map_addr(|from| from - from % page);
+            let len = to.addr() + size_of::<Slot<S>>() - from.addr();
+            // SAFETY: both slots lie in the mapping that `allocate` has made, and the system rounds
+            // the length up to pages of that mapping. Access to more of it breaks no reference.
+            match unsafe { libc::mprotect(from.cast(), len, libc::PROT_READ | libc::PROT_WRITE) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            }
         }
     }
 
@@ -267,6 +344,12 @@ mod memory {
                 false => Ok(first.cast()),
             }
         }
+
+        /// All slots are accessible from the start.
+        #[allow(clippy::unnecessary_wraps)]
+        pub(super) fn open(&self, _: *mut Slot<S>, _: *mut Slot<S>) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     impl<S: Scheduler> Drop for Slots<S> {
@@ -293,6 +376,12 @@ mod memory {
                 .map_err(|_| io::ErrorKind::OutOfMemory)?;
             slots.resize_with(len, Slot::<S>::empty);
             Ok(Box::into_raw(slots.into_boxed_slice()).cast())
+        }
+
+        /// All slots are accessible from the start.
+        #[allow(clippy::unnecessary_wraps)]
+        pub(super) fn open(&self, _: *mut Slot<S>, _: *mut Slot<S>) -> io::Result<()> {
+            Ok(())
         }
     }
 

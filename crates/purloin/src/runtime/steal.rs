@@ -388,7 +388,7 @@ pub(crate) fn became_active<S: Scheduler>(owner: &WorkerThread<S>) {
 
 /// Implements [`Scheduler::split_hint`].
 pub fn split_hint<S: Scheduler>(owner: &WorkerThread<S>, rest: usize) -> usize {
-    if rest < 2 || owner.local.stack().is_full() {
+    if rest < 2 || !owner.local.stack().make_room() {
         S::TaskPool::serve(owner);
         return 0;
     }

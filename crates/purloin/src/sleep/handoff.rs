@@ -73,7 +73,8 @@ impl Processors {
         worker < self.started
     }
 
-    /// Implements [`Sleep::mark_started`].
+    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet, and the
+    /// caller must start it.
     ///
     /// Threads start in the order of the workers: among the workers without a thread, the first one
     /// gets a processor first, gives it up last, and is woken first.
@@ -81,10 +82,6 @@ impl Processors {
         let had_thread = self.has_thread(worker);
         self.started = self.started.max(worker + 1);
         had_thread
-    }
-
-    pub(super) fn started(&self) -> usize {
-        self.started
     }
 
     pub(super) fn is_in_reserve(&self, worker: usize) -> bool {

@@ -24,8 +24,6 @@ pub struct Sleep {
     napper: AtomicUsize,
     /// The worker that has last begun work from outside.
     last_outside: AtomicUsize,
-    /// Only workers below this number may have a thread. A copy of the number under the lock.
-    started: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
     pub(super) parkers: Box<[CachePadded<Parker>]>,
@@ -105,7 +103,6 @@ impl Sleep {
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
             last_outside: AtomicUsize::new(0),
-            started: AtomicUsize::new(workers),
             stopping: AtomicUsize::new(0),
             parkers: (0..workers + spares).map(parker).collect(),
             start,
@@ -117,7 +114,7 @@ impl Sleep {
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
-        sleep.mark_started(&mut sleep.lock(), workers + spares - 1);
+        sleep.lock().processors.mark_started(workers + spares - 1);
         sleep
     }
 
@@ -193,7 +190,7 @@ impl Sleep {
             };
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
-            let has_thread = self.mark_started(&mut sleepers, sleeper.worker);
+            let has_thread = sleepers.processors.mark_started(sleeper.worker);
             drop(sleepers);
             if has_thread {
                 self.parkers[sleeper.worker].unpark();
@@ -235,24 +232,6 @@ impl Sleep {
         self.parkers[worker]
             .messages
             .fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet,
-    /// and the caller must start it.
-    fn mark_started(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
-        let had_thread = sleepers.processors.mark_started(worker);
-        if !had_thread {
-            // Relaxed: the thread starts after this store. A fence of the protocol that makes any
-            // work of the thread visible therefore makes this number visible, too.
-            self.started
-                .store(sleepers.processors.started(), Ordering::Relaxed);
-        }
-        had_thread
-    }
-
-    /// Returns `n` such that only workers below `n` may have a thread.
-    pub fn started(&self) -> usize {
-        self.started.load(Ordering::Relaxed)
     }
 
     /// Marks the pool as stopping, and wakes all workers. From now on a worker ends when it is idle

@@ -213,8 +213,14 @@ pub fn run_in_child(name: &str, variables: &[(&str, &str)]) -> Output {
 /// Returns the size of this process's address space, in bytes.
 #[cfg(target_os = "linux")]
 pub fn address_space() -> u64 {
+    memory_in_status("VmSize:")
+}
+
+/// Returns a number of bytes that the system reports for this process under this name.
+#[cfg(target_os = "linux")]
+pub fn memory_in_status(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let size = status.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes = size.unwrap().trim().strip_suffix(" kB").unwrap();
     kilobytes.parse::<u64>().unwrap() << 10
 }

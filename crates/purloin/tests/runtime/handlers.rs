@@ -116,7 +116,7 @@ fn a_program_may_make_the_threads_of_a_pool() {
                 .lock()
                 .unwrap()
                 .push((worker.index(), worker.name().to_string()));
-            assert!(worker.stack_size() >= 16 << 20);
+            assert!(worker.stack_size() >= 8 << 20);
             match worker.index() {
                 // A worker whose thread is not made gets one all the same.
                 1 => drop(worker),
