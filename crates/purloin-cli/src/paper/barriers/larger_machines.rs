@@ -6,8 +6,7 @@ use purloin_command::format::grouped;
 use purloin_sim::{Estimate, Machine, Time};
 use serde::{Deserialize, Serialize};
 
-use super::overheads::{AROUND_HALF, mean_remaining};
-use super::speed::THE_SAME;
+use super::overheads::{NOTHING_TO_HIDE, mean_remaining};
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, SYSTEMS};
 use crate::bench::median;
 use crate::paper::report::{Pair, Report, Verdict, deciding, mean_ratio, with_margin};
@@ -119,17 +118,15 @@ fn relief(data: &Data, places: &[usize], report: &mut Report) {
         margin: simulated.mean * (simulated.margin / simulated.mean).hypot(error.exp() - 1.0),
         ..simulated
     };
-    let [_, most] = AROUND_HALF;
     report.verdict(
         "substantially relieves work-stealing of the increasing pressure due to increasing intra-node \
          hardware parallelism",
-        Verdict::not_above(remaining, most),
+        Verdict::Untestable,
         format!(
-            "on {} simulated cores, {} of the dynamic overhead remains with the barrier (the geometric mean \
-             over {benchmarks} benchmarks; paper: about 0.6); we require at most {most}. The two simulated \
+            "{NOTHING_TO_HIDE}. For comparison: on {} simulated cores, {} of the dynamic overhead remains with \
+             the barrier (the geometric mean over {benchmarks} benchmarks; paper: about 0.6). The two simulated \
              systems differ only in the cost of a steal, so this ratio follows from the costs that we measured \
-             with {} workers, and its interval from their spread. It does not show whether these costs grow \
-             with the machine",
+             with {} workers, and its interval from their spread. Equal costs give equal simulations",
             CORES[CORES.len() - 1],
             with_margin(remaining, 2),
             data.workers
@@ -242,15 +239,13 @@ fn scalability(data: &Data, places: &[usize], report: &mut Report) {
     let Some((with_few, with_many)) = gain(few).zip(gain(many)) else {
         return;
     };
-    let growth = with_many.minus(with_few);
     report.verdict(
         "we improve the scalability of work-stealing applications",
-        Verdict::above(with_many, THE_SAME).and(Verdict::above(growth, 0.0)),
+        Verdict::Untestable,
         format!(
-            "on {many} simulated cores, ReturnBarrierWS is {} times as fast as DefaultWS, and on {few} cores \
-             {} times (the geometric mean over {} benchmarks). The two simulated systems differ only in the \
-             delay of victims, which we measured with {} workers. We require more than {THE_SAME} on {many} \
-             cores, and more than on {few}",
+            "{NOTHING_TO_HIDE}. For comparison: on {many} simulated cores, ReturnBarrierWS is {} times as fast \
+             as DefaultWS, and on {few} cores {} times (the geometric mean over {} benchmarks). The two \
+             simulated systems differ only in the delay of victims, which we measured with {} workers",
             with_margin(with_many, 4),
             with_margin(with_few, 4),
             places.len(),
@@ -276,24 +271,18 @@ fn increasing_speed_ups(data: &Data, places: &[usize], report: &mut Report) {
         let (place, most) = deciding(&ratios, 1.0)?;
         Some((names[place], most))
     };
-    let Some(((_, default), ((name, cores), barrier))) = slowest(0).zip(slowest(1)) else {
+    let Some((_, ((name, cores), barrier))) = slowest(0).zip(slowest(1)) else {
         return;
-    };
-    let is_faster = |most| Verdict::above(most, 1.0).of_the_opposite();
-    let cause = match is_faster(default) {
-        Verdict::Confirmed => {
-            "The same holds under DefaultWS, so it does not show that the low overhead is the reason"
-        }
-        _ => "Under DefaultWS, not every benchmark does so for certain",
     };
     report.verdict(
         "The extremely low dynamic overhead should enable increasing speedups with the increasing \
          parallelism",
-        is_faster(barrier),
+        Verdict::Untestable,
         format!(
-            "we require that under ReturnBarrierWS, every benchmark takes less time on each larger simulated \
-             machine, up to {} cores. The limiting benchmark is {name}: on {cores} cores, it takes {} of the \
-             time of the next smaller machine (the interval is widened for {} comparisons). {cause}",
+            "{NOTHING_TO_HIDE}, so the overheads of the two systems are about the same, and no speed-up shows \
+             what a lower one would do. For comparison, up to {} simulated cores under ReturnBarrierWS: the \
+             benchmark that gains least from a larger machine is {name}, which on {cores} cores takes {} of \
+             the time of the next smaller machine (the interval is widened for {} comparisons)",
             CORES[CORES.len() - 1],
             with_margin(barrier, 3),
             steps.len() * places.len()
@@ -396,23 +385,14 @@ mod tests {
                              increasing parallelism";
 
     #[test]
-    fn a_barrier_that_halves_the_delay_is_an_improvement() {
-        let report = verdicts(Some(4e-7), Some(2e-7));
-        for statement in [RELIEF, SCALABILITY, SPEED_UPS] {
-            assert_eq!(
-                report.found(statement),
-                Some(Verdict::Confirmed),
-                "{statement}"
-            );
+    fn simulations_that_follow_from_the_measured_costs_judge_nothing() {
+        for barrier in [2e-7, 4e-7] {
+            let report = verdicts(Some(4e-7), Some(barrier));
+            for statement in [RELIEF, SCALABILITY, SPEED_UPS] {
+                let found = report.found(statement);
+                assert_eq!(found, Some(Verdict::Untestable), "{statement}");
+            }
         }
-    }
-
-    #[test]
-    fn a_barrier_that_saves_little_is_none() {
-        let report = verdicts(Some(4e-9), Some(3.9e-9));
-        assert_eq!(report.found(RELIEF), Some(Verdict::NotHere));
-        assert_eq!(report.found(SCALABILITY), Some(Verdict::NotHere));
-        assert_eq!(report.found(SPEED_UPS), Some(Verdict::Confirmed));
     }
 
     #[test]

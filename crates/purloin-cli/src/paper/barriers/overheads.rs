@@ -96,14 +96,14 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
     };
     let measured = each(|place, benchmark| Some((benchmark.name, overhead(place, DEFAULT_WS)?)));
     let (names, measured): (Vec<_>, Vec<_>) = measured.into_iter().flatten().unzip();
-    if let Some((place, most)) = deciding(&measured, MAJOR) {
+    if let Some((place, most)) = deciding(&measured, 0.0) {
         report.verdict(
             "we identify victim yields as a major source of remaining overhead",
-            Verdict::above(most, MAJOR),
+            Verdict::Untestable,
             format!(
-                "with {} workers, the victims of {} lose most: {} of the processor time (the interval is \
-                 widened for {} benchmarks; paper: 11.2 % with 16 threads); a major source costs more than \
-                 {:.0} %. With the time to wake thieves, which the paper does not have, they lose {} (interval \
+                "{NOTHING_TO_HIDE}, and the yield of a paper's victim lasts as long as these. For comparison: \
+                 with {} workers, the victims of {} lose most, {} of the processor time (the interval is \
+                 widened for {} benchmarks; paper: 11.2 % with 16 threads). With the time to wake thieves, which the paper does not have, they lose {} (interval \
                  not widened). On larger simulated machines, steals are more frequent (Figures 3 and 4). The \
                  simulations use the cost of a steal with {0} workers, so they do not show whether a steal \
                  costs more with more workers",
@@ -111,29 +111,22 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
                 names[place],
                 percent(most),
                 names.len(),
-                100.0 * MAJOR,
                 or_dash(with_waking(names[place]), percent)
             ),
         );
     }
     growth(data, report);
     let ratios = each(|place, _| data.overheads(place));
-    if let Some((verdict, reason)) = reduces_by_half(&ratios) {
+    if let Some(reason) = measured_reduction(&ratios) {
         report.verdict(
             "reduce the dynamic overhead by approximately half",
-            verdict,
+            Verdict::Untestable,
             reason,
         );
-    }
-    if let Some((ratio, _)) = mean_remaining(&ratios) {
         report.verdict(
             "a return barrier can be used to greatly reduce this source of overhead",
-            Verdict::not_above(ratio, AROUND_HALF[1]),
-            format!(
-                "the measurement is that of the previous statement; we require that at most {} of the \
-                 overhead remains",
-                AROUND_HALF[1]
-            ),
+            Verdict::Untestable,
+            "see the previous statement".to_string(),
         );
     }
     one_by_one(data, report);
@@ -149,7 +142,7 @@ pub(super) fn overheads(data: &Data, report: &mut Report) {
 /// Judges whether the overheads with the barrier are around half of those without: from the overheads
 /// of each benchmark with and without it, run by run. Benchmarks without overhead under one of the
 /// systems have no share of it.
-fn reduces_by_half(overheads: &[[Vec<f64>; 2]]) -> Option<(Verdict, String)> {
+fn measured_reduction(overheads: &[[Vec<f64>; 2]]) -> Option<String> {
     let (ratio, benchmarks) = mean_remaining(overheads)?;
     let of = match benchmarks == BENCHMARKS.len() {
         true => "benchmarks".to_string(),
@@ -158,20 +151,10 @@ fn reduces_by_half(overheads: &[[Vec<f64>; 2]]) -> Option<(Verdict, String)> {
             BENCHMARKS.len()
         ),
     };
-    let verdict = Verdict::within(ratio, AROUND_HALF);
-    let is_not_half = (ratio.mean - 0.5).abs() > ratio.margin;
-    let outside = match verdict == Verdict::Confirmed && is_not_half {
-        true => ", so it is not exactly half",
-        false => "",
-    };
-    let [least, most] = AROUND_HALF;
-    Some((
-        verdict,
-        format!(
-            "the overhead with the barrier is {} of the overhead without it (the geometric mean over runs and \
-             {of}){outside}; we accept {least} to {most} as around half. In the paper, 0.60 remains",
-            with_margin(ratio, 2)
-        ),
+    Some(format!(
+        "{NOTHING_TO_HIDE}. For comparison: the overhead with the barrier is {} of the overhead without it (the \
+         geometric mean over runs and {of}). In the paper, 0.60 remains",
+        with_margin(ratio, 2)
     ))
 }
 
@@ -206,11 +189,11 @@ fn one_by_one(data: &Data, report: &mut Report) {
     if let Some((place, most)) = deciding(&remaining, 1.0) {
         report.verdict(
             "consistently reduces the dynamic overhead in all other benchmarks",
-            Verdict::above(most, 1.0).of_the_opposite(),
+            Verdict::Untestable,
             format!(
-                "the limiting benchmark is {}: with the barrier, its overhead is {} of that without it (the \
-                 interval is widened for {} benchmarks; like the paper, we exclude {}). We require less than \
-                 1 for every benchmark",
+                "{NOTHING_TO_HIDE}. For comparison: the benchmark in which most of the overhead remains is {}. \
+                 With the barrier, its overhead is {} of that without it (the interval is widened for {} \
+                 benchmarks; like the paper, we exclude {})",
                 names[place],
                 with_margin(most, 2),
                 names.len(),
@@ -232,7 +215,8 @@ fn one_by_one(data: &Data, report: &mut Report) {
             format!(
                 "Spearman's rank correlation of the steal rates and overheads of the benchmarks, under \
                  DefaultWS with {} workers, is {correlation:.2}; values of at least {CORRELATED} are \
-                 significant (one-sided, 5 %)",
+                 significant (one-sided, 5 %). The overhead is the steal rate times the cost per steal, and the \
+                 costs differ much less than the rates, so the result is to be expected",
                 data.workers
             ),
         );
@@ -258,18 +242,18 @@ fn growth(data: &Data, report: &mut Report) {
     if factors.len() < BENCHMARKS.len() {
         return;
     }
-    let all_grow = Verdict::all_above(&factors, 1.0).expect("there are several benchmarks");
     let growing = all_at_once(&factors)
         .into_iter()
         .filter(|&factor| Verdict::above(factor, 1.0) == Verdict::Confirmed);
     let means: Vec<_> = factors.iter().map(|factor| factor.mean).collect();
     report.verdict(
         "the overheads that grow as parallelism grows",
-        all_grow,
+        Verdict::Untestable,
         format!(
-            "in the simulation, where each program has the same input on all machines, the steals per core and \
-             ms grow from {} to {} cores in {} of {} benchmarks ({} times in the geometric mean); we require \
-             growth in every benchmark. The simulation does not show whether the cost of a steal grows",
+            "the simulation takes the cost of a steal as the same on all machines, and each program has the \
+             same input, so its overheads grow by construction if steals become more frequent. For comparison: \
+             the steals per core and ms grow from {} to {} cores in {} of {} benchmarks ({} times in the \
+             geometric mean)",
             CORES[1],
             CORES[CORES.len() - 1],
             growing.count(),
@@ -279,34 +263,21 @@ fn growth(data: &Data, report: &mut Report) {
     );
 }
 
-/// The share of the processor time above which an overhead is major.
-const MAJOR: f64 = 0.03;
-
-/// The ratios that are around half.
-pub(super) const AROUND_HALF: [f64; 2] = [0.25, 0.75];
+/// Why most statements on the barrier cannot be tested here.
+pub(super) const NOTHING_TO_HIDE: &str = "the paper's barrier hides the walk and the copy of the victim's stack, \
+                                          and Purloin's thieves do neither";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_around_half_confirms_that_the_overhead_is_halved() {
-        let judge = |ratios: [f64; 2]| {
-            let overheads = BENCHMARKS.iter().map(|_| [ratios.to_vec(), vec![1.0; 2]]);
-            reduces_by_half(&overheads.collect::<Vec<_>>()).unwrap().0
-        };
-        assert_eq!(judge([0.5, 0.51]), Verdict::Confirmed);
-        assert_eq!(judge([0.06, 0.061]), Verdict::NotHere);
-        assert_eq!(judge([0.9, 0.91]), Verdict::NotHere);
-        assert_eq!(judge([0.05, 0.62]), Verdict::Undecided);
-    }
-
-    #[test]
     fn benchmarks_without_overhead_are_not_in_the_mean_and_the_reason_says_so() {
         let half = || [vec![0.5; 2], vec![1.0; 2]];
-        let (_, reason) =
-            reduces_by_half(&[half(), [vec![0.0, 0.5], vec![1.0; 2]], [vec![], vec![]]]).unwrap();
+        let others = [[vec![0.0, 0.5], vec![1.0; 2]], [vec![], vec![]]];
+        let [with_zero, without_runs] = others;
+        let reason = measured_reduction(&[half(), with_zero, without_runs]).unwrap();
         assert!(reason.contains("1 of 6 benchmarks"), "{reason}");
-        assert!(reduces_by_half(&[[vec![0.0; 2], vec![1.0; 2]]]).is_none());
+        assert!(measured_reduction(&[[vec![0.0; 2], vec![1.0; 2]]]).is_none());
     }
 }

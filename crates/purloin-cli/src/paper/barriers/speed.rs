@@ -2,8 +2,9 @@
 
 use purloin_sim::Estimate;
 
+use super::overheads::NOTHING_TO_HIDE;
 use super::report::{bars, each, picture};
-use super::{BARRIER_WS, DEFAULT_WS, Data, FORKJOIN, PURLOIN, larger_machines};
+use super::{BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, FORKJOIN, PURLOIN, larger_machines};
 use crate::bench::median;
 use crate::paper::report::{Pair, Report, Verdict, deciding, mean_ratio, or_dash, with_margin};
 
@@ -76,6 +77,7 @@ pub(super) fn times(data: &Data, report: &mut Report) {
         picture(title, &["ReturnBarrierWS", "Purloin"], 1.0, vec![panel]),
     );
     sequential(data, report);
+    on_one_thread(data, report);
     busy(data, report);
     larger_machines::speed_ups(data, report);
     let light = each(|place, benchmark| {
@@ -191,16 +193,17 @@ fn possible_gain(
         Some(((place, benchmark.name, gain(place, BARRIER_WS)?), possible))
     });
     let (measured, possible): (Vec<_>, Vec<_>) = possible.into_iter().flatten().unzip();
-    let Some((place, most)) = deciding(&possible, 1.1) else {
+    let Some((place, most)) = deciding(&possible, 1.0) else {
         return;
     };
     let (place, name, measured) = measured[place];
     report.verdict(
         "resulting in total performance improvements of as much as 20%",
-        Verdict::above(most, 1.1),
+        Verdict::Untestable,
         format!(
-            "with {} workers, {name} could gain most. If its victims lost no time, it would run {} times as \
-             fast (the interval is widened for {} benchmarks); we require 1.1. The measured ratio is {}; it \
+            "{NOTHING_TO_HIDE}. For comparison: with {} workers, {name} could gain most. If its victims lost no \
+             time, it would run {} times as fast (the interval is widened for {} benchmarks). The measured \
+             ratio of ReturnBarrierWS to DefaultWS is {}; it \
              depends on wake-ups, too. Waking thieves takes more than {:.0} % of the processor time in {} \
              runs of ReturnBarrierWS and in {} of DefaultWS. In the paper, FFT's overhead of 3.5 % falls by \
              40 %, that is, by 1.4 points, yet FFT gains 20 %",
@@ -263,6 +266,43 @@ fn sequential(data: &Data, report: &mut Report) {
              over {} benchmarks)",
             with_margin(mean, 3),
             names.len()
+        ),
+    );
+}
+
+/// The benchmarks that one thread of the paper's ReturnBarrierWS slows down, and their times relative to the
+/// sequential program (section 6.5).
+const SLOWED_DOWN: [(&str, f64); 2] = [("Barnes-Hut", 1.3), ("Jacobi", 1.1)];
+
+/// The least ratio of times that is a slow-down.
+const SLOWER: f64 = 1.05;
+
+/// Judges what one worker costs in the benchmarks that the paper names.
+fn on_one_thread(data: &Data, report: &mut Report) {
+    let place_of = |name| BENCHMARKS.iter().position(|benchmark| benchmark.name == name);
+    let ratios = SLOWED_DOWN.map(|(name, _)| on_one_worker(data, place_of(name)?));
+    let [Some(barnes_hut), Some(jacobi)] = ratios else {
+        return;
+    };
+    let java = SLOWED_DOWN.map(|(name, _)| {
+        let cell = place_of(name).and_then(|place| data.cell(place, FORKJOIN, 1));
+        or_dash(cell, |cell| format!("{:.2}", cell.vs_serial))
+    });
+    let [paper_barnes_hut, paper_jacobi] = SLOWED_DOWN.map(|(_, ratio)| ratio);
+    let slower = Verdict::all_above(&[barnes_hut, jacobi], SLOWER);
+    report.verdict(
+        "single threaded Barnes-Hut is … 30% slower in ReturnBarrierWS. Similarly, Jacobi is … 10% slower in \
+         ReturnBarrierWS",
+        slower.expect("there are two values"),
+        format!(
+            "with one worker, Barnes-Hut takes {} times as long as the serial elision (paper: {paper_barnes_hut}), \
+             and Jacobi {} times (paper: {paper_jacobi}); we require more than {SLOWER} for both. Java's \
+             ForkJoinPool with one worker takes {} and {} times as long as the sequential form in Java (paper: \
+             1.83 and 1.7). Our Barnes-Hut and Java's Jacobi are loops with few tasks",
+            with_margin(barnes_hut, 2),
+            with_margin(jacobi, 2),
+            java[0],
+            java[1]
         ),
     );
 }
