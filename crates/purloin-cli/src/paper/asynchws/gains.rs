@@ -257,7 +257,12 @@ fn few_steals(data: &Data, report: &mut Report) {
         let case = data.simulated[place].case(longest, ADAPTIVE, RESIDUAL[0])?;
         Some(case.steals)
     };
-    let all = |names: &[&str]| names.iter().map(|name| steals(name)).collect::<Option<Vec<_>>>();
+    let all = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| steals(name))
+            .collect::<Option<Vec<_>>>()
+    };
     let balanced = ["Fibonacci", "Strassen"];
     let unbalanced = ["Floorplan", "NQueens", "UTS"];
     let Some((few, many)) = all(&balanced).zip(all(&unbalanced)) else {

@@ -38,7 +38,10 @@ pub(super) fn residual(data: &Data, report: &mut Report) {
             let best: Vec<_> = best(&speed_ups).iter().map(|&place| tried[place]).collect();
             undecided += usize::from(best.len() == tried.len());
             chosen += usize::from(best.contains(&CHOSEN));
-            let published = program.residual.split(" or ").filter_map(|text| text.parse().ok());
+            let published = program
+                .residual
+                .split(" or ")
+                .filter_map(|text| text.parse().ok());
             let mut simulated = published.filter(|number| tried.contains(number));
             if !simulated.any(|number| best.contains(&number)) {
                 unlike.insert(program.name);

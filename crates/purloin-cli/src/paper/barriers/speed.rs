@@ -279,7 +279,11 @@ const SLOWER: f64 = 1.05;
 
 /// Judges what one worker costs in the benchmarks that the paper names.
 fn on_one_thread(data: &Data, report: &mut Report) {
-    let place_of = |name| BENCHMARKS.iter().position(|benchmark| benchmark.name == name);
+    let place_of = |name| {
+        BENCHMARKS
+            .iter()
+            .position(|benchmark| benchmark.name == name)
+    };
     let ratios = SLOWED_DOWN.map(|(name, _)| on_one_worker(data, place_of(name)?));
     let [Some(barnes_hut), Some(jacobi)] = ratios else {
         return;

@@ -115,12 +115,12 @@ pub(super) fn ranking(
              library checks that the new task descends from the waiting one. For this, it goes up from task to \
              parent, one load for each generation. In BPC, each producer is a child of the one before, so there \
              are as many generations as producers. A `taskloop` waits at its end, so with 100,000 producers, \
-             threads spend almost all their time there. We sampled g++'s build of the same program under the \
+             a check may take 100,000 loads. We sampled g++'s build of the same program under the \
              library of LLVM 19 with two threads: 81 % of the samples of `bpc-loop=40000,9,1`, and 42 % of \
              those of `bpc=20000,9,10`, where only the outermost task group waits, were at this one load. The \
-             rows of the table ran under clang++'s build; we did not sample that one. g++'s library does not \
-             spend its time there: 97 % of its samples of `bpc=20000,9,10` are the program's own work, \
-             so its lack of speed-up comes from one thread that has no tasks. We do not know why it has none."
+             rows of the table ran under clang++'s build; we did not sample that one. Under g++'s library, \
+             97 % of the samples of `bpc=20000,9,10` were in the program's own work; we do not know why BPC \
+             has no speed-up there."
         }
         false => "",
     };

@@ -86,9 +86,8 @@ pub(super) fn sampling(sampled: &[Sampled], report: &mut Report) {
         let bare = [small, hundred, large].map(|cell| estimate(cell.time[0]));
         let [small, hundred, large] = [small, hundred, large].map(|cell| estimate(cell.time[1]));
         let gained = small.minus(large);
-        let pays = |gained, hundred| {
-            Verdict::above(gained, 0.0).and(Verdict::not_above(hundred, 1.0))
-        };
+        let pays =
+            |gained, hundred| Verdict::above(gained, 0.0).and(Verdict::not_above(hundred, 1.0));
         let [small_bare, hundred_bare, large_bare] = bare;
         let bare_gain = small_bare.minus(large_bare);
         report.verdict(
