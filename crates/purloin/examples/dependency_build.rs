@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::error::Error;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::OnceLock;
 
 use purloin::{Pool, SharedHandle, Worker};
 
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if broken == "circle" {
         rules[6] = ("tokens.h", &["app"]);
     }
-    let (rules, has_failed) = (sort(rules)?, &AtomicBool::new(false));
+    let (rules, failure) = (sort(rules)?, &OnceLock::new());
     let app = Pool::new()?.run(|mut w| {
         w.finish(|scope| {
             let mut targets: HashMap<&str, SharedHandle<Outcome>> = HashMap::new();
@@ -64,16 +64,19 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let outcome = scope.after(&needs).shared_future(move |_| {
                     let needed = needs.iter().map(|need| need.get().clone());
                     let needed = needed.collect::<Result<Vec<_>, _>>()?;
-                    if has_failed.load(Relaxed) {
+                    if failure.get().is_some() {
                         return Err(format!("{target} was not begun"));
                     }
-                    build(target, &needed, broken).inspect_err(|_| has_failed.store(true, Relaxed))
+                    build(target, &needed, broken)
+                        .inspect_err(|error| _ = failure.set(error.clone()))
                 });
                 targets.insert(target, outcome);
             }
             targets["app"].get().clone()
         })
     });
-    println!("built {}", app?);
+    // A target that was not begun is no reason, but the first one that could not be built.
+    let app = app.map_err(|error| failure.get().cloned().unwrap_or(error))?;
+    println!("built {app}");
     Ok(())
 }

@@ -448,12 +448,10 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        let scope = self.scope;
-        let address = std::ptr::from_ref(scope).addr();
-        let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
-        let (inputs, others): (Vec<_>, Vec<_>) = self.inputs.into_iter().partition(is_ours);
+        let (scope, address) = (self.scope, self.scope_address());
+        let (inputs, others) = self.inputs();
         let f = move |token: S::Token<'_>| {
-            others.into_iter().for_each(|input| input.wait());
+            others.iter().for_each(Input::wait);
             f(token)
         };
         if !S::DEFERS {
@@ -463,38 +461,68 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
         // invariant, so the caller cannot shorten it. The ticket is used once, below.
         let (handle, ticket) = unsafe { S::deferred_future(finish, f) };
+        // SAFETY: as above.
+        let spawn = move |calls| unsafe { S::spawn_ticket(finish, ticket, calls) };
         if inputs.is_empty() {
             let handle = SharedHandle::in_scope(handle, address, None);
-            // SAFETY: as above.
-            unsafe { S::spawn_ticket(finish, ticket, false) };
+            spawn(false);
             return handle;
         }
-        S::hold(finish);
-        let begin = move |begin| {
-            // SAFETY: as above. The finish was held, and this runs once.
-            unsafe {
-                match begin {
-                    Begin::Spawn => S::spawn_ticket(finish, ticket, false),
-                    Begin::Call => S::spawn_ticket(finish, ticket, true),
-                    Begin::HasEnded => drop(ticket),
-                }
-                S::release(finish);
-            }
-        };
-        // SAFETY: the finish was held, so the scope, and what the tasks borrow, lasts until `begin` has
-        // run.
-        let pending = unsafe { Pending::new(inputs, begin) };
+        let pending = Self::pending(scope, inputs, move |begin| match begin {
+            Begin::Spawn => spawn(false),
+            Begin::Call => spawn(true),
+            Begin::HasEnded => drop(spawn),
+        });
         let handle = SharedHandle::in_scope(handle, address, Some(Arc::clone(&pending)));
         pending.count_inputs();
         handle
     }
 
-    /// Makes the task, if its result does not matter.
+    /// Makes the task, if its result does not matter. Its panic reaches the finish.
     pub fn spawn<F>(self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
     {
-        drop(self.shared_future(task));
+        let scope = self.scope;
+        let (inputs, others) = self.inputs();
+        let task = move |token: S::Token<'_>| {
+            others.iter().for_each(Input::wait);
+            task(token);
+        };
+        match inputs.is_empty() {
+            true => scope.spawn(task),
+            // No handle refers to the task, so no thread looks at its inputs.
+            false => Self::pending(scope, inputs, |_| scope.spawn(task)).count_inputs(),
+        }
+    }
+
+    /// Returns the inputs in this scope, for which the task is held back, and the others.
+    fn inputs(self) -> (Vec<Input>, Vec<Input>) {
+        let address = self.scope_address();
+        let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
+        self.inputs.into_iter().partition(is_ours)
+    }
+
+    /// Returns a task of the scope with these inputs, which the scope waits for.
+    fn pending(
+        scope: &'scope Scope<'scope, 'env, S>,
+        inputs: Vec<Input>,
+        begin: impl FnOnce(Begin) + Send + 'scope,
+    ) -> Arc<Pending> {
+        let finish = scope.finish();
+        S::hold(finish);
+        let begin = move |how| {
+            begin(how);
+            // SAFETY: the finish was held, and this runs once.
+            unsafe { S::release(finish) };
+        };
+        // SAFETY: the finish was held, so the scope, and what the tasks borrow, lasts until `begin` has
+        // run.
+        unsafe { Pending::new(inputs, begin) }
+    }
+
+    fn scope_address(&self) -> usize {
+        std::ptr::from_ref(self.scope).addr()
     }
 }
 

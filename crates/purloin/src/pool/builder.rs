@@ -27,7 +27,7 @@ use crate::victim::{Random, Selection, VictimSelection};
 
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
 /// spare worker without a thread costs next to nothing.
-const DEFAULT_SPARES: usize = 32;
+const DEFAULT_SPARES: usize = 128;
 
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -115,7 +115,7 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets the maximum number of spare workers. The default is the number of workers, but at least
-    /// 32.
+    /// 128.
     ///
     /// A worker hands its processor to a spare worker, which may run any task, in two cases:
     ///

@@ -131,7 +131,7 @@ impl<S: Scheduler> Shared<S> {
         if self.rescue.has_warned.swap(true, Ordering::Relaxed) {
             return;
         }
-        let spares = self.worker_threads.len() - self.workers;
+        let spares = self.spares;
         // Standard error may be closed. The program goes on without the warning.
         let _ = writeln!(
             stderr(),

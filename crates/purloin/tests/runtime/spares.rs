@@ -485,6 +485,13 @@ fn run_together(pool: &Pool, count: usize) {
 }
 
 #[test]
+fn a_hundred_tasks_may_wait_for_each_other() {
+    common::must_end("tasks that wait for each other", || {
+        run_together(&common::pool(2), 100);
+    });
+}
+
+#[test]
 fn a_pool_that_lacks_spare_workers_says_so() {
     const NAME: &str = "spares::a_pool_that_lacks_spare_workers_says_so";
     if common::is_child() {
