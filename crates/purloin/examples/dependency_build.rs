@@ -3,9 +3,7 @@
 //!
 //! Run it: `cargo run --release --example dependency_build [parser.o | circle]`
 
-use std::collections::HashMap;
-use std::error::Error;
-use std::sync::OnceLock;
+use std::{collections::HashMap, error::Error, sync::OnceLock};
 
 use purloin::{Pool, SharedHandle, Worker};
 
@@ -43,17 +41,17 @@ fn sort(mut rules: Vec<Rule>) -> Result<Vec<Rule>, String> {
 fn build(target: &str, needed: &[String], broken: &str) -> Outcome {
     println!("building {target}");
     std::thread::sleep(std::time::Duration::from_millis(50));
-    let built = format!("{target}({})", needed.join(" "));
-    (target != broken)
-        .then_some(built)
-        .ok_or(format!("{target} is broken"))
+    match target == broken {
+        true => Err(format!("{target} is broken")),
+        false => Ok(format!("{target}({})", needed.join(" "))),
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let broken = &std::env::args().nth(1).unwrap_or_default();
     let mut rules = RULES.to_vec();
     if broken == "circle" {
-        rules[6] = ("tokens.h", &["app"]);
+        rules[6].1 = &["app"];
     }
     let (rules, failure) = (sort(rules)?, &OnceLock::new());
     let app = Pool::new()?.run(|mut w| {
@@ -67,16 +65,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                     if failure.get().is_some() {
                         return Err(format!("{target} was not begun"));
                     }
-                    build(target, &needed, broken)
-                        .inspect_err(|error| _ = failure.set(error.clone()))
+                    build(target, &needed, broken).inspect_err(|e| _ = failure.set(e.clone()))
                 });
                 targets.insert(target, outcome);
             }
             targets["app"].get().clone()
         })
     });
-    // A target that was not begun is no reason, but the first one that could not be built.
-    let app = app.map_err(|error| failure.get().cloned().unwrap_or(error))?;
-    println!("built {app}");
+    let app = app.map_err(|_| failure.get().cloned().unwrap_or_default());
+    println!("built {}", app?);
     Ok(())
 }
