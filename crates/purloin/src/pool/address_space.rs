@@ -52,7 +52,7 @@ pub(super) const fn with_tasks(thread: usize) -> Stacks {
     (thread, task_bytes(thread))
 }
 
-/// What a process has left of its limits, in bytes.
+/// The bytes that this process may still use, by limit.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Left {
     /// Address space, if it is limited.

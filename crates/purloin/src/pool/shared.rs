@@ -62,7 +62,7 @@ pub struct Shared<S: Scheduler> {
     pub(super) workers: usize,
     /// Maximum number of spare workers.
     pub(super) spares: usize,
-    /// What workers are made of.
+    /// The settings from which the pool makes workers.
     pub(super) parts: WorkerParts<S>,
     pub(super) threads: Threads,
     pub(crate) sleep: Sleep,
@@ -83,7 +83,7 @@ pub struct Shared<S: Scheduler> {
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
 }
 
-/// What the workers of a pool are made of.
+/// The settings from which a pool makes its workers.
 pub(super) struct WorkerParts<S> {
     pub(super) scheduler: Arc<S>,
     pub(super) victims: Arc<dyn Selection>,

@@ -245,29 +245,6 @@ fn graphs_run_on_one_worker_without_spares() {
     dependencies_of_another_scope_and_plain_handles_do_not_hang(pool);
 }
 
-/// The body gets the last result, so all tasks run in each other, while their tickets fill the queue.
-#[test]
-fn a_long_chain_that_is_got_from_its_end_ends() {
-    const LONG: u64 = if cfg!(miri) { 20 } else { 5_000 };
-    for spares in [0, 4] {
-        let builder = Pool::builder().workers(1).spare_workers(spares);
-        let pool = builder.stack_size(256 << 20).build().unwrap();
-        let last = pool.run(|mut w| {
-            w.finish(|scope| {
-                let mut last = scope.shared_future(|_| 0);
-                for _ in 0..LONG {
-                    let before = last.clone();
-                    last = scope
-                        .after([&last])
-                        .shared_future(move |_| *before.get() + 1);
-                }
-                *last.get()
-            })
-        });
-        assert_eq!(last, LONG);
-    }
-}
-
 #[test]
 fn graphs_run_serially() {
     let total = Serial.finish(|scope| {
