@@ -118,9 +118,14 @@ mod linux {
     }
 
     pub(super) fn prepare() {
-        // A build for tests relies on the call.
-        if (is_single_threaded() || cfg!(purloin_untimed)) && begin() {
+        // A build without timed sleeps relies on the call: no pool may run before the process is
+        // registered, by this thread or by another one.
+        let must_register = cfg!(purloin_untimed);
+        if (must_register || is_single_threaded()) && begin() {
             register();
+        }
+        while must_register && STATE.load(Ordering::Relaxed) == REGISTERING {
+            thread::yield_now();
         }
     }
 
