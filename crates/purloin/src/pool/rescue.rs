@@ -82,13 +82,15 @@ impl<S: Scheduler> Shared<S> {
     /// Runs the watcher, until nothing waits.
     fn rescue_if_stalled(self: Arc<Self>) {
         let mut handed_off = Vec::new();
-        let mut begun = self.begun();
+        // Steals do not count for a rescue: a blocked worker that leapfrogs begins no work from outside.
+        let (mut begun, mut stolen) = (self.inbox.begun(), self.steals());
         let mut stuck_since = Instant::now();
         loop {
             thread::sleep(STALL);
-            let before = std::mem::replace(&mut begun, self.begun());
+            let before = std::mem::replace(&mut begun, self.inbox.begun());
+            let stolen_before = std::mem::replace(&mut stolen, self.steals());
             let lacks_workers = self.sleep.lacks_workers();
-            if before != begun || !lacks_workers {
+            if (before, stolen_before) != (begun, stolen) || !lacks_workers {
                 stuck_since = Instant::now();
             }
             if !self.has_injected() && (!lacks_workers || !self.has_waiting_tasks()) {
@@ -110,13 +112,10 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Returns how much work idle workers have begun so far, from outside or by steals.
-    fn begun(&self) -> u64 {
-        let steals = self
-            .started()
-            .iter()
-            .map(|worker| worker.counters().get(Count::Steals));
-        self.inbox.begun() as u64 + steals.sum::<u64>()
+    /// Returns the number of steals so far.
+    fn steals(&self) -> u64 {
+        let counters = self.started().iter().map(WorkerThread::counters);
+        counters.map(|counters| counters.get(Count::Steals)).sum()
     }
 
     /// Returns whether any worker has tasks that thieves can take.

@@ -168,7 +168,7 @@ fn steals(trial: &Trial, data: &Data, report: &mut Report) {
     );
 }
 
-/// What a steal costs a victim of the paper's Jacobi, in seconds: 11.2 % of the time of 16 threads (Figure 5),
+/// The cost of a steal for a victim of the paper's Jacobi, in seconds: 11.2 % of the time of 16 threads (Figure 5),
 /// with 35 steals per ms (Figure 4).
 const PUBLISHED_LOSS: f64 = 0.112 * 16.0 * 1e-3 / 35.0;
 
