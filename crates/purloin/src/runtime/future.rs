@@ -535,7 +535,7 @@ where
         // closure out and writes the result.
         unsafe {
             let this = sender.as_ref();
-            let mut claimed = Claimed::new(sender, thread);
+            let mut claimed = Claimed::apart(sender, thread);
             let closure = this.take_closure();
             let result = if is_cancelled(this.finish) {
                 drop_cancelled(closure)
@@ -728,7 +728,7 @@ where
                 }
                 // The ticket stays behind. The worker that reaches it waits until this closure has
                 // ended.
-                let _claimed = Claimed::new(sender, thread);
+                let _claimed = Claimed::apart(sender, thread);
                 let in_lineage = thread.enter_lineage(this.lineage);
                 let result = run_all_apart(thread, this.finish, this.scope, this.take_closure());
                 drop(in_lineage);
@@ -887,6 +887,16 @@ where
             thread,
             has_ended: false,
         }
+    }
+
+    /// Begins the run of a closure whose ticket lies anywhere. This takes no task off the stack, and
+    /// a task off the stack is where an owner meets the requests of thieves. So it answers them here:
+    /// a worker that gets the results of a thousand tasks would run all of them otherwise.
+    fn apart(sender: NonNull<Sender<S, F, T>>, thread: &'m WorkerThread<S>) -> Self {
+        if thread.local.tasks.is_requested() {
+            S::serve(thread);
+        }
+        Self::new(sender, thread)
     }
 
     /// Marks the task done, and wakes those that wait for it.

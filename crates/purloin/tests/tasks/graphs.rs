@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, busy, rounds};
-use purloin::{Pool, Scheduler, Serial, SharedHandle, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Worker};
 
 /// Number of tasks on which one task depends.
 const MANY: usize = if cfg!(miri) { 5 } else { 500 };
@@ -31,6 +31,14 @@ common::under_three_schedulers! {
     for workers in common::workers([2, 4]), Pool::builder().workers(workers);
     a_task_that_is_awaited_begins_after_its_inputs,
     random_graphs_keep_their_order_whoever_gets_their_results,
+    a_worker_that_gets_many_results_answers_thieves,
+}
+
+#[test]
+fn a_worker_that_gets_many_results_answers_thieves_that_cannot_force() {
+    let scheduler = ReturnBarrier::default().forced_steals(false);
+    let pool = Pool::builder().workers(2).scheduler(scheduler).build();
+    a_worker_that_gets_many_results_answers_thieves(pool.unwrap());
 }
 
 #[test]
@@ -143,6 +151,38 @@ fn a_task_that_is_awaited_begins_after_its_inputs(pool: Pool<impl Scheduler>) {
             });
         });
     }
+}
+
+/// The thief becomes free when the tasks are there and the worker pushes no more.
+fn a_worker_that_gets_many_results_answers_thieves(pool: Pool<impl Scheduler>) {
+    let gets = &AtomicBool::new(false);
+    let helped = &AtomicBool::new(false);
+    let run = |getter| {
+        gets.store(true, Release);
+        if thread::current().id() != getter {
+            helped.store(true, Relaxed);
+        } else if !helped.load(Relaxed) {
+            busy(Duration::from_millis(1));
+        }
+    };
+    let is_stolen = &AtomicBool::new(false);
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            scope.spawn(|_| {
+                is_stolen.store(true, Release);
+                common::wait_for(gets);
+            });
+            while !is_stolen.load(Acquire) {
+                scope.join(|_| (), |_| ());
+            }
+            let getter = thread::current().id();
+            let inputs: Vec<_> = (0..2_000)
+                .map(|_| scope.shared_future(move |_| run(getter)))
+                .collect();
+            scope.after(&inputs).shared_future(|_| ()).get();
+        })
+    });
+    assert!(helped.load(Relaxed), "the thief got no task");
 }
 
 fn a_task_begins_after_inputs_of_other_scopes(pool: Pool<impl Scheduler>) {
