@@ -124,6 +124,7 @@ mod handle;
 pub mod implement;
 mod loops;
 mod pool;
+mod roster;
 mod runtime;
 pub mod scheduler;
 mod serial;

@@ -16,9 +16,9 @@ use super::inbox::Inbox;
 use super::rescue::Rescue;
 use super::shared::WorkerParts;
 use super::threads::{self, Threads, WorkerStart};
-use super::workers::Workers;
 use super::{BuildError, Pool, Quiescence, Shared};
 use crate::loops::Splitting;
+use crate::roster::Roster;
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
@@ -484,7 +484,7 @@ impl<S: Scheduler> Builder<S> {
                     None => Ok(()),
                 })
             }),
-            worker_threads: Workers::with_capacity(workers + spares),
+            worker_threads: Roster::with_capacity(workers + spares),
             spares,
             parts: WorkerParts {
                 scheduler: Arc::clone(&self.scheduler),
@@ -541,7 +541,7 @@ impl<S: Scheduler> Builder<S> {
         }
         let dropped = super::lock(&pool.shared.threads.dropped).take();
         for worker in dropped.into_iter().flatten() {
-            Threads::start(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
+            Threads::start_regular(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
         }
         Ok(pool)
     }

@@ -24,8 +24,7 @@ pub(super) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     go_on_finding(me)
 }
 
-/// Blocks until there is work, for a worker that already counts as searching: a spare worker whose
-/// thread was started because there is something to do.
+/// Blocks until there is work, for a worker that already counts as searching.
 pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
@@ -48,6 +47,14 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
             search.restart(slept);
         }
     }
+}
+
+/// Runs `f`, which may block, in the middle of a search.
+pub(super) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
+    me.pool().sleep.stop_searching();
+    pass_on_all(me.pool());
+    f();
+    me.pool().sleep.start_searching();
 }
 
 /// Blocks until there is work, or until `is_over`. Returns None in the second case. The worker counts

@@ -35,7 +35,6 @@ mod row;
 mod shared;
 mod threads;
 mod worker_thread;
-mod workers;
 
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::sync::Arc;

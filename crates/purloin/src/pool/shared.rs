@@ -21,8 +21,8 @@ use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker_thread::{self, WorkerThread};
-use super::workers::Workers;
 use crate::loops::Splitting;
+use crate::roster::Roster;
 use crate::runtime::{self, Local, Token};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Sleep;
@@ -57,7 +57,7 @@ pub struct Shared<S: Scheduler> {
     /// The process that has the threads.
     pub(super) process: u32,
     /// The regular workers, then the spare ones whose threads have been started.
-    pub(crate) worker_threads: Workers<S>,
+    pub(crate) worker_threads: Roster<WorkerThread<S>>,
     /// Number of regular workers.
     pub(super) workers: usize,
     /// Maximum number of spare workers.
@@ -352,7 +352,8 @@ impl<S: Scheduler> Shared<S> {
         is_over
     }
 
-    /// Runs a worker on this thread, until the pool ends.
+    /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
+    /// regular workers start with the pool, and that of a spare worker when there is something to do.
     pub(super) fn serve(&self, index: usize) {
         /// The runtime catches panics of the program where it runs tasks. A panic that gets this
         /// far is a bug in this crate, and other workers would wait for this worker for ever.
@@ -368,13 +369,11 @@ impl<S: Scheduler> Shared<S> {
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
         me.open_mailbox();
-        self.call_handler(me, self.handlers.start.as_ref());
+        if self.handlers.start.is_some() {
+            idle::interrupt(me, || self.call_handler(me, self.handlers.start.as_ref()));
+        }
         self.sleep.release_thread_index(index);
-        // The thread of a spare worker starts when the worker is first woken.
-        let mut work = match me.is_spare() {
-            true => idle::go_on_finding(me),
-            false => idle::find(me),
-        };
+        let mut work = idle::go_on_finding(me);
         loop {
             match work {
                 Work::Injected(job) => me.active(|| job.run_when_idle(me)),

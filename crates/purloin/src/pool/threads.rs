@@ -69,6 +69,7 @@ impl<S: Scheduler> WorkerStart<S> {
     pub fn run(mut self) {
         check_is_no_worker();
         if let Some(pool) = self.pool.take() {
+            pool.sleep.start_searching();
             pool.threads.run(&pool, self.worker);
         }
     }
@@ -114,7 +115,7 @@ impl<S: Scheduler> WorkerStart<S> {
     /// Starts a thread that runs the worker.
     pub(super) fn start(mut self) -> io::Result<()> {
         match self.pool.take() {
-            Some(pool) => Threads::start(pool, self.worker),
+            Some(pool) => Threads::start_regular(pool, self.worker),
             None => Ok(()),
         }
     }
@@ -135,7 +136,7 @@ impl<S: Scheduler> Drop for WorkerStart<S> {
         if let Some(dropped) = lock(&pool.threads.dropped).as_mut() {
             return dropped.push(self.worker);
         }
-        if !pool.sleep.is_stopping() && Threads::start(pool, self.worker).is_err() {
+        if !pool.sleep.is_stopping() && Threads::start_regular(pool, self.worker).is_err() {
             // The pool is in use, and would wait for this worker forever.
             abort("no thread can be started for a worker whose `WorkerStart` was dropped");
         }
@@ -176,7 +177,17 @@ impl Threads {
         }
     }
 
-    /// Starts the thread of a worker.
+    /// Starts the thread of a regular worker. It counts as searching from now on: work that arrives
+    /// before the thread has begun finds an idle worker.
+    pub(super) fn start_regular<S: Scheduler>(
+        shared: Arc<Shared<S>>,
+        worker: usize,
+    ) -> io::Result<()> {
+        shared.sleep.start_searching();
+        Threads::start(shared, worker)
+    }
+
+    /// Starts the thread of a worker, which counts as searching.
     pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
@@ -190,7 +201,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Runs a worker on this thread, until the pool has ended.
+    /// Runs a worker, which counts as searching, on this thread, until the pool has ended.
     fn run<S: Scheduler>(&self, pool: &Shared<S>, worker: usize) {
         match self.processors.len() {
             0 => (),

@@ -1,5 +1,6 @@
 //! Sleeping and waking. [The page above](super) has the protocol.
 
+use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use crossbeam_utils::CachePadded;
 use super::handoff::Processors;
 use super::parker::Parker;
 use super::thread_indices::ThreadIndices;
+use crate::roster::Roster;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
@@ -26,7 +28,7 @@ pub struct Sleep {
     last_outside: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
-    pub(super) parkers: Box<[CachePadded<Parker>]>,
+    pub(super) parkers: Roster<CachePadded<Parker>>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
     /// Number of workers that wait for a thread index.
@@ -91,8 +93,7 @@ impl Sleep {
     /// Returns the state of a pool with `workers` regular workers, which have threads, and `spares`
     /// spare workers, whose threads `start` starts.
     pub fn new(workers: usize, spares: usize, start: Start) -> Sleep {
-        let parker = |_| CachePadded::new(Parker::new());
-        Sleep {
+        let sleep = Sleep {
             searching: CachePadded::new(AtomicUsize::new(0)),
             asleep: CachePadded::new(AtomicUsize::new(0)),
             sleepers: Mutex::new(Sleepers {
@@ -104,10 +105,18 @@ impl Sleep {
             napper: AtomicUsize::new(0),
             last_outside: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
-            parkers: (0..workers + spares).map(parker).collect(),
+            parkers: Roster::with_capacity(workers + spares),
             start,
             waiting_for_index: AtomicUsize::new(0),
-        }
+        };
+        sleep.make_parkers(workers - 1);
+        sleep
+    }
+
+    /// Makes the parkers of the workers up to and including this one that do not exist yet.
+    fn make_parkers(&self, worker: usize) {
+        let make = |_| Ok::<_, Infallible>(CachePadded::new(Parker::new()));
+        let Ok(()) = self.parkers.grow(worker, make);
     }
 
     /// Returns the state for a model, which has started all threads beforehand.
@@ -115,6 +124,7 @@ impl Sleep {
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
         let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
         sleep.lock().processors.mark_started(workers + spares - 1);
+        sleep.make_parkers(workers + spares - 1);
         sleep
     }
 
@@ -191,6 +201,7 @@ impl Sleep {
             let sleeper = sleepers.list.swap_remove(found);
             self.deregister(sleeper);
             let has_thread = sleepers.processors.mark_started(sleeper.worker);
+            self.make_parkers(sleeper.worker);
             drop(sleepers);
             if has_thread {
                 self.parkers[sleeper.worker].unpark();

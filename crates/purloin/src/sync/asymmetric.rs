@@ -121,7 +121,8 @@ mod linux {
         // A build without timed sleeps relies on the call: no pool may run before the process is
         // registered, by this thread or by another one.
         let must_register = cfg!(purloin_untimed);
-        if (must_register || is_single_threaded()) && begin() {
+        let is_new = STATE.load(Ordering::Relaxed) == UNREGISTERED;
+        if is_new && (must_register || is_single_threaded()) && begin() {
             register();
         }
         while must_register && STATE.load(Ordering::Relaxed) == REGISTERING {

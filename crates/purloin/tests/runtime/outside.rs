@@ -401,6 +401,29 @@ fn jobs_may_wait_for_each_other_while_no_thread_waits_for_the_pool() {
     });
 }
 
+/// The first call often comes before the threads of the workers have begun. They count as idle: a call
+/// that found none would start a thread for a rescue.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_first_call_of_a_pool_starts_no_thread() {
+    const NAME: &str = "outside::the_first_call_of_a_pool_starts_no_thread";
+    let is_rescue = |thread: std::io::Result<std::fs::DirEntry>| {
+        let name = std::fs::read_to_string(thread.unwrap().path().join("comm"));
+        name.is_ok_and(|name| name.contains("rescue"))
+    };
+    if common::is_child() {
+        for _ in 0..50 {
+            let pool = common::pool(1);
+            pool.run(|_| ());
+            let threads = std::fs::read_dir("/proc/self/task").unwrap();
+            assert_eq!(threads.map(is_rescue).filter(|&is| is).count(), 0);
+        }
+        return;
+    }
+    let child = common::run_in_child(NAME, &[]);
+    assert!(child.status.success(), "{child:?}");
+}
+
 /// A rescue takes its processor back. Afterwards as many jobs run as the pool has workers.
 #[test]
 fn after_a_rescue_no_more_jobs_run_than_there_are_workers() {

@@ -1,0 +1,93 @@
+//! What a pool keeps for each of its workers, in one array.
+//!
+//! A pool has room for all of its workers from the start, but a spare worker is made only when its
+//! thread starts. Until then its place in the array is untouched memory: most pools never need a spare
+//! worker, and programs that make a pool for each call would pay for all of them each time.
+//!
+//! Elements are made in the order of the workers, under a lock, and stay until the array is gone. So
+//! those that exist are a slice that only grows, and readers need no lock.
+
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// One element for each worker that exists: the regular workers, then the spare workers whose threads
+/// have been started.
+pub(crate) struct Roster<T> {
+    first: *mut T,
+    capacity: usize,
+    /// Number of elements that exist. Written under `growing`.
+    len: AtomicUsize,
+    growing: Mutex<()>,
+}
+
+// SAFETY: a `Roster` owns its elements as a `Vec` would.
+unsafe impl<T: Send> Send for Roster<T> {}
+// SAFETY: other threads get shared references to elements. An element is written to its place before
+// `len` counts it, under the lock, and no reference to that place exists before. Any thread may write
+// it, so `T` is `Send`.
+unsafe impl<T: Send + Sync> Sync for Roster<T> {}
+
+impl<T> Roster<T> {
+    /// Returns room for this many workers.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        let mut elements = ManuallyDrop::new(Vec::with_capacity(capacity));
+        Roster {
+            first: elements.as_mut_ptr(),
+            capacity: elements.capacity(),
+            len: AtomicUsize::new(0),
+            growing: Mutex::new(()),
+        }
+    }
+
+    /// Returns the address that the element of a worker has once it exists.
+    pub(crate) fn place(&self, worker: usize) -> *const T {
+        self.first.wrapping_add(worker)
+    }
+
+    /// Makes the elements of the workers up to and including this one that do not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of `make`. A later call tries the same worker again.
+    pub(crate) fn grow<E>(
+        &self,
+        worker: usize,
+        make: impl Fn(usize) -> Result<T, E>,
+    ) -> Result<(), E> {
+        assert!(worker < self.capacity, "there is room for the worker");
+        let growing = self.growing.lock();
+        let _growing = growing.unwrap_or_else(PoisonError::into_inner);
+        for next in self.len()..=worker {
+            let new = make(next)?;
+            // SAFETY: the place lies in the allocation, because `next` is below the capacity. No
+            // element was written to it before, and nothing refers to it: `len` does not count it, and
+            // only this call, which holds the lock, makes elements.
+            unsafe { self.first.add(next).write(new) };
+            // Release: a thread that sees the number sees the element.
+            self.len.store(next + 1, Ordering::Release);
+        }
+        Ok(())
+    }
+}
+
+impl<T> Deref for Roster<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // Acquire: see `grow`.
+        let len = self.len.load(Ordering::Acquire);
+        // SAFETY: `grow` has written the first `len` elements, and nothing moves or drops them before
+        // `self` is dropped.
+        unsafe { std::slice::from_raw_parts(self.first, len) }
+    }
+}
+
+impl<T> Drop for Roster<T> {
+    fn drop(&mut self) {
+        // SAFETY: pointer and capacity are those of the `Vec` in `with_capacity`, and `grow` has
+        // written the first `len` elements.
+        drop(unsafe { Vec::from_raw_parts(self.first, *self.len.get_mut(), self.capacity) });
+    }
+}
