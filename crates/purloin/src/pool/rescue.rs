@@ -50,6 +50,25 @@ pub(super) struct Rescue {
     has_warned: AtomicBool,
 }
 
+impl Rescue {
+    /// Called after a fence that orders new work before it. Returns whether the caller must start the
+    /// watcher.
+    fn begin(&self) -> bool {
+        // Relaxed: see the page.
+        !self.is_watched.load(Ordering::Relaxed) && !self.is_watched.swap(true, Ordering::Relaxed)
+    }
+
+    /// Watcher: ends the watch, because no work waits. Returns false if the watcher must go on, because
+    /// work has come after all and no other watcher has been started for it.
+    fn end(&self, has_work: impl FnOnce() -> bool) -> bool {
+        // Relaxed: the fence orders it before the last look, see the page. A store would do, but loom
+        // allows a store to come between the two halves of another thread's swap.
+        self.is_watched.swap(false, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        !has_work() || self.is_watched.swap(true, Ordering::Relaxed)
+    }
+}
+
 impl<S: Scheduler> Shared<S> {
     /// Calls an idle worker for work from outside that was just put into the inbox. If there is none,
     /// lets a thread watch the pool.
@@ -59,12 +78,11 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Lets a thread watch the pool, unless one does.
+    /// Lets a thread watch the pool, unless one does. Called after a fence that orders the work, or the
+    /// hand-off, before it.
     #[cold]
     pub(super) fn watch(&self) {
-        let is_watched = &self.rescue.is_watched;
-        // Relaxed: see the page. `injected` has executed the fence.
-        if is_watched.load(Ordering::Relaxed) || is_watched.swap(true, Ordering::Relaxed) {
+        if !self.rescue.begin() {
             return;
         }
         // A pool that is being built or dropped is not found, and has no work.
@@ -75,7 +93,7 @@ impl<S: Scheduler> Shared<S> {
         });
         // If the system has no thread left, the next work tries again.
         if !matches!(watcher, Some(Ok(_))) {
-            is_watched.store(false, Ordering::Relaxed);
+            self.rescue.is_watched.store(false, Ordering::Relaxed);
         }
     }
 
@@ -93,12 +111,9 @@ impl<S: Scheduler> Shared<S> {
             if (before, stolen_before) != (begun, stolen) || !lacks_workers {
                 stuck_since = Instant::now();
             }
-            if !self.has_injected() && (!lacks_workers || !self.has_waiting_tasks()) {
+            if !self.is_watch_needed() {
                 handed_off.clear();
-                self.rescue.is_watched.store(false, Ordering::Relaxed);
-                // Orders the store before the last look: see the page.
-                fence(Ordering::SeqCst);
-                if !self.has_injected() || self.rescue.is_watched.swap(true, Ordering::Relaxed) {
+                if self.rescue.end(|| self.is_watch_needed()) {
                     return;
                 }
             } else if lacks_workers {
@@ -110,6 +125,11 @@ impl<S: Scheduler> Shared<S> {
                 self.look_for_others(|_| false);
             }
         }
+    }
+
+    /// Returns whether work from outside waits, or tasks that no worker is left to take.
+    fn is_watch_needed(&self) -> bool {
+        self.has_injected() || self.sleep.lacks_workers() && self.has_waiting_tasks()
     }
 
     /// Returns the number of steals so far.
@@ -138,5 +158,59 @@ impl<S: Scheduler> Shared<S> {
              blocked or busy for a second; if tasks wait for each other, the pool needs more of them: \
              Builder::spare_workers"
         );
+    }
+}
+
+#[cfg(all(loom, test))]
+mod models {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::AtomicUsize;
+
+    /// A pool without idle workers. Its watcher takes the work itself.
+    #[derive(Default)]
+    struct Model {
+        rescue: Rescue,
+        waiting: AtomicUsize,
+        taken: AtomicUsize,
+    }
+
+    impl Model {
+        fn inject(&self) {
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if self.rescue.begin() {
+                self.watch();
+            }
+        }
+
+        fn watch(&self) {
+            loop {
+                let waiting = self.waiting.swap(0, Ordering::Relaxed);
+                self.taken.fetch_add(waiting, Ordering::Relaxed);
+                let has_work = || self.waiting.load(Ordering::Relaxed) > 0;
+                if waiting == 0 && self.rescue.end(has_work) {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_watcher_that_ends_misses_no_work() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let model = Arc::new(Model::default());
+            let others = [(); 2].map(|()| {
+                let model = model.clone();
+                thread::spawn(move || model.inject())
+            });
+            model.inject();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            assert_eq!(model.taken.load(Ordering::Relaxed), 3);
+        });
     }
 }

@@ -130,3 +130,107 @@ impl Drop for Scopes {
         }
     }
 }
+
+#[cfg(all(loom, test))]
+mod models {
+    use std::ops::Deref;
+
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::yield_now;
+
+    /// The scopes of worker 0, and two tasks on its stack, at the addresses 20 and 40.
+    struct Model {
+        scopes: Scopes,
+        states: [AtomicUsize; 2],
+    }
+
+    const FREE: usize = 0;
+    const PUSHED: usize = 1;
+    const ENDED: usize = 2;
+
+    // SAFETY: as in a worker: only the model's main thread enters and leaves scopes.
+    unsafe impl Sync for Model {}
+    // SAFETY: as for `Sync`.
+    unsafe impl Send for Model {}
+
+    impl Deref for Model {
+        type Target = Scopes;
+
+        fn deref(&self) -> &Scopes {
+            &self.scopes
+        }
+    }
+
+    /// Returns the flag of a scope with this number.
+    fn flag(scope: usize) -> CancelFlag {
+        // SAFETY: the models never look at the flag itself.
+        unsafe { CancelFlag::at(std::ptr::without_provenance(scope)) }
+    }
+
+    impl Model {
+        fn push(&self, task: usize) {
+            // Release: like each push that a thief acquires.
+            self.states[task].store(PUSHED, Ordering::Release);
+        }
+
+        /// Takes the task back, or waits for the thief, as a finish does before it leaves its scope.
+        fn join(&self, task: usize) {
+            let state = &self.states[task];
+            let relaxed = Ordering::Relaxed;
+            if state
+                .compare_exchange(PUSHED, FREE, relaxed, relaxed)
+                .is_err()
+            {
+                while state.load(Ordering::Acquire) != ENDED {
+                    yield_now();
+                }
+            }
+        }
+
+        /// Takes a task, if it is there, and checks that it belongs to this scope.
+        fn steal(&self, task: usize, scope: usize) {
+            let state = &self.states[task];
+            let acquire = Ordering::Acquire;
+            if state
+                .compare_exchange(PUSHED, FREE, acquire, acquire)
+                .is_ok()
+            {
+                assert_eq!(self.around(20 + 20 * task), flag(scope));
+                state.store(ENDED, Ordering::Release);
+            }
+        }
+    }
+
+    #[test]
+    fn a_thief_finds_the_scope_of_its_task_while_the_owner_enters_and_leaves_others() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let model = Arc::new(Model {
+                scopes: Scopes::new(),
+                states: Default::default(),
+            });
+            let thieves = [(0, 1), (1, 3)].map(|(task, scope)| {
+                let model = model.clone();
+                thread::spawn(move || model.steal(task, scope))
+            });
+            let outermost = model.enter(flag(1), 10);
+            // Its record is used again, at another place.
+            let outer = model.enter(flag(2), 15);
+            model.leave(outer);
+            model.push(0);
+            let outer = model.enter(flag(3), 30);
+            model.push(1);
+            let between = model.enter(flag(4), 50);
+            model.leave(between);
+            model.join(1);
+            model.leave(outer);
+            model.join(0);
+            model.leave(outermost);
+            thieves.into_iter().for_each(|thief| thief.join().unwrap());
+        });
+    }
+}
