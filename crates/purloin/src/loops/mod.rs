@@ -391,15 +391,11 @@ where
         // See the page on panics.
         drop(rest);
         shared.init()
-    } else if len <= piece {
-        let sum = shared.init();
-        match run_block::<W, I, A, N, F, C>(w, sum, rest, len, len, shared) {
-            ControlFlow::Continue((sum, rest, _)) => {
-                drop(rest);
-                sum
-            }
-            ControlFlow::Break(sum) => sum,
-        }
+    } else if len <= piece || len == usize::MAX {
+        // A number that does not count all iterations halves nothing.
+        in_order(rest, shared.init(), |sum, item| {
+            w.lend(|w| (shared.step)(w, sum, item))
+        })
     } else {
         let (front, back) = rest.split_at(len / 2);
         // A front that is the whole, because its number is inexact, is a single piece.

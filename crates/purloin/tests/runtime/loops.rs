@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, add, busy, pool, rounds};
+use purloin::implement::in_pieces;
 use purloin::{
     IntoIterations, Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
     rev, step_by,
@@ -293,6 +294,12 @@ fn a_loop_of_2_to_the_64_iterations_or_more_begins_as_the_standard_iterator() {
     let before_last = |&x: &u64| x < u64::MAX;
     let found = pool.run(|mut w| w.find_first(rev(0..=u64::MAX), before_last));
     assert_eq!(found, Some(u64::MAX - 1));
+    let count = |_, count, n| match n < COUNT as u128 {
+        true => ControlFlow::Continue(count + 1),
+        false => ControlFlow::Break(count),
+    };
+    let counted = in_pieces(&mut Serial, 0..u128::MAX, 8, || 0, count, |a, b| a + b);
+    assert_eq!(counted, COUNT);
     let len = LONGEST as u64;
     let pairs = pool.run(|mut w| w.map_into_vec((0..len, rev(0..=u64::MAX)), |pair| pair));
     assert!(pairs.into_iter().eq((0..len).map(|n| (n, u64::MAX - n))));
