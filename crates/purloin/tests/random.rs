@@ -337,8 +337,7 @@ type Run<S> = fn(&Pool<S>, &'static Program, &'static AtomicU64) -> u64;
 
 /// Makes the program of a seed and runs it on each pool.
 fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64, run_on: Run<S>) {
-    let mut numbers = Lcg(seed.wrapping_mul(0x9E3779B97F4A7C15));
-    numbers.below(1);
+    let mut numbers = Lcg::of_seed(seed);
     let depth = numbers.below(DEPTH);
     let with_panics = numbers.below(3) == 0;
     lend_for_ever(
@@ -390,11 +389,6 @@ fn check_program<S: Scheduler>(
     }
 }
 
-/// Returns the number in an environment variable, or the default if the variable is not set.
-fn setting(variable: &str, default: u64) -> u64 {
-    std::env::var(variable).map_or(default, |number| number.parse().unwrap())
-}
-
 /// Runs the programs of all seeds under one scheduler.
 fn check_all<S: Scheduler + Clone>(scheduler: S) {
     check_with(|builder| builder.scheduler(scheduler.clone()));
@@ -428,8 +422,7 @@ fn check_each<S: Scheduler>(options: impl Fn(Builder) -> Builder<S>, run_on: Run
         builder.build().unwrap()
     });
     let pools: Vec<_> = pools.collect();
-    let first = setting("PURLOIN_SEED", 0);
-    for seed in first..first + setting("PURLOIN_PROGRAMS", PROGRAMS) {
+    for seed in common::seeds(PROGRAMS) {
         check(&pools, seed, run_on);
     }
 }

@@ -1,6 +1,8 @@
 //! Helpers that several test files share.
 #![allow(dead_code, missing_docs, unused_imports, unused_macros)]
 
+pub mod counted;
+
 use std::any::Any;
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -181,6 +183,13 @@ pub fn message(panic: Box<dyn Any + Send>) -> String {
 pub struct Lcg(pub u64);
 
 impl Lcg {
+    /// Returns a generator whose first numbers do not resemble those of the next seeds.
+    pub fn of_seed(seed: u64) -> Self {
+        let mut numbers = Lcg(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        numbers.below(1);
+        numbers
+    }
+
     /// Returns the next number, which is less than `n`.
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self
@@ -189,6 +198,16 @@ impl Lcg {
             .wrapping_add(1442695040888963407);
         (self.0 >> 33) % n
     }
+}
+
+/// Returns the seeds of random programs. The environment variable `PURLOIN_SEED` sets the first seed,
+/// and `PURLOIN_PROGRAMS` the number of programs, of which there are `programs` by default.
+pub fn seeds(programs: u64) -> std::ops::Range<u64> {
+    let setting = |variable: &str, default| {
+        std::env::var(variable).map_or(default, |number| number.parse().unwrap())
+    };
+    let first = setting("PURLOIN_SEED", 0);
+    first..first + setting("PURLOIN_PROGRAMS", programs)
 }
 
 /// The environment variable that marks a child process of [`run_in_child`].
