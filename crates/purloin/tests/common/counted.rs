@@ -109,19 +109,13 @@ impl Counting {
     }
 
     /// Fails unless every value was dropped once.
-    pub fn expect_none_left(&self, place: impl Fn() -> String) {
+    pub fn expect_none_left(&self, place: impl FnOnce() -> String) {
         let (left, marks) = (LEFT.load(Relaxed) as i64, MARKS.load(Relaxed));
-        assert!(left <= 0, "{}: {left} values were not dropped", place());
-        assert!(
-            left == 0,
-            "{}: {} values were dropped twice",
-            place(),
-            -left
-        );
-        assert!(
-            marks == 0,
-            "{}: some values were not dropped, and others twice",
-            place()
-        );
+        match left {
+            0 if marks == 0 => (),
+            0 => panic!("{}: some values are left, others dropped twice", place()),
+            1.. => panic!("{}: {left} values are left", place()),
+            _ => panic!("{}: {} values are dropped twice", place(), -left),
+        }
     }
 }

@@ -245,7 +245,7 @@ pub fn memory_in_status(name: &str) -> u64 {
 }
 
 /// Fails if `f` does not end within a minute. It then leaves the thread of `f` behind.
-pub fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
+pub fn must_end(what: &str, f: impl FnOnce() + Send + 'static) {
     let (end, ended) = std::sync::mpsc::channel();
     let thread = thread::spawn(move || {
         f();

@@ -51,7 +51,8 @@ impl<'c> Check<'c> {
             rarity: 1 + numbers.below(2 * source.len.min(LIMIT) as u64 + 20),
             // Without a panic, the loop would not end.
             panics: !is_whole || numbers.below(2) == 0,
-            work: [0, 0, MOST_WORK / 20, MOST_WORK][numbers.below(4) as usize],
+            // Long loops take long enough for several thieves.
+            work: [0, MOST_WORK / 20, MOST_WORK, MOST_WORK][numbers.below(4) as usize],
             pieces: numbers.below(20) as usize,
             is_in_order,
         }

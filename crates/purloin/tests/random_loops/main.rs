@@ -27,7 +27,7 @@ use purloin_schedulers::Channel;
 use sources::Sources;
 
 /// Default number of loops for each scheduler.
-const LOOPS: u64 = if cfg!(miri) { 4 } else { 500 };
+const LOOPS: u64 = if cfg!(miri) { 4 } else { 300 };
 /// Maximum number of items of most collections, and of the long ones.
 const SHORT: u64 = if cfg!(miri) { 8 } else { 40 };
 const LONG: u64 = if cfg!(miri) { 12 } else { 2_000 };
@@ -37,21 +37,21 @@ const LIMIT: usize = LONG as usize;
 const MOST_WORK: u64 = if cfg!(miri) { 2 } else { 500 };
 
 /// Makes the loops of all seeds, and runs each of them in some places.
-fn check_all(places: usize, is_in_order: bool, run: impl Fn(usize, &Check<'_>)) {
+fn check_all(places: &[String], is_in_order: bool, run: impl Fn(usize, &Check<'_>)) {
     let counting = Counting::begin();
     for seed in common::seeds(LOOPS) {
         let mut numbers = Lcg::of_seed(seed);
-        let longest = if numbers.below(8) == 0 { LONG } else { SHORT };
+        let longest = if numbers.below(4) == 0 { LONG } else { SHORT };
         let bombs = match numbers.below(5) {
             0 => 1 + numbers.below(2 * longest),
             _ => 0,
         };
         let depth = numbers.below(4);
         let source = Sources::new(&mut numbers, longest, bombs).any(depth);
-        for place in 0..places {
+        for (index, place) in places.iter().enumerate() {
             let check = Check::new(&counting, &source, is_in_order, &mut numbers);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(place, &check))) {
-                eprintln!("PURLOIN_SEED={seed}, place {place}: {}", source.name);
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(index, &check))) {
+                eprintln!("PURLOIN_SEED={seed}, {place}: {}", source.name);
                 resume_unwind(panic);
             }
         }
@@ -60,14 +60,18 @@ fn check_all(places: usize, is_in_order: bool, run: impl Fn(usize, &Check<'_>)) 
 
 fn check_on<S: Scheduler>(pools: impl Iterator<Item = Pool<S>>) {
     let pools: Vec<_> = pools.collect();
-    check_all(pools.len(), false, |place, check| {
-        pools[place].run(|mut w| check.run(&mut w));
+    let places = pools
+        .iter()
+        .map(|pool| format!("{} workers", pool.workers()));
+    check_all(&places.collect::<Vec<_>>(), false, |index, check| {
+        pools[index].run(|mut w| check.run(&mut w));
     });
 }
 
 #[test]
 fn random_loops_agree_with_the_standard_iterators_serially() {
-    check_all(1, true, |_, check| check.run(&mut Serial));
+    let serially = ["serially".to_string()];
+    check_all(&serially, true, |_, check| check.run(&mut Serial));
 }
 
 #[test]
@@ -77,5 +81,6 @@ fn random_loops_agree_with_the_standard_iterators_on_pools() {
 
 #[test]
 fn random_loops_agree_with_the_standard_iterators_under_channels() {
-    check_on(common::workers([2, 3]).map(|workers| common::pool_with(Channel::default(), workers)));
+    let pool = |workers| common::pool_with(Channel::default(), workers);
+    check_on(common::workers([2, 3]).map(pool));
 }
