@@ -343,7 +343,8 @@ fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64, run_on: Run<S>) {
     lend_for_ever(
         Program::random(&mut numbers, depth, with_panics),
         |program| {
-            check_program(pools, &format!("seed {seed}"), program, run_on);
+            let name = format!("seed {seed}");
+            common::abort_if_it_hangs(&name, || check_program(pools, &name, program, run_on));
         },
     );
 }

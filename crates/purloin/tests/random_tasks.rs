@@ -682,13 +682,12 @@ fn check(seed: u64, place: &str, has_spare_workers: bool, run: impl FnOnce(&Arc<
 /// Runs the programs of all seeds on each pool.
 fn check_on<S: Scheduler>(has_spare_workers: bool, pools: impl Iterator<Item = Pool<S>>) {
     let counting = begin();
-    let pools: Vec<_> = pools.map(Arc::new).collect();
+    let pools: Vec<_> = pools.collect();
     for seed in common::seeds(PROGRAMS) {
         for pool in &pools {
             let place = format!("{} workers", pool.workers());
             let name = format!("PURLOIN_SEED={seed}, {place}");
-            let pool = Arc::clone(pool);
-            common::must_end(&name, move || {
+            common::abort_if_it_hangs(&name, || {
                 check(seed, &place, has_spare_workers, |program, plan| {
                     pool.run(|mut w| finish(&mut w, program, &|| (), plan));
                 });

@@ -245,7 +245,7 @@ pub fn memory_in_status(name: &str) -> u64 {
 }
 
 /// Fails if `f` does not end within a minute. It then leaves the thread of `f` behind.
-pub fn must_end(what: &str, f: impl FnOnce() + Send + 'static) {
+pub fn must_end(what: &'static str, f: impl FnOnce() + Send + 'static) {
     let (end, ended) = std::sync::mpsc::channel();
     let thread = thread::spawn(move || {
         f();
@@ -258,6 +258,28 @@ pub fn must_end(what: &str, f: impl FnOnce() + Send + 'static) {
         }
         Err(std::sync::mpsc::RecvTimeoutError::Timeout) => panic!("{what} hangs"),
     }
+}
+
+/// Runs `f`. Ends the process with a message if that takes more than a minute: a hanging thread may use
+/// what its caller borrows, so the caller cannot go on.
+pub fn abort_if_it_hangs<R>(what: &str, f: impl FnOnce() -> R) -> R {
+    // Miri's clock counts instructions.
+    if cfg!(miri) {
+        return f();
+    }
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    thread::scope(|threads| {
+        // `f` may panic, so the end of the channel is the end of `f`.
+        let _end = end;
+        threads.spawn(move || {
+            let result = ended.recv_timeout(Duration::from_secs(60));
+            if result == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("{what} hangs");
+                std::process::abort();
+            }
+        });
+        f()
+    })
 }
 
 /// Keeps a value for ever, for jobs that outlive the test's frame. A static refers to the value, so

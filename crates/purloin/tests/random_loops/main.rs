@@ -50,8 +50,10 @@ fn check_all(places: &[String], is_in_order: bool, run: impl Fn(usize, &Check<'_
         let source = Sources::new(&mut numbers, longest, bombs).any(depth);
         for (index, place) in places.iter().enumerate() {
             let check = Check::new(&counting, &source, is_in_order, &mut numbers);
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(index, &check))) {
-                eprintln!("PURLOIN_SEED={seed}, {place}: {}", source.name);
+            let name = format!("PURLOIN_SEED={seed}, {place}: {}", source.name);
+            let run = || common::abort_if_it_hangs(&name, || run(index, &check));
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
+                eprintln!("{name}");
                 resume_unwind(panic);
             }
         }
