@@ -636,6 +636,8 @@ fn finish<W: Worker>(
             let is_of = |panics: &Mutex<Vec<_>>| panics.lock().unwrap().contains(&payload);
             let is_known = match of_body {
                 Some(of_body) => payload == of_body,
+                // A task that gets the result of a dropped task has just ended.
+                None if payload == Payload::Cancelled => false,
                 None => is_of(&record.panics) || is_of(&program.panics_of_no_scope),
             };
             program.expect(is_known, || {

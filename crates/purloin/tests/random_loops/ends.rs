@@ -352,11 +352,11 @@ impl<'c> Check<'c> {
         let first = self.first_special().map(|(_, key)| key);
         self.check_found("any", |items| {
             let any = w.any(items, |item| self.is_found(item).is_break());
-            first.filter(|_| any)
+            any.then(|| first.unwrap_or_default())
         });
         self.check_found("all", |items| {
             let all = w.all(items, |item| self.is_found(item).is_continue());
-            first.filter(|_| !all)
+            (!all).then(|| first.unwrap_or_default())
         });
         self.check_found("find_any", |items| {
             let found = w.find_any(items, |item| self.is_special(item.key()));
