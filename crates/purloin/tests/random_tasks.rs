@@ -41,7 +41,7 @@ const NODES: u64 = if cfg!(miri) { 6 } else { 50 };
 /// Maximum number of iterations of a loop.
 const ITERATIONS: u64 = if cfg!(miri) { 4 } else { 300 };
 /// Maximum work of a step, in units of about a nanosecond.
-const WORK: u64 = if cfg!(miri) { 2 } else { 2_000 };
+const WORK: u64 = if cfg!(miri) { 4 } else { 2_000 };
 
 /// The panic of the task or body with this number.
 #[derive(Clone, Copy, PartialEq, Debug)]
