@@ -64,6 +64,10 @@ fn bench_reports_every_cell_as_json() {
         "--scheduler",
         "return-barrier:forced=off,barrier=off",
         "--scheduler",
+        "default-ws",
+        "--scheduler",
+        "return-barrier-ws",
+        "--scheduler",
         "return-barrier:victims=sampling,samples=3",
         "--scheduler",
         "direct-stack:victims=sampling+sets,set-size=2,thieves=1,samples=2",
@@ -88,8 +92,8 @@ fn bench_reports_every_cell_as_json() {
     ]));
     assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
     let cells = report["cells"].as_array().unwrap();
-    // 1 cell for serial, which always has one worker, and 2 for each of the other 11 schedulers.
-    assert_eq!(cells.len(), 7 * (1 + 11 * 2));
+    // 1 cell for serial, which always has one worker, and 2 for each of the other 13 schedulers.
+    assert_eq!(cells.len(), 7 * (1 + 13 * 2));
     for cell in cells {
         assert_eq!(cell["verified"], true, "{cell}");
         assert_eq!(cell["seconds"].as_array().unwrap().len(), 2);
@@ -375,7 +379,7 @@ fn full_statistics_report_what_steals_cost() {
         "--scheduler",
         "serial",
         "--scheduler",
-        "return-barrier:barrier=off",
+        "default-ws",
         "--scheduler",
         "channel",
         "--workers",

@@ -6,6 +6,8 @@
 //! | [`DirectStack`] | all tasks are public; owner and thieves synchronise on each task | Wool, section 3 |
 //! | [`Channel`] | no worker reaches into another's task pool; thieves send requests, victims answer | Channel |
 //! | [`StrictChannel`] | the same by messages alone: a worker knows nothing else of the others | Channel |
+//! | [`DefaultWs`] | tasks are private; each steal interrupts its victim, which offers one task | Return barrier, section 2.4 |
+//! | [`ReturnBarrierWs`] | the same, but after an answer more tasks lie below a barrier, and are stolen for free | Return barrier, section 5 |
 //! | [`ChaseLev`] | each worker has a concurrent deque, of `crossbeam-deque` | Channel (its comparisons) |
 //!
 //! A program runs under each scheduler unchanged:
@@ -26,7 +28,9 @@ mod channel;
 mod chase_lev;
 mod direct_stack;
 mod floor;
+mod return_barrier;
 
 pub use channel::{Adaptive, Amount, Channel, Stealing, StrictChannel};
 pub use chase_lev::ChaseLev;
 pub use direct_stack::{DirectStack, OneField, TwoFields};
+pub use return_barrier::{DefaultWs, ReturnBarrierWs};

@@ -39,6 +39,7 @@
 //! [`Builder::scheduler`]: crate::Builder::scheduler
 
 pub use crate::pool::{Search, WorkerThread};
+pub use crate::runtime::{BarrierHeader, BarrierScheduler, BarrierTasks};
 pub use crate::runtime::{
     Claim, Header, Reclaimed, ShortSpin, Slot, State, StateWord, Stolen, TaskStack,
 };

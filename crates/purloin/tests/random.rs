@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::Lcg;
 use purloin::{Builder, Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Spawner, Worker};
 use purloin_schedulers::{
-    Channel, ChaseLev, DirectStack, OneField, Stealing, StrictChannel, TwoFields,
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, Stealing, StrictChannel,
+    TwoFields,
 };
 
 /// Default number of programs for each scheduler.
@@ -451,6 +452,16 @@ fn random_programs_agree_without_forced_steals() {
 #[test]
 fn random_programs_agree_without_a_barrier() {
     check_all(ReturnBarrier::default().barrier(false));
+}
+
+#[test]
+fn random_programs_agree_under_default_ws() {
+    check_all(DefaultWs);
+}
+
+#[test]
+fn random_programs_agree_under_return_barrier_ws() {
+    check_all(ReturnBarrierWs);
 }
 
 #[test]

@@ -46,6 +46,8 @@ pub const SCHEDULERS: &[Description] = &[
     own::RETURN_BARRIER,
     own::DIRECT_STACK,
     own::CHANNEL,
+    own::DEFAULT_WS,
+    own::RETURN_BARRIER_WS,
     own::CHASE_LEV,
     own::SERIAL,
     rayon::RAYON,

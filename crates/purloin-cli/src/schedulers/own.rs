@@ -9,7 +9,9 @@ use purloin::{
 use purloin_analysis::{Profile, Profiler};
 
 use purloin_kernels::{Answer, Instance};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel, TwoFields};
+use purloin_schedulers::{
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, StrictChannel, TwoFields,
+};
 
 use super::options::{self, Options, Victims};
 use super::token_free::TokenFree;
@@ -40,6 +42,42 @@ pub const RETURN_BARRIER: Description = Description {
             &options::BARRIER,
             &options::SPARES,
         ],
+        options::VICTIM_SELECTION,
+        options::EVERY_POOL,
+    ],
+};
+
+pub const DEFAULT_WS: Description = Description {
+    name: "default-ws",
+    about: "Kumar's baseline: private tasks; each steal interrupts its victim, which offers one task",
+    is_peer: false,
+    has_workers: true,
+    kernels: Kernels::All,
+    start: Start::Threads(|workers, options| Ok(Box::new(pool(workers, options, DefaultWs)?))),
+    profile: Some(|workers, options, cost, kernel| {
+        profile(builder(workers, options, DefaultWs), cost, kernel)
+    }),
+    options: &[
+        &[&options::SPARES],
+        options::VICTIM_SELECTION,
+        options::EVERY_POOL,
+    ],
+};
+
+pub const RETURN_BARRIER_WS: Description = Description {
+    name: "return-barrier-ws",
+    about: "Kumar's system: after an answer more tasks lie below a barrier, stolen for free; no force",
+    is_peer: false,
+    has_workers: true,
+    kernels: Kernels::All,
+    start: Start::Threads(|workers, options| {
+        Ok(Box::new(pool(workers, options, ReturnBarrierWs)?))
+    }),
+    profile: Some(|workers, options, cost, kernel| {
+        profile(builder(workers, options, ReturnBarrierWs), cost, kernel)
+    }),
+    options: &[
+        &[&options::SPARES],
         options::VICTIM_SELECTION,
         options::EVERY_POOL,
     ],

@@ -112,7 +112,7 @@ pub(crate) use frame::{Body, Local, task_bytes};
 pub(crate) use future::detached_future;
 pub use join::Token;
 pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
-pub use return_barrier::ReturnBarrier;
+pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{end_body, finish, finish_outside, newest_stolen, take_back_newest};
 pub use stack::TaskStack;

@@ -101,10 +101,13 @@
 //! - In Wool all tasks are public, so that each push and pop is atomic. The crate `purloin-schedulers`
 //!   has that as `DirectStack`.
 //! - The return barrier lies in the execution stack, and a thief takes a continuation out of it. Here
-//!   it is a word, and a thief takes the closure in a slot. [`ReturnBarrier::barrier`] with `false`, and
-//!   without forced steals, is the paper's baseline DefaultWS: each steal interrupts its victim. The
-//!   paper's victims offer nothing unasked. Ours do in two cases, with and without the barrier: when they
-//!   begin to spawn in a stolen task, and when they have got back the result of one
+//!   it is a word, and a thief takes the closure in a slot.
+//! - The paper's thieves use no force, and never leave tiny tasks alone. The crate `purloin-schedulers`
+//!   has the paper's two systems, `DefaultWs` and `ReturnBarrierWs`. Each is a [`BarrierScheduler`]
+//!   without forced steals, so it is compiled without the fence and the exchange that only forced steals
+//!   need.
+//! - The paper's victims offer nothing unasked. Ours do in two cases, under every `BarrierScheduler`: when
+//!   they begin to spawn in a stolen task, and when they have got back the result of one
 //!   (`docs/decisions/requests-on-behalf-of-others.md`). A victim without the barrier waits until the
 //!   thief has the task, but at most 20 µs, and not for a thief that sleeps: the paper's thieves never
 //!   sleep. With the barrier, it makes up to 32 tasks public at a time.
@@ -127,8 +130,6 @@ use super::steal::{Claim, Reclaimed};
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicU32, AtomicUsize, Ordering, asymmetric, fence, spin_loop};
-
-type BarrierSlot = Slot<ReturnBarrier>;
 
 /// Return-barrier stealing, the default scheduler.
 ///
@@ -171,9 +172,8 @@ impl ReturnBarrier {
     /// steal them for free. The default is true.
     ///
     /// If false, each steal interrupts its victim: the victim offers one task, waits until a
-    /// thief has taken it, and goes on.
-    ///
-    /// Source: Return barrier, sections 2.4 and 5.2 (DefaultWS).
+    /// thief has taken it, and goes on. The same pool may still use force. For the paper's baseline, see
+    /// `DefaultWs` in the crate `purloin-schedulers`.
     pub fn barrier(mut self, stays: bool) -> Self {
         self.barrier = stays;
         self
@@ -184,23 +184,49 @@ impl ReturnBarrier {
 // in it has a loom model. The methods below uphold the other rules of `crate::scheduler`.
 unsafe impl Scheduler for ReturnBarrier {
     type Header = BarrierHeader;
-    type TaskPool = BarrierTasks;
+    type TaskPool = BarrierTasks<Self>;
 
     const LEAVES_TINY_TASKS: bool = true;
 
     crate::slow_paths!();
 
-    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks {
-        BarrierTasks {
-            barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
-            published: CachePadded::new(Cell::new(stack.first())),
-            published_at: Cell::new(Instant::now()),
-            offers_spawn: Cell::new(false),
-            stack,
-            forced_steals: self.forced_steals,
-            barrier_stays: self.barrier,
-        }
+    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks<Self> {
+        // SAFETY: the runtime gets the task pool.
+        unsafe { BarrierTasks::new(self, stack) }
     }
+}
+
+impl BarrierScheduler for ReturnBarrier {
+    const HAS_FORCE: bool = true;
+
+    fn allows_force(&self) -> bool {
+        self.forced_steals
+    }
+
+    fn barrier_stays(&self) -> bool {
+        self.barrier
+    }
+}
+
+/// A scheduler whose workers share their tasks by a barrier: what [`BarrierTasks`] asks of it.
+///
+/// The default scheduler answers by its options, at run time. The paper's two schedulers, in the crate
+/// `purloin-schedulers`, answer by constants, so their code has only what the paper has.
+pub trait BarrierScheduler:
+    Scheduler<Header = BarrierHeader, TaskPool = BarrierTasks<Self>> + Clone
+{
+    /// Whether thieves may take tasks by force under any options. If not, the owner's slow paths are
+    /// compiled without the fence and the exchange that order them with a forcing thief.
+    const HAS_FORCE: bool;
+
+    /// Returns whether thieves take tasks by force, if [`Self::HAS_FORCE`].
+    fn allows_force(&self) -> bool {
+        Self::HAS_FORCE
+    }
+
+    /// Returns whether tasks stay public after an answer, so that thieves can steal them for free. If
+    /// not, the victim offers one task, and waits until a thief has it.
+    fn barrier_stays(&self) -> bool;
 }
 
 /// The state of a slot.
@@ -255,64 +281,83 @@ const WORTH_A_STEAL: Duration = Duration::from_micros(3);
 const MAX_YIELD: Duration = Duration::from_micros(20);
 
 /// A worker's tasks, divided by the barrier.
-pub struct BarrierTasks {
-    stack: TaskStack<ReturnBarrier>,
+pub struct BarrierTasks<S: BarrierScheduler> {
+    stack: TaskStack<S>,
     /// Slots at or above this address are private. `REQUESTED` is above all addresses. The owner
     /// reads the word at each push and pop; a thief that asks writes it.
     barrier: CachePadded<AtomicUsize>,
     /// Slots below are public or stolen. While a request is pending, some slots above may be stolen
     /// by force. Only the owner uses this field, on its slow paths.
-    published: CachePadded<Cell<*mut BarrierSlot>>,
+    published: CachePadded<Cell<*mut Slot<S>>>,
     /// The time at which the owner last made tasks public. Only the owner touches it.
     published_at: Cell<Instant>,
     /// Whether the next spawn is the first of a stolen task, which becomes public at once. Only the
     /// owner uses this field.
     offers_spawn: Cell<bool>,
-    /// Whether thieves may take tasks by force.
-    forced_steals: bool,
-    /// Whether tasks stay public after an answer. See [`ReturnBarrier::barrier`].
-    barrier_stays: bool,
+    /// The scheduler with its options.
+    scheduler: S,
 }
 
 // SAFETY: only the owning worker's thread uses `published`, `published_at` and `offers_spawn`: the
 // runtime calls the methods that use them on that thread only. All other fields are atomic or
 // immutable.
-unsafe impl Sync for BarrierTasks {}
+unsafe impl<S: BarrierScheduler> Sync for BarrierTasks<S> {}
 // SAFETY: no field is tied to a thread before the owner starts.
-unsafe impl Send for BarrierTasks {}
+unsafe impl<S: BarrierScheduler> Send for BarrierTasks<S> {}
 
-impl BarrierTasks {
+impl<S: BarrierScheduler> BarrierTasks<S> {
+    /// Returns the task pool around an empty stack.
+    ///
+    /// # Safety
+    ///
+    /// The caller implements [`Scheduler::task_pool`] and returns the value, so that only the runtime
+    /// calls its methods, and passes slots of this stack.
+    pub unsafe fn new(scheduler: &S, stack: TaskStack<S>) -> Self {
+        BarrierTasks {
+            barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
+            published: CachePadded::new(Cell::new(stack.first())),
+            published_at: Cell::new(Instant::now()),
+            offers_spawn: Cell::new(false),
+            stack,
+            scheduler: scheduler.clone(),
+        }
+    }
+
     /// Returns whether `slot` is at or above the barrier: one load, from a line that only a
     /// request invalidates, and one compare.
     #[inline(always)]
-    fn is_private(&self, slot: *mut BarrierSlot) -> bool {
+    fn is_private(&self, slot: *mut Slot<S>) -> bool {
         // Relaxed: the owner sees a request at a later push or pop.
         slot.addr() >= self.barrier.load(Ordering::Relaxed)
     }
 }
 
+#[expect(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "by the promise to `new`, only the runtime calls the methods, with slots of this stack"
+)]
 // SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
 // the task at `bottom`, the oldest. The owner alone pushes and pops at the top.
-unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
+unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[inline(always)]
-    fn stack(&self) -> &TaskStack<ReturnBarrier> {
+    fn stack(&self) -> &TaskStack<S> {
         &self.stack
     }
 
     #[inline(always)]
-    fn is_open(&self, slot: *mut BarrierSlot) -> bool {
+    fn is_open(&self, slot: *mut Slot<S>) -> bool {
         self.is_private(slot)
     }
 
     #[inline(always)]
-    fn push(&self, slot: *mut BarrierSlot) {
+    fn push(&self, slot: *mut Slot<S>) {
         // Release: a forcing thief that sees the new top sees the contents.
         self.stack.set_top(slot.wrapping_add(1), Ordering::Release);
     }
 
     /// One store, one load, one compare.
     #[inline(always)]
-    fn pop(&self, slot: *mut BarrierSlot) -> bool {
+    fn pop(&self, slot: *mut Slot<S>) -> bool {
         // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and
         // then reads the top. Relaxed: the fence orders them.
         self.stack.set_top(slot, Ordering::Relaxed);
@@ -325,18 +370,18 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// way in, the load of the barrier, after the store of the top, would see that. The barrier
     /// stays for the next spawn.
     #[inline(always)]
-    fn pop_spawn(&self, slot: *mut BarrierSlot) -> bool {
+    fn pop_spawn(&self, slot: *mut Slot<S>) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
         asymmetric::light();
         slot >= self.published.get() && !self.is_requested()
     }
 
-    fn reopen(&self, slot: *mut BarrierSlot) {
+    fn reopen(&self, slot: *mut Slot<S>) {
         self.lower(slot);
     }
 
     #[cold]
-    fn reclaim(&self, slot: *mut BarrierSlot) -> Reclaimed {
+    fn reclaim(&self, slot: *mut Slot<S>) -> Reclaimed {
         if slot >= self.published.get() && !self.is_requested() {
             // A spawn above it has closed it, and no thief was there: see `pop_spawn`.
             return Reclaimed::Owned;
@@ -345,7 +390,9 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         let state = unsafe { &*slot }.header().outcome();
         // Orders the store of the top before the load of the state, against a forcing thief
         // that marks the state BUSY and then reads the top.
-        fence(Ordering::SeqCst);
+        if S::HAS_FORCE {
+            fence(Ordering::SeqCst);
+        }
         loop {
             let is_owned = match state.settled() {
                 // The slot was never published, and no forcing thief was in time.
@@ -368,8 +415,10 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
         }
     }
 
+    // Not inlined, so that programs call the one copy in this crate.
     #[cold]
-    fn release(&self, slot: *mut BarrierSlot) {
+    #[inline(never)]
+    fn release(&self, slot: *mut Slot<S>) {
         // The top first: a forcing thief that sees the slot EMPTY again must see that it is
         // not live. The state's release orders the two.
         self.stack.set_top(slot, Ordering::Relaxed);
@@ -404,7 +453,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// and the next push answers it.
     #[cold]
     fn publish_on_request(&self) -> usize {
-        self.publish(match self.barrier_stays {
+        self.publish(match self.scheduler.barrier_stays() {
             true => MAX_PUBLISHED,
             false => 1,
         })
@@ -414,7 +463,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     /// may have lost its processor.
     fn yield_to_thief(&self) {
         let published = self.published.get();
-        if self.barrier_stays || published == self.stack.first() {
+        if self.scheduler.barrier_stays() || published == self.stack.first() {
             return;
         }
         let start = Instant::now();
@@ -476,7 +525,7 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
     }
 
     fn has_private_tasks(&self) -> bool {
-        self.forced_steals && asymmetric::available() && self.stack.has_unstolen()
+        self.allows_force() && asymmetric::available() && self.stack.has_unstolen()
     }
 
     fn request(&self) -> bool {
@@ -490,18 +539,13 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
                 .is_ok()
     }
 
-    fn begin_stolen(me: &WorkerThread<ReturnBarrier>) {
+    fn begin_stolen(me: &WorkerThread<S>) {
         me.local.tasks.offers_spawn.set(true);
     }
 
-    fn claim(
-        &self,
-        thief: usize,
-        is_silent: bool,
-        may_take: impl Fn() -> bool,
-    ) -> Claim<ReturnBarrier> {
+    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S> {
         match self.claim_public(thief, &may_take) {
-            Claim::Nothing if is_silent && self.forced_steals && self.stack.has_unstolen() => {
+            Claim::Nothing if is_silent && self.allows_force() && self.stack.has_unstolen() => {
                 if !asymmetric::available() {
                     asymmetric::request();
                 } else if self.is_requested() {
@@ -515,10 +559,10 @@ unsafe impl TaskPool<ReturnBarrier> for BarrierTasks {
 }
 
 /// The owner's slow paths, in detail.
-impl BarrierTasks {
+impl<S: BarrierScheduler> BarrierTasks<S> {
     /// Moves the barrier down: `slot` is the first free slot, and slots that are neither published
     /// nor below a spawn become private again.
-    fn lower(&self, slot: *mut BarrierSlot) {
+    fn lower(&self, slot: *mut Slot<S>) {
         let published = self.published.get().min(slot);
         self.published.set(published);
         let private = published.max(self.stack.spawn_top()).addr();
@@ -551,8 +595,8 @@ impl BarrierTasks {
                 // SAFETY: the slot is below the top, so it lies in the stack.
                 let header = unsafe { &*slot }.header();
                 // The first steal is the one for which the owner has stopped.
-                header.set_interrupted(count == 0 || !self.barrier_stays);
-                count += usize::from(publish(header.outcome()));
+                header.set_interrupted(count == 0 || !self.scheduler.barrier_stays());
+                count += usize::from(publish::<S>(header.outcome()));
                 slot = slot.wrapping_add(1);
             }
             if slot > self.published.get() {
@@ -588,9 +632,13 @@ impl BarrierTasks {
 }
 
 /// The thieves' side, in detail.
-impl BarrierTasks {
+impl<S: BarrierScheduler> BarrierTasks<S> {
+    fn allows_force(&self) -> bool {
+        S::HAS_FORCE && self.scheduler.allows_force()
+    }
+
     /// Takes the oldest task if it is public and `may_take` allows it.
-    fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<ReturnBarrier> {
+    fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<S> {
         let bottom = self.stack.bottom();
         // SAFETY: `bottom` always points into the slots.
         let state = unsafe { &*bottom }.header().outcome();
@@ -618,7 +666,7 @@ impl BarrierTasks {
     }
 
     /// Marks the slot at `bottom`, which the thief holds BUSY, as stolen.
-    fn commit(&self, bottom: *mut BarrierSlot, thief: usize) {
+    fn commit(&self, bottom: *mut Slot<S>, thief: usize) {
         // Both relaxed: they carry no data. DONE orders the owner's later store to `bottom` after
         // this one, and another thief acquires the next task from that slot's own state.
         // SAFETY: `bottom` always points into the slots.
@@ -631,7 +679,7 @@ impl BarrierTasks {
 
     /// Takes the oldest task without the owner's help. Called only where [`asymmetric::available`]
     /// is true, and only after a request went unanswered.
-    pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
+    pub(super) fn force(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<S> {
         let barrier = self.barrier.load(Ordering::Relaxed);
         if barrier & REQUESTED == 0 || barrier & FORCED != 0 {
             return Claim::Lost;
@@ -663,7 +711,7 @@ impl BarrierTasks {
         claim
     }
 
-    fn claim_private(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<ReturnBarrier> {
+    fn claim_private(&self, thief: usize, may_take: impl Fn() -> bool) -> Claim<S> {
         let bottom = self.stack.bottom();
         if bottom >= self.stack.top() {
             return Claim::Nothing;
@@ -692,7 +740,13 @@ impl BarrierTasks {
 }
 
 /// Owner: offers a private task to thieves. Returns false if a forcing thief already has it.
-fn publish(state: &StateWord) -> bool {
+fn publish<S: BarrierScheduler>(state: &StateWord) -> bool {
+    if !S::HAS_FORCE {
+        // Without force, no thief touches a private slot. Release: as below.
+        debug_assert_eq!(state.get(Ordering::Relaxed), State::EMPTY);
+        state.set(State::TASK, Ordering::Release);
+        return true;
+    }
     loop {
         // Release: a thief that takes the task sees its contents.
         match state.exchange(State::EMPTY, State::TASK, Ordering::Release) {

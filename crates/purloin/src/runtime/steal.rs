@@ -137,10 +137,12 @@ fn attempt_since<S: Scheduler>(
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
-    let start = Instant::now();
+    let start = S::LEAVES_TINY_TASKS.then(Instant::now);
     let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {
-        me.note_claim(start.elapsed());
+        if let Some(start) = start {
+            me.note_claim(start.elapsed());
+        }
         me.timer().stolen(begin);
         me.count(Count::Steals);
     } else if victim.local.tasks.request() {

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::common::{busy, eventually, pool_with};
 use purloin::{ReturnBarrier, Scheduler, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel, TwoFields};
+use purloin_schedulers::{
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, StrictChannel, TwoFields,
+};
 
 /// Each test holds this lock, because two tests at once would use up the cores.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -219,13 +221,15 @@ under! {
 }
 
 /// The other test does not suit these schedulers. In it, a closure waits until the other closure is
-/// stolen, but under channels a victim answers requests only when it pushes or pops.
-mod channels {
+/// stolen, but under them a victim answers requests only when it pushes or pops.
+mod without_force {
     use super::*;
 
     #[test]
     fn a_blocked_worker_runs_descendants_of_the_awaited_task_only() {
         super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();
         super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<StrictChannel>();
+        super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<DefaultWs>();
+        super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<ReturnBarrierWs>();
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::common::{busy, fib};
 use purloin::{Pool, Random, ReturnBarrier, Sampling, Scheduler, Sets, VictimSelection, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, TwoFields};
+use purloin_schedulers::{
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, TwoFields,
+};
 use std::time::Duration;
 
 /// Runs a lopsided tree and returns the number of its leaves. The leaves take some time, so that
@@ -101,10 +103,7 @@ fn options_out_of_range_are_named_in_the_error() {
 /// Each steal interrupts its victim, so none is free.
 #[test]
 fn no_steal_is_free_without_a_barrier() {
-    for forced in [false, true] {
-        let scheduler = ReturnBarrier::default()
-            .barrier(false)
-            .forced_steals(forced);
+    fn check(scheduler: impl Scheduler) {
         let pool = Pool::builder().workers(4).scheduler(scheduler);
         let pool = pool.build().unwrap();
         let start = std::time::Instant::now();
@@ -116,6 +115,26 @@ fn no_steal_is_free_without_a_barrier() {
         }
         assert_eq!(pool.stats().free_steals, 0, "{:?}", pool.stats());
     }
+
+    check(ReturnBarrier::default().barrier(false));
+    check(DefaultWs);
+}
+
+/// The paper's two systems have no force, even for a victim in a long leaf.
+#[test]
+fn thieves_of_the_papers_systems_wait_for_a_victim_in_a_long_leaf() {
+    fn check(scheduler: impl Scheduler) {
+        let pool = Pool::builder().workers(2).scheduler(scheduler);
+        let pool = pool.build().unwrap();
+        let leaf = || busy(Duration::from_millis(2));
+        for _ in 0..20 {
+            pool.run(|mut w| w.join(|_| leaf(), |_| leaf()));
+        }
+        assert_eq!(pool.stats().forced_steals, 0, "{:?}", pool.stats());
+    }
+
+    check(DefaultWs);
+    check(ReturnBarrierWs);
 }
 
 /// The first of the tasks that a victim offers at once is never free, also with a barrier.
