@@ -84,6 +84,8 @@ struct Part {
     tools: Vec<Tool>,
     /// Another executable of Purloin that measures.
     executable: Option<PathBuf>,
+    /// Whether the data are counts. They may come from another machine than the times.
+    has_counts_only: bool,
     /// The part whose data this one uses. When that part is measured again, so is this one.
     source: Option<String>,
     measure: Box<Measure>,
@@ -143,6 +145,7 @@ impl Part {
             name: name.into(),
             tools: Vec::new(),
             executable: None,
+            has_counts_only: false,
             source: None,
             measure: Box::new(measure),
             check: |data| T::deserialize(data).map(|_| ()),
@@ -152,6 +155,14 @@ impl Part {
     /// Names the executable that measures. The data of another build of it do not count.
     fn by(self, executable: Option<PathBuf>) -> Part {
         Part { executable, ..self }
+    }
+
+    /// Says that the data are counts, which may come from another machine than the times.
+    fn of_counts(self) -> Part {
+        Part {
+            has_counts_only: true,
+            ..self
+        }
     }
 
     /// Adds a tool that some of the cells need.

@@ -209,6 +209,11 @@ impl Report {
                 again.join("; ")
             ));
         }
+        for (part, machine) in results.on_other_machines() {
+            self.paragraph(&format!(
+                "The part \"{part}\" has counts only, and no times. They come from another machine: {machine}."
+            ));
+        }
         for notice in std::mem::take(&mut self.notices) {
             self.paragraph(&notice);
         }

@@ -33,6 +33,9 @@ pub struct Results {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     process: Option<u32>,
     parts: BTreeMap<String, Finished>,
+    /// This machine, if it only adds counts to the times of another one.
+    #[serde(skip)]
+    counts_on: Option<String>,
     /// Parts that could not be measured, with the reason in their data. The next run tries again.
     #[serde(default)]
     missing: BTreeMap<String, Value>,
@@ -46,6 +49,9 @@ struct Finished {
     missing_tools: Vec<String>,
     /// A hash of the other executable that has measured.
     build: Option<String>,
+    /// The machine that has counted, if it is another one than that of the times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
     /// The build of Purloin that has measured, if a later run took the data over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     earlier: Option<String>,
@@ -83,6 +89,7 @@ impl Results {
             quick,
             process: Some(std::process::id()),
             parts: BTreeMap::new(),
+            counts_on: None,
             missing: BTreeMap::new(),
         }
     }
@@ -145,15 +152,30 @@ impl Results {
         if self.version != results.version {
             return unfit("another version", &self.version, &results.version);
         }
+        let is_kept = |part: &Part| {
+            let finished = self.parts.get(&part.name);
+            finished.is_some_and(|finished| (part.check)(&finished.data).is_ok())
+                && !names.contains(&part.name)
+        };
         if self.machine != results.machine {
-            return unfit("another machine", &self.machine, &results.machine);
+            // The names of parts that take times, which do not fit those of another machine.
+            let mut measured = parts.iter().filter(|part| !is_kept(part));
+            if measured.any(|part| !part.has_counts_only) {
+                return unfit("another machine", &self.machine, &results.machine);
+            }
+            results.counts_on = Some(std::mem::replace(
+                &mut results.machine,
+                self.machine.clone(),
+            ));
+            results.cores = self.cores;
         }
         results.nanoseconds_per_tick = self.nanoseconds_per_tick;
-        let kept = self.parts.into_iter().filter(|(name, finished)| {
-            let mut parts = parts.iter().filter(|part| part.name == *name);
-            let part = parts.next();
-            part.is_some_and(|part| (part.check)(&finished.data).is_ok()) && !names.contains(name)
-        });
+        let kept = parts.iter().filter(|part| is_kept(part));
+        let kept: Vec<_> = kept.map(|part| part.name.clone()).collect();
+        let kept = self
+            .parts
+            .into_iter()
+            .filter(|(name, _)| kept.contains(name));
         results.parts = kept
             .map(|(name, finished)| {
                 let earlier = finished.earlier.or_else(|| Some(self.build.clone()));
@@ -269,12 +291,13 @@ impl Results {
             data,
             missing_tools,
             build,
+            machine,
             earlier,
         } = finished;
         if let Err(error) = (part.check)(data) {
             return State::Outdated(format!("its data are not readable ({error})"));
         }
-        if earlier.is_some() {
+        if earlier.is_some() || machine.is_some() {
             return State::Finished;
         }
         if let Some(executable) = &part.executable
@@ -311,12 +334,20 @@ impl Results {
                     data,
                     missing_tools: missing_tools.map(|tool| tool.0.to_string()).collect(),
                     build: executable.and_then(|executable| hash(executable).ok()),
+                    machine: self.counts_on.clone(),
                     earlier: None,
                 };
                 self.parts.insert(part.name.clone(), finished);
             }
         }
         self.write()
+    }
+
+    /// Returns the parts whose counts come from another machine than the times, with that machine.
+    pub fn on_other_machines(&self) -> Vec<(&str, &str)> {
+        let parts = self.parts.iter();
+        let parts = parts.filter_map(|(name, part)| Some((&**name, part.machine.as_deref()?)));
+        parts.collect()
     }
 
     /// Returns the tools that were not installed, so that some cells are missing.
@@ -459,6 +490,7 @@ impl Results {
                 data,
                 missing_tools: Vec::new(),
                 build: None,
+                machine: None,
                 earlier: None,
             };
             results.parts.insert(part.name.clone(), finished);

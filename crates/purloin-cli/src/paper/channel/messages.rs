@@ -32,6 +32,9 @@ pub struct Messages {
     pub steals: u64,
     /// Requests that thieves have sent.
     pub requests: u64,
+    /// Requests that a victim has answered with tasks. Earlier data lack it.
+    #[serde(default)]
+    pub answers: Option<u64>,
     /// Requests that other workers have passed on or sent back.
     pub forwards: u64,
     /// Requests that thieves have sent before they began a stolen task.
@@ -43,7 +46,7 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Returns the number of messages.
+    /// Returns the number of messages without answers.
     pub fn total(&self) -> u64 {
         self.requests + self.forwards + self.control_messages
     }
@@ -56,6 +59,7 @@ impl From<&Cell> for Messages {
             seconds: cell.median(),
             steals: stats.steals,
             requests: stats.steal_attempts,
+            answers: Some(stats.publications),
             forwards: stats.forwards,
             early_requests: stats.early_requests,
             idle_registrations: stats.idle_registrations,
@@ -82,6 +86,17 @@ impl Runs {
     /// Returns the number of messages for each steal, in each run.
     pub fn per_steal(&self) -> Vec<f64> {
         self.values(|run| run.total() as f64 / run.steals as f64)
+    }
+
+    /// Estimates the mean number of answers, if all runs have counted them.
+    pub fn answers(&self) -> Option<Estimate> {
+        let answers = self
+            .runs
+            .iter()
+            .map(|run| run.answers.map(|answers| answers as f64));
+        answers
+            .collect::<Option<Vec<_>>>()
+            .map(|answers| Estimate::new(&answers))
     }
 
     /// Estimates the percentage of requests that thieves have sent before they began a stolen task.

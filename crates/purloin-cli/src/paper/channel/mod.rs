@@ -1,10 +1,11 @@
 //! *Embracing Explicit Communication*: private task pools and messages against concurrent deques.
-//! This file, `barrier.rs` and `messages.rs` measure, and `lazy_splitting.rs` also simulates; the other files
+//! This file, `barrier.rs`, `messages.rs` and `operations.rs` measure, and `lazy_splitting.rs` also simulates; the other files
 //! make the tables and verdicts.
 
 mod barrier;
 mod lazy_splitting;
 mod messages;
+mod operations;
 mod ranking;
 mod report;
 mod stealing;
@@ -138,6 +139,7 @@ const SPLITTINGS: [&str; 3] = ["lazy-binary", "lazy-guided", "lazy-adaptive"];
 
 const BARRIER: &str = "task barrier";
 const MESSAGES: &str = "messages";
+const OPERATIONS: &str = "steal operations";
 const SPLITTABLE: &str = "SPC, separate or splittable tasks";
 const FORWARDING: &str = "BPC, n = 9, by task length, simulated";
 
@@ -157,6 +159,7 @@ fn parts(_: &Trial) -> Vec<Part> {
     let mut parts = vec![
         Part::new(BARRIER, barrier::measure),
         Part::new(MESSAGES, messages::measure),
+        Part::new(OPERATIONS, operations::measure).of_counts(),
     ];
     for workload in WORKLOADS {
         let part = Part::new(workload.name, move |trial| workload.bench(trial, &RANKED));

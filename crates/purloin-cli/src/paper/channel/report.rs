@@ -9,11 +9,11 @@ use super::barrier::{Barrier, TASKS, Waiter};
 use super::messages::{Messages, Runs, SCHEDULERS, WORKERS};
 use super::{
     BARRIER, CHANNEL, CHASE_LEV, FUTURES, MESSAGES, OPENMP, OPENMP_LLVM, STRICT, lazy_splitting,
-    ranking, stealing,
+    operations, ranking, stealing,
 };
 use crate::bench::median;
 use crate::paper::Results;
-use crate::paper::report::{Pair, Report, Verdict, mean_ratio, with_margin};
+use crate::paper::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
 use crate::paper::trial::{Measured, Trial};
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
@@ -58,6 +58,7 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     messages(trial, results, &mut report)?;
     futures(trial, results, &mut report)?;
     let worst_adaptive = stealing::stealing(trial, results, &mut report)?;
+    operations::report(results, &mut report)?;
     lazy_splitting::report(trial, results, &mut report)?;
     stealing::simulated(trial, results, worst_adaptive, &mut report)?;
     ranking::performance(&mut report);
@@ -240,6 +241,7 @@ fn messages(trial: &Trial, results: &Results, report: &mut Report) -> Result<(),
                 time(runs.mean(|run| run.seconds).mean),
                 count(|run| run.steals),
                 count(|run| run.requests),
+                or_dash(runs.answers(), |answers| with_margin(answers, 0)),
                 with_margin(runs.early(), 2),
                 count(|run| run.forwards),
                 count(|run| run.idle_registrations),
@@ -256,7 +258,8 @@ fn messages(trial: &Trial, results: &Results, report: &mut Report) -> Result<(),
             "time",
             "steals",
             "requests",
-            "% of them early",
+            "answers",
+            "% of requests early",
             "forwarded or sent back",
             "idle registrations",
             "updates",
@@ -271,8 +274,9 @@ fn messages(trial: &Trial, results: &Results, report: &mut Report) -> Result<(),
          sends a new request to another worker. A request is *early* if the thief sends it before it \
          begins a stolen task. Control messages are neither requests nor answers: updates, messages about work \
          from outside the pool, and withdrawals of leapfrog requests. The slides have only updates, because all \
-         their work begins at the master. Messages per steal is (requests + forwarded or sent back + control \
-         messages) / steals. Registrations send no message: the manager registers a worker as idle when it \
+         their work begins at the master. An answer is a message with \
+         tasks; a dash means that the run did not count answers. Messages per steal is (requests + forwarded or \
+         sent back + control messages) / steals, without answers. Registrations send no message: the manager registers a worker as idle when it \
          receives its request. Only Channel WS has registrations and control messages.",
         all.first().map_or(0, |runs| runs.runs.len())
     ));

@@ -53,8 +53,7 @@ pub(super) fn stealing(
     );
     report.paragraph(
         "*Steals* are tasks that thieves have got, not answers. A thief that steals half gets up to 256 tasks by \
-         one request and one answer, so the table does not show how many operations steal-half saves. This run \
-         has not counted the answers. A ratio of two medians of three runs is uncertain by some percent, so \
+         one request and one answer; the next section counts both. A ratio of two medians of three runs is uncertain by some percent, so \
          the table does not show either that adaptive stealing is slower than both others where its speed-up is \
          the lowest.",
     );
@@ -245,8 +244,7 @@ fn one_or_half(single: &[(f64, u32)], bouncing: &[(f64, u32)], report: &mut Repo
                 "the slides compare one task and half with SPC, and tasks of 10 and 100 µs. On simulated cores, \
                  SPC runs {least:.1} to {most:.1} times as fast if thieves get half; we require 1.02 on every \
                  machine. BPC with n = 9 runs {least_bouncing:.2} to {most_bouncing:.2} times as fast. With \
-                 few workers, the two are about equally fast (see the measured table). We have not counted by how \
-                 many requests thieves get their tasks"
+                 few workers, the two are about equally fast (see the measured table)"
             ),
         );
     }

@@ -223,6 +223,25 @@ fn one_part_of_a_finished_run_is_measured_again() {
 }
 
 #[test]
+fn counts_may_be_added_to_the_times_of_another_machine() {
+    let path = new_file("counts");
+    add(&mut resume(&path), &part(), "[3, 4]");
+    let counts = || Part::new("counts", |_| Ok([1_u64])).of_counts();
+    let parts = [part(), counts()];
+    let mut foreign = resume(&path);
+    fs::remove_file(&*path).unwrap();
+    foreign.machine = "another processor".to_string();
+    let mut results = foreign
+        .without(&["counts".to_string()], &parts, &path)
+        .unwrap();
+    add(&mut results, &counts(), "[5]");
+    assert_eq!(results.machine, "another processor");
+    let this = Results::new(&path, false, String::new()).machine;
+    assert_eq!(results.on_other_machines(), [("counts", &*this)]);
+    assert_eq!(results.of::<[f64; 2]>("a part").unwrap(), [3.0, 4.0]);
+}
+
+#[test]
 fn lists_of_times_have_at_least_one_and_no_zeros() {
     #[derive(Deserialize, Debug)]
     struct Times {
