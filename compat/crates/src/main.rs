@@ -12,14 +12,14 @@ use std::hint::black_box;
 use std::io::{IsTerminal, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 /// A workload: prepares its input, and returns what is timed.
 type Workload = fn() -> Box<dyn FnMut()>;
 
-const WORKLOADS: [(&str, Workload); 19] = [
+const WORKLOADS: [(&str, Workload); 20] = [
     ("rayon: fib(38) by joins", rayon_fib),
     ("rayon: sum of 1,000", || rayon_sum(1_000)),
     ("rayon: sum of 100,000", || rayon_sum(100_000)),
@@ -34,6 +34,10 @@ const WORKLOADS: [(&str, Workload); 19] = [
     ("rayon: 100,000 jobs, each spawned by the last", || {
         rayon_jobs(|| chain(JOBS))
     }),
+    (
+        "rayon: walk over 20,000 files by loops that spawn",
+        rayon_walk,
+    ),
     ("halo2_proofs: FFT of 2^14", halo2_fft),
     ("bvh: build over 50,000 boxes", bvh_build),
     ("ark-poly: FFT of 2^16", ark_fft),
@@ -306,8 +310,47 @@ fn criterion_analysis() -> Box<dyn FnMut()> {
     })
 }
 
-/// The files stay where they are, because making them takes longer than everything else.
+/// Each folder is a task of a scope. The task loops over the entries, asks the system for their sizes, and
+/// spawns a task for each folder that it finds. `compat/programs/src/bin/walk.rs` counts how often the threads
+/// of such a program go to sleep.
+fn rayon_walk() -> Box<dyn FnMut()> {
+    use rayon::iter::{IntoParallelIterator, ParallelIterator};
+    fn visit<'s>(scope: &rayon::Scope<'s>, folder: PathBuf, bytes: &'s AtomicU64) {
+        let entries: Vec<_> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
+        let sizes: Vec<u64> = entries
+            .into_par_iter()
+            .filter_map(|entry| {
+                let metadata = entry.metadata().unwrap();
+                if metadata.is_dir() {
+                    let inner = entry.path();
+                    scope.spawn(move |scope| visit(scope, inner, bytes));
+                    return None;
+                }
+                Some(metadata.len())
+            })
+            .collect();
+        bytes.fetch_add(sizes.iter().sum(), Ordering::Relaxed);
+    }
+    let files = files();
+    Box::new(move || {
+        let bytes = AtomicU64::new(0);
+        rayon::scope(|scope| visit(scope, files.clone(), &bytes));
+        assert_eq!(bytes.into_inner(), 20_000);
+    })
+}
+
 fn jwalk_walk() -> Box<dyn FnMut()> {
+    let files = files();
+    Box::new(move || {
+        let files = jwalk::WalkDir::new(&files).into_iter();
+        let files = files.filter(|entry| entry.as_ref().unwrap().file_type().is_file());
+        assert_eq!(files.count(), 20_000);
+    })
+}
+
+/// Returns a folder with 20,000 files of one byte, in 200 inner folders. The files stay where they are,
+/// because making them takes longer than everything else.
+fn files() -> PathBuf {
     let folder = target().join("files");
     for number in (0..200).filter(|_| !folder.join("complete").exists()) {
         let inner = folder.join(format!("files/{}/{}", number % 20, number));
@@ -318,11 +361,7 @@ fn jwalk_walk() -> Box<dyn FnMut()> {
         }
     }
     fs::File::create(folder.join("complete")).unwrap();
-    Box::new(move || {
-        let files = jwalk::WalkDir::new(folder.join("files")).into_iter();
-        let files = files.filter(|entry| entry.as_ref().unwrap().file_type().is_file());
-        assert_eq!(files.count(), 20_000);
-    })
+    folder.join("files")
 }
 
 /// Returns a folder for files that are not kept in the repository.
