@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::join::Token;
-use super::oneshot::{self, Oneshot, Waiters, WaitingWorker};
+use super::oneshot::{self, CLAIMANT, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
@@ -146,6 +146,7 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    finish.check_process();
     let memory = oneshot::allocate();
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(
@@ -188,16 +189,17 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    /// Uses the ticket. If this thread is running the closure, further down its stack, the ticket goes
-    /// to the queue of the finish: a wait for the closure would not end, and the finish must not end
-    /// before the closure does.
+    /// Uses the ticket. If this thread is running the closure, further down its stack, it keeps the
+    /// ticket and holds the finish until the closure has ended: a wait for the closure would not end.
     fn run(self, thread: &WorkerThread<S>) {
+        let ticket = ManuallyDrop::new(self);
         // SAFETY: the ticket is a holder, so the channel lives.
-        if unsafe { self.sender.as_ref() }.is_suspended_on(thread) {
-            let finish = self.finish;
-            finish.enqueue::<true, _>(move |w: Token<'_, S>| self.run(w.thread()));
+        let sender = unsafe { ticket.sender.as_ref() };
+        if sender.is_suspended_on(thread) {
+            ticket.finish.hold();
+            // Relaxed: this thread reads it.
+            sender.keeps_ticket.store(true, Ordering::Relaxed);
         } else {
-            let ticket = ManuallyDrop::new(self);
             // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
             // does not.
             unsafe { Sender::use_ticket(ticket.sender, thread) };
@@ -217,8 +219,10 @@ where
         // SAFETY: the ticket is a holder, and does not use the channel again. The finish waits for the
         // code that drops the ticket.
         unsafe {
-            debug_assert!(self.sender.as_ref().is_done());
-            Sender::leave(self.sender, |panic| finish.keep_panic(panic));
+            let channel = &self.sender.as_ref().channel;
+            debug_assert!(channel.is_done());
+            channel.await_claimant();
+            Sender::leave(self.sender, 1, |panic| finish.keep_panic(panic));
         }
     }
 }
@@ -284,15 +288,17 @@ where
     let job = RemoteJob(sender);
     let job: Job<'_, S> = Job::boxed(move |thread| {
         let job = job;
+        let sender = job.0;
         // SAFETY: the job is a holder, so the channel lives. The worker that claims the closure
         // runs it, and its spawns, before it marks the channel done, and the scope of the future
         // waits for that.
         unsafe {
-            let this = job.0.as_ref();
+            let this = sender.as_ref();
             this.job_taken.store(true, Ordering::Relaxed);
             if this.channel.claim(thread.index()) {
-                Sender::run_claimed(job.0, thread);
+                this.channel.add_claimant(1);
                 std::mem::forget(job);
+                Sender::run_claimed(sender, thread);
             }
         }
     });
@@ -491,7 +497,7 @@ where
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(thread.index()) {
-                let mut claimed = Claimed::new(sender, thread);
+                let mut claimed = Claimed::new(sender, 1, thread);
                 let closure = this.take_closure();
                 // The pointer is null, or the finish lives, because it waits for its futures.
                 let frame = thread.local.enter_in(this.finish, this.scope);
@@ -501,7 +507,7 @@ where
                 };
                 this.channel.send(result);
                 // The tasks that begin after this one are spawns of this frame.
-                claimed.end();
+                thread.wake(claimed.end());
                 drop(frame);
                 drop(claimed);
             } else if this.is_suspended_on(thread) {
@@ -509,7 +515,8 @@ where
                 thread.local.keeps_ticket.set(true);
             } else {
                 this.wait(thread);
-                Self::let_go_in_scope(sender, thread);
+                this.channel.await_claimant();
+                Self::let_go_in_scope(sender, 1, thread);
             }
         }
     }
@@ -528,14 +535,14 @@ where
     ///
     /// # Safety
     ///
-    /// The caller has claimed the closure. It is a holder besides the handle and the ticket, and
-    /// does not use the channel again. `thread` runs on this thread.
+    /// The caller has claimed the closure, counts as a claimant, and does not use the channel again.
+    /// `thread` runs on this thread.
     unsafe fn run_claimed(sender: NonNull<Self>, thread: &WorkerThread<S>) {
         // SAFETY: the claimant is a holder, so the channel lives. Only the claimant moves the
         // closure out and writes the result.
         unsafe {
             let this = sender.as_ref();
-            let mut claimed = Claimed::apart(sender, thread);
+            let mut claimed = Claimed::apart(sender, CLAIMANT, thread);
             let closure = this.take_closure();
             let result = if is_cancelled(this.finish) {
                 drop_cancelled(closure)
@@ -551,8 +558,10 @@ where
             let stack = thread.local.stack();
             let (base, spawn_top) = (stack.top(), stack.spawn_top());
             let frame = thread.local.enter(None);
-            claimed.end();
+            let waiters = claimed.end();
+            // First: the ticket waits for it, and wakers may run for long.
             drop(claimed);
+            thread.wake(waiters);
             end_above(thread, base, spawn_top);
             drop(frame);
         }
@@ -573,37 +582,37 @@ where
     /// The caller is a holder, and does not use the channel again.
     unsafe fn let_go(sender: NonNull<Self>) {
         // SAFETY: the caller is a holder, and does not use the channel again.
-        unsafe { Self::leave(sender, keep_orphan) }
+        unsafe { Self::leave(sender, 1, keep_orphan) }
     }
 
-    /// Releases the channel for a holder that the scope waits for. The panic of a task whose result
-    /// is never fetched goes to the scope.
+    /// Releases the channel for a holder that counts as `count` and that the scope waits for. The panic of
+    /// a task whose result is never fetched goes to the scope.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again. The scope does not end before
-    /// this returns.
-    unsafe fn let_go_in_scope(sender: NonNull<Self>, thread: &WorkerThread<S>) {
-        // SAFETY: the caller is a holder, and does not use the channel again. The pointer is null,
-        // or the caller guarantees that the scope has not ended.
+    /// this returns, or the caller is not the last holder, or it has taken the result.
+    unsafe fn let_go_in_scope(sender: NonNull<Self>, count: u32, thread: &WorkerThread<S>) {
+        // SAFETY: the caller is a holder, and does not use the channel again. If there is a panic, the
+        // pointer is null, or the caller guarantees that the scope has not ended.
         unsafe {
             let finish = sender.as_ref().finish;
-            Self::leave(sender, |panic| match finish.as_ref() {
+            Self::leave(sender, count, |panic| match finish.as_ref() {
                 Some(finish) => finish.keep_panic(panic),
                 None => thread.keep_orphan(panic),
             });
         }
     }
 
-    /// Releases the channel for one holder, and frees it if that was the last. `keep` receives the
-    /// task's panic if its result was never fetched.
+    /// Releases the channel for one holder, which counts as `count`, and frees the channel if that was the
+    /// last. `keep` receives the task's panic if its result was never fetched.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
-    unsafe fn leave(sender: NonNull<Self>, keep: impl FnOnce(Panic)) {
+    unsafe fn leave(sender: NonNull<Self>, count: u32, keep: impl FnOnce(Panic)) {
         // SAFETY: the caller is a holder, and does not use the channel again.
-        if unsafe { !sender.as_ref().channel.let_go() } {
+        if unsafe { !sender.as_ref().channel.let_go(count) } {
             return;
         }
         // SAFETY: the caller was the last holder.
@@ -728,7 +737,7 @@ where
                 }
                 // The ticket stays behind. The worker that reaches it waits until this closure has
                 // ended.
-                let _claimed = Claimed::apart(sender, thread);
+                let _claimed = Claimed::apart(sender, 1, thread);
                 let in_lineage = thread.enter_lineage(this.lineage);
                 let result = run_all_apart(thread, this.finish, this.scope, this.take_closure());
                 drop(in_lineage);
@@ -760,7 +769,7 @@ where
                 if this.owner == thread.index() {
                     thread.local.tickets.set_claimed(this.slot);
                 }
-                this.channel.add_holder();
+                this.channel.add_claimant(0);
                 Self::run_claimed(sender, thread);
             }
         }
@@ -865,6 +874,8 @@ where
     T: Send,
 {
     sender: NonNull<Sender<S, F, T>>,
+    /// As what the thread counts among the holders.
+    count: u32,
     thread: &'m WorkerThread<S>,
     has_ended: bool,
 }
@@ -875,8 +886,9 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    /// Begins the run of a closure that the caller has claimed.
-    fn new(sender: NonNull<Sender<S, F, T>>, thread: &'m WorkerThread<S>) -> Self {
+    /// Begins the run of a closure that the caller has claimed. The caller is a holder that counts as
+    /// `count`.
+    fn new(sender: NonNull<Sender<S, F, T>>, count: u32, thread: &'m WorkerThread<S>) -> Self {
         if thread.local.tasks.offers_nothing() {
             // SAFETY: the claimant is a holder, so the channel lives.
             unsafe { sender.as_ref() }.channel.allow_leapfrogging();
@@ -884,6 +896,7 @@ where
         thread.local.begin_future();
         Claimed {
             sender,
+            count,
             thread,
             has_ended: false,
         }
@@ -892,20 +905,19 @@ where
     /// Begins the run of a closure whose ticket lies anywhere. This takes no task off the stack, and
     /// a task off the stack is where an owner meets the requests of thieves. So it answers them here:
     /// a worker that gets the results of a thousand tasks would run all of them otherwise.
-    fn apart(sender: NonNull<Sender<S, F, T>>, thread: &'m WorkerThread<S>) -> Self {
+    fn apart(sender: NonNull<Sender<S, F, T>>, count: u32, thread: &'m WorkerThread<S>) -> Self {
         if thread.local.tasks.is_requested() {
             S::serve(thread);
         }
-        Self::new(sender, thread)
+        Self::new(sender, count, thread)
     }
 
-    /// Marks the task done, and wakes those that wait for it.
-    fn end(&mut self) {
+    /// Marks the task done. Returns the threads to wake.
+    fn end(&mut self) -> Waiters {
         self.has_ended = true;
         self.thread.local.end_future();
-        // SAFETY: the claimant is a holder, so the channel lives.
-        let waiters = unsafe { self.sender.as_ref() }.channel.end();
-        self.thread.wake(waiters);
+        // SAFETY: the thread that has claimed is a holder, so the channel lives.
+        unsafe { self.sender.as_ref() }.channel.end()
     }
 }
 
@@ -916,21 +928,27 @@ where
     T: Send,
 {
     fn drop(&mut self) {
-        // SAFETY: the claimant is a holder. It releases the channel here, and does not use it
-        // again.
+        // SAFETY: this thread is a holder. It releases the channel here, and does not use it again. If
+        // it counts as a claimant, the ticket waits for it; if it is the handle, it has taken the result.
+        // A ticket without a slot has held its finish.
         unsafe {
-            if !self.has_ended {
-                self.end();
-            }
+            let waiters = match self.has_ended {
+                true => Waiters::default(),
+                false => self.end(),
+            };
             let sender = self.sender.as_ref();
             let keeps_ticket = sender.keeps_ticket.load(Ordering::Relaxed);
-            let (slot, owner) = (sender.slot, sender.owner);
-            Sender::let_go_in_scope(self.sender, self.thread);
+            let (slot, owner, finish) = (sender.slot, sender.owner, sender.finish);
+            Sender::let_go_in_scope(self.sender, self.count, self.thread);
             if keeps_ticket {
-                // The scope waits for the slot.
-                Sender::let_go_in_scope(self.sender, self.thread);
-                steal::end(self.thread, slot, owner);
+                // The scope waits for the slot, or for the hold of a ticket that has none.
+                Sender::let_go_in_scope(self.sender, 1, self.thread);
+                match slot.is_null() {
+                    true => Finish::release(finish),
+                    false => steal::end(self.thread, slot, owner),
+                }
             }
+            self.thread.wake(waiters);
         }
     }
 }

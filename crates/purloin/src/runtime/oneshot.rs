@@ -7,7 +7,7 @@
 //! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
 //! | `watcher` | the handle, once, before it sets WATCHED | the claimant, likewise; it takes the watcher out |
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
-//! | `holders` | each holder, once | the last one frees the channel |
+//! | `holders` | each holder, once | the last one frees the channel; the ticket waits until no claimant is counted |
 //! | `may_leapfrog` | the claimant | the other holder |
 //! | `is_injected` | the holder that injects a job, once | holders that would inject one |
 //!
@@ -15,6 +15,11 @@
 //! result, there may be a third holder: a job with which an idle worker runs the closure. A future
 //! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
 //! closure or releases the channel; it never waits.
+//!
+//! A thread that has claimed as neither the handle nor the ticket is a **claimant**, and counted apart.
+//! It still uses the channel for a moment after DONE. The ticket waits for the end of this moment before it
+//! lets go. Otherwise the claimant could be the last holder and find the panic of the task, when the scope
+//! to which the panic belongs has ended.
 //!
 //! A [shared handle](crate::SharedHandle) is one holder for many threads. One worker among them
 //! waits on the channel. Its watcher wakes all others. A thread that runs the closure is a holder of its own, because the handle
@@ -26,7 +31,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 use std::thread;
 
-use super::slot::{State, StateWord};
+use super::slot::{ShortSpin, State, StateWord};
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
 /// Whom to wake when the message is available.
@@ -49,6 +54,9 @@ pub(super) enum WaitingWorker {
 /// Values of `waiter` that are not the index of a worker.
 const NO_WORKER: usize = usize::MAX;
 const SEVERAL_WORKERS: usize = usize::MAX - 1;
+
+/// What a claimant adds to `holders`. All other holders add 1.
+pub(super) const CLAIMANT: u32 = 1 << 16;
 
 /// A channel for one message.
 pub(super) struct Oneshot<T> {
@@ -200,9 +208,27 @@ impl<T> Oneshot<T> {
     }
 
     /// A holder: adds one more holder.
-    pub(super) fn add_holder(&self) {
+    fn add_holder(&self) {
         // Relaxed: the calling holder keeps the channel alive.
         self.holders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A holder that has claimed: adds the calling thread as a claimant, in place of `instead_of` other
+    /// holders.
+    pub(super) fn add_claimant(&self, instead_of: u32) {
+        // Relaxed: DONE, which the claimant sets later, releases it to the ticket.
+        self.holders
+            .fetch_add(CLAIMANT - instead_of, Ordering::Relaxed);
+    }
+
+    /// The ticket, after the end: waits until the claimant, if there is one, has released the channel. It
+    /// runs none of the program's code until then.
+    pub(super) fn await_claimant(&self) {
+        let mut spin = ShortSpin::default();
+        // Acquire: its accesses come before those of the code that follows the scope.
+        while self.holders.load(Ordering::Acquire) >= CLAIMANT {
+            spin.pause();
+        }
     }
 
     /// Returns the state to wait on.
@@ -231,12 +257,13 @@ impl<T> Oneshot<T> {
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// Releases the channel for one holder. Returns true if it was the last.
+    /// Releases the channel for one holder, which counts as 1 or as [`CLAIMANT`]. Returns true if it was
+    /// the last.
     #[must_use]
-    pub(super) fn let_go(&self) -> bool {
+    pub(super) fn let_go(&self, count: u32) -> bool {
         // AcqRel: the last holder sees what the others have done, and their accesses come
         // before the memory is used for something else.
-        self.holders.fetch_sub(1, Ordering::AcqRel) == 1
+        self.holders.fetch_sub(count, Ordering::AcqRel) == count
     }
 }
 

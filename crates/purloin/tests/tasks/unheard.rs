@@ -2,9 +2,14 @@
 //! reach the same call under the serial elision as on a pool.
 
 use std::any::Any;
+use std::future::{Future, IntoFuture};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::thread;
 
 use crate::common::{self, rounds};
 use purloin::{Cancelled, Handle, Pool, Scheduler, Serial, SharedHandle, Worker};
@@ -46,6 +51,46 @@ common::under_three_schedulers! {
 #[test]
 fn panics_of_detached_tasks_reach_the_finish_serially() {
     assert_eq!(detached_in_a_finish(&mut Serial), 0);
+}
+
+/// A thread outside calls a worker for the task by a poll, and then drops the handle. Now the worker that
+/// runs the task is the last to hold it, but for the finish.
+#[test]
+fn the_panic_of_a_task_that_was_polled_once_reaches_the_finish() {
+    /// Wakes nobody until the test lets it.
+    struct Gate(Mutex<Receiver<()>>);
+
+    impl Wake for Gate {
+        fn wake(self: Arc<Self>) {
+            let _ = self.0.lock().unwrap().recv();
+        }
+    }
+
+    // Dropped last: it waits for the worker at the gate.
+    let pool = common::pool(1);
+    let (begins, goes_on) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (open, gate) = channel();
+    let gate = Waker::from(Arc::new(Gate(Mutex::new(gate))));
+    let run = catch(|| {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let task = scope.future(|_| {
+                    begins.store(true, Release);
+                    common::wait_for(&goes_on);
+                    fail();
+                });
+                let poll_once = || {
+                    let poll = pin!(task.into_future()).poll(&mut Context::from_waker(&gate));
+                    assert!(poll.is_pending());
+                };
+                thread::scope(|threads| threads.spawn(poll_once).join().unwrap());
+                common::wait_for(&begins);
+                goes_on.store(true, Release);
+            });
+        });
+    });
+    expect(run, "the task");
+    open.send(()).unwrap();
 }
 
 /// If a thief ends the task before its handle is dropped, the panic reaches the run around the drop.

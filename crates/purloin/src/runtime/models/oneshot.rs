@@ -1,12 +1,12 @@
 //! Loom models of a future's channel.
 
-use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize as Count, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::runtime::oneshot::{Oneshot, WaitingWorker};
+use crate::runtime::oneshot::{CLAIMANT, Oneshot, Waiters, WaitingWorker};
 use crate::shared_handle::TaskEnd;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
@@ -19,6 +19,8 @@ struct Model {
     frees: Count,
     /// How often a thread outside the pool was woken.
     told: Count,
+    /// Whether the ticket has been used, so that the scope may have ended.
+    has_scope_ended: AtomicBool,
 }
 
 const FUTURE: usize = 0;
@@ -34,6 +36,7 @@ impl Model {
             runs: Count::new(0),
             frees: Count::new(0),
             told: Count::new(0),
+            has_scope_ended: AtomicBool::new(false),
         }
     }
 
@@ -59,16 +62,23 @@ impl Model {
     /// touches nothing that the handle uses.
     fn run_job(&self) {
         if self.channel.claim(THIRD) {
+            self.channel.add_claimant(1);
             self.run();
             // SAFETY: this thread has claimed, and has not called `end`.
             unsafe { self.channel.send(Ok(7)) };
-            self.end();
+            let waiters = self.channel.end();
+            self.let_go_as(CLAIMANT);
+            self.wake(waiters);
+        } else {
+            self.let_go();
         }
-        self.let_go();
     }
 
     fn end(&self) {
-        let waiters = self.channel.end();
+        self.wake(self.channel.end());
+    }
+
+    fn wake(&self, waiters: Waiters) {
         match waiters.worker {
             WaitingWorker::None => (),
             WaitingWorker::One(worker) => self.sleep.unpark(worker),
@@ -81,7 +91,16 @@ impl Model {
     }
 
     fn let_go(&self) {
-        if self.channel.let_go() {
+        self.let_go_as(1);
+    }
+
+    fn let_go_as(&self, count: u32) {
+        if self.channel.let_go(count) {
+            let is_claimant = count == CLAIMANT;
+            assert!(
+                !is_claimant || !self.has_scope_ended.load(Relaxed),
+                "a panic has no scope"
+            );
             // The last holder takes the message before the memory is reused.
             // SAFETY: `let_go` has returned true, so this is the last holder.
             drop(unsafe { self.channel.take() });
@@ -100,8 +119,10 @@ impl Model {
                 yield_now();
             }
             assert_eq!(self.runs.load(Relaxed), 1, "the scope ends too early");
+            self.channel.await_claimant();
         }
         self.let_go();
+        self.has_scope_ended.store(true, Relaxed);
     }
 
     fn take(&self) {
@@ -247,6 +268,18 @@ fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
         model.let_go();
         while model.told.load(Relaxed) != usize::from(waits) {
             yield_now();
+        }
+    });
+}
+
+/// The handle is dropped after a poll from outside that has called a worker.
+#[test]
+fn a_worker_that_was_called_releases_the_channel_before_the_scope_ends() {
+    Model::check(|model| {
+        let calls = model.channel.call_worker();
+        model.let_go();
+        if calls {
+            model.run_job();
         }
     });
 }
