@@ -344,6 +344,9 @@ impl<S: Scheduler> Drop for Pool<S> {
         // on their own as soon as they are idle.
         if !self.shared.ends_alone && worker_thread::host().is_none() {
             self.shared.threads.join_all();
+            self.shared.end_rescue();
+            // The watcher may have started a spare worker.
+            self.shared.threads.join_all();
         }
     }
 }

@@ -4,8 +4,12 @@
 //! a thread. If all workers do, work from outside waits, and it may be the very work for which they
 //! wait. So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the
 //! pool begins no work from outside for [`STALL`], the watcher hands off a processor, as if a worker
-//! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. When the
-//! inbox is empty, the watcher takes these processors back, and ends.
+//! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. The watcher
+//! takes one of these processors back whenever the pool has begun work twice in a row, and all of them
+//! when the inbox is empty. Then it ends.
+//!
+//! A pool that waits for its threads when it is dropped also waits for the watcher. Otherwise the watcher's
+//! reference to the pool may be the last one, and its thread drops the handlers of the program.
 //!
 //! The thread that injects work starts the watcher, if it finds no worker to call. So it does not
 //! matter whether any thread waits for the work, or how.
@@ -25,11 +29,11 @@
 //! other.
 
 use std::io::{Write, stderr};
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{Shared, WorkerThread};
+use super::{Shared, WorkerThread, lock};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::Count;
 use crate::sync::{AtomicBool, Ordering, fence};
@@ -40,17 +44,31 @@ const STALL: Duration = Duration::from_millis(20);
 /// If tasks wait and a processor is idle for this long, the watcher warns.
 const STUCK: Duration = Duration::from_secs(1);
 
-/// Stack of a watcher, which calls no code of the program.
-const STACK: usize = 64 << 10;
-
 /// Whether a thread watches a pool.
 #[derive(Default)]
 pub(super) struct Rescue {
     is_watched: AtomicBool,
     has_warned: AtomicBool,
+    /// Whether all workers have ended.
+    is_over: AtomicBool,
+    /// The last watcher that was started.
+    watcher: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Rescue {
+    /// Watcher: waits for [`STALL`]. Returns false if all workers have ended.
+    fn pause(&self) -> bool {
+        let start = Instant::now();
+        // Acquire: everything that the workers did has happened.
+        while !self.is_over.load(Ordering::Acquire) {
+            match STALL.checked_sub(start.elapsed()) {
+                Some(left) if !left.is_zero() => thread::park_timeout(left),
+                _ => return true,
+            }
+        }
+        false
+    }
+
     /// Called after a fence that orders new work before it. Returns whether the caller must start the
     /// watcher.
     fn begin(&self) -> bool {
@@ -85,15 +103,30 @@ impl<S: Scheduler> Shared<S> {
         if !self.rescue.begin() {
             return;
         }
-        // A pool that is being built or dropped is not found, and has no work.
+        // A pool that is being built is not found, and has no work.
         let watcher = Shared::<S>::find(self.id).map(|pool| {
-            let name = "purloin-rescue".to_string();
-            let builder = thread::Builder::new().name(name).stack_size(STACK);
+            let builder = thread::Builder::new().name("purloin-rescue".to_string());
             builder.spawn(move || pool.rescue_if_stalled())
         });
-        // If the system has no thread left, the next work tries again.
-        if !matches!(watcher, Some(Ok(_))) {
-            self.rescue.is_watched.store(false, Ordering::Relaxed);
+        let Some(Ok(watcher)) = watcher else {
+            // If the system has no thread left, the next work tries again.
+            return self.rescue.is_watched.store(false, Ordering::Relaxed);
+        };
+        let last = lock(&self.rescue.watcher).replace(watcher);
+        if let Some(last) = last {
+            // Its watch has ended, and its thread is about to.
+            let _ = last.join();
+        }
+    }
+
+    /// Ends the watch when all workers have ended, and waits for the watcher's thread.
+    pub(super) fn end_rescue(&self) {
+        // Release: pairs with `pause`.
+        self.rescue.is_over.store(true, Ordering::Release);
+        let watcher = lock(&self.rescue.watcher).take();
+        if let Some(watcher) = watcher {
+            watcher.thread().unpark();
+            let _ = watcher.join();
         }
     }
 
@@ -103,10 +136,15 @@ impl<S: Scheduler> Shared<S> {
         // Steals do not count for a rescue: a blocked worker that leapfrogs begins no work from outside.
         let (mut begun, mut stolen) = (self.inbox.begun(), self.steals());
         let mut stuck_since = Instant::now();
-        loop {
-            thread::sleep(STALL);
+        let mut is_busy = false;
+        while self.rescue.pause() {
             let before = std::mem::replace(&mut begun, self.inbox.begun());
             let stolen_before = std::mem::replace(&mut stolen, self.steals());
+            let was_busy = std::mem::replace(&mut is_busy, before != begun);
+            if was_busy && is_busy {
+                // The pool begins work by itself.
+                handed_off.pop();
+            }
             let lacks_workers = self.sleep.lacks_workers();
             if (before, stolen_before) != (begun, stolen) || !lacks_workers {
                 stuck_since = Instant::now();
@@ -120,7 +158,7 @@ impl<S: Scheduler> Shared<S> {
                 if stuck_since.elapsed() >= STUCK {
                     self.warn_once();
                 }
-            } else if before == begun && self.rescues_calls {
+            } else if !is_busy && self.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
                 self.look_for_others(|_| false);
             }

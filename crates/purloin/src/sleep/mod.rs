@@ -71,10 +71,9 @@
 //! without timers every push checks twice, and a thief that falls asleep makes every processor
 //! execute a fence.
 //!
-//! A build without timers differs in one more way, and keeps one timer. Under the scheduler
-//! `Channel` (crate `purloin-schedulers`), a thief whose victim does not answer leaves its request
-//! there, instead of taking it elsewhere. A thread that waits for a pool from outside still wakes
-//! up at intervals, to check whether the pool is stalled.
+//! A build without timers differs in one more way: under the scheduler `Channel` (crate
+//! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead of
+//! taking it elsewhere. It keeps one timer, that of a [rescue](crate::pool).
 //!
 //! # Naps
 //!

@@ -316,6 +316,37 @@ fn a_task_may_run_jobs_that_wait() {
     check(Channel::default());
 }
 
+/// The task takes its own ticket, which it cannot use before it has ended.
+#[test]
+fn a_task_may_drain_the_pool_that_has_its_ticket() {
+    must_end("a task that drains its pool", || {
+        let drain = |w: purloin::Token<'_>| {
+            while w.pool().yield_now() {}
+            7
+        };
+        let seven = common::pool(1).run(|mut w| {
+            // Within a join, the ticket goes to the queue of the finish.
+            w.finish(|scope| scope.join(|_| scope.future(drain).get(), |_| ()).0)
+        });
+        assert_eq!(seven, 7);
+    });
+}
+
+/// A spawn that finds no idle worker starts a thread for a rescue, which keeps the pool.
+#[test]
+fn a_dropped_pool_leaves_no_thread_behind() {
+    let kept = Arc::new(());
+    let in_handler = Arc::clone(&kept);
+    let handler = move |_| _ = &in_handler;
+    let pool = Pool::builder().workers(1).start_handler(handler).build();
+    let pool = pool.unwrap();
+    pool.spawn(|_| busy(Duration::from_millis(5)));
+    thread::sleep(Duration::from_millis(1));
+    pool.spawn(|_| ());
+    drop(pool);
+    assert_eq!(Arc::strong_count(&kept), 1);
+}
+
 /// The program's own `thread::park` must not wait for a wake-up that the pool has used up.
 #[test]
 fn a_call_from_outside_leaves_the_thread_its_park_token() {
