@@ -140,8 +140,27 @@ fn a_token_in_a_child_is_right(mut w: Token<'_>) -> bool {
         w.finish(|scope| (0..10).for_each(|_| scope.spawn(|_| _ = count.fetch_add(1, Relaxed))));
         (fib, count.into_inner())
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
+    let is_right = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(results) => results == (6765, 10),
         Err(panic) => common::message(panic).contains("make a pool there"),
-    }
+    };
+    // Tasks with results, which the queue of the finish would get.
+    let run = |w: &mut Token<'_>| {
+        w.finish(|scope| {
+            let (sum, _) = scope.join(
+                |_| {
+                    let one = scope.shared_future(|_| 1);
+                    let two = scope.after([&one]).shared_future(move |_| one.get() + 1);
+                    two.get() + scope.future(|_| 3).get()
+                },
+                |_| (),
+            );
+            sum
+        })
+    };
+    is_right
+        && match catch_unwind(AssertUnwindSafe(|| run(&mut w))) {
+            Ok(sum) => sum == 5,
+            Err(panic) => common::message(panic).contains("make a pool there"),
+        }
 }

@@ -191,9 +191,11 @@ impl Pending {
         let inputs = self
             .inputs
             .with_mut(|inputs| unsafe { std::mem::take(&mut *inputs) });
-        if let Err(panic) = catch(|| drop(inputs)) {
-            // The destructor of a result that no thread gets.
-            keep_orphan(panic);
+        for input in inputs {
+            if let Err(panic) = catch(|| drop(input)) {
+                // The destructor of a result that no thread gets.
+                keep_orphan(panic);
+            }
         }
         // Relaxed: the flag was set by a thread that looked, so before its part of the count.
         let begin = match self.is_called.load(Ordering::Relaxed) {

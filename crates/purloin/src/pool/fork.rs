@@ -24,6 +24,7 @@ mod unix {
 
     use crate::pool::shared::{Pools, lock_pools};
     use crate::pool::worker_thread;
+    use crate::sync::asymmetric;
 
     /// Prepares this process for forks, once.
     pub(in crate::pool) fn prepare_for_forks() {
@@ -60,5 +61,6 @@ mod unix {
         // SAFETY: this thread called `before`, as a copy.
         unsafe { after() };
         worker_thread::forget();
+        asymmetric::forked();
     }
 }

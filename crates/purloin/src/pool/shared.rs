@@ -366,6 +366,9 @@ impl<S: Scheduler> Shared<S> {
             }
         }
         let _guard = AbortOnPanic;
+        // A worker that sees the number of this one, in a task that it has stolen for example, finds it
+        // among the workers: the number is stored after this fence, and loaded with Acquire.
+        fence(Ordering::Release);
         let me = &self.worker_threads[index];
         let current = worker_thread::enter(me);
         me.open_mailbox();

@@ -183,8 +183,9 @@ impl Threads {
         shared: Arc<Shared<S>>,
         worker: usize,
     ) -> io::Result<()> {
-        shared.sleep.start_searching();
-        Threads::start(shared, worker)
+        let pool = Arc::clone(&shared);
+        pool.sleep.start_searching();
+        Threads::start(shared, worker).inspect_err(|_| pool.sleep.stop_searching())
     }
 
     /// Starts the thread of a worker, which counts as searching.

@@ -418,7 +418,12 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Keeps the finish from ending until [`Self::release`]. Called while the finish cannot end.
+    ///
+    /// # Panics
+    ///
+    /// Panics in a forked process, where no thread would release it.
     pub(super) fn hold(&self) {
+        self.check_process();
         self.queue().hold();
     }
 
@@ -427,10 +432,12 @@ impl<S: Scheduler> Finish<S> {
     /// # Safety
     ///
     /// `this` points at a finish that the caller holds. It may be gone afterwards, so this function
-    /// gets no reference to it. The calling thread keeps the pool alive.
+    /// gets no reference to it.
     pub(super) unsafe fn release(this: *const Self) {
         // SAFETY: by this function's contract, until nothing is pending.
         let (pool, queue) = unsafe { (&*(*this).pool, Arc::clone((*this).queue())) };
+        // Once the finish may end, only the pool's own workers keep the pool alive.
+        let _kept = pool.current().is_none().then(|| Shared::<S>::find(pool.id));
         queue.ended_one(pool);
     }
 
@@ -451,7 +458,7 @@ impl<S: Scheduler> Finish<S> {
                     self.run_all::<false, _>(thread, move |token| f(token));
                 });
                 drop(in_lineage);
-                // SAFETY: the job holds the finish, and runs on a worker of the pool.
+                // SAFETY: the job holds the finish.
                 unsafe { Finish::release(self) };
             });
             // SAFETY: only the lifetime changes. The finish does not end before the job has, which
@@ -459,10 +466,17 @@ impl<S: Scheduler> Finish<S> {
             let job: Injected<S> = unsafe { std::mem::transmute(job) };
             if let Err(panic) = pool.post(worker, job) {
                 self.keep_panic(panic);
-                // SAFETY: the finish is held for the job that was dropped. Either it runs on a worker
-                // of the pool, or its owner borrows the pool.
+                // SAFETY: the finish is held for the job that was dropped.
                 unsafe { Finish::release(self) };
             }
+        }
+    }
+
+    /// Panics in a forked process, which has no workers for a task in the queue.
+    pub(super) fn check_process(&self) {
+        let pool = self.pool();
+        if pool.current().is_none() {
+            pool.check_process();
         }
     }
 
@@ -483,17 +497,14 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
+        self.check_process();
         let task: Job<'scope, S> = Job::boxed(move |thread| {
             self.run_all::<IS_TICKET, F>(thread, task);
         });
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
         // waits until its queue has no task left.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };
-        let pool = self.pool();
-        if pool.current().is_none() {
-            pool.check_process();
-        }
-        self.queue().push(pool, task);
+        self.queue().push(self.pool(), task);
     }
 }
 

@@ -75,6 +75,12 @@ pub(crate) fn request() {
     linux::request();
 }
 
+/// Called in a forked child.
+pub(crate) fn forked() {
+    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    linux::forked();
+}
+
 /// Returns whether [`heavy`] reaches the other threads. If so, it always will.
 pub(crate) fn available() -> bool {
     #[cfg(all(target_os = "linux", not(loom), not(miri)))]
@@ -135,9 +141,15 @@ mod linux {
             // The thread calls no code of the program.
             let thread = thread::Builder::new().stack_size(64 << 10);
             if thread.spawn(register).is_err() {
-                STATE.store(UNREGISTERED, Ordering::Relaxed);
+                register();
             }
         }
+    }
+
+    /// Called in a forked child, which has no thread that registers it.
+    pub(super) fn forked() {
+        let order = Ordering::Relaxed;
+        let _ = STATE.compare_exchange(REGISTERING, UNREGISTERED, order, order);
     }
 
     /// Returns whether the caller must register the process.
