@@ -4,6 +4,7 @@
 
 mod cut_offs;
 mod gains;
+mod own_times;
 mod profiling;
 mod report;
 mod residual;
@@ -70,6 +71,15 @@ impl Program {
         self.depths[usize::from(!trial.quick)]
     }
 
+    /// Returns the numbers of nodes that are simulated with the paper's times. SparseLU and Strassen have too
+    /// little parallelism for the larger one, and their simulations would take hours: all idle cores search.
+    fn own_nodes(&self) -> &'static [u32] {
+        match self.name {
+            "SparseLU" | "Strassen" => &OWN_NODES[1..],
+            _ => &OWN_NODES,
+        }
+    }
+
     /// Returns how often the paper's input is run on ranks. The paper does not say how often. Here, a
     /// run of the longest programs takes one to two minutes, and each figure needs many runs.
     fn runs(&self) -> u32 {
@@ -92,6 +102,7 @@ impl Program {
 
 const TABLE: &str = "Table I";
 const FIGURE_5: &str = "Figure 5";
+const OWN_TIMES: &str = "simulated with the paper's times";
 
 fn parts(_: &Trial) -> Vec<Part> {
     let mut parts = vec![
@@ -119,6 +130,11 @@ fn parts(_: &Trial) -> Vec<Part> {
     for program in &PROGRAMS {
         parts.push(Part::new(program.part("simulated"), |trial| {
             simulation::simulated(trial, program)
+        }));
+    }
+    for program in &PROGRAMS {
+        parts.push(Part::new(program.part(OWN_TIMES), |trial| {
+            simulation::with_own_times(trial, program)
         }));
     }
     parts
@@ -284,6 +300,13 @@ const CHOSEN: usize = 2;
 /// as many.
 const QUICK: [&str; 3] = [RESIDUAL[0], RESIDUAL[CHOSEN], RESIDUAL[2 * CHOSEN]];
 
+/// The paper's time of a steal between nodes, in microseconds: the middle of its times of a get.
+const OWN_LATENCY: u32 = 4500;
+
+/// The numbers of nodes that are simulated with the paper's times: those of its cluster, and an eighth of
+/// them, so that a core has eight times as much work.
+static OWN_NODES: [u32; 2] = [simulation::NODES, simulation::NODES / 8];
+
 const ADAPTIVE: &str = "adaptive";
 const QUEUE: &str = "queue";
 const NONE: &str = "none";
@@ -315,6 +338,37 @@ struct Case {
     seconds: Vec<f64>,
     /// The mean number of steals.
     steals: f64,
+}
+
+/// A program on the simulated cluster with the paper's times: steals of [`OWN_LATENCY`], and tasks of at
+/// least 2 ms.
+#[derive(Serialize, Deserialize)]
+struct OwnTimes {
+    job: String,
+    /// The time of the serial elision, in seconds.
+    work: f64,
+    cases: Vec<OwnCase>,
+}
+
+/// A number of cores and of residual tasks, with the cut-off [`ADAPTIVE`].
+#[derive(Serialize, Deserialize)]
+struct OwnCase {
+    cores: u32,
+    residual: String,
+    /// The number of tasks that were created in the first trial.
+    tasks: u64,
+    /// The times of all trials.
+    #[serde(deserialize_with = "times")]
+    seconds: Vec<f64>,
+    /// The mean number of steals.
+    steals: f64,
+}
+
+impl OwnTimes {
+    fn case(&self, cores: u32, residual: &str) -> Option<&OwnCase> {
+        let mut cases = self.cases.iter();
+        cases.find(|case| (case.cores, &*case.residual) == (cores, residual))
+    }
 }
 
 impl Simulated {

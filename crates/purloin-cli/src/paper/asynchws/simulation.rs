@@ -4,8 +4,8 @@ use purloin_command::{Failure, progress};
 use purloin_sim::{CutOff, Machine, Outcome, Policy, Recorded, Time, simulate};
 
 use super::{
-    ADAPTIVE, CHOSEN, Case, DEPTH, LATENCIES, NONE, Program, QUEUE, QUICK, RESIDUAL, SHARED,
-    Simulated,
+    ADAPTIVE, CHOSEN, Case, DEPTH, LATENCIES, NONE, OWN_LATENCY, OwnCase, OwnTimes, Program, QUEUE,
+    QUICK, RESIDUAL, SHARED, Simulated,
 };
 use crate::paper::trial::Trial;
 use crate::simulation::runs::{Run, Runs};
@@ -27,13 +27,27 @@ const COARSE: f64 = 12.0 / 4.5;
 /// The paper's cluster with this time of a steal between nodes. A look and a message take half of
 /// it.
 fn cluster(microseconds: u32) -> Machine {
+    let half = 500 * microseconds;
     let text = format!(
         "nodes = {NODES}\nsockets = 2\ncores = {}\n\
          [socket]\nsteal = \"1us\"\nsample = \"100ns\"\nmessage = \"100ns\"\n\
          [node]\nsteal = \"{SHARED}us\"\nsample = \"300ns\"\nmessage = \"300ns\"\n\
          [network]\nsteal = \"{microseconds}us\"\nsample = \"{half}ns\"\nmessage = \"{half}ns\"\n",
+        CORES / 2
+    );
+    Machine::from_toml(&text).expect("the text is a machine file")
+}
+
+/// Some nodes of the paper's cluster, with its time of a steal. Whatever a core does within its node takes 10
+/// µs: that is little beside a task of at least 2 ms, and the idle cores look around less often, so that the
+/// simulation ends.
+fn with_own_latency(nodes: u32) -> Machine {
+    let local = "steal = \"10us\"\nsample = \"10us\"\nmessage = \"10us\"\n";
+    let text = format!(
+        "nodes = {nodes}\nsockets = 2\ncores = {}\n[socket]\n{local}[node]\n{local}\
+         [network]\nsteal = \"{OWN_LATENCY}us\"\nsample = \"{half}us\"\nmessage = \"{half}us\"\n",
         CORES / 2,
-        half = 500 * microseconds
+        half = OWN_LATENCY / 2
     );
     Machine::from_toml(&text).expect("the text is a machine file")
 }
@@ -48,6 +62,59 @@ struct Variant<'v> {
     recorded: &'v Recorded,
 }
 
+/// The paper's cut-off for this time of a steal between nodes, in microseconds.
+fn adaptive(latency: u32) -> CutOff {
+    let steals = |steals| Time::from_nanoseconds((1e3 * f64::from(latency) * steals) as u64);
+    CutOff::Adaptive {
+        least: steals(GRAIN),
+        coarse: steals(COARSE),
+    }
+}
+
+/// Records a program, and simulates it with the times of the paper's own setting, on its cluster and on
+/// a few of its nodes.
+pub(super) fn with_own_times(trial: &Trial, program: &Program) -> Result<OwnTimes, Failure> {
+    let job = program.simulated(trial);
+    let recording = trial.record(job)?;
+    let whole = Recorded::new(&recording)
+        .map_err(|error| Failure::Run(format!("the recording of {job}: {error}")))?;
+    let recorded = whole.with_cut_off(adaptive(OWN_LATENCY));
+    let nodes = program.own_nodes();
+    let machines: Vec<_> = nodes.iter().copied().map(with_own_latency).collect();
+    let trials = trial.choose(4, 10);
+    let (mut runs, mut variants) = (Vec::new(), Vec::new());
+    for (machine, nodes) in machines.iter().zip(nodes) {
+        for residual in [RESIDUAL[0], RESIDUAL[CHOSEN]] {
+            let policy = format!("near+half+residual:{residual}+bound:{}", 3 * CORES);
+            let policy: Policy = policy.parse().map_err(Failure::usage)?;
+            variants.push((nodes * CORES, residual));
+            for seed in 0..trials {
+                let recorded = &recorded;
+                runs.push(Run {
+                    steps: 1,
+                    message: format!("{job}, {OWN_LATENCY} us"),
+                    simulate: Box::new(move || simulate(recorded, machine, policy, seed)),
+                });
+            }
+        }
+    }
+    let progress = progress(runs.len() as u64, "simulations");
+    let outcomes = Runs::default().all(&runs, &progress)?;
+    let groups = outcomes.chunks(trials as usize).zip(variants);
+    let cases = groups.map(|(outcomes, (cores, residual))| OwnCase {
+        cores,
+        residual: residual.to_owned(),
+        tasks: outcomes[0].tasks,
+        seconds: outcomes.iter().map(|run| run.time.seconds()).collect(),
+        steals: outcomes.iter().map(|run| run.steals as f64).sum::<f64>() / trials as f64,
+    });
+    Ok(OwnTimes {
+        job: job.to_owned(),
+        work: whole.work().seconds(),
+        cases: cases.collect(),
+    })
+}
+
 /// Records a program, and simulates all variants.
 pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, Failure> {
     let job = program.simulated(trial);
@@ -59,13 +126,7 @@ pub(super) fn simulated(trial: &Trial, program: &Program) -> Result<Simulated, F
         .iter()
         .map(|&depth| whole.with_cut_off(CutOff::Depth(depth)))
         .collect();
-    let adaptive = |latency: u32| {
-        let steals = |steals| Time::from_nanoseconds((1e3 * f64::from(latency) * steals) as u64);
-        whole.with_cut_off(CutOff::Adaptive {
-            least: steals(GRAIN),
-            coarse: steals(COARSE),
-        })
-    };
+    let adaptive = |latency| whole.with_cut_off(adaptive(latency));
     let (machines, shared_machine) = (LATENCIES.map(cluster), cluster(SHARED));
     let (recorded, shared_recorded) = (LATENCIES.map(adaptive), adaptive(SHARED));
 
