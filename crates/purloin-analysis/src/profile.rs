@@ -1,5 +1,6 @@
 //! Profiles: the work and span of a program, and where its time goes on all workers.
 
+use std::iter::repeat;
 use std::time::{Duration, Instant};
 
 use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, median, run_strands};
@@ -228,7 +229,7 @@ struct ParallelRuns {
 
 impl ParallelRuns {
     fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> ParallelRuns {
-        let mut times = vec![Times::default(); pool.times().len()];
+        let mut times: Vec<Times> = Vec::new();
         let (mut walls, mut stats) = (Vec::new(), Stats::default());
         // The first run warms up the cores, and does not count.
         program.prepare();
@@ -244,6 +245,9 @@ impl ParallelRuns {
                 (wall, before, after)
             });
             walls.push(wall);
+            // Spare workers may have begun during the run.
+            times.resize(after.len(), Times::default());
+            let before = before.into_iter().chain(repeat(Times::default()));
             for ((sum, after), before) in times.iter_mut().zip(after).zip(before) {
                 *sum += after - before;
             }

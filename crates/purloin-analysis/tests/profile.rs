@@ -49,19 +49,6 @@ impl Program for Tree {
     }
 }
 
-/// A finish whose tasks take 1 ms and 2 ms, and whose body takes 3 ms.
-struct Spawning;
-
-impl Program for Spawning {
-    fn run<W: Worker>(&mut self, mut w: W) {
-        w.finish(|scope| {
-            scope.spawn(|_| busy(Duration::from_millis(1)));
-            scope.spawn(|_| busy(Duration::from_millis(2)));
-            busy(Duration::from_millis(3));
-        });
-    }
-}
-
 fn assert_near(measured: f64, expected: f64, tolerance: f64) {
     assert!(
         (measured / expected - 1.0).abs() < tolerance,
@@ -79,14 +66,6 @@ fn work_and_span_of_a_balanced_tree_have_closed_forms() {
     assert_near(profile.ideal.span, leaf, 0.1);
     assert_near(profile.burdened.span, leaf + 8.0 * 1e-6, 0.1);
     assert_near(profile.ideal.parallelism, 256.0, 0.1);
-}
-
-#[test]
-fn spawned_tasks_run_beside_the_body() {
-    let profile = profile(1, &mut Spawning);
-    assert_eq!(profile.tasks, 2);
-    assert_near(profile.work, 6e-3, 0.1);
-    assert_near(profile.ideal.span, 3e-3, 0.1);
 }
 
 #[test]
@@ -109,7 +88,11 @@ fn the_breakdown_sums_to_the_wall_time() {
             .sum();
         let per_run = application.as_secs_f64() / profile.runs as f64;
         // With fewer cores than workers, a preempted worker still counts as running.
-        assert!(per_run > 0.9 * profile.work);
+        assert!(
+            per_run > 0.9 * profile.work,
+            "{per_run} of {}, {workers} workers",
+            profile.work
+        );
     }
 }
 
@@ -154,11 +137,17 @@ fn a_program_without_tasks_has_no_parallelism() {
     assert_eq!(profile.steal_interval(), None);
 }
 
-fn ms(n: u64) {
-    busy(Duration::from_millis(n));
+/// The unit of work of a graph.
+const UNIT: Duration = Duration::from_micros(100);
+
+/// Works for this many units.
+fn units(n: u32) {
+    busy(n * UNIT);
 }
 
-/// Makes a program of the body of a finish, and checks its work and its span, in milliseconds.
+/// Makes a program of the body of a finish, and checks its work and its span, in units.
+///
+/// A disturbance makes times longer, never shorter. On a busy machine several profiles may be disturbed.
 macro_rules! assert_graph {
     (work $work:literal, span $span:literal, $tasks:literal tasks, |$scope:ident| $body:block) => {{
         struct Graph;
@@ -167,60 +156,88 @@ macro_rules! assert_graph {
                 w.finish(|$scope| $body);
             }
         }
-        let profile = profile(1, &mut Graph);
-        assert_eq!(profile.tasks, $tasks);
-        assert_near(profile.work, $work as f64 * 1e-3, 0.1);
-        assert_near(profile.ideal.span, $span as f64 * 1e-3, 0.1);
+        let measure = || {
+            let profile = profile(1, &mut Graph);
+            assert_eq!(profile.tasks, $tasks);
+            [profile.work, profile.ideal.span].map(|time| time / UNIT.as_secs_f64())
+        };
+        let profiles = (0..10).map(|_| measure());
+        let is_near = |measured: &[f64; 2]| {
+            let expected = [$work as f64, $span as f64];
+            let errors = measured
+                .iter()
+                .zip(expected)
+                .map(|(a, b)| (a / b - 1.0).abs());
+            errors.fold(0.0, f64::max) < 0.1
+        };
+        let mut seen = Vec::new();
+        assert!(
+            profiles
+                .inspect(|&measured| seen.push(measured))
+                .any(|measured| is_near(&measured)),
+            "{seen:?} instead of work {} and span {}",
+            $work,
+            $span
+        );
     }};
+}
+
+#[test]
+fn spawned_tasks_run_beside_the_body() {
+    assert_graph!(work 6, span 3, 2 tasks, |scope| {
+        scope.spawn(|_| units(1));
+        scope.spawn(|_| units(2));
+        units(3);
+    });
 }
 
 #[test]
 fn independent_shared_futures_run_beside_each_other() {
     assert_graph!(work 16, span 1, 16 tasks, |scope| {
-        let tasks: Vec<_> = (0..16).map(|_| scope.shared_future(|_| ms(1))).collect();
+        let tasks: Vec<_> = (0..16).map(|_| scope.shared_future(|_| units(1))).collect();
         tasks.iter().for_each(|task| *task.get());
     });
     assert_graph!(work 16, span 1, 16 tasks, |scope| {
-        (0..16).for_each(|_| drop(scope.shared_future(|_| ms(1))));
+        (0..16).for_each(|_| drop(scope.shared_future(|_| units(1))));
     });
 }
 
 #[test]
 fn a_task_begins_after_the_longest_of_its_inputs() {
     assert_graph!(work 12, span 6, 5 tasks, |scope| {
-        let inputs = [1, 2, 3, 4].map(|n| scope.shared_future(move |_| ms(n)));
-        scope.after(&inputs).spawn(|_| ms(2));
+        let inputs = [1, 2, 3, 4].map(|n| scope.shared_future(move |_| units(n)));
+        scope.after(&inputs).spawn(|_| units(2));
     });
     assert_graph!(work 4, span 4, 4 tasks, |scope| {
-        let mut last = scope.shared_future(|_| ms(1));
+        let mut last = scope.shared_future(|_| units(1));
         for _ in 0..3 {
-            last = scope.after([&last]).shared_future(|_| ms(1));
+            last = scope.after([&last]).shared_future(|_| units(1));
         }
     });
-    // A diamond, beside a body of 2 ms.
+    // A diamond, beside a body of two units.
     assert_graph!(work 9, span 5, 4 tasks, |scope| {
-        let top = scope.shared_future(|_| ms(1));
-        let left = scope.after([&top]).shared_future(|_| ms(2));
-        let right = scope.after([&top]).shared_future(|_| ms(3));
-        scope.after([&left]).and([&right]).spawn(|_| ms(1));
-        ms(2);
+        let top = scope.shared_future(|_| units(1));
+        let left = scope.after([&top]).shared_future(|_| units(2));
+        let right = scope.after([&top]).shared_future(|_| units(3));
+        scope.after([&left]).and([&right]).spawn(|_| units(1));
+        units(2);
     });
 }
 
 #[test]
 fn tasks_that_get_one_result_wait_for_it_side_by_side() {
     assert_graph!(work 6, span 3, 4 tasks, |scope| {
-        let shared = scope.future(|_| ms(2)).share();
+        let shared = scope.future(|_| units(2)).share();
         for n in [1, 1, 1] {
             let shared = shared.clone();
             scope.spawn(move |_| {
                 shared.get();
-                ms(n);
+                units(n);
             });
         }
-        // The body gets the result, too, and then takes 1 ms.
+        // The body gets the result, too, and then takes one unit.
         shared.get();
-        ms(1);
+        units(1);
     });
 }
 
