@@ -91,9 +91,12 @@ impl Begun {
     }
 }
 
+/// Picks the count of one way to begin.
+type Way = fn(&Begun) -> &Count;
+
 /// Ends `N` inputs on a thread each, while `maker` makes a task that depends on them, and looks. The
-/// task begins once, after all of them.
-fn check<const N: usize>(maker: fn(&Arc<Pending>, &[Arc<Task>; N])) {
+/// task begins once, after all of them, and in the way that `maker` returns, if it knows.
+fn check<const N: usize>(maker: fn(&Arc<Pending>, &[Arc<Task>; N]) -> Option<Way>) {
     loom::model(move || {
         let tasks = std::array::from_fn(|_| Task::new());
         let begun = Arc::new(Begun::default());
@@ -116,17 +119,20 @@ fn check<const N: usize>(maker: fn(&Arc<Pending>, &[Arc<Task>; N])) {
             Pending::new(inputs.into(), begin)
         };
         pending.count_inputs();
-        maker(&pending, &tasks);
+        let expected = maker(&pending, &tasks);
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
         assert_eq!(begun.times(), 1);
+        if let Some(way) = expected {
+            assert_eq!(way(&begun).load(Relaxed), 1, "it begins in another way");
+        }
     });
 }
 
 #[test]
 fn a_pending_task_begins_once_after_all_of_its_inputs() {
-    check::<2>(|_, _| ());
+    check::<2>(|_, _| Some(|begun| &begun.spawned));
 }
 
 /// As a worker does that needs the result.
@@ -137,28 +143,60 @@ fn a_worker_that_has_awaited_the_inputs_sees_what_they_did() {
         look.iter().for_each(Look::await_inputs);
         // Here the worker runs the task.
         tasks.iter().for_each(|task| task.check_effect());
+        // An input may record its end later than this. Then its ticket is spawned although it has ended.
         look.into_iter().for_each(|look| look.end(true));
+        None
+    });
+}
+
+/// The end of a look says that the task has ended, if the look is the last thing that was counted.
+#[test]
+fn a_task_that_ended_during_a_look_is_not_begun_again() {
+    loom::model(|| {
+        let input = Task::new();
+        let begun = Arc::new(Begun::default());
+        let count = Arc::clone(&begun);
+        let begin = move |how| {
+            assert!(matches!(how, Begin::HasEnded));
+            count.had_ended.fetch_add(1, Relaxed);
+        };
+        // SAFETY: the nodes may be used and dropped on any thread, and all captures are owned.
+        let pending = unsafe {
+            let inputs = vec![Input::new(Arc::clone(&input) as Arc<dyn Node>)];
+            Pending::new(inputs, begin)
+        };
+        pending.count_inputs();
+        let look = pending.look().expect("the input has not ended");
+        thread::spawn(move || input.end()).join().unwrap();
+        look.end(true);
+        assert_eq!(begun.times(), 1);
     });
 }
 
 /// As a worker does that polls.
 #[test]
 fn a_look_delays_the_begin_and_does_not_lose_it() {
-    check::<1>(|pending, tasks| match pending.look() {
-        Some(look) if look.run_inputs() => {
-            tasks.iter().for_each(|task| task.check_effect());
-            look.end(true);
+    check::<1>(|pending, tasks| {
+        match pending.look() {
+            Some(look) if look.run_inputs() => {
+                tasks.iter().for_each(|task| task.check_effect());
+                look.end(true);
+                return None;
+            }
+            Some(_) => (),
+            None => tasks.iter().for_each(|task| task.check_effect()),
         }
-        Some(_) => (),
-        None => tasks.iter().for_each(|task| task.check_effect()),
+        Some(|begun| &begun.spawned)
     });
 }
 
 #[test]
 fn a_task_is_called_or_its_inputs_have_ended() {
     check::<1>(|pending, tasks| {
-        if !pending.call_workers() {
-            tasks.iter().for_each(|task| task.check_effect());
+        if pending.call_workers() {
+            return Some(|begun| &begun.called);
         }
+        tasks.iter().for_each(|task| task.check_effect());
+        Some(|begun| &begun.spawned)
     });
 }
