@@ -5,11 +5,12 @@
 //! wait. So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the
 //! pool begins no work from outside for [`STALL`], the watcher hands off a processor, as if a worker
 //! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. The watcher
-//! takes one of these processors back whenever the pool has begun work twice in a row, and all of them
-//! when the inbox is empty. Then it ends.
+//! looks once in each interval of this length. It takes one of these processors back after two intervals
+//! in a row in which the pool has begun work. When the inbox is empty, it takes all of them back and ends.
 //!
-//! A pool that waits for its threads when it is dropped also waits for the watcher. Otherwise the watcher's
-//! reference to the pool may be the last one, and its thread drops the handlers of the program.
+//! The watcher keeps the pool. So a drop of the pool that waits for the workers' threads also waits for
+//! the watcher's thread: afterwards the program's handlers are gone. A pool that ends alone may outlive
+//! its workers until the watcher looks again, and the watcher's thread then drops the handlers.
 //!
 //! The thread that injects work starts the watcher, if it finds no worker to call. So it does not
 //! matter whether any thread waits for the work, or how.
@@ -23,6 +24,8 @@
 //! | word | written by |
 //! |---|---|
 //! | `is_watched` | the thread that starts the watcher sets it; the watcher clears it before its last look at the inbox |
+//! | `is_over` | the thread that drops the pool sets it once all workers have ended |
+//! | `watcher` | the thread that starts the watcher; the thread that drops the pool takes it |
 //!
 //! No work is missed: the injecting thread pushes, executes a full fence and looks at `is_watched`; the
 //! watcher clears `is_watched`, executes a full fence and looks at the inbox. One of them sees the
@@ -79,8 +82,8 @@ impl Rescue {
     /// Watcher: ends the watch, because no work waits. Returns false if the watcher must go on, because
     /// work has come after all and no other watcher has been started for it.
     fn end(&self, has_work: impl FnOnce() -> bool) -> bool {
-        // Relaxed: the fence orders it before the last look, see the page. A store would do, but loom
-        // allows a store to come between the two halves of another thread's swap.
+        // Relaxed: the fence orders the swap before the last look, see the page. A store would do, but
+        // loom lets a store come between the load and the store of another thread's swap.
         self.is_watched.swap(false, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         !has_work() || self.is_watched.swap(true, Ordering::Relaxed)
@@ -103,18 +106,21 @@ impl<S: Scheduler> Shared<S> {
         if !self.rescue.begin() {
             return;
         }
+        // Held from before the start: a thread that starts the next watcher finds this one.
+        let mut watcher = lock(&self.rescue.watcher);
         // A pool that is being built is not found, and has no work.
-        let watcher = Shared::<S>::find(self.id).map(|pool| {
+        let started = Shared::<S>::find(self.id).map(|pool| {
             let builder = thread::Builder::new().name("purloin-rescue".to_string());
             builder.spawn(move || pool.rescue_if_stalled())
         });
-        let Some(Ok(watcher)) = watcher else {
+        let Some(Ok(started)) = started else {
             // If the system has no thread left, the next work tries again.
             return self.rescue.is_watched.store(false, Ordering::Relaxed);
         };
-        let last = lock(&self.rescue.watcher).replace(watcher);
+        let last = watcher.replace(started);
+        drop(watcher);
         if let Some(last) = last {
-            // Its watch has ended, and its thread is about to.
+            // The last watch has ended, so this thread waits only for the end of the watcher's thread.
             let _ = last.join();
         }
     }
