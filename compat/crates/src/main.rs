@@ -6,6 +6,9 @@
 //! - `rayon-crates --compare ROUNDS PROGRAM…` runs several builds of this program in turn, and prints
 //!   a table of their medians.
 
+#[path = "../../programs/src/visit.rs"]
+mod visit;
+
 use std::collections::hash_map::DefaultHasher;
 use std::hash::BuildHasherDefault;
 use std::hint::black_box;
@@ -310,31 +313,12 @@ fn criterion_analysis() -> Box<dyn FnMut()> {
     })
 }
 
-/// Each folder is a task of a scope. The task loops over the entries, asks the system for their sizes, and
-/// spawns a task for each folder that it finds. `compat/programs/src/bin/walk.rs` counts how often the threads
-/// of such a program go to sleep.
+/// `compat/programs/src/bin/walk.rs` counts how often the threads of such a program go to sleep.
 fn rayon_walk() -> Box<dyn FnMut()> {
-    use rayon::iter::{IntoParallelIterator, ParallelIterator};
-    fn visit<'s>(scope: &rayon::Scope<'s>, folder: PathBuf, bytes: &'s AtomicU64) {
-        let entries: Vec<_> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
-        let sizes: Vec<u64> = entries
-            .into_par_iter()
-            .filter_map(|entry| {
-                let metadata = entry.metadata().unwrap();
-                if metadata.is_dir() {
-                    let inner = entry.path();
-                    scope.spawn(move |scope| visit(scope, inner, bytes));
-                    return None;
-                }
-                Some(metadata.len())
-            })
-            .collect();
-        bytes.fetch_add(sizes.iter().sum(), Ordering::Relaxed);
-    }
     let files = files();
     Box::new(move || {
         let bytes = AtomicU64::new(0);
-        rayon::scope(|scope| visit(scope, files.clone(), &bytes));
+        rayon::scope(|scope| visit::visit(scope, files.clone(), &bytes));
         assert_eq!(bytes.into_inner(), 20_000);
     })
 }

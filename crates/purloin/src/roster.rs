@@ -1,11 +1,12 @@
-//! What a pool keeps for each of its workers, in one array.
+//! An array with one element for each worker of a pool.
 //!
 //! A pool has room for all of its workers from the start, but a spare worker is made only when its
 //! thread starts. Until then its place in the array is untouched memory: most pools never need a spare
 //! worker, and programs that make a pool for each call would pay for all of them each time.
 //!
 //! Elements are made in the order of the workers, under a lock, and stay until the array is gone. So
-//! those that exist are a slice that only grows, and readers need no lock.
+//! those that exist are a slice that only grows, and readers need no lock. Loom's models make all elements
+//! beforehand, so the length is a plain atomic.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;

@@ -91,7 +91,7 @@ fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
     catch_unwind(AssertUnwindSafe(f)).map_err(Payload::of)
 }
 
-/// What all parts of a program share.
+/// The state that all parts of a program share.
 struct Program {
     has_cancels: bool,
     has_panics: bool,
@@ -142,7 +142,7 @@ impl Program {
     }
 }
 
-/// What is known about a task.
+/// The record of a task.
 struct Task {
     number: u64,
     has_handle: bool,
@@ -155,7 +155,7 @@ struct Task {
     is_over: AtomicBool,
 }
 
-/// What is known about a scope.
+/// The record of a scope.
 #[derive(Default)]
 struct Record {
     tasks: Mutex<Vec<Arc<Task>>>,
@@ -169,7 +169,7 @@ struct Record {
     began_late: Mutex<HashSet<ThreadId>>,
 }
 
-/// What the closure of a task captures.
+/// The captures of a task's closure.
 struct Captures {
     task: Arc<Task>,
     scope: Arc<Record>,
@@ -236,7 +236,7 @@ impl<S: Spawner> Clone for Here<'_, '_, S> {
 
 impl<S: Spawner> Copy for Here<'_, '_, S> {}
 
-/// What a task does, and with which results.
+/// The plan of a task: its steps, and the results that it gets.
 struct Plan {
     numbers: Lcg,
     depth: u64,

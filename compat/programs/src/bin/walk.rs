@@ -8,12 +8,14 @@
 //! `walk FOLDER` makes the tree in FOLDER if it is not there, walks over it several times, and prints the
 //! number of voluntary context switches of the process during these walks.
 
-use std::fs::{self, DirEntry};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+#[path = "../visit.rs"]
+mod visit;
 
-use rayon::Scope;
-use rayon::prelude::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
+
+use visit::visit;
 
 /// The folders in each folder, and the depth of the tree.
 const BRANCHES: usize = 7;
@@ -61,23 +63,6 @@ fn walk(folder: &Path) -> u64 {
     let bytes = AtomicU64::new(0);
     rayon::scope(|scope| visit(scope, folder.to_owned(), &bytes));
     bytes.into_inner()
-}
-
-fn visit<'s>(scope: &Scope<'s>, folder: PathBuf, bytes: &'s AtomicU64) {
-    let entries: Vec<DirEntry> = fs::read_dir(folder).unwrap().map(Result::unwrap).collect();
-    let sizes: Vec<u64> = entries
-        .into_par_iter()
-        .filter_map(|entry| {
-            let metadata = entry.metadata().unwrap();
-            if metadata.is_dir() {
-                let inner = entry.path();
-                scope.spawn(move |scope| visit(scope, inner, bytes));
-                return None;
-            }
-            Some(metadata.len())
-        })
-        .collect();
-    bytes.fetch_add(sizes.iter().sum(), Relaxed);
 }
 
 /// Returns how often a thread of this process has given its processor away to wait.

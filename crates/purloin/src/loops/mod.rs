@@ -392,7 +392,7 @@ where
         drop(rest);
         shared.init()
     } else if len <= piece || len == usize::MAX {
-        // A number that does not count all iterations halves nothing.
+        // `usize::MAX` stands for any larger number of iterations, too. Halving them would never end.
         in_order(rest, shared.init(), |sum, item| {
             w.lend(|w| (shared.step)(w, sum, item))
         })

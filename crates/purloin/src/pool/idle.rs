@@ -49,7 +49,8 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     }
 }
 
-/// Runs `f`, which may block, in the middle of a search.
+/// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
+/// while `f` runs.
 pub(super) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
     me.pool().sleep.stop_searching();
     pass_on_all(me.pool());

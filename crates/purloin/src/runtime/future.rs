@@ -20,7 +20,8 @@
 //!
 //! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
 //! leapfrogs, and may steal the ticket. It cannot wait for itself, so it **keeps** the ticket: the
-//! slot stays stolen until the closure has ended.
+//! slot stays stolen until the closure has ended. A ticket from a queue has no slot; for it, the thread
+//! holds the finish.
 //!
 //! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
 //! the slots up to itself, see [`super::spawn`].
@@ -47,7 +48,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::join::Token;
-use super::oneshot::{self, CLAIMANT, Oneshot, Waiters, WaitingWorker};
+use super::oneshot::{self, EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
 use super::slot::Slot;
 use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
@@ -77,7 +78,7 @@ struct Sender<S: Scheduler, F, T> {
     lineage: Lineage,
     /// Whether a worker has taken the [injected](inject) job.
     job_taken: AtomicBool,
-    /// Whether the claimant has stolen the ticket, and keeps it. Used by the claimant.
+    /// Whether the claimant has reached the ticket, and keeps it. Used by the claimant.
     keeps_ticket: AtomicBool,
     /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
     slot: *mut Slot<S>,
@@ -221,7 +222,7 @@ where
         unsafe {
             let channel = &self.sender.as_ref().channel;
             debug_assert!(channel.is_done());
-            channel.await_claimant();
+            channel.await_extra_holder();
             Sender::leave(self.sender, 1, |panic| finish.keep_panic(panic));
         }
     }
@@ -296,7 +297,7 @@ where
             let this = sender.as_ref();
             this.job_taken.store(true, Ordering::Relaxed);
             if this.channel.claim(thread.index()) {
-                this.channel.add_claimant(1);
+                this.channel.add_extra_holder(1);
                 std::mem::forget(job);
                 Sender::run_claimed(sender, thread);
             }
@@ -515,7 +516,7 @@ where
                 thread.local.keeps_ticket.set(true);
             } else {
                 this.wait(thread);
-                this.channel.await_claimant();
+                this.channel.await_extra_holder();
                 Self::let_go_in_scope(sender, 1, thread);
             }
         }
@@ -535,14 +536,14 @@ where
     ///
     /// # Safety
     ///
-    /// The caller has claimed the closure, counts as a claimant, and does not use the channel again.
+    /// The caller has claimed the closure, is an extra holder, and does not use the channel again.
     /// `thread` runs on this thread.
     unsafe fn run_claimed(sender: NonNull<Self>, thread: &WorkerThread<S>) {
         // SAFETY: the claimant is a holder, so the channel lives. Only the claimant moves the
         // closure out and writes the result.
         unsafe {
             let this = sender.as_ref();
-            let mut claimed = Claimed::apart(sender, CLAIMANT, thread);
+            let mut claimed = Claimed::apart(sender, EXTRA_HOLDER, thread);
             let closure = this.take_closure();
             let result = if is_cancelled(this.finish) {
                 drop_cancelled(closure)
@@ -559,7 +560,7 @@ where
             let (base, spawn_top) = (stack.top(), stack.spawn_top());
             let frame = thread.local.enter(None);
             let waiters = claimed.end();
-            // First: the ticket waits for it, and wakers may run for long.
+            // Before the wakers, which may run for long: the ticket waits until the channel is released.
             drop(claimed);
             thread.wake(waiters);
             end_above(thread, base, spawn_top);
@@ -769,7 +770,7 @@ where
                 if this.owner == thread.index() {
                     thread.local.tickets.set_claimed(this.slot);
                 }
-                this.channel.add_claimant(0);
+                this.channel.add_extra_holder(0);
                 Self::run_claimed(sender, thread);
             }
         }
@@ -874,7 +875,7 @@ where
     T: Send,
 {
     sender: NonNull<Sender<S, F, T>>,
-    /// As what the thread counts among the holders.
+    /// How much the thread counts among the holders.
     count: u32,
     thread: &'m WorkerThread<S>,
     has_ended: bool,
@@ -902,9 +903,9 @@ where
         }
     }
 
-    /// Begins the run of a closure whose ticket lies anywhere. This takes no task off the stack, and
-    /// a task off the stack is where an owner meets the requests of thieves. So it answers them here:
-    /// a worker that gets the results of a thousand tasks would run all of them otherwise.
+    /// Begins the run of a closure whose ticket stays where it is. An owner sees the requests of thieves
+    /// at a push or a pop, and here it does neither. So it answers them at this point. Otherwise a
+    /// worker that gets the results of a thousand tasks would run all of them by itself.
     fn apart(sender: NonNull<Sender<S, F, T>>, count: u32, thread: &'m WorkerThread<S>) -> Self {
         if thread.local.tasks.is_requested() {
             S::serve(thread);
@@ -929,7 +930,7 @@ where
 {
     fn drop(&mut self) {
         // SAFETY: this thread is a holder. It releases the channel here, and does not use it again. If
-        // it counts as a claimant, the ticket waits for it; if it is the handle, it has taken the result.
+        // it is an extra holder, the ticket waits for it; if it is the handle, it has taken the result.
         // A ticket without a slot has held its finish.
         unsafe {
             let waiters = match self.has_ended {

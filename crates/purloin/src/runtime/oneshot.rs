@@ -7,7 +7,7 @@
 //! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
 //! | `watcher` | the handle, once, before it sets WATCHED | the claimant, likewise; it takes the watcher out |
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
-//! | `holders` | each holder, once | the last one frees the channel; the ticket waits until no claimant is counted |
+//! | `holders` | each holder, once | the last one frees the channel; the ticket waits until no extra holder is left |
 //! | `may_leapfrog` | the claimant | the other holder |
 //! | `is_injected` | the holder that injects a job, once | holders that would inject one |
 //!
@@ -16,15 +16,16 @@
 //! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
 //! closure or releases the channel; it never waits.
 //!
-//! A thread that has claimed as neither the handle nor the ticket is a **claimant**, and counted apart.
-//! It still uses the channel for a moment after DONE. The ticket waits for the end of this moment before it
-//! lets go. Otherwise the claimant could be the last holder and find the panic of the task, when the scope
-//! to which the panic belongs has ended.
+//! A thread may claim as neither the handle nor the ticket: a worker that runs the job, or one that gets the
+//! result through a shared handle. It is an **extra holder** from then on, and counted apart. It still uses
+//! the channel for a moment after DONE. The ticket waits until the extra holder has released the channel,
+//! and only then releases it itself. Otherwise the extra holder could be the last one, and would be left
+//! with the task's panic after the scope of the task has ended.
 //!
 //! A [shared handle](crate::SharedHandle) is one holder for many threads. One worker among them
-//! waits on the channel. Its watcher wakes all others. A thread that runs the closure is a holder of its own, because the handle
-//! and the ticket may both wait for it: two workers. Then `waiter` no longer tells which, and the
-//! claimant wakes all workers.
+//! waits on the channel. Its watcher wakes all others. If an extra holder runs the closure, the handle and
+//! the ticket may both wait: two workers. Then `waiter` no longer tells which, and the claimant wakes all
+//! workers.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -55,8 +56,8 @@ pub(super) enum WaitingWorker {
 const NO_WORKER: usize = usize::MAX;
 const SEVERAL_WORKERS: usize = usize::MAX - 1;
 
-/// What a claimant adds to `holders`. All other holders add 1.
-pub(super) const CLAIMANT: u32 = 1 << 16;
+/// How much an extra holder counts in `holders`. Any other holder counts 1.
+pub(super) const EXTRA_HOLDER: u32 = 1 << 16;
 
 /// A channel for one message.
 pub(super) struct Oneshot<T> {
@@ -213,20 +214,19 @@ impl<T> Oneshot<T> {
         self.holders.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A holder that has claimed: adds the calling thread as a claimant, in place of `instead_of` other
-    /// holders.
-    pub(super) fn add_claimant(&self, instead_of: u32) {
-        // Relaxed: DONE, which the claimant sets later, releases it to the ticket.
+    /// The claimant: adds the calling thread as an extra holder, in place of `instead_of` plain holders.
+    pub(super) fn add_extra_holder(&self, instead_of: u32) {
+        // Relaxed: DONE, which this thread sets later, releases the count to the ticket.
         self.holders
-            .fetch_add(CLAIMANT - instead_of, Ordering::Relaxed);
+            .fetch_add(EXTRA_HOLDER - instead_of, Ordering::Relaxed);
     }
 
-    /// The ticket, after the end: waits until the claimant, if there is one, has released the channel. It
-    /// runs none of the program's code until then.
-    pub(super) fn await_claimant(&self) {
+    /// The ticket, after DONE: waits until the extra holder, if there is one, has released the channel. The
+    /// extra holder runs none of the program's code before that.
+    pub(super) fn await_extra_holder(&self) {
         let mut spin = ShortSpin::default();
-        // Acquire: its accesses come before those of the code that follows the scope.
-        while self.holders.load(Ordering::Acquire) >= CLAIMANT {
+        // Acquire: what the extra holder did happens before the scope ends.
+        while self.holders.load(Ordering::Acquire) >= EXTRA_HOLDER {
             spin.pause();
         }
     }
@@ -257,7 +257,7 @@ impl<T> Oneshot<T> {
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// Releases the channel for one holder, which counts as 1 or as [`CLAIMANT`]. Returns true if it was
+    /// Releases the channel for one holder, which counts as 1 or as [`EXTRA_HOLDER`]. Returns true if it was
     /// the last.
     #[must_use]
     pub(super) fn let_go(&self, count: u32) -> bool {

@@ -73,7 +73,7 @@
 //!
 //! A build without timers differs in one more way: under the scheduler `Channel` (crate
 //! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead of
-//! taking it elsewhere. It keeps one timer, that of a [rescue](crate::pool).
+//! taking it elsewhere. The watcher of a rescue (`pool/rescue.rs`) keeps its timer in every build.
 //!
 //! # Naps
 //!

@@ -258,6 +258,9 @@ impl Sleep {
         self.stopping.load(Ordering::Acquire) != 0
     }
 
+    /// A worker without a parker has no thread yet. Its starter makes the parker under the lock that
+    /// this takes. So if the parker is missing here, the worker takes the lock later, when it first
+    /// registers as a sleeper, and then sees that the pool is stopping.
     fn wake_all(&self) {
         self.lock().processors.stop();
         self.parkers.iter().for_each(|parker| parker.unpark());

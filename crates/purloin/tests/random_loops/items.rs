@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::common::counted::Counted;
 use purloin::{ExactIterations, IntoIterations, Iterations};
 
-/// What identifies an item. An item of a loop, and the same item of a standard iterator, have the
+/// The identity of an item. An item of a loop, and the same item of a standard iterator, have the
 /// same key.
 pub trait Key {
     fn into_key(self) -> u64;

@@ -15,9 +15,9 @@ use purloin::{
 /// A function that gets the iterations of a loop.
 type Run<'r> = dyn FnMut(Any<'_>) + 'r;
 
-/// What a loop runs over.
+/// The items of a loop, and how to make them again.
 pub struct Source {
-    /// What to call it when a test fails.
+    /// The description for the message of a test that fails.
     pub name: String,
     /// Makes the iterations, calls the function with them, and drops what they borrow.
     pub run_with: Box<dyn Fn(&mut Run<'_>) + Send + Sync>,

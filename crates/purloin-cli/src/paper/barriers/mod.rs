@@ -142,7 +142,7 @@ const BARRIER_WS: &str = "return-barrier-ws";
 const PURLOIN: &str = "return-barrier";
 const FORKJOIN: &str = "forkjoin";
 
-/// What stood for [`DEFAULT_WS`] and [`BARRIER_WS`] in earlier data: the default scheduler under options,
+/// The stand-ins for [`DEFAULT_WS`] and [`BARRIER_WS`] in earlier data: the default scheduler under options,
 /// with the rests of its thieves and the fence of its owners.
 const STAND_INS: [(&str, &str); 2] = [
     ("return-barrier:barrier=off,forced=off", DEFAULT_WS),

@@ -6,7 +6,7 @@ use std::task::{Wake, Waker};
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::runtime::oneshot::{CLAIMANT, Oneshot, Waiters, WaitingWorker};
+use crate::runtime::oneshot::{EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
 use crate::shared_handle::TaskEnd;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
@@ -62,12 +62,12 @@ impl Model {
     /// touches nothing that the handle uses.
     fn run_job(&self) {
         if self.channel.claim(THIRD) {
-            self.channel.add_claimant(1);
+            self.channel.add_extra_holder(1);
             self.run();
             // SAFETY: this thread has claimed, and has not called `end`.
             unsafe { self.channel.send(Ok(7)) };
             let waiters = self.channel.end();
-            self.let_go_as(CLAIMANT);
+            self.let_go_as(EXTRA_HOLDER);
             self.wake(waiters);
         } else {
             self.let_go();
@@ -96,9 +96,9 @@ impl Model {
 
     fn let_go_as(&self, count: u32) {
         if self.channel.let_go(count) {
-            let is_claimant = count == CLAIMANT;
+            let is_extra = count == EXTRA_HOLDER;
             assert!(
-                !is_claimant || !self.has_scope_ended.load(Relaxed),
+                !is_extra || !self.has_scope_ended.load(Relaxed),
                 "a panic has no scope"
             );
             // The last holder takes the message before the memory is reused.
@@ -119,7 +119,7 @@ impl Model {
                 yield_now();
             }
             assert_eq!(self.runs.load(Relaxed), 1, "the scope ends too early");
-            self.channel.await_claimant();
+            self.channel.await_extra_holder();
         }
         self.let_go();
         self.has_scope_ended.store(true, Relaxed);
