@@ -296,27 +296,6 @@ fn run_freely(program: &'static Program, leaves: &'static AtomicU64) -> u64 {
     value.into_inner()
 }
 
-/// Runs a program twice as a task of a master, which waits for it.
-fn run_under_master<S: Scheduler>(
-    pool: &Pool<S>,
-    program: &'static Program,
-    leaves: &'static AtomicU64,
-) -> u64 {
-    let values = [const { AtomicU64::new(0) }; 2];
-    pool.run(|mut w| {
-        w.finish(|scope| {
-            for value in &values {
-                leaves.store(0, Relaxed);
-                scope.spawn(move |w| value.store(run(w, program, leaves), Relaxed));
-                pool.wait();
-            }
-        });
-    });
-    let [first, second] = values.map(AtomicU64::into_inner);
-    assert_eq!(first, second);
-    first
-}
-
 /// Calls `f` with a reference that pretends to live for ever, and drops the value afterwards.
 fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R {
     struct Lent<T>(*mut T);
@@ -333,11 +312,8 @@ fn lend_for_ever<T: 'static, R>(value: T, f: impl FnOnce(&'static T) -> R) -> R 
     f(unsafe { &*lent.0 })
 }
 
-/// Runs a program on a pool and returns its value. Each leaf adds one to the counter.
-type Run<S> = fn(&Pool<S>, &'static Program, &'static AtomicU64) -> u64;
-
 /// Makes the program of a seed and runs it on each pool.
-fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64, run_on: Run<S>) {
+fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
     let mut numbers = Lcg::of_seed(seed);
     let depth = numbers.below(DEPTH);
     let with_panics = numbers.below(3) == 0;
@@ -345,7 +321,7 @@ fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64, run_on: Run<S>) {
         Program::random(&mut numbers, depth, with_panics),
         |program| {
             let name = format!("seed {seed}");
-            common::abort_if_it_hangs(&name, || check_program(pools, &name, program, run_on));
+            common::abort_if_it_hangs(&name, || check_program(pools, &name, program));
         },
     );
 }
@@ -355,7 +331,6 @@ fn check_program<S: Scheduler>(
     pools: &[Pool<S>],
     seed: &str,
     program: &'static Program,
-    run_on: Run<S>,
 ) {
     let panics = panics(program);
     // The token-free joins of the serial elision run on the global pool, which does not change
@@ -375,7 +350,7 @@ fn check_program<S: Scheduler>(
     for pool in pools {
         let place = format!("{seed}, {} workers", pool.workers());
         let result = lend_for_ever(AtomicU64::new(0), |leaves| {
-            let run = || run_on(pool, program, leaves);
+            let run = || pool.run(|w| run(w, program, leaves));
             let result = catch_unwind(AssertUnwindSafe(run));
             result.map(|value| (value, leaves.load(Relaxed)))
         });
@@ -396,22 +371,8 @@ fn check_all<S: Scheduler + Clone>(scheduler: S) {
     check_with(|builder| builder.scheduler(scheduler.clone()));
 }
 
-/// Runs the programs of all seeds under one scheduler, whose workers may wait, as tasks of a master.
-fn check_masters<S: Scheduler + Clone>(scheduler: S) {
-    check_each(
-        |builder| builder.scheduler(scheduler.clone()),
-        run_under_master,
-    );
-}
-
 /// Runs the programs of all seeds, on pools with options that `options` sets.
 fn check_with<S: Scheduler>(options: impl Fn(Builder) -> Builder<S>) {
-    check_each(options, |pool, program, leaves| {
-        pool.run(|w| run(w, program, leaves))
-    });
-}
-
-fn check_each<S: Scheduler>(options: impl Fn(Builder) -> Builder<S>, run_on: Run<S>) {
     // Panics of the programs are intended, so they are not printed.
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -425,7 +386,7 @@ fn check_each<S: Scheduler>(options: impl Fn(Builder) -> Builder<S>, run_on: Run
     });
     let pools: Vec<_> = pools.collect();
     for seed in common::seeds(PROGRAMS) {
-        check(&pools, seed, run_on);
+        check(&pools, seed);
     }
 }
 
@@ -503,14 +464,4 @@ fn random_programs_agree_under_channels_with_messages_alone() {
             .forward(false)
             .steal(Stealing::Half),
     );
-}
-
-#[test]
-fn random_programs_of_masters_agree_under_channels() {
-    check_masters(Channel::default());
-}
-
-#[test]
-fn random_programs_of_masters_agree_under_channels_with_messages_alone() {
-    check_masters(StrictChannel::default());
 }

@@ -154,10 +154,6 @@
 //! spawned, so it is enough to know that all workers are idle, and the pool needs no counter of
 //! tasks.
 //!
-//! The thread that waits may be a worker, the **master**. It is idle meanwhile, like any other, and
-//! changes the state of its request before it goes on. It may have tasks that were sent and that no thief
-//! has claimed. The master looks at these tasks itself when the wait ends.
-//!
 //! The manager always learns that all workers are idle: a worker that becomes idle sends its own
 //! request and forwards the requests that wait with it. All of these end at the manager, and each
 //! of them wakes it.

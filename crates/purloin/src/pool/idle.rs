@@ -58,37 +58,6 @@ pub(super) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
     me.pool().sleep.start_searching();
 }
 
-/// Blocks until there is work, or until `is_over`. Returns None in the second case. The worker counts
-/// as idle meanwhile. The thread that makes `is_over` true [unparks](WorkerThread::unpark) it afterwards.
-///
-/// For pools without spare workers, where no worker waits for a processor.
-pub(super) fn find_until<S: Scheduler>(
-    me: &WorkerThread<S>,
-    is_over: &dyn Fn() -> bool,
-) -> Option<Work<S>> {
-    me.pool().sleep.start_searching();
-    let mut search = Search::begin(me);
-    search.is_over = Some(is_over);
-    let work = loop {
-        if is_over() {
-            break None;
-        }
-        if let Some(work) = search.look() {
-            break Some(work);
-        }
-        if !search.backoff.pause() {
-            let slept = S::TaskPool::sleep(&mut search);
-            search.restart(slept);
-        }
-    };
-    me.set_polling(false);
-    me.pool().sleep.stop_searching();
-    // Even without work: a wake-up for work from outside may have gone to this worker, or to none
-    // because this one was searching.
-    pass_on_all(me.pool());
-    work
-}
-
 /// An idle worker's search for work, from one task to the next.
 pub struct Search<'m, S: Scheduler> {
     /// The worker that searches.
@@ -99,8 +68,6 @@ pub struct Search<'m, S: Scheduler> {
     pub is_fresh: bool,
     /// Whether its last sleep ended by timeout, with nothing to do.
     pub has_timed_out: bool,
-    /// Returns whether the worker has something else to do, if it waits for that besides.
-    is_over: Option<&'m dyn Fn() -> bool>,
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
@@ -112,7 +79,6 @@ impl<'m, S: Scheduler> Search<'m, S> {
             backoff: Backoff::new(me.spin_time()),
             is_fresh: true,
             has_timed_out: false,
-            is_over: None,
         }
     }
 
@@ -129,8 +95,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         self.me.count(Count::Sleeps);
         self.me.set_polling(false);
         pool.sleep.sleep_idle(self.me.index(), time, || {
-            let is_over = || self.is_over.is_some_and(|is_over| is_over());
-            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over() || is_over()
+            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over()
         })
     }
 

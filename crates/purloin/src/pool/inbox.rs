@@ -28,11 +28,6 @@ enum Code<'f, S: Scheduler> {
         run: RunInFrame<S>,
         data: *mut (),
     },
-    /// An [`OutsideCall`].
-    Call {
-        run: RunInFrame<S>,
-        data: *mut (),
-    },
 }
 
 type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
@@ -63,31 +58,13 @@ impl<'f, S: Scheduler> Job<'f, S> {
         Job(Code::InFrame { run, data })
     }
 
-    /// Returns the job of an [`OutsideCall`].
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::in_frame`], and `run` is [`OutsideCall::run`].
-    unsafe fn call(data: *mut (), run: RunInFrame<S>) -> Self {
-        Job(Code::Call { run, data })
-    }
-
     /// Runs the job on the thread of `worker`.
     pub(crate) fn run(self, worker: &WorkerThread<S>) {
         match self.0 {
             Code::Boxed(f) => f(worker),
-            // SAFETY: `in_frame` or `call` says so, and `self` is consumed.
-            Code::InFrame { run, data } | Code::Call { run, data } => unsafe { run(data, worker) },
+            // SAFETY: `in_frame` says so, and `self` is consumed.
+            Code::InFrame { run, data } => unsafe { run(data, worker) },
         }
-    }
-
-    /// Runs the job on the thread of `worker`, which was idle, perhaps as a waiting
-    /// [master](super::master).
-    pub(super) fn run_when_idle(self, worker: &WorkerThread<S>) {
-        if let Code::Call { .. } = self.0 {
-            worker.master().begin_call();
-        }
-        self.run(worker);
     }
 }
 
@@ -242,7 +219,6 @@ impl<F, R> OutsideCall<F, R> {
             let run = || runtime::call_from_outside(thread, (*call).scope, f);
             let is_awaited_elsewhere = (*call).call.has_caller();
             let run = || thread.with_call(&(*call).call, run);
-            let run = || thread.as_master_of(&(*call).call, run);
             let result = thread.run_for_others(is_awaited_elsewhere, run);
             (*call).result.write(result);
             // Taken out before `done`: after that the frame may be gone.
@@ -272,7 +248,7 @@ where
     let call: *mut OutsideCall<F, R> = &mut call;
     // SAFETY: this thread waits below until the worker that takes the job has run it; `F` and `R` are
     // `Send`.
-    let job = unsafe { Job::call(call.cast(), OutsideCall::<F, R>::run::<S>) };
+    let job = unsafe { Job::in_frame(call.cast(), OutsideCall::<F, R>::run::<S>) };
     let guard = AbortOnUnwind::new();
     pool.inject_call(job, caller);
     block(

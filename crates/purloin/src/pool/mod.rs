@@ -10,7 +10,6 @@
 //! - [`row`]: short jobs that a worker runs one after the other.
 //! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
-//! - [`master`]: a worker that waits for them and takes part.
 //! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 //! - [`lineage`]: which call a task descends from.
@@ -26,7 +25,6 @@ pub(crate) mod idle;
 mod inbox;
 mod lineage;
 mod mail;
-mod master;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
@@ -246,21 +244,13 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
     /// jobs. Under them, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run). A worker that waits in this call counts as having nothing to do.
-    ///
-    /// Under these two schedulers, the closure of a call of `run` by a thread that is no worker may
-    /// wait, too. While its worker waits, it runs any task, job or call. So the closure must hold no lock
-    /// that these may need, and none of them may wait for something that the closure does afterwards.
-    /// The closure may also wait in the body of a [`finish`](crate::Worker::finish), if no task or future
-    /// that it made before the finish is pending. Everywhere else on a worker the call panics. In a join
-    /// or a loop it panics or not, depending on which worker runs the closure of the join or loop. It
-    /// also panics if [`yield_now`](Pool::yield_now) runs the call of `run` within a task.
+    /// [`run`](Pool::run).
     ///
     /// # Panics
     ///
-    /// Panics if a job has panicked, with the first panic; on a worker of this pool where it may not
-    /// wait, as it would wait for itself; and in a forked process, which has a copy of the pool but none
-    /// of its threads.
+    /// Panics if a job has panicked, with the first panic; on a worker of this pool, because it would
+    /// wait for itself ([`Worker::finish`](crate::Worker::finish) waits for a part of the tasks); and in
+    /// a forked process, which has a copy of the pool but none of its threads.
     pub fn wait(&self) {
         self.shared.wait();
     }

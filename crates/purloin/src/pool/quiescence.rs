@@ -44,8 +44,6 @@ struct Inner {
     panic: Option<Panic>,
     /// The waiting threads that are workers of other pools.
     workers: Vec<Thread>,
-    /// The workers of this pool that wait and take part.
-    masters: Vec<usize>,
 }
 
 impl Inner {
@@ -120,33 +118,20 @@ impl Quiescence {
         self.is_awaited().then(|| lock(&self.inner).newest_wait)
     }
 
-    /// Ends the waits up to this number: all jobs that were spawned before them have ended. Returns
-    /// the workers of this pool that wait, which the caller wakes.
-    pub fn end(&self, wait: u64) -> Vec<usize> {
+    /// Ends the waits up to this number: all jobs that were spawned before them have ended.
+    pub fn end(&self, wait: u64) {
         let mut inner = lock(&self.inner);
         inner.ended_wait = inner.ended_wait.max(wait);
         self.notify(&mut inner);
-        inner.masters.clone()
     }
 
-    /// Waits until the scheduler has detected quiescence. `ask` makes the scheduler look. The caller
-    /// is not a worker of this pool.
+    /// Waits until the scheduler has detected quiescence. `ask` makes the scheduler look.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a job has panicked, with its panic.
     pub fn wait_for_end(&self, ask: impl FnOnce()) {
-        let wait = self.begin_wait(None, ask);
-        self.wait_until(|inner| inner.ended_wait >= wait);
-        self.end_wait(None);
-    }
-
-    /// Begins a wait that ends when the scheduler has detected quiescence, and returns its number.
-    /// `master` is the caller, if it is a worker of this pool. `ask` makes the scheduler look.
-    pub fn begin_wait(&self, master: Option<usize>, ask: impl FnOnce()) -> u64 {
-        lock(&self.inner).masters.extend(master);
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        self.renew_wait(ask)
-    }
-
-    /// Gives a new number to a wait that has begun, so that only a later moment of quiescence ends it.
-    pub fn renew_wait(&self, ask: impl FnOnce()) -> u64 {
         let mut inner = lock(&self.inner);
         inner.newest_wait += 1;
         let wait = inner.newest_wait;
@@ -155,28 +140,9 @@ impl Quiescence {
         // scheduler inspects does so first, and then checks whether a thread waits.
         fence(Ordering::SeqCst);
         ask();
-        wait
-    }
-
-    /// Returns whether the scheduler has ended this wait.
-    pub fn has_ended(&self, wait: u64) -> bool {
-        lock(&self.inner).ended_wait >= wait
-    }
-
-    /// Leaves a wait that has ended. `master` is the same as at its beginning.
-    ///
-    /// # Panics
-    ///
-    /// Panics if a job has panicked, with its panic.
-    pub fn end_wait(&self, master: Option<usize>) {
+        self.wait_until(|inner| inner.ended_wait >= wait);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let mut inner = lock(&self.inner);
-        if let Some(master) = master
-            && let Some(place) = inner.masters.iter().position(|&worker| worker == master)
-        {
-            inner.masters.swap_remove(place);
-        }
-        resume_panic(inner);
+        resume_panic(lock(&self.inner));
     }
 
     /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor.

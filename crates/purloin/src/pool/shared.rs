@@ -177,9 +177,11 @@ impl<S: Scheduler> Shared<S> {
 
     pub(super) fn wait(&self) {
         self.check_process();
-        if let Some(worker) = self.current() {
-            return worker.wait_as_master();
-        }
+        assert!(
+            self.current().is_none(),
+            "Pool::wait on a worker of this pool would wait for itself; Worker::finish waits for a \
+             part of the tasks"
+        );
         match S::DETECTS_QUIESCENCE {
             true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
             false => self.quiescence.wait(),
@@ -379,7 +381,7 @@ impl<S: Scheduler> Shared<S> {
         let mut work = idle::go_on_finding(me);
         loop {
             match work {
-                Work::Injected(job) => me.active(|| job.run_when_idle(me)),
+                Work::Injected(job) => me.active(|| job.run(me)),
                 Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
                 Work::Stop => break,
             }

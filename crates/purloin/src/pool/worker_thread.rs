@@ -11,7 +11,6 @@ use crossbeam_utils::CachePadded;
 
 use super::lineage::OwnLineage;
 use super::mail::Mailbox;
-use super::master::Master;
 use super::outside::Host;
 use super::placement::Hashes;
 use super::{NO_POOL, Pool, Shared};
@@ -49,7 +48,6 @@ struct Own {
     claim: Cell<Duration>,
     /// Whether the worker runs a job within [`Pool::yield_now`].
     yields: Cell<bool>,
-    master: Master,
     /// Tiny tasks for which this worker has waited in joins.
     tiny_awaited: Cell<TinyTasks>,
     counters: Counters,
@@ -154,9 +152,7 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number, because every task
     /// that was spawned before them is done.
     pub fn end_waits(&self, number: u64) {
-        for master in self.pool().quiescence.end(number) {
-            self.pool().sleep.unpark(master);
-        }
+        self.pool().quiescence.end(number);
     }
 
     /// Counts an event, on the worker's own thread.
@@ -217,7 +213,6 @@ impl<S: Scheduler> WorkerThread<S> {
                 tiny_stolen: Cell::new(TinyTasks::NONE),
                 claim: Cell::new(Duration::ZERO),
                 yields: Cell::new(false),
-                master: Master::default(),
                 tiny_awaited: Cell::new(TinyTasks::NONE),
                 counters: Counters::default(),
                 timer: Timer::new(timed),
@@ -377,10 +372,6 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Sets how long the worker's next search spins, on its own thread.
     pub(super) fn set_spin_time(&self, time: SpinTime) {
         self.own.spin_time.set(time);
-    }
-
-    pub(super) fn master(&self) -> &Master {
-        &self.own.master
     }
 
     pub(super) fn mailbox(&self) -> &Mailbox<S> {

@@ -78,8 +78,6 @@ pub(super) struct Frame<S: Scheduler> {
     /// Whether the frame is the body of the finish. While a body is innermost, no token is newer
     /// than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
-    /// Whether the frame is that of a call from outside, or of a finish's body in such a frame.
-    is_outermost: bool,
     /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
     /// [`TaskStack::spawn_top`] when the frame began.
@@ -114,7 +112,6 @@ impl<S: Scheduler> Local<S> {
                 finish: std::ptr::null(),
                 scope: CancelFlag::default(),
                 is_body: false,
-                is_outermost: false,
                 base: std::ptr::null_mut(),
                 spawn_top: std::ptr::null_mut(),
                 top: std::ptr::null_mut(),
@@ -217,7 +214,6 @@ impl<S: Scheduler> Local<S> {
     /// the guard is dropped.
     pub(super) fn enter_outside_call(&self, scope: CancelFlag) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {
-            is_outermost: true,
             scope,
             ..self.frame_at_top()
         })
@@ -227,7 +223,6 @@ impl<S: Scheduler> Local<S> {
     /// dropped.
     pub(super) fn enter_again(&self) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {
-            is_outermost: self.frame.get().is_outermost,
             ..self.frame_at_top()
         })
     }
@@ -238,7 +233,6 @@ impl<S: Scheduler> Local<S> {
             finish,
             scope: finish.flag(),
             is_body: true,
-            is_outermost: self.frame.get().is_outermost,
             suspended: self.suspended.get(),
             ..self.frame_at_top()
         })
@@ -251,7 +245,6 @@ impl<S: Scheduler> Local<S> {
             finish: std::ptr::null(),
             scope: self.scopes.current(),
             is_body: false,
-            is_outermost: false,
             base: stack.top(),
             spawn_top: stack.spawn_top(),
             top: stack.top(),
@@ -272,17 +265,6 @@ impl<S: Scheduler> Local<S> {
     pub(super) fn is_innermost(&self, finish: &Finish<S>) -> bool {
         let frame = self.frame.get();
         std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
-    }
-
-    /// Returns the tasks of the innermost frame, if that is the frame of a call from outside, or of a
-    /// finish's body there, it began at the address `base`, and no first closure of a join runs in it.
-    pub(crate) fn body_at(&self, base: usize) -> Option<Body<S>> {
-        let frame = self.frame.get();
-        let top = self.stack().top();
-        (frame.is_outermost && frame.top == top && frame.base.addr() == base).then_some(Body {
-            base: frame.base,
-            spawn_top: frame.spawn_top,
-        })
     }
 
     /// Extends the innermost frame by a spawn that was just pushed.
@@ -342,23 +324,6 @@ impl<S: Scheduler> Local<S> {
         self.depth.load(Ordering::Relaxed).wrapping_add(position)
     }
 }
-
-/// The piece of the task stack with the tasks of a body, which may be taken back before the body
-/// ends.
-pub(crate) struct Body<S: Scheduler> {
-    /// The top of the stack when the body began.
-    pub(super) base: *mut Slot<S>,
-    /// [`TaskStack::spawn_top`] when the body began.
-    pub(super) spawn_top: *mut Slot<S>,
-}
-
-// Derived implementations would demand that `S` be `Clone` and `Copy`.
-impl<S: Scheduler> Clone for Body<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<S: Scheduler> Copy for Body<S> {}
 
 /// Restores the outer frame when it is dropped.
 pub(super) struct FrameGuard<'l, S: Scheduler> {

@@ -108,13 +108,13 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::{Body, Local, task_bytes};
+pub(crate) use frame::{Local, task_bytes};
 pub(crate) use future::detached_future;
 pub use join::Token;
 pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
-pub(crate) use spawn::{end_body, finish, finish_outside, newest_stolen, take_back_newest};
+pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
 pub(crate) use steal::from_any;
 pub use steal::{Claim, Reclaimed, Stolen};

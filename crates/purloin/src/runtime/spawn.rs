@@ -42,12 +42,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use super::frame::Body;
 use super::future;
 use super::join::Token;
 use super::queue::{Owner, Queue};
-use super::slot::{Header, Slot, StateWord, fits};
-use super::steal::Reclaimed;
+use super::slot::{Header, Slot, fits};
 use crate::handle::Handle;
 use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};
@@ -152,63 +150,6 @@ fn end_above_while<S: Scheduler>(
             tasks.release(slot);
         }
     }
-}
-
-/// Takes back the newest tasks of a body, and runs them, until it comes to one that a thief has and
-/// that has not ended. Returns whether it has run any.
-///
-/// Afterwards a token of the body may have a top above that of the stack: if the body has made a
-/// future. Its next join takes the slow path.
-pub(crate) fn take_back_newest<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) -> bool {
-    let tasks = &thread.local.tasks;
-    let stack = tasks.stack();
-    let mut has_run = false;
-    while stack.top() > body.base {
-        let slot = stack.top().wrapping_sub(1);
-        let outer = stack.spawn_top();
-        // Before the pop, as in `end_above`.
-        stack.set_spawn_top(if slot > body.base {
-            slot
-        } else {
-            body.spawn_top
-        });
-        let is_owned = tasks.pop_spawn(slot) || {
-            let reclaimed = tasks.reclaim(slot);
-            S::TaskPool::serve(thread);
-            reclaimed == Reclaimed::Owned
-        };
-        // SAFETY: the slot lies in this thread's own stack, and stays live until `release`.
-        if !is_owned && !unsafe { &*slot }.header().outcome().is_done() {
-            stack.set_spawn_top(outer);
-            break;
-        }
-        thread.local.tickets.remove(slot);
-        thread.local.lower_frame(slot);
-        match is_owned {
-            // SAFETY: the owner has the task, and the task moves itself out of the slot before
-            // anything else is pushed there.
-            true => unsafe { (*slot).run(thread) },
-            false => tasks.release(slot),
-        }
-        has_run |= is_owned;
-    }
-    has_run
-}
-
-/// Returns the outcome of a body's newest task, or None if the body has no task left. Called after
-/// [`take_back_newest`], so a thief has the task.
-pub(crate) fn newest_stolen<S: Scheduler>(
-    thread: &WorkerThread<S>,
-    body: Body<S>,
-) -> Option<&StateWord> {
-    let top = thread.local.stack().top();
-    // SAFETY: the slot lies in this thread's own stack, and slots live as long as the pool.
-    (top > body.base).then(|| unsafe { &*top.wrapping_sub(1) }.header().outcome())
-}
-
-/// Takes back all tasks of a body, as the end of the body does.
-pub(crate) fn end_body<S: Scheduler>(thread: &WorkerThread<S>, body: Body<S>) {
-    end_above(thread, body.base, body.spawn_top);
 }
 
 /// Returns whether half of the stack is in use, or the system has no memory for more of it. The other

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{self, busy, message, pool_with};
-use purloin::{Pool, ReturnBarrier, Scheduler, Scope, Token, Worker};
-use purloin_schedulers::{Channel, ChaseLev, DirectStack, OneField, StrictChannel};
+use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin_schedulers::{ChaseLev, DirectStack, OneField};
 
 common::under_each_scheduler! {
     for workers in [1, 2, 5, 16], Pool::builder().workers(workers);
@@ -18,6 +18,7 @@ common::under_each_scheduler! {
     the_first_panic_surfaces_at_the_wait,
     a_dropped_pool_runs_the_tasks_that_are_left,
     a_wait_without_tasks_returns,
+    a_worker_cannot_wait_for_its_own_pool,
 }
 
 fn a_wait_ends_when_all_tasks_have_ended<S: Scheduler>(pool: Pool<S>) {
@@ -115,12 +116,22 @@ fn a_wait_without_tasks_returns<S: Scheduler>(pool: Pool<S>) {
     pool.wait();
 }
 
-#[test]
-fn a_worker_cannot_wait_for_its_own_pool() {
-    let pool = common::pool(2);
-    let result = catch_unwind(AssertUnwindSafe(|| pool.run(|_| pool.wait())));
-    let text = message(result.unwrap_err());
-    assert!(text.contains("would wait for itself"), "{text}");
+fn a_worker_cannot_wait_for_its_own_pool<S: Scheduler>(pool: Pool<S>) {
+    let fails = || {
+        let panic = catch_unwind(AssertUnwindSafe(|| pool.wait())).unwrap_err();
+        let text = message(panic);
+        assert!(text.contains("would wait for itself"), "{text}");
+    };
+    pool.run(|mut w| {
+        fails();
+        w.join(|_| fails(), |_| fails());
+        w.finish(|scope| {
+            scope.spawn(|_| fails());
+            fails();
+        });
+        // A call from a worker belongs to the task that makes it.
+        pool.run(|_| fails());
+    });
 }
 
 /// Spawns a chain of tasks. Each task spawns the next as long as `goes_on` is set.
@@ -185,303 +196,4 @@ fn a_wait_ignores_chains_of_tasks_that_begin_later() {
         check(pool_with(DirectStack::<OneField>::new(), workers));
         check(pool_with(ChaseLev::default(), workers));
     }
-}
-
-/// Calls a test with pools whose workers may wait.
-macro_rules! with_masters {
-    ($workers:expr, $check:expr) => {
-        for workers in $workers {
-            $check(&pool_with(Channel::default(), workers));
-            $check(&pool_with(Channel::default().forward(false), workers));
-            $check(&pool_with(StrictChannel::default(), workers));
-            $check(&pool_with(StrictChannel::default().forward(false), workers));
-        }
-    };
-}
-
-/// Spawns a binary tree of tasks, each of which counts itself.
-fn spawn_tree<'scope, S: Scheduler>(
-    scope: &'scope Scope<'scope, '_, S>,
-    levels: u32,
-    count: &'scope AtomicUsize,
-) {
-    scope.spawn(move |_| {
-        count.fetch_add(1, Relaxed);
-        if levels > 0 {
-            spawn_tree(scope, levels - 1, count);
-            spawn_tree(scope, levels - 1, count);
-        }
-    });
-}
-
-#[test]
-fn a_master_waits_for_all_tasks_in_its_finish() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for round in 0..60 {
-            let count = AtomicUsize::new(0);
-            pool.run(|mut w| {
-                w.finish(|scope| {
-                    for wait in 1..=3 {
-                        spawn_tree(scope, round % 7, &count);
-                        pool.wait();
-                        assert_eq!(count.load(Relaxed), wait * ((2 << (round % 7)) - 1));
-                    }
-                });
-            });
-        }
-    }
-    with_masters!([1, 2, 5, 16], check);
-}
-
-#[test]
-fn a_master_waits_for_jobs() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for round in 0..60 {
-            let count = Arc::new(AtomicUsize::new(0));
-            let sum = pool.run(|mut w| {
-                for _ in 0..round % 7 {
-                    let count = count.clone();
-                    pool.spawn(move |mut w| {
-                        w.join(|_| busy(Duration::from_micros(20)), |_| ());
-                        count.fetch_add(1, Relaxed);
-                    });
-                }
-                pool.wait();
-                assert_eq!(count.load(Relaxed), round % 7);
-                // The worker goes on as before.
-                w.map_reduce(0..100, |i| i, |a, b| a + b)
-            });
-            assert_eq!(sum, Some(4950));
-        }
-    }
-    with_masters!([1, 2, 5, 16], check);
-}
-
-#[test]
-fn several_masters_may_wait_at_once() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| {
-                    for _ in 0..30 {
-                        let count = AtomicUsize::new(0);
-                        pool.run(|mut w| {
-                            w.finish(|scope| {
-                                spawn_tree(scope, 4, &count);
-                                pool.wait();
-                                assert_eq!(count.load(Relaxed), 31);
-                                spawn_tree(scope, 3, &count);
-                            });
-                            assert_eq!(count.load(Relaxed), 46);
-                            pool.wait();
-                        });
-                    }
-                });
-            }
-            // A thread outside waits, too.
-            for _ in 0..30 {
-                let count = Arc::new(AtomicUsize::new(0));
-                let in_job = count.clone();
-                pool.spawn(move |_| {
-                    in_job.fetch_add(1, Relaxed);
-                });
-                pool.wait();
-                assert_eq!(count.load(Relaxed), 1);
-            }
-        });
-    }
-    with_masters!([1, 2, 5], check);
-}
-
-#[test]
-fn a_master_runs_calls_while_it_waits() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for _ in 0..10 {
-            let (has_begun, is_done) = (
-                Arc::new(AtomicBool::new(false)),
-                Arc::new(AtomicBool::new(false)),
-            );
-            thread::scope(|threads| {
-                threads.spawn(|| {
-                    pool.run(|_| {
-                        let (has_begun, is_done) = (has_begun.clone(), is_done.clone());
-                        // This job keeps the other worker.
-                        pool.spawn(move |_| {
-                            has_begun.store(true, Relaxed);
-                            let start = Instant::now();
-                            while !is_done.load(Relaxed) {
-                                assert!(start.elapsed() < Duration::from_secs(20));
-                                thread::yield_now();
-                            }
-                        });
-                        pool.wait();
-                    });
-                });
-                while !has_begun.load(Relaxed) {
-                    thread::yield_now();
-                }
-                pool.run(|mut w| {
-                    assert_eq!(w.join(|_| 1, |_| 2), (1, 2));
-                    is_done.store(true, Relaxed);
-                    // On top of the other wait, or on the worker that has run the job.
-                    pool.wait();
-                });
-            });
-        }
-    }
-    with_masters!([2], check);
-}
-
-#[test]
-fn the_panic_of_a_job_surfaces_at_the_wait_of_a_master() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        let result = pool.run(|_| {
-            pool.spawn(|_| panic!("a job"));
-            let result = catch_unwind(AssertUnwindSafe(|| pool.wait()));
-            pool.wait();
-            result
-        });
-        assert_eq!(message(result.unwrap_err()), "a job");
-    }
-    with_masters!([1, 3], check);
-}
-
-#[test]
-fn tasks_and_jobs_cannot_wait_for_themselves() {
-    fn fails<S: Scheduler>(pool: &Pool<S>) {
-        let panic = catch_unwind(AssertUnwindSafe(|| pool.wait())).unwrap_err();
-        let text = message(panic);
-        assert!(text.contains("would wait for itself"), "{text}");
-    }
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        pool.run(|mut w| {
-            w.join(|_| fails(pool), |_| ());
-            w.finish(|scope| scope.spawn(|_| fails(pool)));
-            w.finish(|scope| {
-                scope.spawn(|_| fails(pool));
-                pool.wait();
-            });
-            w.finish(|scope| {
-                scope.spawn(|_| ());
-                pool.finish(|_| fails(pool));
-            });
-            w.future(|w| fails(w.pool())).get();
-            drop(w.future(|w| fails(w.pool())));
-            // The bodies of finishes in tasks.
-            w.finish(|scope| scope.spawn(|mut w| w.finish(|_| fails(pool))));
-            w.finish(|scope| scope.spawn(|_| pool.finish(|_| fails(pool))));
-            w.finish(|scope| scope.spawn(|_| scope.join(|_| fails(pool), |_| fails(pool)).0));
-            w.finish(|scope| {
-                let future = |mut w: Token<'_, S>| w.finish(|_| fails(pool));
-                let (future, ()) = scope.join(|_| scope.future(future), |_| ());
-                future.get();
-            });
-            // Another task of the closure is pending.
-            let future = w.future(|_| ());
-            w.finish(|_| fails(pool));
-            future.get();
-            // A call from a worker belongs to the task that makes it.
-            pool.run(|_| fails(pool));
-            pool.wait();
-        });
-        let other = common::pool(1);
-        thread::scope(|threads| {
-            let wait = || pool.run(|_| other.run(|_| pool.run(|_| fails(pool))));
-            threads.spawn(wait).join().unwrap();
-        });
-    }
-    with_masters!([1, 3], check);
-}
-
-#[test]
-fn a_master_may_have_futures() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for _ in 0..100 {
-            pool.run(|mut w| {
-                let first = w.future(|_| 1);
-                pool.wait();
-                let (second, third) = (w.future(|_| 2), w.future(|mut w| w.join(|_| 3, |_| 4)));
-                pool.wait();
-                // The token knows the slots of the futures, which are gone.
-                assert_eq!(w.join(|_| 5, |mut w| w.join(|_| 6, |_| 7)), (5, (6, 7)));
-                let fourth = w.future(|_| 8);
-                assert_eq!(third.get(), (3, 4));
-                pool.wait();
-                assert_eq!((first.get(), second.get(), fourth.get()), (1, 2, 8));
-                w.for_each(0..100, |_| ());
-            });
-        }
-    }
-    with_masters!([1, 2, 5], check);
-}
-
-/// The task of the first master lies in the queue of its finish, so it runs on top of the wait like a
-/// job. It yields to the call of the second thread.
-#[test]
-fn a_call_within_a_task_cannot_wait() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for _ in 0..50 {
-            let (has_begun, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
-            let may_end = AtomicBool::new(false);
-            thread::scope(|threads| {
-                threads.spawn(|| {
-                    pool.run(|mut w| {
-                        w.finish(|scope| {
-                            let task = |_: Token<'_, S>| {
-                                has_begun.store(true, Relaxed);
-                                while !may_end.load(Relaxed) {
-                                    pool.yield_now();
-                                }
-                                has_ended.store(true, Relaxed);
-                            };
-                            scope.join(|_| scope.spawn(task), |_| ());
-                            pool.wait();
-                            assert!(has_ended.load(Relaxed));
-                        });
-                    });
-                });
-                while !has_begun.load(Relaxed) {
-                    thread::yield_now();
-                }
-                pool.run(|_| {
-                    // It fails if the task has yielded to it.
-                    may_end.store(true, Relaxed);
-                    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| pool.wait())) {
-                        assert!(message(panic).contains("would wait for itself"));
-                    } else {
-                        assert!(has_ended.load(Relaxed));
-                    }
-                });
-            });
-        }
-    }
-    with_masters!([1, 3], check);
-}
-
-/// A master may take back a task whose thief has not begun it.
-#[test]
-fn no_task_of_a_master_is_left_behind() {
-    fn check<S: Scheduler>(pool: &Pool<S>) {
-        for round in 0..200 {
-            let count = Arc::new(AtomicUsize::new(0));
-            pool.run(|mut w| {
-                w.finish(|scope| {
-                    for task in 0..round % 40 {
-                        let count = count.clone();
-                        scope.spawn(move |mut w| {
-                            w.join(|_| busy(Duration::from_micros(task % 5)), |_| ());
-                            let job = count.clone();
-                            w.pool().spawn(move |_| {
-                                job.fetch_add(1, Relaxed);
-                            });
-                            count.fetch_add(1, Relaxed);
-                        });
-                    }
-                    pool.wait();
-                    assert_eq!(count.load(Relaxed), 2 * (round % 40) as usize);
-                });
-            });
-        }
-    }
-    with_masters!([1, 2, 3, 8], check);
 }

@@ -22,22 +22,9 @@ pub const TASKS: [u64; 3] = [0, 1, 100];
 pub enum Waiter {
     /// A thread that is not a worker. It waits in [`Pool::wait`].
     Outside,
-    /// A worker, the paper's master. It pushes the tasks to its own stack, in a finish, and takes part
-    /// in [`Pool::wait`].
-    Master,
     /// A worker that pushes the tasks to its own stack and waits at the end of the finish, without a
     /// barrier.
     Finish,
-}
-
-impl Waiter {
-    /// Returns the waiters that a scheduler has.
-    fn all<S: Scheduler>() -> &'static [Waiter] {
-        match S::DETECTS_QUIESCENCE {
-            true => &[Waiter::Outside, Waiter::Master, Waiter::Finish],
-            false => &[Waiter::Outside, Waiter::Finish],
-        }
-    }
 }
 
 /// The time of a task barrier under a scheduler.
@@ -100,18 +87,17 @@ fn under<S: Scheduler>(name: &str, scheduler: S, workers: usize) -> Result<Vec<B
         let tasks = tasks * workers as u64;
         let time = || match waiter {
             Waiter::Outside => time_outside(&pool, tasks),
-            Waiter::Master => pool.run(|w| time_in_finish(w, tasks, || pool.wait())),
-            Waiter::Finish => pool.run(|w| time_in_finish(w, tasks, || ())),
+            Waiter::Finish => pool.run(|w| time_in_finish(w, tasks)),
         };
         median(&(0..REPETITIONS).map(|_| time()).collect::<Vec<_>>())
     };
-    let barriers = Waiter::all::<S>().iter().map(|&waiter| Barrier {
+    let barriers = [Waiter::Outside, Waiter::Finish].map(|waiter| Barrier {
         scheduler: name.to_owned(),
         workers,
         waiter,
         seconds: TASKS.map(|tasks| vec![time_of(waiter, tasks)]),
     });
-    Ok(barriers.collect())
+    Ok(barriers.into())
 }
 
 static SUM: AtomicU64 = AtomicU64::new(0);
@@ -131,15 +117,13 @@ fn time_outside<S: Scheduler>(pool: &Pool<S>, tasks: u64) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// Spawns this number of tiny tasks in a finish, which waits until all have ended. Before its end it
-/// calls `wait`.
-fn time_in_finish(mut w: impl Worker, tasks: u64, wait: impl FnOnce()) -> f64 {
+/// Spawns this number of tiny tasks in a finish, which waits until all have ended.
+fn time_in_finish(mut w: impl Worker, tasks: u64) -> f64 {
     let begin = Instant::now();
     w.finish(|scope| {
         for task in 0..tasks {
             scope.spawn(move |_| run_task(task));
         }
-        wait();
     });
     begin.elapsed().as_secs_f64()
 }

@@ -125,7 +125,6 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         .map(|barrier| {
             let waiter = match barrier.waiter {
                 Waiter::Outside => "outside the pool",
-                Waiter::Master => "master",
                 Waiter::Finish => "worker, in a finish",
             };
             let mut row = vec![
@@ -149,9 +148,9 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         "The time from the first spawn to the end of the barrier: the median of {rounds} rounds, each with a \
          new pool. A thread outside the pool waits in `Pool::wait`. Under the two channel schedulers, one \
          worker, the manager, detects from the workers' requests that all are idle. The other schedulers \
-         count jobs. The master is a worker, as in the slides: it pushes tasks to its own stack, and runs \
-         tasks while it waits in `Pool::wait`. A finish waits only for its own tasks, so it needs no \
-         termination detection. The slides plot the time of the barrier without numbers."
+         count jobs. In the slides, the master thread, which is a worker, spawns the tasks and takes part \
+         while it waits. No worker of a pool may wait for the whole pool here. A finish waits only for its \
+         own tasks, so it needs no termination detection. The slides plot the time of the barrier without numbers."
     ));
     let outside = |scheduler: &str| -> Vec<&Barrier> {
         let of = barriers
@@ -160,9 +159,6 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         of.collect()
     };
     let (channel_pools, deque_pools) = (outside(STRICT), outside(CHASE_LEV));
-    let master = barriers
-        .iter()
-        .rfind(|barrier| barrier.scheduler == STRICT && barrier.waiter == Waiter::Master);
     let pairs = || channel_pools.iter().zip(&deque_pools);
     // With more tasks, most of the time goes into spawning them.
     let one_task = 1;
@@ -197,7 +193,8 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
                  pools. The ratios of the medians are {}. {} pools of Channel WS, and {} of Chase-Lev WS, take \
                  more than twice the median of their scheduler and number of workers. Without tasks, {} \
                  workers take {} instead of {}; we do not judge this, because Chase-Lev WS then has nothing \
-                 to count.{}",
+                 to count. In these runs, the waiting thread is outside the pool; in the slides, it is a \
+                 worker",
                 cells.collect::<Vec<_>>().join(" and "),
                 medians.collect::<Vec<_>>().join(" and "),
                 slow[0],
@@ -205,13 +202,6 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
                 channel.workers,
                 time(median(&channel.seconds[0])),
                 time(median(&deque.seconds[0])),
-                master.map_or(String::new(), |master| format!(
-                    " In these runs, the waiting thread is outside the pool. In the slides, the master \
-                     waits. We do not judge that case, because Chase-Lev WS has no master; under Channel WS, \
-                     the barrier then takes {} with {} workers",
-                    time(median(&master.seconds[one_task])),
-                    master.workers
-                ))
             ),
         );
     }

@@ -167,9 +167,7 @@ impl Model {
         if !is_quiescent {
             return None;
         }
-        for master in self.barrier.end(wait) {
-            self.sleep.unpark(master);
-        }
+        self.barrier.end(wait);
         Some(wait)
     }
 }
@@ -245,57 +243,5 @@ fn a_wait_covers_a_job_that_a_job_has_added() {
         model.assert_each_ran_once(2);
         manager.join().unwrap();
         worker.join().unwrap();
-    });
-}
-
-/// A master goes on when its wait has ended. A wait that begins afterwards covers what it does.
-#[test]
-fn a_wait_covers_a_master_that_goes_on() {
-    check(2, 0, |model| {
-        model.send_request(1, MANAGER);
-        let manager = {
-            let model = model.clone();
-            thread::spawn(move || model.end_waits(2))
-        };
-        let ask = || model.sleep.unpark(MANAGER);
-        let first = model.barrier.begin_wait(Some(1), ask);
-        model.sleep.park_until(1, || model.barrier.has_ended(first));
-        model.withdraw(RequestId::new(1, Kind::Any));
-        model.barrier.end_wait(Some(1));
-        // Another thread may begin this wait, if the master tells it to.
-        let second = model.barrier.begin_wait(None, ask);
-        assert!(!model.barrier.has_ended(second), "the master is active");
-        model.become_idle(1);
-        manager.join().unwrap();
-        assert!(model.barrier.has_ended(second));
-    });
-}
-
-/// A master takes back a task of its own while it waits, and the task adds a job. A moment of quiescence
-/// before that does not end the wait.
-#[test]
-fn a_wait_covers_the_job_of_a_task_that_its_master_takes_back() {
-    check(2, 0, |model| {
-        model.send_request(1, MANAGER);
-        let manager = {
-            let model = model.clone();
-            thread::spawn(move || {
-                model.sleep.park_until(MANAGER, || {
-                    if model.jobs.take() {
-                        model.run(0);
-                    }
-                    model.end_wait_if_quiescent() == Some(2)
-                });
-            })
-        };
-        let ask = || model.sleep.unpark(MANAGER);
-        model.barrier.begin_wait(Some(1), ask);
-        model.withdraw(RequestId::new(1, Kind::Any));
-        model.jobs.add();
-        let wait = model.barrier.renew_wait(ask);
-        model.become_idle(1);
-        model.sleep.park_until(1, || model.barrier.has_ended(wait));
-        model.assert_each_ran_once(1);
-        manager.join().unwrap();
     });
 }

@@ -42,7 +42,7 @@
 //! | message | from, to | when |
 //! |---|---|---|
 //! | `Update` | victim, manager | before the victim answers a REGISTERED IDLE request |
-//! | `OutsideBegun` | thief, manager | before a thief whose request is IDLE takes work from outside the pool, or goes on after a wait |
+//! | `OutsideBegun` | thief, manager | before a thief whose request is IDLE takes work from outside the pool |
 //! | `OutsideNoted` | manager, thief | the manager has read `OutsideBegun` |
 //! | `OutsideEnded` | thief, manager | the thief is idle again, and has read `OutsideNoted` |
 //!
@@ -57,36 +57,10 @@
 //! it has registered all other workers; then it finds no work outside; then it finds its mailbox
 //! empty. Suppose a worker is active at that moment. If it has taken work from outside, then either
 //! its last request was not registered, or it sent `OutsideBegun` before it took the work, and so
-//! before the manager found none. If it has gone on after a wait, it sent `OutsideBegun` before anything
-//! that a later wait covers. If it was sent tasks, the victim sent the `Update` before them, and
-//! was itself active. Follow the victims back to the first that is no longer active: it has sent the
+//! before the manager found none. If it was sent tasks, the victim sent the `Update` before them, and was
+//! itself active. Follow the victims back to the first that is no longer active: it has sent the
 //! `Update` before its own next request. Messages to the manager have one order, so the manager has
 //! read the `Update` before it registered the victim, and has not registered the thief since.
-//!
-//! # The master
-//!
-//! The source's master thread calls the task barrier, and runs tasks there. Here, the master is the
-//! worker that runs a closure which a thread has passed to `Pool::run`. In `Pool::wait` it runs its own
-//! tasks, and then does what an idle worker does: it sends requests, runs tasks, jobs and calls, and is
-//! registered, unless it is the manager. When the wait is over, it goes on with the closure as if it had
-//! taken work from outside: it sends `OutsideBegun` first, if its request is IDLE. So a wait that begins
-//! later covers what the master does then. The program of the slide on the task barrier:
-//!
-//! ```
-//! use purloin::{Pool, Worker};
-//! use purloin_schedulers::StrictChannel;
-//!
-//! let pool = Pool::builder().scheduler(StrictChannel::default()).build()?;
-//! pool.run(|mut w| {
-//!     w.finish(|scope| {
-//!         scope.spawn(|_| println!("Order"));
-//!         scope.spawn(|_| println!("Undefined"));
-//!         pool.wait();
-//!         scope.spawn(|_| println!("Last"));
-//!     });
-//! });
-//! # Ok::<(), purloin::BuildError>(())
-//! ```
 //!
 //! # Why no message is lost
 //!
