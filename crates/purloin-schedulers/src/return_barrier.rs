@@ -77,10 +77,7 @@ unsafe impl Scheduler for DefaultWs {
 
 impl BarrierScheduler for DefaultWs {
     const HAS_FORCE: bool = false;
-
-    fn barrier_stays(&self) -> bool {
-        false
-    }
+    const BARRIER_STAYS: bool = false;
 }
 
 // SAFETY: `BarrierTasks` gives each task to exactly one thread, under every `BarrierScheduler`.
@@ -98,8 +95,5 @@ unsafe impl Scheduler for ReturnBarrierWs {
 
 impl BarrierScheduler for ReturnBarrierWs {
     const HAS_FORCE: bool = false;
-
-    fn barrier_stays(&self) -> bool {
-        true
-    }
+    const BARRIER_STAYS: bool = true;
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use purloin::{Builder, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 
-use purloin_schedulers::{Channel, ChaseLev, DirectStack};
+use purloin_schedulers::{Channel, ChaseLev, DefaultWs, DirectStack};
 
 const TASKS: usize = 1_000_000;
 
@@ -133,7 +133,7 @@ fn check<S: Scheduler + Spawner>(builder: Builder<S>) {
 fn a_million_tasks_of_one_finish_take_little_memory_each() {
     let before = peak_memory();
     check(Pool::builder().scheduler(ReturnBarrier::default()));
-    check(Pool::builder().scheduler(ReturnBarrier::default().barrier(false)));
+    check(Pool::builder().scheduler(DefaultWs));
     check(Pool::builder().scheduler(<DirectStack>::default()));
     check(Pool::builder().scheduler(Channel::default()));
     check(Pool::builder().scheduler(ChaseLev::default()));

@@ -411,11 +411,6 @@ fn random_programs_agree_without_forced_steals() {
 }
 
 #[test]
-fn random_programs_agree_without_a_barrier() {
-    check_all(ReturnBarrier::default().barrier(false));
-}
-
-#[test]
 fn random_programs_agree_under_default_ws() {
     check_all(DefaultWs);
 }

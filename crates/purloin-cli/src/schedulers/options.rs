@@ -113,8 +113,8 @@ pub const FORCED: Setting = Setting {
 pub const BARRIER: Setting = Setting {
     key: "barrier",
     values: "on or off",
-    about: "thieves steal public tasks for free (default on); off: each steal interrupts its \
-            victim",
+    about: "thieves steal public tasks for free (default on); off: the scheduler default-ws, in \
+            which each steal interrupts its victim, without force",
     set: |options, value| {
         options.barrier = is_second(value, "off", "on")?;
         Some(())

@@ -24,16 +24,24 @@ pub const RETURN_BARRIER: Description = Description {
     is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
-    start: Start::Threads(|workers, options| {
-        let pool = pool(workers, options, return_barrier(options))?;
-        Ok(match options.token_free {
-            false => Box::new(pool),
-            true => Box::new(TokenFree(pool)),
-        })
+    start: Start::Threads(|workers, options| match (options.barrier, options.token_free) {
+        (true, false) => Ok(Box::new(pool(workers, options, return_barrier(options))?)),
+        (true, true) => {
+            let pool = pool(workers, options, return_barrier(options))?;
+            Ok(Box::new(TokenFree(pool)))
+        }
+        (false, false) => Ok(Box::new(pool(workers, options, DefaultWs)?)),
+        (false, true) => Err(
+            "barrier=off is another scheduler, default-ws, whose workers need tokens; use api=token"
+                .to_owned(),
+        ),
     }),
-    profile: Some(|workers, options, cost, kernel| {
-        let pool = builder(workers, options, return_barrier(options));
-        profile(pool, cost, kernel)
+    profile: Some(|workers, options, cost, kernel| match options.barrier {
+        true => {
+            let pool = builder(workers, options, return_barrier(options));
+            profile(pool, cost, kernel)
+        }
+        false => profile(builder(workers, options, DefaultWs), cost, kernel),
     }),
     options: &[
         &[
@@ -172,9 +180,7 @@ pub const SERIAL: Description = Description {
 };
 
 fn return_barrier(options: &Options) -> ReturnBarrier {
-    ReturnBarrier::default()
-        .forced_steals(options.forced)
-        .barrier(options.barrier)
+    ReturnBarrier::default().forced_steals(options.forced)
 }
 
 fn channel(options: &Options) -> Channel {

@@ -142,14 +142,12 @@ use crate::sync::{AtomicU32, AtomicUsize, Ordering, asymmetric, fence, spin_loop
 #[derive(Clone, Debug)]
 pub struct ReturnBarrier {
     forced_steals: bool,
-    barrier: bool,
 }
 
 impl Default for ReturnBarrier {
     fn default() -> Self {
         ReturnBarrier {
             forced_steals: true,
-            barrier: true,
         }
     }
 }
@@ -162,20 +160,6 @@ impl ReturnBarrier {
     /// milliseconds from the first time that a victim is silent.
     pub fn forced_steals(mut self, allowed: bool) -> Self {
         self.forced_steals = allowed;
-        self
-    }
-}
-
-/// For experiments.
-impl ReturnBarrier {
-    /// Sets whether a victim that has answered leaves tasks below the barrier, where thieves can
-    /// steal them for free. The default is true.
-    ///
-    /// If false, each steal interrupts its victim: the victim offers one task, waits until a
-    /// thief has taken it, and goes on. The same pool may still use force. For the paper's baseline, see
-    /// `DefaultWs` in the crate `purloin-schedulers`.
-    pub fn barrier(mut self, stays: bool) -> Self {
-        self.barrier = stays;
         self
     }
 }
@@ -198,20 +182,17 @@ unsafe impl Scheduler for ReturnBarrier {
 
 impl BarrierScheduler for ReturnBarrier {
     const HAS_FORCE: bool = true;
+    const BARRIER_STAYS: bool = true;
 
     fn allows_force(&self) -> bool {
         self.forced_steals
-    }
-
-    fn barrier_stays(&self) -> bool {
-        self.barrier
     }
 }
 
 /// A scheduler whose workers share their tasks by a barrier: what [`BarrierTasks`] asks of it.
 ///
-/// The default scheduler answers by its options, at run time. The paper's two schedulers, in the crate
-/// `purloin-schedulers`, answer by constants, so their code has only what the paper has.
+/// The paper's two schedulers, in the crate `purloin-schedulers`, have no force, and are compiled
+/// without what only force needs.
 pub trait BarrierScheduler:
     Scheduler<Header = BarrierHeader, TaskPool = BarrierTasks<Self>> + Clone
 {
@@ -219,14 +200,14 @@ pub trait BarrierScheduler:
     /// compiled without the fence and the exchange that order them with a forcing thief.
     const HAS_FORCE: bool;
 
+    /// Whether tasks stay public after an answer, so that thieves can steal them for free. If not, the
+    /// victim offers one task, and waits until a thief has it.
+    const BARRIER_STAYS: bool;
+
     /// Returns whether thieves take tasks by force, if [`Self::HAS_FORCE`].
     fn allows_force(&self) -> bool {
         Self::HAS_FORCE
     }
-
-    /// Returns whether tasks stay public after an answer, so that thieves can steal them for free. If
-    /// not, the victim offers one task, and waits until a thief has it.
-    fn barrier_stays(&self) -> bool;
 }
 
 /// The state of a slot.
@@ -453,7 +434,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     /// and the next push answers it.
     #[cold]
     fn publish_on_request(&self) -> usize {
-        self.publish(match self.scheduler.barrier_stays() {
+        self.publish(match S::BARRIER_STAYS {
             true => MAX_PUBLISHED,
             false => 1,
         })
@@ -463,7 +444,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     /// may have lost its processor.
     fn yield_to_thief(&self) {
         let published = self.published.get();
-        if self.scheduler.barrier_stays() || published == self.stack.first() {
+        if S::BARRIER_STAYS || published == self.stack.first() {
             return;
         }
         let start = Instant::now();
@@ -595,7 +576,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
                 // SAFETY: the slot is below the top, so it lies in the stack.
                 let header = unsafe { &*slot }.header();
                 // The first steal is the one for which the owner has stopped.
-                header.set_interrupted(count == 0 || !self.scheduler.barrier_stays());
+                header.set_interrupted(count == 0 || !S::BARRIER_STAYS);
                 count += usize::from(publish::<S>(header.outcome()));
                 slot = slot.wrapping_add(1);
             }
