@@ -79,6 +79,7 @@
 //! fine grained parallelism, ICPP 2010.
 
 use std::marker::PhantomData;
+use std::time::{Duration, Instant};
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
@@ -104,12 +105,27 @@ use crate::floor::Floor;
 /// ```
 ///
 /// Source: Wool, section 3.
-pub struct DirectStack<F: Fields = OneField>(PhantomData<fn() -> F>);
+pub struct DirectStack<F: Fields = OneField> {
+    steal_delay: Duration,
+    fields: PhantomData<fn() -> F>,
+}
 
 impl<F: Fields> DirectStack<F> {
-    /// Returns the scheduler. Its type is its only option.
+    /// Returns the scheduler. Its type says how a slot tells which thread has its task.
     pub fn new() -> Self {
-        DirectStack(PhantomData)
+        DirectStack {
+            steal_delay: Duration::ZERO,
+            fields: PhantomData,
+        }
+    }
+
+    /// Sets how long a thief spins when it has taken a task, to find out what more expensive steals
+    /// would cost. The default is zero.
+    ///
+    /// Source: Wool, section 5.4.
+    pub fn steal_delay(mut self, delay: Duration) -> Self {
+        self.steal_delay = delay;
+        self
     }
 }
 
@@ -122,13 +138,15 @@ impl<F: Fields> Default for DirectStack<F> {
 
 impl<F: Fields> Clone for DirectStack<F> {
     fn clone(&self) -> Self {
-        Self::new()
+        DirectStack { ..*self }
     }
 }
 
 impl<F: Fields> std::fmt::Debug for DirectStack<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("DirectStack").finish()
+        f.debug_struct("DirectStack")
+            .field("steal_delay", &self.steal_delay)
+            .finish_non_exhaustive()
     }
 }
 
@@ -144,6 +162,7 @@ unsafe impl<F: Fields> Scheduler for DirectStack<F> {
         DirectTasks {
             floor: Floor::new(&stack),
             stack,
+            steal_delay: self.steal_delay,
         }
     }
 }
@@ -196,6 +215,8 @@ pub enum Hold {
 pub struct DirectTasks<F: Fields> {
     stack: TaskStack<DirectStack<F>>,
     floor: Floor,
+    /// See [`DirectStack::steal_delay`].
+    steal_delay: Duration,
 }
 
 type DirectSlot<F> = Slot<DirectStack<F>>;
@@ -314,6 +335,12 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         // This store comes before the owner's next move of `bottom`, because the owner first waits
         // for DONE.
         self.stack.set_bottom(bottom.wrapping_add(1));
+        if !self.steal_delay.is_zero() {
+            let start = Instant::now();
+            while start.elapsed() < self.steal_delay {
+                std::hint::spin_loop();
+            }
+        }
         Claim::Stolen(bottom)
     }
 }

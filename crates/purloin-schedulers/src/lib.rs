@@ -32,5 +32,5 @@ mod return_barrier;
 
 pub use channel::{Adaptive, Amount, Channel, Stealing, StrictChannel};
 pub use chase_lev::ChaseLev;
-pub use direct_stack::{DirectStack, OneField, TwoFields};
+pub use direct_stack::{DirectStack, Fields, OneField, TwoFields};
 pub use return_barrier::{DefaultWs, ReturnBarrierWs};

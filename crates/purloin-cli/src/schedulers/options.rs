@@ -216,7 +216,7 @@ const THIEVES: Setting = Setting {
     },
 };
 
-const STEAL_DELAY: Setting = Setting {
+pub const STEAL_DELAY: Setting = Setting {
     key: "steal-delay",
     values: "a time from 0ns to 1s, such as 4000ns, 20us or 4000cycles",
     about: "extra time that each steal takes, for experiments (default 0ns)",
@@ -246,7 +246,7 @@ pub const SPARES: Setting = Setting {
     key: "spares",
     values: "a number from 0 to 4096",
     about: "maximum number of spare workers, which replace blocked workers (default: as many \
-            as workers, at least 32)",
+            as workers, at least 128)",
     set: |options, value| {
         let spares = value.parse().ok()?;
         (spares <= purloin::Builder::MAX_WORKERS).then(|| options.spares = Some(spares))
@@ -257,7 +257,7 @@ pub const SPARES: Setting = Setting {
 pub const VICTIM_SELECTION: &[&Setting] = &[&VICTIMS, &SAMPLES, &SET_SIZE, &THIEVES];
 
 /// The options of every pool.
-pub const EVERY_POOL: &[&Setting] = &[&STEAL_DELAY, &SPLIT];
+pub const EVERY_POOL: &[&Setting] = &[&SPLIT];
 
 impl Options {
     /// Parses `KEY=VALUE,…`. The error is one line that names the part at fault and the valid

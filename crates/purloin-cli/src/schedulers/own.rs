@@ -10,7 +10,8 @@ use purloin_analysis::{Profile, Profiler};
 
 use purloin_kernels::{Answer, Instance};
 use purloin_schedulers::{
-    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, StrictChannel, TwoFields,
+    Channel, ChaseLev, DefaultWs, DirectStack, Fields, OneField, ReturnBarrierWs, StrictChannel,
+    TwoFields,
 };
 
 use super::options::{self, Options, Victims};
@@ -99,22 +100,22 @@ pub const DIRECT_STACK: Description = Description {
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
         Ok(match options.two_fields {
-            false => Box::new(pool(workers, options, DirectStack::<OneField>::new())?),
-            true => Box::new(pool(workers, options, DirectStack::<TwoFields>::new())?),
+            false => Box::new(pool(workers, options, direct_stack::<OneField>(options))?),
+            true => Box::new(pool(workers, options, direct_stack::<TwoFields>(options))?),
         })
     }),
     profile: Some(|workers, options, cost, kernel| match options.two_fields {
         false => {
-            let scheduler = DirectStack::<OneField>::new();
+            let scheduler = direct_stack::<OneField>(options);
             profile(builder(workers, options, scheduler), cost, kernel)
         }
         true => {
-            let scheduler = DirectStack::<TwoFields>::new();
+            let scheduler = direct_stack::<TwoFields>(options);
             profile(builder(workers, options, scheduler), cost, kernel)
         }
     }),
     options: &[
-        &[&options::FIELDS, &options::SPARES],
+        &[&options::FIELDS, &options::STEAL_DELAY, &options::SPARES],
         options::VICTIM_SELECTION,
         options::EVERY_POOL,
     ],
@@ -183,6 +184,10 @@ fn return_barrier(options: &Options) -> ReturnBarrier {
     ReturnBarrier::default().forced_steals(options.forced)
 }
 
+fn direct_stack<F: Fields>(options: &Options) -> DirectStack<F> {
+    DirectStack::new().steal_delay(options.steal_delay)
+}
+
 fn channel(options: &Options) -> Channel {
     Channel::default()
         .steal(options.stealing)
@@ -212,7 +217,6 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
     let builder = Pool::builder()
         .workers(workers)
         .stack_size(STACK_SIZE)
-        .steal_delay(options.steal_delay)
         .splitting(options.splitting)
         .timed(options.timed)
         .scheduler(scheduler);

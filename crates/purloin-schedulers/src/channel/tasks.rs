@@ -52,6 +52,18 @@ impl<P: Protocol> ChannelTasks<P> {
         self.floor.acknowledge(self.first_open());
     }
 
+    /// Owner: a stolen task begins. [`Self::has_pushed`] tells later whether it has had children.
+    pub(super) fn mark_top(&self) {
+        // SAFETY: only the owner calls this, and the slot is the top of its stack.
+        unsafe { (*self.stack.top()).mark() };
+    }
+
+    /// Owner: returns whether the stolen task, which has ended, has pushed anything.
+    pub(super) fn has_pushed(&self) -> bool {
+        // SAFETY: only the owner calls this. The top is where it was when the stolen task began.
+        !unsafe { (*self.stack.top()).is_marked() }
+    }
+
     /// Owner: keeps the floor raised, or lowers it.
     pub(super) fn set_floor(&self, is_raised: bool) {
         match is_raised {

@@ -159,7 +159,7 @@ pub(super) fn stop_leapfrogging(me: &Worker) {
 // A worker that runs a stolen task.
 
 pub(super) fn begin_stolen(me: &Worker) {
-    me.mark_top();
+    me.task_pool().mark_top();
     let channels = channels(me);
     let asks_ahead = {
         let own = channels.worker_state();
@@ -171,7 +171,7 @@ pub(super) fn begin_stolen(me: &Worker) {
 }
 
 pub(super) fn end_stolen(me: &Worker, outcome: &StateWord) {
-    let has_children = !me.is_top_marked();
+    let has_children = me.task_pool().has_pushed();
     let channels = channels(me);
     channels.worker_state().strategy.count_task(has_children);
     if !channels.mailbox.is_empty() {

@@ -7,7 +7,6 @@ use std::num::NonZero;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
-use std::time::Duration;
 
 use super::address_space::{self, Stacks};
 use super::fork;
@@ -52,7 +51,6 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     thread_name: Box<dyn Fn(usize) -> String>,
     pinned: bool,
     victims: Arc<dyn Selection>,
-    steal_delay: Duration,
     splitting: Splitting,
     timed: bool,
     handlers: Handlers,
@@ -69,7 +67,6 @@ impl<S: Scheduler> std::fmt::Debug for Builder<S> {
             .field("spare_workers", &self.spare_workers)
             .field("stack_size", &self.stack_size)
             .field("pinned", &self.pinned)
-            .field("steal_delay", &self.steal_delay)
             .field("splitting", &self.splitting)
             .field("timed", &self.timed)
             .finish_non_exhaustive()
@@ -85,7 +82,6 @@ impl Default for Builder {
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
             pinned: false,
             victims: Arc::new(Random),
-            steal_delay: Duration::ZERO,
             splitting: Splitting::default(),
             timed: false,
             handlers: Handlers::default(),
@@ -351,7 +347,6 @@ impl<S: Scheduler> Builder<S> {
             thread_name: self.thread_name,
             pinned: self.pinned,
             victims: self.victims,
-            steal_delay: self.steal_delay,
             splitting: self.splitting,
             timed: self.timed,
             handlers: self.handlers,
@@ -511,7 +506,6 @@ impl<S: Scheduler> Builder<S> {
             ends_alone: self.ends_alone,
             runs_anything: self.runs_anything,
             rescues_calls: self.rescues_calls,
-            steal_delay: self.steal_delay,
             splitting: self.splitting,
             borrowed: OnceLock::new(),
         });
@@ -544,18 +538,6 @@ impl<S: Scheduler> Builder<S> {
             Threads::start_regular(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
         }
         Ok(pool)
-    }
-}
-
-/// For experiments.
-impl<S: Scheduler> Builder<S> {
-    /// Sets how long a thief spins between taking a task and running it, to find out what more
-    /// expensive steals would cost. The default is zero.
-    ///
-    /// Source: Wool, section 5.4.
-    pub fn steal_delay(mut self, delay: Duration) -> Self {
-        self.steal_delay = delay;
-        self
     }
 }
 

@@ -9,7 +9,6 @@ use std::ptr::null;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
 
 use super::Pool;
 use super::handlers::Handlers;
@@ -76,8 +75,6 @@ pub struct Shared<S: Scheduler> {
     pub(super) runs_anything: bool,
     /// See [`super::Builder::rescue_calls`].
     pub(super) rescues_calls: bool,
-    /// See [`super::Builder::steal_delay`].
-    pub(super) steal_delay: Duration,
     pub(super) splitting: Splitting,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,

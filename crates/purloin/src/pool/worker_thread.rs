@@ -179,17 +179,6 @@ impl<S: Scheduler> WorkerThread<S> {
     pub fn has_searchers(&self) -> bool {
         self.pool().sleep.has_searchers()
     }
-
-    /// Marks the free slot at the top of the worker's own stack as untouched.
-    pub fn mark_top(&self) {
-        self.local.mark_top();
-    }
-
-    /// Returns whether the worker has pushed nothing to the slot at its top since
-    /// [`Self::mark_top`].
-    pub fn is_top_marked(&self) -> bool {
-        self.local.is_top_marked()
-    }
 }
 
 impl<S: Scheduler> WorkerThread<S> {
@@ -280,15 +269,6 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Runs a task that this worker has stolen.
     pub(crate) fn run_stolen(&self, stolen: Stolen<S>) {
-        let delay = self.pool().steal_delay;
-        if !delay.is_zero() {
-            let running = self.timer().switch_to_stealing();
-            let start = Instant::now();
-            while start.elapsed() < delay {
-                std::hint::spin_loop();
-            }
-            self.timer().switch_to(running);
-        }
         steal::run(self, stolen);
     }
 

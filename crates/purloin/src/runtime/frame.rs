@@ -304,20 +304,6 @@ impl<S: Scheduler> Local<S> {
         top.max(self.frame.get().base)
     }
 
-    /// Marks the free slot at the top as unused. The next push to it clears the mark.
-    pub(crate) fn mark_top(&self) {
-        // SAFETY: there is one more slot than are ever used, and only the owner touches a
-        // free one.
-        unsafe { (*self.stack().top()).mark() };
-    }
-
-    /// Returns whether nothing was pushed to the slot at the top since [`Self::mark_top`].
-    pub(crate) fn is_top_marked(&self) -> bool {
-        // SAFETY: there is one more slot than are ever used, and only the owner touches a
-        // free one.
-        unsafe { (*self.stack().top()).is_marked() }
-    }
-
     /// Returns how deep in the program's tree the task in `slot` is.
     pub(super) fn depth_of(&self, slot: *const Slot<S>) -> usize {
         let position = self.stack().position(slot);

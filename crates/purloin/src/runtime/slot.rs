@@ -131,23 +131,23 @@ impl<S: Scheduler> Slot<S> {
         });
     }
 
-    /// Marks a free slot as unused. The next [`write`](Self::write) clears the mark.
+    /// Marks a free slot as unused. A task that is pushed to the slot clears the mark.
     ///
     /// # Safety
     ///
-    /// The caller owns the slot, and the slot is free.
-    pub(super) unsafe fn mark(&self) {
+    /// The slot is the top of the calling worker's own stack.
+    pub unsafe fn mark(&self) {
         // SAFETY: the caller owns the free slot, so no other thread touches its contents.
         self.contents
             .with_mut(|contents| unsafe { (&raw mut (*contents).run).cast::<usize>().write(0) });
     }
 
-    /// Returns whether no task has been written to the slot since [`mark`](Self::mark).
+    /// Returns whether no task has been pushed to the slot since [`mark`](Self::mark).
     ///
     /// # Safety
     ///
-    /// The caller owns the slot, and has marked it.
-    pub(super) unsafe fn is_marked(&self) -> bool {
+    /// The slot is the top of the calling worker's own stack, and the worker has marked it.
+    pub unsafe fn is_marked(&self) -> bool {
         // SAFETY: the caller owns the slot, so no other thread touches its contents, and the word
         // was initialised by `mark` or `write`. No function lies at address 0.
         self.contents

@@ -76,14 +76,6 @@ impl Timer {
         }
     }
 
-    /// Switches to stealing, and returns the previous activity. A blocked worker stays blocked.
-    pub(crate) fn switch_to_stealing(&self) -> Activity {
-        match self.activity() {
-            Activity::ApplicationInJoin => self.switch_to(Activity::StealingInJoin),
-            _ => self.switch_to(Activity::Stealing),
-        }
-    }
-
     /// Returns the time, or 0 if the timer is off.
     pub(crate) fn now(&self) -> u64 {
         if self.is_on { ticks() } else { 0 }

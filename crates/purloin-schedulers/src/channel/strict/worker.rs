@@ -142,7 +142,7 @@ impl Protocol for StrictChannel {
     }
 
     fn begin_stolen(me: &Worker) {
-        me.mark_top();
+        me.task_pool().mark_top();
         let asks_ahead = {
             let own = channels(me).worker_state();
             own.received.is_empty() && own.strategy.asks_ahead()
@@ -153,7 +153,7 @@ impl Protocol for StrictChannel {
     }
 
     fn end_stolen(me: &Worker, outcome: &StateWord) {
-        let has_children = !me.is_top_marked();
+        let has_children = me.task_pool().has_pushed();
         channels(me)
             .worker_state()
             .strategy
