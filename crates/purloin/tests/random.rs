@@ -327,11 +327,7 @@ fn check<S: Scheduler>(pools: &[Pool<S>], seed: u64) {
 }
 
 /// Runs a program on each pool, and compares the values with the value of its serial elision.
-fn check_program<S: Scheduler>(
-    pools: &[Pool<S>],
-    seed: &str,
-    program: &'static Program,
-) {
+fn check_program<S: Scheduler>(pools: &[Pool<S>], seed: &str, program: &'static Program) {
     let panics = panics(program);
     // The token-free joins of the serial elision run on the global pool, which does not change
     // the value. The threads of the global pool never end, which Miri reports as a leak. So

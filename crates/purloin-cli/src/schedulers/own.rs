@@ -25,7 +25,8 @@ pub const RETURN_BARRIER: Description = Description {
     is_peer: false,
     has_workers: true,
     kernels: Kernels::All,
-    start: Start::Threads(|workers, options| match (options.barrier, options.token_free) {
+    start: Start::Threads(|workers, options| {
+        match (options.barrier, options.token_free) {
         (true, false) => Ok(Box::new(pool(workers, options, return_barrier(options))?)),
         (true, true) => {
             let pool = pool(workers, options, return_barrier(options))?;
@@ -36,6 +37,7 @@ pub const RETURN_BARRIER: Description = Description {
             "barrier=off is another scheduler, default-ws, whose workers need tokens; use api=token"
                 .to_owned(),
         ),
+    }
     }),
     profile: Some(|workers, options, cost, kernel| match options.barrier {
         true => {

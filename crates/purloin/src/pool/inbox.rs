@@ -24,10 +24,7 @@ pub(crate) struct Job<'f, S: Scheduler>(Code<'f, S>);
 
 enum Code<'f, S: Scheduler> {
     Boxed(Closure<'f, S>),
-    InFrame {
-        run: RunInFrame<S>,
-        data: *mut (),
-    },
+    InFrame { run: RunInFrame<S>, data: *mut () },
 }
 
 type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;

@@ -4,7 +4,7 @@
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`] and [`worker_thread`]: the threads of the workers.
 //! - [`placement`]: where a worker's memory lies.
-//! - [`idle`] and [`blocked`]: idle workers and blocked workers.
+//! - [`idle`] and [`wait`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`row`]: short jobs that a worker runs one after the other.
@@ -15,7 +15,6 @@
 //! - [`lineage`]: which call a task descends from.
 
 mod address_space;
-pub(crate) mod blocked;
 mod builder;
 mod error;
 mod fork;
@@ -32,6 +31,7 @@ mod rescue;
 mod row;
 mod shared;
 mod threads;
+pub(crate) mod wait;
 mod worker_thread;
 
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};

@@ -14,21 +14,21 @@
 //! A pool with the scheduler `Channel` has no spare workers, so a waiting worker always serves its
 //! pool.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::null;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::blocked::{HandedOff, may_run, rest};
 use super::lineage::{Call, Lineage, NO_GENERATION};
+use super::wait::{self, Awaited, HandedOff, Wait};
 use super::worker_thread::host;
 use super::{Shared, WorkerThread};
 use crate::loops::CancelFlag;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, SpinTime};
-use crate::stats::{Activity, Count};
+use crate::sleep::Slept;
+use crate::stats::Count;
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
 
@@ -126,47 +126,12 @@ pub(super) fn current_call() -> *const Call {
 
 impl<S: Scheduler> Host for WorkerThread<S> {
     fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool) {
-        let pool = self.pool();
-        let outer = self.timer().switch_to(Activity::SearchingInJoin);
-        let mut handed_off = None;
-        let mut backoff = Backoff::new(SpinTime::DEFAULT);
-        let mut token = ParkToken::default();
-        loop {
-            let may_sleep = S::TaskPool::offer_all(self);
-            if is_done() {
-                break;
-            }
-            if self.has_mail() {
-                drop(handed_off.take());
-                self.run_mail_while_blocked();
-                continue;
-            }
-            handed_off = handed_off.or_else(|| pool.hand_off(self));
-            if self.may_run_anything(handed_off.as_ref())
-                && (self.run_anything(&mut backoff, &mut handed_off) || backoff.pause())
-            {
-                continue;
-            }
-            let serves = handed_off.is_none() || pool.sleep.lacks_workers();
-            if serves
-                && may_run(&mut handed_off)
-                && let Some(job) = pool.take_descendant_of(awaited)
-            {
-                drop(handed_off.take());
-                self.timer().switch_to(Activity::ApplicationInJoin);
-                job.run(self);
-                self.timer().switch_to(Activity::SearchingInJoin);
-                continue;
-            }
-            rest(&mut handed_off);
-            pool.look_for_others(|_| false);
-            // Other workers of this pool may block later in joins, where they run no calls from
-            // outside. So this worker checks again from time to time whether it must serve.
-            let naps = serves || !may_sleep;
-            token.park(Some(if naps { NAP } else { RECHECK }));
-        }
-        drop(handed_off);
-        self.timer().switch_to(outer);
+        let awaited = Outside {
+            call: awaited,
+            is_done,
+            token: RefCell::default(),
+        };
+        wait::until(self, &awaited);
     }
 
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>> {
@@ -200,6 +165,47 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 
     fn scope(&self) -> CancelFlag {
         self.local.scopes.current()
+    }
+}
+
+/// Something outside the pool that a worker waits for. The worker's thread is
+/// [unparked](thread::Thread::unpark) at the end.
+struct Outside<'f> {
+    /// The call that the worker waits for, or null.
+    call: *const Call,
+    is_done: &'f dyn Fn() -> bool,
+    token: RefCell<ParkToken>,
+}
+
+impl<S: Scheduler> Awaited<S> for Outside<'_> {
+    /// Another pool takes microseconds to answer.
+    const SPINS: bool = false;
+
+    fn is_over(&self) -> bool {
+        (self.is_done)()
+    }
+
+    /// Runs a call that descends from the awaited call, if no other worker is left to do so.
+    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
+        if !(wait.is_processor_idle() && wait.may_run()) {
+            return false;
+        }
+        let me = wait.me;
+        let Some(job) = me.pool().take_descendant_of(self.call) else {
+            return false;
+        };
+        wait.run(|| job.run(me));
+        true
+    }
+
+    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
+        let may_sleep = S::TaskPool::offer_all(wait.me);
+        // Other workers of this pool may block later in joins, where they run no calls from outside. So
+        // this worker checks again from time to time whether it must serve.
+        let naps = wait.is_processor_idle() || !may_sleep;
+        let time = if naps { NAP } else { RECHECK };
+        self.token.borrow_mut().park(Some(time));
+        Slept::Woken
     }
 }
 

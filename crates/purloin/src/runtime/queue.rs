@@ -16,11 +16,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
 use super::spawn::lock;
-use crate::pool::blocked::{may_run, rest};
+use crate::pool::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, RECHECK_INTERVAL, SpinTime, recheck_interval};
-use crate::stats::Activity;
+use crate::sleep::{Slept, recheck_interval};
 
 /// The thread that opened a finish, and waits for its tasks.
 #[derive(Clone)]
@@ -106,59 +105,8 @@ impl<S: Scheduler> Queue<S> {
     /// Owner: runs the tasks, and waits until all of them have ended. Then withdraws the calls that no
     /// worker has answered.
     pub(super) fn await_end(&self, owner: &WorkerThread<S>) {
-        let outer = owner.timer().switch_to(Activity::SearchingInJoin);
-        let pool = owner.pool();
-        let mut backoff = Backoff::new(SpinTime::DEFAULT);
-        let mut handed_off = None;
-        loop {
-            // Serves thieves after each task, because the task may use up the wake-up that comes
-            // with a request.
-            loop {
-                S::TaskPool::serve_while_blocked(owner, None);
-                if owner.has_mail() {
-                    drop(handed_off.take());
-                    owner.run_mail_while_blocked();
-                }
-                // Otherwise the workers that were called run the tasks.
-                if !may_run(&mut handed_off) {
-                    break;
-                }
-                let Some(task) = self.pop_or_wait() else {
-                    break;
-                };
-                drop(handed_off.take());
-                self.run(task, owner);
-                backoff = Backoff::new(SpinTime::DEFAULT);
-            }
-            if self.is_over() {
-                break;
-            }
-            handed_off = handed_off.or_else(|| pool.hand_off(owner));
-            let runs_anything = owner.may_run_anything(handed_off.as_ref());
-            if runs_anything {
-                if owner.run_anything(&mut backoff, &mut handed_off) {
-                    backoff = Backoff::new(SpinTime::DEFAULT);
-                    continue;
-                }
-                if backoff.pause() {
-                    continue;
-                }
-            }
-            rest(&mut handed_off);
-            pool.look_for_others(|_| false);
-            let time = match owner.local.tasks.offers_nothing() {
-                true if runs_anything => Some(RECHECK_INTERVAL),
-                true => backoff.sleep_limit(true),
-                false => {
-                    S::TaskPool::offer_all(owner);
-                    recheck_interval()
-                }
-            };
-            pool.sleep.park(owner.index(), time);
-        }
-        drop(handed_off);
-        self.withdraw_calls(pool);
-        owner.timer().switch_to(outer);
+        wait::until(owner, self);
+        self.withdraw_calls(owner.pool());
     }
 
     /// Owner that is not a worker of the pool: waits until all tasks have ended. Then withdraws the
@@ -166,12 +114,6 @@ impl<S: Scheduler> Queue<S> {
     pub(super) fn await_end_outside(&self, pool: &Shared<S>) {
         pool.wait_outside(self.lineage, &|| self.is_over());
         self.withdraw_calls(pool);
-    }
-
-    /// Returns whether all tasks have ended.
-    fn is_over(&self) -> bool {
-        // Acquire: everything that the tasks did happens before the finish ends.
-        self.pending.load(Ordering::Acquire) == 0
     }
 
     /// Takes the oldest task.
@@ -232,6 +174,45 @@ impl<S: Scheduler> Queue<S> {
         if calls > 0 {
             pool.withdraw(self.tag(), calls);
         }
+    }
+}
+
+impl<S: Scheduler> Awaited<S> for Queue<S> {
+    /// A task that comes wakes the owner, and other workers take it, too.
+    const SPINS: bool = false;
+
+    /// Returns whether all tasks have ended.
+    fn is_over(&self) -> bool {
+        // Acquire: everything that the tasks did happens before the finish ends.
+        self.pending.load(Ordering::Acquire) == 0
+    }
+
+    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
+        // Otherwise the workers that were called run the tasks.
+        if !wait.may_run() {
+            return false;
+        }
+        let Some(task) = self.pop_or_wait() else {
+            return false;
+        };
+        let owner = wait.me;
+        wait.run(|| self.run(task, owner));
+        true
+    }
+
+    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
+        let owner = wait.me;
+        let time = match owner.local.tasks.offers_nothing() {
+            true => wait
+                .limit_of_anything()
+                .or_else(|| wait.backoff.sleep_limit(true)),
+            false => {
+                S::TaskPool::offer_all(owner);
+                recheck_interval()
+            }
+        };
+        owner.pool().sleep.park(owner.index(), time);
+        Slept::Woken
     }
 }
 

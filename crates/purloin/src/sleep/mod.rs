@@ -6,7 +6,7 @@
 //!   ([`idle`](crate::pool::idle)).
 //! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
 //!   descendants of the awaited task, unless the program asks for
-//!   [more](crate::Builder::run_anything_while_blocked) ([`blocked`](crate::pool::blocked)).
+//!   [more](crate::Builder::run_anything_while_blocked) ([`wait`](crate::pool::wait)).
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
 //! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their

@@ -1,0 +1,278 @@
+//! The wait of a blocked worker.
+//!
+//! A worker blocks for one of three reasons ([`Awaited`]): a thief has the task that it joins, tasks in
+//! the queue of its finish have not ended, or it waits for something outside its pool. All three wait
+//! in one loop, [`until`]. In each round, a worker whose wait is not over
+//!
+//! 1. answers thieves, and runs its [mail](super::mail);
+//! 2. runs one thing that its wait may run: a descendant of the awaited task, a task of the queue, a
+//!    call that descends from the awaited call;
+//! 3. runs any task or job, if the program asks for it and no spare worker is left
+//!    ([`Builder::run_anything_while_blocked`](crate::Builder::run_anything_while_blocked));
+//! 4. spins, if what it may run can come within nanoseconds;
+//! 5. asks for a wake-up, hands off its processor, looks for others, and sleeps.
+//!
+//! Before it runs anything, it ends the handoff, and so has its processor again.
+//!
+//! Like mail, a task or job of the third step is on top of the task that waits, and leapfrogging thieves
+//! do not take its tasks.
+
+use std::time::{Duration, Instant};
+
+use super::{Shared, WorkerThread};
+use crate::runtime::from_any;
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, RECHECK_INTERVAL, Sleep, Slept, SpinTime};
+use crate::stats::{Activity, Count};
+
+/// What a blocked worker waits for.
+pub(crate) trait Awaited<S: Scheduler> {
+    /// Whether the worker spins before it hands off its processor.
+    const SPINS: bool;
+
+    /// Returns whether the wait is over.
+    fn is_over(&self) -> bool;
+
+    /// Answers thieves.
+    fn serve(&self, me: &WorkerThread<S>) {
+        S::TaskPool::serve_while_blocked(me, None);
+    }
+
+    /// Looks once for something that this wait may run, and runs it. Returns whether it has run
+    /// anything.
+    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool;
+
+    /// Asks for a wake-up when the wait is over. Returns false if it is over.
+    fn ask_for_wake_up(&self) -> bool {
+        true
+    }
+
+    /// Returns whether the sleeping worker itself will wake up for the tasks of `other`. Then no
+    /// other worker is woken for them.
+    fn wakes_up_for(&self, other: &WorkerThread<S>) -> bool {
+        let _ = other;
+        false
+    }
+
+    /// Sleeps until the wait may be over, or may have something to run.
+    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept;
+}
+
+/// Blocks `me` until the wait is over.
+pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: &WorkerThread<S>, awaited: &A) {
+    let outer = me.timer().switch_to(Activity::SearchingInJoin);
+    let mut wait = Wait {
+        me,
+        backoff: Backoff::new(SpinTime::DEFAULT),
+        handed_off: None,
+    };
+    while !awaited.is_over() {
+        awaited.serve(me);
+        if me.has_mail() {
+            wait.run(|| _ = me.run_mail_while_blocked());
+            continue;
+        }
+        if awaited.run_one(&mut wait) {
+            continue;
+        }
+        let runs_anything = wait.may_run_anything();
+        if runs_anything && wait.run_anything() {
+            continue;
+        }
+        if (A::SPINS || runs_anything) && wait.backoff.pause() {
+            continue;
+        }
+        if !awaited.ask_for_wake_up() {
+            continue;
+        }
+        me.count(Count::Sleeps);
+        wait.hand_off();
+        me.pool()
+            .look_for_others(|other| awaited.wakes_up_for(other));
+        let slept = awaited.sleep(&mut wait);
+        wait.backoff.restart(slept);
+    }
+    drop(wait);
+    me.timer().switch_to(outer);
+}
+
+/// A blocked worker, and how far its wait has come.
+pub(crate) struct Wait<'p, S: Scheduler> {
+    pub(crate) me: &'p WorkerThread<S>,
+    /// Grows while the worker finds nothing to run.
+    pub(crate) backoff: Backoff,
+    handed_off: Option<HandedOff<'p>>,
+}
+
+impl<S: Scheduler> Wait<'_, S> {
+    /// Runs `work`, as a worker that has its processor.
+    pub(crate) fn run(&mut self, work: impl FnOnce()) {
+        self.handed_off = None;
+        let outer = self.me.timer().switch_to_application();
+        work();
+        self.me.timer().switch_to(outer);
+        self.backoff = Backoff::new(SpinTime::DEFAULT);
+    }
+
+    /// Returns whether the worker may look for something to run: no other worker uses its thread
+    /// index. From then on the worker uses it, until it sleeps.
+    pub(crate) fn may_run(&mut self) -> bool {
+        let handed_off = self.handed_off.as_mut();
+        handed_off.is_none_or(HandedOff::may_run)
+    }
+
+    /// Returns whether the worker's processor is idle, because no worker is left to take it.
+    pub(crate) fn is_processor_idle(&self) -> bool {
+        let pool = self.me.pool();
+        !S::HANDS_OFF
+            || !pool.has_spares()
+            || self.handed_off.is_some() && pool.sleep.lacks_workers()
+    }
+
+    /// Hands off the processor, if it is not handed off, and the thread index.
+    fn hand_off(&mut self) {
+        let worker = self.me.index();
+        match &mut self.handed_off {
+            Some(handed_off) => handed_off.rest(),
+            None => {
+                self.handed_off = self.me.pool().hand_off_processor(Some(worker));
+                if self.handed_off.is_some() {
+                    self.me.count(Count::Handoffs);
+                }
+            }
+        }
+    }
+
+    /// Returns whether the worker may run any task or job now, because no spare worker is left to do
+    /// so. See
+    /// [`Builder::run_anything_while_blocked`](crate::Builder::run_anything_while_blocked).
+    ///
+    /// Not while any worker runs a future: an unrelated task may wait for that future, and the future
+    /// for what this worker runs. Joins and finishes wait only for tasks that began later than they
+    /// did, and so does everything below them on a stack. So without futures, no two of them wait for
+    /// each other. A call from a worker of another pool counts as a future, because a task of that
+    /// pool waits for it.
+    pub(crate) fn may_run_anything(&self) -> bool {
+        let pool = self.me.pool();
+        let is_left_alone = || {
+            let handed_off = self.handed_off.as_ref();
+            handed_off.is_some_and(|handed_off| handed_off.since.elapsed() >= LONG_ENOUGH)
+                && pool.sleep.lacks_workers()
+        };
+        S::HANDS_OFF
+            && pool.runs_anything
+            && (!pool.has_spares() || is_left_alone())
+            && self.me.local.may_run_another()
+            && !pool
+                .started()
+                .iter()
+                .any(|worker| worker.local.runs_future())
+    }
+
+    /// Runs a job from outside or a task of another worker, if there is one, on top of what the worker
+    /// waits for. Called if the worker [may](Self::may_run_anything).
+    fn run_anything(&mut self) -> bool {
+        if !self.may_run() {
+            return false;
+        }
+        let me = self.me;
+        if let Some(job) = me.pool().take_injected() {
+            self.run(|| me.local.suspend(|| me.run_on_top(|| job.run(me))));
+            return true;
+        }
+        let Some(stolen) = from_any(me, &mut self.backoff) else {
+            return false;
+        };
+        self.run(|| me.local.suspend(|| me.run_on_top(|| me.run_stolen(stolen))));
+        true
+    }
+
+    /// Returns the longest sleep of a worker that may run anything, if this worker may.
+    pub(crate) fn limit_of_anything(&self) -> Option<Duration> {
+        self.may_run_anything().then_some(RECHECK_INTERVAL)
+    }
+}
+
+/// The processor of a blocked worker, while another worker uses it. Dropping this ends the handoff.
+pub(crate) struct HandedOff<'p> {
+    sleep: &'p Sleep,
+    /// The blocked worker, if another worker may use its thread index.
+    worker: Option<usize>,
+    /// Whether the blocked worker uses its thread index while it looks for something to run.
+    uses_index: bool,
+    since: Instant,
+}
+
+/// Time after which a blocked worker runs anything, if no spare worker has taken its processor. Until
+/// then another worker may resume.
+const LONG_ENOUGH: Duration = Duration::from_millis(20);
+
+impl HandedOff<'_> {
+    /// Returns whether the blocked worker may look for something to run: no other worker uses its
+    /// thread index. From then on the worker uses it, until [`rest`](Self::rest).
+    fn may_run(&mut self) -> bool {
+        self.uses_index = match self.worker {
+            Some(worker) => self.uses_index || self.sleep.try_reclaim_thread_index(worker),
+            None => true,
+        };
+        self.uses_index
+    }
+
+    /// Lets other workers use the thread index again, before the blocked worker sleeps. The caller must
+    /// then [look for others](Shared::look_for_others).
+    fn rest(&mut self) {
+        if std::mem::take(&mut self.uses_index)
+            && let Some(worker) = self.worker
+        {
+            self.sleep.free_thread_index(worker);
+        }
+    }
+}
+
+impl Drop for HandedOff<'_> {
+    fn drop(&mut self) {
+        self.sleep.end_handoff(self.worker);
+    }
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Runs `f`, which a worker of another pool waits for, if `is_awaited_elsewhere`.
+    pub(crate) fn run_for_others<R>(&self, is_awaited_elsewhere: bool, f: impl FnOnce() -> R) -> R {
+        if !is_awaited_elsewhere {
+            return f();
+        }
+        self.local.begin_future();
+        let result = f();
+        self.local.end_future();
+        result
+    }
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Hands off the processor of a thread that is going to sleep. `worker` is the worker that runs
+    /// there, if another worker may use its thread index meanwhile.
+    pub(crate) fn hand_off_processor(&self, worker: Option<usize>) -> Option<HandedOff<'_>> {
+        S::HANDS_OFF.then(|| {
+            let sleep = &self.sleep;
+            if !sleep.hand_off(worker) && self.has_spares() {
+                self.watch();
+            }
+            let since = Instant::now();
+            HandedOff {
+                sleep,
+                worker,
+                uses_index: false,
+                since,
+            }
+        })
+    }
+
+    /// Wakes a sleeper if there is anything to run, because the calling thread is going to sleep.
+    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself.
+    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
+        if S::HANDS_OFF {
+            let others = self.started().iter().filter(|worker| !is_ours(worker));
+            super::idle::pass_on(self, others);
+        }
+    }
+}
