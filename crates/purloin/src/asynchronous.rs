@@ -10,13 +10,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread;
 
 use crate::handle::{Handle, Inner};
 use crate::pool::{Pool, Shared};
 use crate::runtime::{ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
 use crate::shared_handle::SharedHandle;
+use crate::sync::thread;
 use crate::sync::{Mutex, lock};
 use crate::unwind::{Panic, catch, discard};
 

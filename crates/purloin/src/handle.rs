@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Weak;
 use std::task::Waker;
-use std::thread;
 
 use crate::pool::{is_worker, keep_orphan};
+use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, catch, discard};
 use crate::worker::Cancelled;
 

@@ -10,8 +10,8 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
 
 /// One element for each worker that exists: the regular workers, then the spare workers whose threads
 /// have been started.
@@ -58,8 +58,7 @@ impl<T> Roster<T> {
         make: impl Fn(usize) -> Result<T, E>,
     ) -> Result<(), E> {
         assert!(worker < self.capacity, "there is room for the worker");
-        let growing = self.growing.lock();
-        let _growing = growing.unwrap_or_else(PoisonError::into_inner);
+        let _growing = lock(&self.growing);
         for next in self.len()..=worker {
             let new = make(next)?;
             // SAFETY: the place lies in the allocation, because `next` is below the capacity. No

@@ -2,13 +2,13 @@
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, CancelFlag, IntoIterations};
 use crate::pool::enter_scope;
+use crate::sync::plain::{AtomicBool, OnceLock, Ordering};
 use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
 use crate::worker::{Cancelled, Scope, Spawner, Worker};
 

@@ -7,15 +7,16 @@
 //! it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::thread;
 
 use crate::asynchronous::wake;
 use crate::graph::{Begin, Input, Look, Node, Pending};
 use crate::handle::{Got, Handle, Inner, Promise, Wait, keep_unheard, reveal};
 use crate::pool::thread_waker;
 use crate::runtime::ReturnBarrier;
+use crate::sync::plain::OnceLock;
+use crate::sync::thread;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::unwind::Panic;
 use crate::worker::{Cancelled, Scope, SendTask, Spawner};

@@ -4,8 +4,8 @@ use std::any::Any;
 use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 
+use crate::sync::plain::{Mutex, lock};
 use crate::worker::Cancelled;
 
 /// The payload of a panic on its way from a thief to the owner of the task.
@@ -57,7 +57,7 @@ pub(crate) struct FirstPanic(Mutex<Option<Panic>>);
 impl FirstPanic {
     /// Keeps the panic if it is the first, and drops it otherwise.
     pub(crate) fn keep(&self, panic: Panic) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.0);
         let second = match *first {
             Some(_) => Some(panic),
             None => first.replace(panic),
@@ -67,7 +67,7 @@ impl FirstPanic {
     }
 
     pub(crate) fn take(&self) -> Option<Panic> {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = lock(&self.0);
         first.take()
     }
 }

@@ -4,7 +4,6 @@ use std::cmp;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::handle::Handle;
 use crate::loops::{
@@ -14,6 +13,7 @@ use crate::pool::current_scope;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::{After, SharedHandle};
 use crate::sort;
+use crate::sync::plain::{AtomicBool, Ordering};
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///

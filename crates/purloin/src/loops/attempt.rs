@@ -1,9 +1,9 @@
 //! The results of iterations that may end a loop early.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{ExactIterations, IntoIterations};
+use crate::sync::plain::{AtomicUsize, Ordering};
 use crate::worker::Worker;
 
 /// A result that may end a loop early: [`Result`], [`Option`] or [`ControlFlow`].

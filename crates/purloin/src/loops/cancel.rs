@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{IntoIterations, Iterations};
+use crate::sync::plain::{AtomicBool, Ordering};
 
 /// The flag of the scope around a loop, or none. A worker knows it for the code that it runs, see
 /// `runtime/scopes.rs`; so does any other thread that runs the body of a finish.

@@ -86,9 +86,9 @@ pub use splitting::Splitting;
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::pace::Pace;
+use crate::sync::plain::{AtomicBool, Ordering};
 use crate::worker::Worker;
 
 /// What all parts of a loop share.

@@ -4,9 +4,7 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::io;
 use std::num::NonZero;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::thread;
+use std::sync::{Arc, Weak};
 
 use super::address_space::{self, Stacks};
 use super::fork;
@@ -22,6 +20,8 @@ use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::asymmetric;
+use crate::sync::plain::{Mutex, OnceLock, Ordering, lock};
+use crate::sync::thread;
 use crate::victim::{Random, Selection, VictimSelection};
 
 /// Minimum of the default number of spare workers, which is otherwise the number of workers. A
@@ -232,7 +232,7 @@ impl<S: Scheduler> Builder<S> {
     /// use std::cell::Cell;
     /// use purloin::Pool;
     ///
-    /// thread_local!(static SEED: Cell<usize> = const { Cell::new(0) });
+    /// crate::sync::thread_local!(static SEED: Cell<usize> = const { Cell::new(0) });
     /// let pool = Pool::builder().start_handler(|worker| SEED.set(worker + 1)).build()?;
     /// assert!(pool.run(|_| SEED.get()) > 0);
     /// # Ok::<(), purloin::BuildError>(())
@@ -533,7 +533,7 @@ impl<S: Scheduler> Builder<S> {
             let shared = Arc::clone(&pool.shared);
             start(WorkerStart::new(shared, worker)).map_err(failed(worker))?;
         }
-        let dropped = super::lock(&pool.shared.threads.dropped).take();
+        let dropped = lock(&pool.shared.threads.dropped).take();
         for worker in dropped.into_iter().flatten() {
             Threads::start_regular(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
         }

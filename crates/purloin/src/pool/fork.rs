@@ -19,8 +19,8 @@ pub(super) fn prepare_for_forks() {}
 
 #[cfg(all(unix, not(miri)))]
 mod unix {
+    use crate::sync::plain::{MutexGuard, Once};
     use std::cell::UnsafeCell;
-    use std::sync::{MutexGuard, Once};
 
     use crate::pool::shared::{Pools, lock_pools};
     use crate::pool::worker_thread;

@@ -2,11 +2,11 @@
 
 use std::io::{Write, stderr};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::builder::available_cores;
 use super::worker_thread::check_not_measured;
 use super::{BuildError, Builder, Pool};
+use crate::sync::plain::{AtomicPtr, Ordering};
 
 static GLOBAL: PoolCell = PoolCell::new();
 

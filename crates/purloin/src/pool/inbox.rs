@@ -4,9 +4,6 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread::{self, Thread};
 
 use super::lineage::{Call, NO_GENERATION, descends_from};
 use super::outside::{block, current_call, current_scope};
@@ -14,6 +11,8 @@ use super::{Shared, WorkerThread};
 use crate::loops::CancelFlag;
 use crate::runtime::{self, Token};
 use crate::scheduler::Scheduler;
+use crate::sync::plain::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::thread::{self, Thread};
 use crate::unwind::{AbortOnUnwind, discard};
 
 /// A job for an idle worker.
@@ -99,7 +98,7 @@ impl<S: Scheduler> Inbox<S> {
 
     /// Adds a job. `caller` is null unless a worker made the job as a call and waits for it.
     pub(super) fn push(&self, job: Injected<S>, caller: *const Call, tag: *const ()) {
-        let mut jobs = self.lock();
+        let mut jobs = lock(&self.jobs);
         jobs.push_back(Entry { job, caller, tag });
         self.len.store(jobs.len(), Ordering::Relaxed);
     }
@@ -107,7 +106,7 @@ impl<S: Scheduler> Inbox<S> {
     /// Removes up to `max` jobs with this tag, which have nothing to do any more.
     pub(super) fn withdraw(&self, tag: *const (), max: usize) {
         let mut withdrawn = Vec::new();
-        let mut jobs = self.lock();
+        let mut jobs = lock(&self.jobs);
         // The newest first: most likely they are still there.
         while withdrawn.len() < max
             && let Some(place) = jobs.iter().rposition(|entry| entry.tag == tag)
@@ -151,7 +150,7 @@ impl<S: Scheduler> Inbox<S> {
         if self.is_empty() {
             return None;
         }
-        let mut jobs = self.lock();
+        let mut jobs = lock(&self.jobs);
         let entry = take(&mut jobs);
         // Release: an idle worker becomes active before it takes a job, and a thread that sees the
         // shorter queue sees that.
@@ -162,10 +161,6 @@ impl<S: Scheduler> Inbox<S> {
         entry.map(|entry| entry.job)
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Entry<S>>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns, as a hint, how many jobs workers have taken so far.
     pub(super) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
@@ -173,7 +168,7 @@ impl<S: Scheduler> Inbox<S> {
 
     #[cfg(all(test, not(loom)))]
     fn jobs(&self) -> usize {
-        self.lock().len()
+        lock(&self.jobs).len()
     }
 
     /// Returns whether the queue seems empty. If a worker goes to sleep on a wrong answer,

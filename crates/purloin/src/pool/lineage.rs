@@ -38,12 +38,12 @@
 
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::thread;
 
 use super::WorkerThread;
 use crate::runtime::Slot;
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::plain::{AtomicPtr, AtomicUsize, Ordering};
+use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, discard};
 
 /// A call to a pool. It lives as long as any task that descends from it.

@@ -19,15 +19,14 @@
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
-use std::thread::{self, Thread};
 
 use super::lineage::{Call, NO_GENERATION};
 use super::outside::current_call;
-use super::{Injected, Job, Pool, Shared, WorkerThread, lock};
+use super::{Injected, Job, Pool, Shared, WorkerThread};
 use crate::runtime::{self, ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
+use crate::sync::plain::{AtomicBool, AtomicUsize, Mutex, OnceLock, Ordering, lock};
+use crate::sync::thread::{self, Thread};
 use crate::unwind::{AbortOnUnwind, Panic, discard};
 
 /// The messages of one worker. Their number is in [`crate::sleep::Sleep`].

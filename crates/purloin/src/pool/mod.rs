@@ -52,7 +52,7 @@ pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
 pub use row::Row;
 pub use shared::Shared;
-use shared::{NEXT_POOL, NO_POOL, lock};
+use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
 pub use worker_thread::WorkerThread;
 pub(crate) use worker_thread::{current_of_default, measured};

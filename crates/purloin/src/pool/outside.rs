@@ -18,8 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::ptr::null;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::lineage::{Call, Lineage, NO_GENERATION};
 use super::wait::{self, Awaited, HandedOff, Wait};
@@ -29,6 +28,8 @@ use crate::loops::CancelFlag;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Slept;
 use crate::stats::Count;
+use crate::sync::Instant;
+use crate::sync::thread::{self, Thread};
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
 
@@ -79,7 +80,7 @@ pub(crate) fn keep_orphan(panic: Panic) {
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     /// The innermost scope around the code on this thread, if it is not a worker.
     static SCOPE: Cell<CancelFlag> = const { Cell::new(CancelFlag::NONE) };
 }

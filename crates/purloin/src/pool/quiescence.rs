@@ -14,12 +14,12 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
-use std::thread::{self, Thread};
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
 use super::lineage::NO_GENERATION;
 use super::outside::block_worker;
+use crate::sync::thread::{self, Thread};
 use crate::unwind::{Panic, discard};
 
 /// The waits of a pool for its spawned jobs.

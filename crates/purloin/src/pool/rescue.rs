@@ -32,14 +32,15 @@
 //! other.
 
 use std::io::{Write, stderr};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::{Shared, WorkerThread, lock};
+use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::Count;
-use crate::sync::{AtomicBool, Ordering, fence};
+use crate::sync::plain::{Mutex, lock};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{AtomicBool, Instant, Ordering, fence};
 
 /// A pool that has work from outside and begins none of it for this long is stalled.
 const STALL: Duration = Duration::from_millis(20);

@@ -4,12 +4,13 @@
 //! that has run a job of a queue goes on with the next one of the same queue, as long as nothing else
 //! waits for the worker, and not for long.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::WorkerThread;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
 use crate::stats::clock::ticks;
+use crate::sync::Instant;
 
 /// Time after which a row ends: a multiple of what it takes to find the next job.
 const ROW_TIME: Duration = Duration::from_micros(200);

@@ -6,9 +6,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::panic::resume_unwind;
 use std::ptr::null;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
-use std::thread;
+use std::sync::{Arc, Weak};
 
 use super::Pool;
 use super::handlers::Handlers;
@@ -26,6 +24,8 @@ use crate::runtime::{self, Local, Token};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Sleep;
 use crate::stats::Count;
+use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, fence, lock};
+use crate::sync::thread;
 use crate::unwind::abort;
 use crate::victim::Selection;
 
@@ -34,10 +34,6 @@ pub(super) const NO_POOL: u64 = 0;
 
 /// The number of the next pool. Each pool has a number of its own.
 pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// All pools that exist, by their numbers. A handle to a task of a pool has only its number, and
 /// the pool may be gone.

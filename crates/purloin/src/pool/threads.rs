@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
+use std::sync::Arc;
 
 use super::placement::{MAX_SKIP, run_apart};
-use super::{Shared, lock, worker_thread};
+use super::{Shared, worker_thread};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
+use crate::sync::plain::{Mutex, lock};
+use crate::sync::thread::{self, JoinHandle};
 use crate::unwind::abort;
 
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).

@@ -17,13 +17,14 @@
 //! Like mail, a task or job of the third step is on top of the task that waits, and leapfrogging thieves
 //! do not take its tasks.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Shared, WorkerThread};
 use crate::runtime::from_any;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, RECHECK_INTERVAL, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
+use crate::sync::Instant;
 
 /// What a blocked worker waits for.
 pub(crate) trait Awaited<S: Scheduler> {

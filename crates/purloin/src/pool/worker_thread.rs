@@ -4,8 +4,7 @@
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell, RefMut};
 use std::ptr::null;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
@@ -18,6 +17,8 @@ use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Counters, Timer};
+use crate::sync::Instant;
+use crate::sync::plain::{AtomicBool, Ordering};
 use crate::victim::Walk;
 
 /// One worker of a pool.
@@ -274,7 +275,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Makes this thread the worker, until the thread ends. The caller keeps the pool alive for ever.
     pub(super) fn attach(&self) {
-        thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
+        crate::sync::thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
         let attached = Attached {
             worker: std::ptr::from_ref(self),
             _current: Box::new(enter(self)),
@@ -400,7 +401,7 @@ struct Current {
     is_measured: Cell<bool>,
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static CURRENT: Current = const { Current {
         pool: Cell::new(NO_POOL),
         index: Cell::new(0),

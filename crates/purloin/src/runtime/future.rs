@@ -45,7 +45,6 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
 use std::sync::Arc;
-use std::thread;
 
 use super::join::Token;
 use super::oneshot::{self, EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
@@ -59,6 +58,7 @@ use crate::pool::{
     Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
 };
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
 use crate::unwind::{Panic, catch, drop_cancelled};
 use crate::worker::Cancelled;

@@ -8,8 +8,6 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
-use std::sync::atomic::AtomicBool;
-use std::thread;
 
 use super::frame::{FrameGuard, Local};
 use super::future;
@@ -22,6 +20,8 @@ use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
+use crate::sync::plain::AtomicBool;
+use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Scope, Spawner, Worker};
 

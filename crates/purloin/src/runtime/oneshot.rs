@@ -30,9 +30,9 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::task::Waker;
-use std::thread;
 
 use super::slot::{ShortSpin, State, StateWord};
+use crate::sync::thread;
 use crate::sync::{AtomicBool, AtomicU32, AtomicUsize, Ordering, UnsafeCell};
 
 /// Whom to wake when the message is available.

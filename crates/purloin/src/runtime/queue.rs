@@ -11,15 +11,14 @@
 //! wakes the owner. The owner may also be a thread outside the pool, which runs no tasks.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::Thread;
+use std::sync::Arc;
 
-use super::spawn::lock;
 use crate::pool::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
+use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::thread::Thread;
 
 /// The thread that opened a finish, and waits for its tasks.
 #[derive(Clone)]

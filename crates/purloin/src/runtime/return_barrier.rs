@@ -120,7 +120,7 @@
 //! asymmetric Dekker pattern after Linux's membarrier(2).
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
@@ -129,7 +129,7 @@ use super::stack::TaskStack;
 use super::steal::{Claim, Reclaimed};
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::{AtomicU32, AtomicUsize, Ordering, asymmetric, fence, spin_loop};
+use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
 
 /// Return-barrier stealing, the default scheduler.
 ///

@@ -38,9 +38,7 @@
 //! Source: X10's finish and async, as in Return barrier, section 2.3.
 
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
+use std::sync::Arc;
 
 use super::future;
 use super::join::Token;
@@ -50,6 +48,8 @@ use crate::handle::Handle;
 use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
+use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
 use crate::worker::{Cancelled, Scope};
 
@@ -481,8 +481,4 @@ unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(
         let spawned = slot.read::<Spawned<S, Box<F>>>();
         (*spawned.finish).run::<IS_TICKET, F>(thread, *spawned.task);
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,6 @@
 //! attempts.
 
 use std::cell::Cell;
-use std::time::Instant;
 
 use super::slot::{Header, Slot, StateWord};
 use super::spawn;
@@ -15,7 +14,7 @@ use crate::pool::{Search, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, TinyTasks, UNTIMED, recheck_interval};
 use crate::stats::Count;
-use crate::sync::{Ordering, asymmetric};
+use crate::sync::{Instant, Ordering, asymmetric};
 use crate::unwind::abort;
 use crate::victim::Walk;
 

@@ -1,9 +1,9 @@
 //! Backoff: how long a worker without work spins, when it uses force, and how long it sleeps.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::sleepers::Slept;
-use crate::sync::{spin_loop, yield_now};
+use crate::sync::{Instant, spin_loop, yield_now};
 
 /// Whether the sleeps of workers have no time limit. Only builds for tests set this: a lost wake-up
 /// then makes a program hang. See [the page on waiting](super).

@@ -1,7 +1,9 @@
 //! A clock that can be read in a few nanoseconds.
 
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use crate::sync::Instant;
+use crate::sync::plain::OnceLock;
 
 /// Reads the clock. The unit is the processor's own; see [`to_time`].
 #[inline(always)]
@@ -42,7 +44,7 @@ pub fn nanoseconds_per_tick() -> f64 {
     *SCALE.get_or_init(|| {
         let (start, first) = (Instant::now(), ticks());
         while start.elapsed() < Duration::from_millis(10) {
-            std::hint::spin_loop();
+            crate::sync::spin_loop();
         }
         let (elapsed, last) = (start.elapsed(), ticks());
         elapsed.as_nanos() as f64 / (last - first) as f64

@@ -8,7 +8,8 @@ pub mod clock;
 mod times;
 
 use std::ops::{AddAssign, Sub};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sync::plain::{AtomicU64, Ordering};
 
 pub use times::Times;
 pub(crate) use times::{Activity, Timer};

@@ -1,10 +1,10 @@
 //! The breakdown of a worker's time.
 
 use std::ops::{AddAssign, Sub};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 use super::clock::{ticks, to_time};
+use crate::sync::plain::{AtomicU64, AtomicUsize, Ordering, fence};
 
 /// The activity of a worker. Its number is its index in [`Timer::totals`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +179,7 @@ impl Timer {
                     crossing: to_time(self.crossing.load(Ordering::Relaxed) as f64),
                 };
             }
-            std::hint::spin_loop();
+            crate::sync::spin_loop();
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Atomics, cells and locks. The rest of the crate takes them only from here.
+//! Atomics, cells, locks, threads and clocks. The rest of the crate takes them only from here, so that a
+//! build can replace them all.
 //!
-//! A build with `--cfg loom` replaces them by the model-checked types of [loom], which explores
-//! every interleaving of a protocol.
+//! A build with `--cfg loom` replaces atomics, cells and locks by the model-checked types of [loom],
+//! which explores every interleaving of a protocol. What no model looks at comes from [`plain`]: the
+//! standard library's types in every build.
 //!
 //! [loom]: https://docs.rs/loom
 
@@ -66,15 +68,41 @@ mod model {
 #[cfg(loom)]
 pub use model::*;
 
-pub use std::sync::atomic::Ordering;
+#[cfg(not(loom))]
+pub use plain::lock;
 
-/// Locks a mutex, whether or not a holder has panicked.
-///
-/// The crate runs none of the program's closures while it holds a lock, so the guarded data is
-/// consistent even after a panic.
+/// Locks a mutex of a model, see [`plain::lock`].
+#[cfg(loom)]
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    match mutex.lock() {
-        Ok(guard) => guard,
-        Err(poisoned) => poisoned.into_inner(),
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub use std::sync::atomic::Ordering;
+pub(crate) use std::thread_local;
+pub(crate) use std::time::Instant;
+
+/// The standard library's atomics and locks: for statics, and where no model looks.
+pub(crate) mod plain {
+    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::{Mutex, MutexGuard, Once, OnceLock};
+
+    /// Locks a mutex, whether or not a holder has panicked.
+    ///
+    /// The crate runs none of the program's closures while it holds a lock, so the guarded data is
+    /// consistent even after a panic.
+    pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// Threads of the system: to start one, to wait, to name the current one.
+pub(crate) mod thread {
+    pub use std::thread::{
+        Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
+        park_timeout, sleep, yield_now,
+    };
 }

@@ -1,0 +1,78 @@
+//! Atomics, locks, threads and clocks come from `src/sync/` alone, so that a build can replace them.
+#![cfg(not(miri))]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What only `sync/` may name.
+const BEHIND_THE_DOOR: [&str; 11] = [
+    "std::sync::atomic",
+    "std::sync::Mutex",
+    "std::sync::RwLock",
+    "std::sync::Condvar",
+    "std::sync::Once",
+    "std::sync::Barrier",
+    "std::sync::mpsc",
+    "std::thread::",
+    "std::thread;",
+    "std::time::Instant",
+    "std::hint::spin_loop",
+];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files.extend(sources(&path)),
+            false => files.push(path),
+        }
+    }
+    files
+}
+
+/// Returns the lines of a file before its tests and models, without comments. Imports of several names
+/// are split, as in `std::sync::Mutex`.
+fn code(text: &str) -> Vec<String> {
+    let is_test =
+        |line: &str| line.starts_with("#[cfg(") && (line.contains("test") || line.contains("loom"));
+    let lines = text.lines().take_while(|line| !is_test(line));
+    let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
+    let mut code = Vec::new();
+    for line in lines {
+        match line.split_once("::{") {
+            Some((path, names)) if path.trim_start().starts_with("use std") => {
+                let names = names.trim_end_matches("};").split(", ");
+                code.extend(names.map(|name| format!("{path}::{name};")));
+            }
+            _ => code.push(line.to_string()),
+        }
+    }
+    code
+}
+
+#[test]
+fn atomics_locks_threads_and_clocks_come_from_one_folder() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = Vec::new();
+    for path in sources(&src) {
+        let inside = path.strip_prefix(&src).unwrap();
+        let is_model = inside.components().any(|part| part.as_os_str() == "models");
+        let is_test = inside.ends_with("tests.rs") || inside.ends_with("models.rs");
+        if inside.starts_with("sync") || is_model || is_test {
+            continue;
+        }
+        for line in code(&fs::read_to_string(&path).unwrap()) {
+            let passes_by = BEHIND_THE_DOOR.iter().any(|name| line.contains(name))
+                || line.contains("thread_local!") && !line.contains("crate::sync::thread_local!");
+            if passes_by {
+                found.push(format!("{}: {}", inside.display(), line.trim()));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "not from `crate::sync`:\n{}",
+        found.join("\n")
+    );
+}
