@@ -23,7 +23,7 @@ mod unix {
     use std::cell::UnsafeCell;
 
     use crate::pool::shared::{Pools, lock_pools};
-    use crate::pool::worker_thread;
+    use crate::pool::worker::current;
     use crate::sync::asymmetric;
 
     /// Prepares this process for forks, once.
@@ -60,7 +60,7 @@ mod unix {
     unsafe extern "C" fn in_child() {
         // SAFETY: this thread called `before`, as a copy.
         unsafe { after() };
-        worker_thread::forget();
+        current::forget();
         asymmetric::forked();
     }
 }

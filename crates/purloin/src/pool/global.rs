@@ -4,7 +4,7 @@ use std::io::{Write, stderr};
 use std::ptr::null_mut;
 
 use super::builder::available_cores;
-use super::worker_thread::check_not_measured;
+use super::worker::current::check_not_measured;
 use super::{BuildError, Builder, Pool};
 use crate::sync::plain::{AtomicPtr, Ordering};
 

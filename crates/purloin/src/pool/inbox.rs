@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 use std::panic::resume_unwind;
 use std::ptr::null;
 
-use super::lineage::{Call, NO_GENERATION, descends_from};
-use super::outside::{block, current_call, current_scope};
+use super::outside::block;
+use super::worker::current::{current_call, current_scope};
+use super::worker::lineage::{Call, NO_GENERATION, descends_from};
 use super::{Shared, WorkerThread};
 use crate::loops::CancelFlag;
 use crate::runtime::{self, Token};

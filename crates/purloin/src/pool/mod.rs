@@ -2,17 +2,13 @@
 //!
 //! - [`builder`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
-//! - [`threads`] and [`worker_thread`]: the threads of the workers.
+//! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
 //! - [`placement`]: where a worker's memory lies.
-//! - [`idle`] and [`wait`]: idle workers and blocked workers.
 //! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
-//! - [`row`]: short jobs that a worker runs one after the other.
-//! - [`mail`]: jobs that one particular worker runs.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
-//! - [`lineage`]: which call a task descends from.
 
 mod address_space;
 mod builder;
@@ -20,19 +16,14 @@ mod error;
 mod fork;
 mod global;
 mod handlers;
-pub(crate) mod idle;
 mod inbox;
-mod lineage;
-mod mail;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
 mod rescue;
-mod row;
 mod shared;
 mod threads;
-pub(crate) mod wait;
-mod worker_thread;
+pub(crate) mod worker;
 
 use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -42,20 +33,20 @@ pub use builder::Builder;
 pub use error::BuildError;
 pub(crate) use global::global_or_default;
 pub use global::{configure_global, global};
-pub use idle::Search;
 pub(crate) use inbox::{Injected, Job};
-pub(crate) use lineage::Lineage;
-pub(crate) use outside::{
-    block_until, current_scope, enter_scope, is_worker, keep_orphan, thread_waker,
-};
+pub(crate) use outside::{block_until, thread_waker};
 pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
-pub use row::Row;
 pub use shared::Shared;
 use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
-pub use worker_thread::WorkerThread;
-pub(crate) use worker_thread::{current_of_default, measured};
+pub use worker::WorkerThread;
+pub(crate) use worker::current::{
+    current_of_default, current_scope, enter_scope, is_worker, keep_orphan, measured,
+};
+pub use worker::idle::Search;
+pub(crate) use worker::lineage::Lineage;
+pub use worker::row::Row;
 
 use crate::handle::Handle;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};
@@ -332,7 +323,7 @@ impl<S: Scheduler> Drop for Pool<S> {
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end
         // on their own as soon as they are idle.
-        if !self.shared.ends_alone && worker_thread::host().is_none() {
+        if !self.shared.ends_alone && worker::current::host().is_none() {
             self.shared.threads.join_all();
             self.shared.end_rescue();
             // The watcher may have started a spare worker.

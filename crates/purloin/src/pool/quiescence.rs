@@ -17,8 +17,8 @@ use std::panic::resume_unwind;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
-use super::lineage::NO_GENERATION;
 use super::outside::block_worker;
+use super::worker::lineage::NO_GENERATION;
 use crate::sync::thread::{self, Thread};
 use crate::unwind::{Panic, discard};
 

@@ -10,23 +10,20 @@ use std::sync::{Arc, Weak};
 
 use super::Pool;
 use super::handlers::Handlers;
-use super::idle::{self, Work};
 use super::inbox::{self, Inbox, Injected};
-use super::lineage::{Call, Lineage, NO_GENERATION};
 use super::placement::Hashes;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
-use super::worker_thread::{self, WorkerThread};
+use super::worker::lineage::{Call, Lineage, NO_GENERATION};
+use super::worker::{WorkerThread, current};
 use crate::loops::Splitting;
 use crate::roster::Roster;
 use crate::runtime::{self, Local, Token};
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
-use crate::stats::Count;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, fence, lock};
 use crate::sync::thread;
-use crate::unwind::abort;
 use crate::victim::Selection;
 
 /// A number that no pool has.
@@ -124,7 +121,7 @@ impl<S: Scheduler> Shared<S> {
     /// Panics in a process that was forked from the pool's process: it has none of the threads. Panics
     /// on a thread whose program is being measured.
     pub(crate) fn check_process(&self) {
-        worker_thread::check_not_measured();
+        current::check_not_measured();
         assert!(
             self.is_in_own_process(),
             "the threads of this pool are in process {}; process {} was forked from it and \
@@ -183,7 +180,7 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns the worker of this pool that runs on this thread, if there is one.
     pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
-        let (pool, index) = worker_thread::current()?;
+        let (pool, index) = current::current()?;
         (pool == self.id).then(|| &self.worker_threads[index])
     }
 
@@ -244,7 +241,7 @@ impl<S: Scheduler> Shared<S> {
     /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
     /// Otherwise `pool` may dangle.
     pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
-        let (own, index) = worker_thread::current()?;
+        let (own, index) = current::current()?;
         // SAFETY: this thread runs a worker of the pool with this number, and a worker's thread
         // keeps its pool alive. The caller passes the pool with that number.
         (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
@@ -345,61 +342,5 @@ impl<S: Scheduler> Shared<S> {
         // Acquire: see `WorkerThread::set_active`.
         fence(Ordering::Acquire);
         is_over
-    }
-
-    /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
-    /// regular workers start with the pool, and that of a spare worker when there is something to do.
-    pub(super) fn serve(&self, index: usize) {
-        /// The runtime catches panics of the program where it runs tasks. A panic that gets this
-        /// far is a bug in this crate, and other workers would wait for this worker for ever.
-        struct AbortOnPanic;
-        impl Drop for AbortOnPanic {
-            fn drop(&mut self) {
-                if thread::panicking() {
-                    abort("a worker has panicked outside of any task");
-                }
-            }
-        }
-        let _guard = AbortOnPanic;
-        // A worker that sees the number of this one, in a task that it has stolen for example, finds it
-        // among the workers: the number is stored after this fence, and loaded with Acquire.
-        fence(Ordering::Release);
-        let me = &self.worker_threads[index];
-        let current = worker_thread::enter(me);
-        me.open_mailbox();
-        if self.handlers.start.is_some() {
-            idle::interrupt(me, || self.call_handler(me, self.handlers.start.as_ref()));
-        }
-        self.sleep.release_thread_index(index);
-        let mut work = idle::go_on_finding(me);
-        loop {
-            match work {
-                Work::Injected(job) => me.active(|| job.run(me)),
-                Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
-                Work::Stop => break,
-            }
-            if me.is_spare() {
-                me.count(Count::SpareTasks);
-                self.sleep.release_thread_index(index);
-            }
-            work = idle::find(me);
-        }
-        if self.handlers.exit.is_some() {
-            // The handler may wait for those of other workers, which end meanwhile.
-            me.let_pool_end();
-            self.call_handler(me, self.handlers.exit.as_ref());
-            // It may have left jobs, and no other worker is bound to be there.
-            while self.has_injected() {
-                S::TaskPool::before_outside_work(me);
-                if let Some(job) = self.take_injected() {
-                    me.active(|| job.run(me));
-                }
-            }
-        }
-        me.close_mailbox();
-        self.sleep.end_with_thread_index(index);
-        // From here on this thread is not a worker. Destructors of thread-local values run on it
-        // later, when the pool may be gone.
-        drop(current);
     }
 }

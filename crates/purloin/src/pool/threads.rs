@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use super::Shared;
 use super::placement::{MAX_SKIP, run_apart};
-use super::{Shared, worker_thread};
+use super::worker::{WorkerThread, current, main_loop};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{Mutex, lock};
@@ -71,7 +72,7 @@ impl<S: Scheduler> WorkerStart<S> {
         check_is_no_worker();
         if let Some(pool) = self.pool.take() {
             pool.sleep.start_searching();
-            pool.threads.run(&pool, self.worker);
+            pool.threads.run(&pool.worker_threads[self.worker]);
         }
     }
 
@@ -124,7 +125,7 @@ impl<S: Scheduler> WorkerStart<S> {
 
 fn check_is_no_worker() {
     assert!(
-        worker_thread::host().is_none(),
+        current::host().is_none(),
         "this thread is a worker of a pool already"
     );
 }
@@ -198,22 +199,21 @@ impl Threads {
             builder = builder.name(name);
         }
         let pool = Arc::clone(&shared);
-        let thread = builder.spawn(move || pool.threads.run(&pool, worker))?;
+        let thread = builder.spawn(move || pool.threads.run(&pool.worker_threads[worker]))?;
         lock(&threads.handles).push(thread);
         Ok(())
     }
 
     /// Runs a worker, which counts as searching, on this thread, until the pool has ended.
-    fn run<S: Scheduler>(&self, pool: &Shared<S>, worker: usize) {
+    fn run<S: Scheduler>(&self, me: &WorkerThread<S>) {
         match self.processors.len() {
             0 => (),
             // Otherwise it would inherit the binding to the processor of the busy worker that starts
             // it.
-            _ if pool.worker_threads[worker].is_spare() => bind(&self.processors),
-            len => bind(&self.processors[worker % len..][..1]),
+            _ if me.is_spare() => bind(&self.processors),
+            len => bind(&self.processors[me.index() % len..][..1]),
         }
-        let hashes = pool.worker_threads[worker].hashes();
-        run_apart(hashes, || pool.serve(worker));
+        run_apart(me.hashes(), || main_loop::run(me));
     }
 
     /// Waits for the end of every thread, including threads that start meanwhile. A thread that

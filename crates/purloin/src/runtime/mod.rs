@@ -19,9 +19,9 @@
 //!
 //! The owner pushes the second closure ([`join`], [`slot`], [`stack`]). If a thief has asked,
 //! the owner makes older tasks public ([`return_barrier`], [`steal`]). An idle worker
-//! (`pool/idle.rs`) looks at its victims, claims the oldest public task and runs it
+//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task and runs it
 //! ([`steal`]). The owner's pop fails, so it blocks and leapfrogs ([`steal`],
-//! `pool/wait.rs`) until the slot's state is DONE, and takes the result out of the slot
+//! `pool/worker/wait.rs`) until the slot's state is DONE, and takes the result out of the slot
 //! ([`join`]).
 //!
 //! # Where the top is kept

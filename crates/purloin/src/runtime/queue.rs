@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::pool::wait::{self, Awaited, Wait};
+use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};

@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 use super::slot::{Header, Slot, StateWord};
 use super::spawn;
-use crate::pool::wait::{self, Awaited, Wait};
+use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Search, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, TinyTasks, UNTIMED, recheck_interval};

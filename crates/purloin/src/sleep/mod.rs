@@ -3,10 +3,10 @@
 //! There are two kinds of worker without work:
 //!
 //! - An **idle** worker has an empty stack and takes any task from any worker
-//!   ([`idle`](crate::pool::idle)).
+//!   ([`idle`](crate::pool::worker::idle)).
 //! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
 //!   descendants of the awaited task, unless the program asks for
-//!   [more](crate::Builder::run_anything_while_blocked) ([`wait`](crate::pool::wait)).
+//!   [more](crate::Builder::run_anything_while_blocked) ([`wait`](mod@crate::pool::worker::wait)).
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
 //! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their

@@ -10,7 +10,7 @@ use crate::sync::{Ordering, fence};
 const ADDRESSEE: usize = 0;
 
 impl Model {
-    /// Waits for one message as an idle worker does in `pool/idle.rs`, but does not spin.
+    /// Waits for one message as an idle worker does in `pool/worker/idle.rs`, but does not spin.
     fn await_message(&self) {
         self.sleep.start_searching();
         while !self.sleep.has_mail(ADDRESSEE) {

@@ -61,7 +61,7 @@ impl Model {
                 .is_ok()
     }
 
-    /// Finds a task as an idle worker does in `pool/idle.rs`, but does not spin.
+    /// Finds a task as an idle worker does in `pool/worker/idle.rs`, but does not spin.
     fn find(&self, me: usize) {
         self.sleep.start_searching();
         while !self.take() {
@@ -89,7 +89,7 @@ impl Model {
     }
 
     /// Takes jobs from the inbox, whose length is the number of tasks, until the pool is over, as
-    /// an idle worker does in `pool/idle.rs`. Calls `job` for each.
+    /// an idle worker does in `pool/worker/idle.rs`. Calls `job` for each.
     fn serve_inbox(&self, me: usize, job: impl Fn()) {
         self.sleep.start_searching();
         loop {

@@ -20,9 +20,10 @@ use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use super::WorkerThread;
+use super::current::current_call;
 use super::lineage::{Call, NO_GENERATION};
-use super::outside::current_call;
-use super::{Injected, Job, Pool, Shared, WorkerThread};
+use crate::pool::{Injected, Job, Pool, Shared};
 use crate::runtime::{self, ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{AtomicBool, AtomicUsize, Mutex, OnceLock, Ordering, lock};
@@ -30,7 +31,7 @@ use crate::sync::thread::{self, Thread};
 use crate::unwind::{AbortOnUnwind, Panic, discard};
 
 /// The messages of one worker. Their number is in [`crate::sleep::Sleep`].
-pub(super) struct Mailbox<S: Scheduler> {
+pub(crate) struct Mailbox<S: Scheduler> {
     /// The messages, oldest first; `None` once the worker has ended.
     jobs: Mutex<Option<VecDeque<Injected<S>>>>,
     /// The worker's thread, once it runs.
@@ -40,7 +41,7 @@ pub(super) struct Mailbox<S: Scheduler> {
 }
 
 impl<S: Scheduler> Mailbox<S> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Mailbox {
             jobs: Mutex::new(Some(VecDeque::new())),
             thread: OnceLock::new(),
@@ -51,7 +52,7 @@ impl<S: Scheduler> Mailbox<S> {
 
 impl<S: Scheduler> WorkerThread<S> {
     /// Lets messages wake the thread of this worker, which calls this.
-    pub(super) fn open_mailbox(&self) {
+    pub(crate) fn open_mailbox(&self) {
         // A worker has one thread.
         let _ = self.mailbox().thread.set(thread::current());
     }
@@ -62,7 +63,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Takes the oldest message to this worker, on its own thread.
-    pub(super) fn take_mail(&self) -> Option<Injected<S>> {
+    pub(crate) fn take_mail(&self) -> Option<Injected<S>> {
         if !self.has_mail() {
             return None;
         }
@@ -74,7 +75,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Runs the mail that is left, and takes no more. Called on the worker's own thread before it ends.
-    pub(super) fn close_mailbox(&self) {
+    pub(crate) fn close_mailbox(&self) {
         loop {
             let mut jobs = lock(&self.mailbox().jobs);
             match jobs.as_mut().and_then(VecDeque::pop_front) {
@@ -109,7 +110,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Runs work that has nothing to do with the task for which this worker is blocked. `work` must
     /// not panic.
-    pub(super) fn run_on_top(&self, work: impl FnOnce()) {
+    pub(crate) fn run_on_top(&self, work: impl FnOnce()) {
         let outer = self.timer().switch_to_application();
         let on_top = &self.mailbox().runs_on_top;
         // Relaxed: a thief that claims a task of the work has acquired it, and sees this store.
@@ -298,7 +299,7 @@ impl Pool {
             unsafe { Broadcast::run_on(this, own, own.index()) };
         }
         // Acquire: pairs with the release of each worker.
-        super::block_until(|| broadcast.left.load(Ordering::Acquire) == 0);
+        crate::pool::block_until(|| broadcast.left.load(Ordering::Acquire) == 0);
         guard.disarm();
         let results = broadcast.results.into_iter();
         let results = results.map(|result| result.into_inner().unwrap_or_else(|e| e.into_inner()));

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::{Injected, Shared, WorkerThread};
+use super::WorkerThread;
+use crate::pool::{Injected, Shared};
 use crate::runtime::Stolen;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept};
 use crate::stats::Count;
 
 /// The outcome of an idle worker's search.
-pub(super) enum Work<S: Scheduler> {
+pub(crate) enum Work<S: Scheduler> {
     /// A job from outside the pool.
     Injected(Injected<S>),
     /// Another worker's task.
@@ -19,13 +20,13 @@ pub(super) enum Work<S: Scheduler> {
 }
 
 /// Blocks until there is work.
-pub(super) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
+pub(crate) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     me.pool().sleep.start_searching();
     go_on_finding(me)
 }
 
 /// Blocks until there is work, for a worker that already counts as searching.
-pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
+pub(crate) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
     loop {
@@ -51,7 +52,7 @@ pub(super) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
 
 /// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
 /// while `f` runs.
-pub(super) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
+pub(crate) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
     me.pool().sleep.stop_searching();
     pass_on_all(me.pool());
     f();
@@ -145,7 +146,7 @@ fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
 }
 
 /// Wakes a sleeper for the tasks of these workers, or for work from outside.
-pub(super) fn pass_on<'m, S: Scheduler>(
+pub(crate) fn pass_on<'m, S: Scheduler>(
     pool: &Shared<S>,
     workers: impl Iterator<Item = &'m WorkerThread<S>>,
 ) {

@@ -17,9 +17,13 @@
 //! Like mail, a task or job of the third step is on top of the task that waits, and leapfrogging thieves
 //! do not take its tasks.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use super::{Shared, WorkerThread};
+use super::WorkerThread;
+use super::lineage::Call;
+use crate::pool::Shared;
+use crate::pool::outside::ParkToken;
 use crate::runtime::from_any;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, RECHECK_INTERVAL, Sleep, Slept, SpinTime};
@@ -191,6 +195,63 @@ impl<S: Scheduler> Wait<'_, S> {
     /// Returns the longest sleep of a worker that may run anything, if this worker may.
     pub(crate) fn limit_of_anything(&self) -> Option<Duration> {
         self.may_run_anything().then_some(RECHECK_INTERVAL)
+    }
+}
+
+/// Maximum sleep of a worker that waits for another pool and need not serve its own.
+const RECHECK: Duration = Duration::from_millis(20);
+
+/// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Something outside the pool that a worker waits for. The worker's thread is
+/// [unparked](std::thread::Thread::unpark) at the end.
+pub(crate) struct Outside<'f> {
+    /// The call that the worker waits for, or null.
+    call: *const Call,
+    is_done: &'f dyn Fn() -> bool,
+    token: RefCell<ParkToken>,
+}
+
+impl<'f> Outside<'f> {
+    pub(crate) fn new(call: *const Call, is_done: &'f dyn Fn() -> bool) -> Self {
+        Outside {
+            call,
+            is_done,
+            token: RefCell::default(),
+        }
+    }
+}
+
+impl<S: Scheduler> Awaited<S> for Outside<'_> {
+    /// Another pool takes microseconds to answer.
+    const SPINS: bool = false;
+
+    fn is_over(&self) -> bool {
+        (self.is_done)()
+    }
+
+    /// Runs a call that descends from the awaited call, if no other worker is left to do so.
+    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
+        if !(wait.is_processor_idle() && wait.may_run()) {
+            return false;
+        }
+        let me = wait.me;
+        let Some(job) = me.pool().take_descendant_of(self.call) else {
+            return false;
+        };
+        wait.run(|| job.run(me));
+        true
+    }
+
+    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
+        let may_sleep = S::TaskPool::offer_all(wait.me);
+        // Other workers of this pool may block later in joins, where they run no calls from outside. So
+        // this worker checks again from time to time whether it must serve.
+        let naps = wait.is_processor_idle() || !may_sleep;
+        let time = if naps { NAP } else { RECHECK };
+        self.token.borrow_mut().park(Some(time));
+        Slept::Woken
     }
 }
 

@@ -4,7 +4,7 @@
 //! or a job left by [`Pool::spawn`](crate::Pool::spawn). Three things must find their way back to
 //! that call: the panic of a task whose result is never fetched; a job that spawns another job, for
 //! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool, see
-//! [`super::outside`]. None of them may add to the cost of a join. So each worker records its
+//! [`outside`](crate::pool::outside). None of them may add to the cost of a join. So each worker records its
 //! current lineage, and a thief copies the lineage of its victim.
 //!
 //! # Calls
@@ -33,7 +33,7 @@
 //!
 //! # The generation
 //!
-//! [`Quiescence`](super::Quiescence) needs the generation of each job. It is that of the call from which
+//! [`Quiescence`](crate::pool::Quiescence) needs the generation of each job. It is that of the call from which
 //! the task that spawns the job descends, also on top of a task of another generation.
 
 use std::cell::Cell;
@@ -52,7 +52,7 @@ pub(crate) struct Call {
     caller: *const Call,
     /// The call from which a detour descends besides; null for other calls.
     origin: *const Call,
-    /// The generation of jobs that the call belongs to. See [`Quiescence`](super::Quiescence).
+    /// The generation of jobs that the call belongs to. See [`Quiescence`](crate::pool::Quiescence).
     generation: u64,
     /// The first orphan: the panic of a task whose result is never fetched.
     orphan: FirstPanic,
@@ -63,12 +63,12 @@ pub(crate) struct Call {
 impl Call {
     /// Returns a call that is made from within `caller`, which outlives it. `caller` is null if no
     /// worker makes the call.
-    pub(super) fn new(caller: *const Call, generation: u64) -> Call {
+    pub(crate) fn new(caller: *const Call, generation: u64) -> Call {
         Call::detour(caller, null(), generation)
     }
 
     /// Returns whether a worker has made the call, and waits for it.
-    pub(super) fn has_caller(&self) -> bool {
+    pub(crate) fn has_caller(&self) -> bool {
         !self.caller.is_null()
     }
 
@@ -83,7 +83,7 @@ impl Call {
     }
 
     /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
-    pub(super) fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
+    pub(crate) fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
         let Some(orphan) = self.orphan.take() else {
             return result;
         };
@@ -101,7 +101,7 @@ impl Call {
 /// # Safety
 ///
 /// `call` is null or lives, and so do the calls from which it descends.
-pub(super) unsafe fn descends_from(call: *const Call, ancestor: *const Call) -> bool {
+pub(crate) unsafe fn descends_from(call: *const Call, ancestor: *const Call) -> bool {
     let mut seen = Vec::new();
     let mut open = vec![call];
     while let Some(call) = open.pop() {
@@ -156,7 +156,7 @@ impl Inner {
 pub(crate) struct Lineage {
     /// Null for a task that no call waits for.
     call: *const Call,
-    /// See [`Quiescence`](super::Quiescence).
+    /// See [`Quiescence`](crate::pool::Quiescence).
     generation: u64,
 }
 
@@ -168,7 +168,7 @@ impl Lineage {
     };
 
     /// The lineage of a task that descends from `call`.
-    pub(super) fn of_call(call: &Call) -> Lineage {
+    pub(crate) fn of_call(call: &Call) -> Lineage {
         Lineage {
             call,
             generation: call.generation,
@@ -196,12 +196,12 @@ impl Lineage {
     }
 
     /// Returns the generation of jobs that the task belongs to.
-    pub(super) fn generation(self) -> u64 {
+    pub(crate) fn generation(self) -> u64 {
         self.generation
     }
 
     /// Returns the call, or null.
-    pub(super) fn call(self) -> *const Call {
+    pub(crate) fn call(self) -> *const Call {
         self.call
     }
 
@@ -212,7 +212,7 @@ impl Lineage {
 }
 
 /// The generation of a task that does not descend from a job.
-pub(super) const NO_GENERATION: u64 = u64::MAX;
+pub(crate) const NO_GENERATION: u64 = u64::MAX;
 
 // SAFETY: only tasks that the call waits for dereference the pointer, and a `Call` may be shared:
 // its panic is in a mutex, and its other fields are atomic or never change.
@@ -225,7 +225,7 @@ unsafe impl Sync for Lineage {}
 ///
 /// All accesses are relaxed: a thief reads only calls that began before their worker pushed the
 /// task that the thief has acquired, and that do not end before the task does.
-pub(super) struct OwnLineage {
+pub(crate) struct OwnLineage {
     /// The outermost call, or null.
     first: AtomicPtr<Call>,
     /// The call within the first one. It is not in the first call, which other workers may share.
@@ -244,7 +244,7 @@ unsafe impl Sync for OwnLineage {}
 unsafe impl Send for OwnLineage {}
 
 impl OwnLineage {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         OwnLineage {
             first: AtomicPtr::new(null_mut()),
             inner: Inner::none(),
@@ -365,7 +365,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Returns the innermost call that this worker runs, or null. Called on the worker's own
     /// thread.
-    pub(super) fn call(&self) -> *const Call {
+    pub(crate) fn call(&self) -> *const Call {
         self.own_lineage().call.get()
     }
 
@@ -395,7 +395,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Runs a call, and returns its result, its panic, or the panic of an orphan. No worker has
     /// entered `call` before. `f` catches its panics.
-    pub(super) fn with_call<R>(
+    pub(crate) fn with_call<R>(
         &self,
         call: &Call,
         f: impl FnOnce() -> thread::Result<R>,

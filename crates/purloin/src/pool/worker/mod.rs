@@ -1,19 +1,32 @@
-//! A worker's thread: its tasks, its place among the pool's workers, and how code on the thread
-//! finds its worker.
+//! One worker: what it is, what its thread does, and how it waits.
+//!
+//! - This file: its tasks, its place among the pool's workers, and the operations of a scheduler.
+//! - [`main_loop`]: what its thread does from start to end.
+//! - [`idle`]: how it looks for work, and sleeps when there is none.
+//! - [`wait`](mod@wait): how it waits in the middle of a task.
+//! - [`current`]: how code on its thread finds it.
+//! - [`mail`]: jobs that only this worker may run, also while it is blocked.
+//! - [`lineage`]: which call from outside its code descends from.
+//! - [`row`]: short jobs that it runs one after the other.
 
-use std::any::{Any, TypeId};
+pub(crate) mod current;
+pub(crate) mod idle;
+pub(crate) mod lineage;
+pub(crate) mod mail;
+pub(crate) mod main_loop;
+pub(crate) mod row;
+pub(crate) mod wait;
+
 use std::cell::{Cell, RefCell, RefMut};
-use std::ptr::null;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::lineage::OwnLineage;
-use super::mail::Mailbox;
-use super::outside::Host;
-use super::placement::Hashes;
-use super::{NO_POOL, Pool, Shared};
-use crate::runtime::{Local, ReturnBarrier, Stolen, steal};
+use self::lineage::OwnLineage;
+use self::mail::Mailbox;
+use crate::pool::placement::Hashes;
+use crate::pool::{Pool, Shared};
+use crate::runtime::{Local, Stolen, steal};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Counters, Timer};
@@ -93,7 +106,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Sets whether the worker, while it is idle, looks at one victim after another.
-    pub(super) fn set_polling(&self, is_polling: bool) {
+    pub(crate) fn set_polling(&self, is_polling: bool) {
         self.polling.store(is_polling, Ordering::Relaxed);
     }
 
@@ -183,7 +196,7 @@ impl<S: Scheduler> WorkerThread<S> {
 }
 
 impl<S: Scheduler> WorkerThread<S> {
-    pub(super) fn new(
+    pub(crate) fn new(
         index: usize,
         pool: *const Shared<S>,
         local: Local<S>,
@@ -213,7 +226,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Returns the hashes of the pages with this worker's words and slots.
-    pub(super) fn hashes(&self) -> Hashes {
+    pub(crate) fn hashes(&self) -> Hashes {
         let slots = self.local.tasks.stack().first();
         Hashes::of_value(self).union(Hashes::of_task_stack(slots.addr()))
     }
@@ -244,7 +257,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Runs a task that this worker has stolen while it was idle, and then rests if the task was
     /// not worth the steal.
-    pub(super) fn run_stolen_when_idle(&self, stolen: Stolen<S>) {
+    pub(crate) fn run_stolen_when_idle(&self, stolen: Stolen<S>) {
         if !S::LEAVES_TINY_TASKS {
             return self.active(|| self.run_stolen(stolen));
         }
@@ -273,34 +286,20 @@ impl<S: Scheduler> WorkerThread<S> {
         steal::run(self, stolen);
     }
 
-    /// Makes this thread the worker, until the thread ends. The caller keeps the pool alive for ever.
-    pub(super) fn attach(&self) {
-        crate::sync::thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
-        let attached = Attached {
-            worker: std::ptr::from_ref(self),
-            _current: Box::new(enter(self)),
-        };
-        ATTACHED.set(Some(Box::new(attached)));
-        self.open_mailbox();
-        self.let_pool_end();
-        self.set_active(true);
-        S::TaskPool::became_active(self);
-    }
-
     /// Lets the pool end although this worker is active.
-    pub(super) fn let_pool_end(&self) {
+    pub(crate) fn let_pool_end(&self) {
         // Relaxed: a worker that misses it waits until this worker is inactive, or wakes it.
         self.may_pool_end.store(true, Ordering::Relaxed);
         self.pool().sleep.became_inactive();
     }
 
     /// Returns whether the pool may end although this worker is active.
-    pub(super) fn lets_pool_end(&self) -> bool {
+    pub(crate) fn lets_pool_end(&self) -> bool {
         self.may_pool_end.load(Ordering::Relaxed)
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.
-    pub(super) fn keeps_pool(&self) -> bool {
+    pub(crate) fn keeps_pool(&self) -> bool {
         self.is_active() && !self.lets_pool_end()
     }
 
@@ -310,7 +309,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Runs `job` within [`Pool::yield_now`].
-    pub(super) fn while_yielding(&self, job: impl FnOnce()) {
+    pub(crate) fn while_yielding(&self, job: impl FnOnce()) {
         // A job does not panic.
         let outer = self.own.yields.replace(true);
         job();
@@ -318,12 +317,12 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Returns whether the worker runs a job within [`Pool::yield_now`].
-    pub(super) fn yields(&self) -> bool {
+    pub(crate) fn yields(&self) -> bool {
         self.own.yields.get()
     }
 
     /// Runs `work` as an active worker, whose tasks thieves look for.
-    pub(super) fn active(&self, work: impl FnOnce()) {
+    pub(crate) fn active(&self, work: impl FnOnce()) {
         debug_assert!(self.local.is_outermost(), "it was idle");
         self.set_active(true);
         S::TaskPool::became_active(self);
@@ -334,7 +333,7 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Sets whether thieves look for tasks of this worker.
-    pub(super) fn set_active(&self, is_active: bool) {
+    pub(crate) fn set_active(&self, is_active: bool) {
         // Release: whoever sees that the worker is inactive, and then looks for its own mail, finds
         // the messages that this worker has sent. For the rest relaxed would do: a fence follows
         // before each look that depends on it, and the release of the inbox's length before a job
@@ -346,20 +345,20 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Returns how long the worker's next search spins, on its own thread.
-    pub(super) fn spin_time(&self) -> SpinTime {
+    pub(crate) fn spin_time(&self) -> SpinTime {
         self.own.spin_time.get()
     }
 
     /// Sets how long the worker's next search spins, on its own thread.
-    pub(super) fn set_spin_time(&self, time: SpinTime) {
+    pub(crate) fn set_spin_time(&self, time: SpinTime) {
         self.own.spin_time.set(time);
     }
 
-    pub(super) fn mailbox(&self) -> &Mailbox<S> {
+    pub(crate) fn mailbox(&self) -> &Mailbox<S> {
         &self.mailbox
     }
 
-    pub(super) fn own_lineage(&self) -> &OwnLineage {
+    pub(crate) fn own_lineage(&self) -> &OwnLineage {
         &self.lineage
     }
 
@@ -367,142 +366,7 @@ impl<S: Scheduler> WorkerThread<S> {
         &self.own.timer
     }
 
-    pub(super) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &Counters {
         &self.own.counters
     }
-}
-
-/// What ends with a thread of the program that is a worker.
-struct Attached<S: Scheduler> {
-    worker: *const WorkerThread<S>,
-    /// The guard of [`enter`].
-    _current: Box<dyn Any>,
-}
-
-impl<S: Scheduler> Drop for Attached<S> {
-    fn drop(&mut self) {
-        // SAFETY: `WorkerStart::attach` has made sure that the pool lives for ever.
-        let worker = unsafe { &*self.worker };
-        worker.close_mailbox();
-        worker.set_active(false);
-    }
-}
-
-/// The worker that runs on a thread, if there is one.
-struct Current {
-    /// The number of its pool.
-    pool: Cell<u64>,
-    index: Cell<usize>,
-    /// The worker, if its pool has the default scheduler: for token-free calls.
-    of_default: Cell<*const WorkerThread<ReturnBarrier>>,
-    /// The worker as another pool sees it.
-    host: Cell<Option<&'static dyn Host>>,
-    /// Whether the thread runs a program that is being measured.
-    is_measured: Cell<bool>,
-}
-
-crate::sync::thread_local! {
-    static CURRENT: Current = const { Current {
-        pool: Cell::new(NO_POOL),
-        index: Cell::new(0),
-        of_default: Cell::new(null()),
-        host: Cell::new(None),
-        is_measured: Cell::new(false),
-    } };
-}
-
-/// Implements [`crate::implement::measured`].
-pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
-    struct Guard {
-        worker: (u64, usize, *const WorkerThread<ReturnBarrier>),
-        host: Option<&'static dyn Host>,
-        was_measured: bool,
-    }
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            CURRENT.with(|current| {
-                let (pool, index, of_default) = self.worker;
-                current.pool.set(pool);
-                current.index.set(index);
-                current.of_default.set(of_default);
-                current.host.set(self.host);
-                current.is_measured.set(self.was_measured);
-            });
-        }
-    }
-    let _guard = CURRENT.with(|current| Guard {
-        worker: (
-            current.pool.get(),
-            current.index.get(),
-            current.of_default.get(),
-        ),
-        host: current.host.get(),
-        was_measured: current.is_measured.replace(true),
-    });
-    forget();
-    f()
-}
-
-/// Panics if this thread runs a program that is being measured.
-pub(super) fn check_not_measured() {
-    assert!(
-        !CURRENT.with(|current| current.is_measured.get()),
-        "this program is being measured, and has called a function without a token, or a pool: the \
-         measuring worker sees only tasks that go through the token that it has passed to the program; \
-         write `w.join`, `w.finish` and `w.for_each` instead of `purloin::join` and so on"
-    );
-}
-
-/// Makes this thread no worker.
-pub(super) fn forget() {
-    CURRENT.with(|current| {
-        current.pool.set(NO_POOL);
-        current.of_default.set(null());
-        current.host.set(None);
-    });
-}
-
-/// Makes this thread `worker`, until the guard is dropped.
-pub(super) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S> {
-    struct Guard;
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            forget();
-        }
-    }
-    let host: &dyn Host = worker;
-    // SAFETY: only the lifetime changes. The worker's own thread drops the guard, and keeps the
-    // worker alive until then; the reference does not leave this thread.
-    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
-    CURRENT.with(|current| {
-        current.pool.set(worker.pool().id);
-        current.index.set(worker.index);
-        if TypeId::of::<S>() == TypeId::of::<ReturnBarrier>() {
-            current.of_default.set((&raw const *worker).cast());
-        }
-        current.host.set(Some(host));
-    });
-    Guard
-}
-
-/// Returns the worker that runs on this thread, if its pool has the default scheduler.
-#[inline(always)]
-pub(crate) fn current_of_default<'w>() -> Option<&'w WorkerThread<ReturnBarrier>> {
-    let worker = CURRENT.with(|current| current.of_default.get());
-    // SAFETY: the pointer is null, or `enter` set it on this thread, which keeps the pool alive
-    // until it drops the guard. Callers use the reference on this thread only.
-    unsafe { worker.as_ref() }
-}
-
-/// Returns the numbers of the pool and of the worker, if this thread is a worker.
-pub(super) fn current() -> Option<(u64, usize)> {
-    CURRENT.with(|current| {
-        let pool = current.pool.get();
-        (pool != NO_POOL).then(|| (pool, current.index.get()))
-    })
-}
-
-/// Returns the worker that runs on this thread, whichever pool it belongs to.
-pub(super) fn host() -> Option<&'static dyn Host> {
-    CURRENT.with(|current| current.host.get())
 }

@@ -1,0 +1,292 @@
+//! Which worker runs on this thread, and what code that does not know its worker asks of it.
+//!
+//! A thread finds its worker in three ways: token-free functions by its address, if its pool has the
+//! default scheduler; a pool by the numbers of pool and worker, to see whether the thread is one of
+//! its own; and everything else through [`Host`], whichever pool the worker belongs to.
+
+use std::any::{Any, TypeId};
+use std::cell::{Cell, RefCell};
+use std::ptr::null;
+
+use super::WorkerThread;
+use super::lineage::Call;
+use super::wait::{self, HandedOff, Outside};
+use crate::loops::CancelFlag;
+use crate::pool::NO_POOL;
+use crate::runtime::ReturnBarrier;
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::stats::Count;
+use crate::unwind::{Panic, discard};
+use crate::worker::Cancelled;
+
+/// The worker that runs on a thread, if there is one.
+struct Current {
+    /// The number of its pool.
+    pool: Cell<u64>,
+    index: Cell<usize>,
+    /// The worker, if its pool has the default scheduler: for token-free calls.
+    of_default: Cell<*const WorkerThread<ReturnBarrier>>,
+    /// The worker as another pool sees it.
+    host: Cell<Option<&'static dyn Host>>,
+    /// Whether the thread runs a program that is being measured.
+    is_measured: Cell<bool>,
+}
+
+crate::sync::thread_local! {
+    static CURRENT: Current = const { Current {
+        pool: Cell::new(NO_POOL),
+        index: Cell::new(0),
+        of_default: Cell::new(null()),
+        host: Cell::new(None),
+        is_measured: Cell::new(false),
+    } };
+}
+
+/// Implements [`crate::implement::measured`].
+pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
+    struct Guard {
+        worker: (u64, usize, *const WorkerThread<ReturnBarrier>),
+        host: Option<&'static dyn Host>,
+        was_measured: bool,
+    }
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            CURRENT.with(|current| {
+                let (pool, index, of_default) = self.worker;
+                current.pool.set(pool);
+                current.index.set(index);
+                current.of_default.set(of_default);
+                current.host.set(self.host);
+                current.is_measured.set(self.was_measured);
+            });
+        }
+    }
+    let _guard = CURRENT.with(|current| Guard {
+        worker: (
+            current.pool.get(),
+            current.index.get(),
+            current.of_default.get(),
+        ),
+        host: current.host.get(),
+        was_measured: current.is_measured.replace(true),
+    });
+    forget();
+    f()
+}
+
+/// Panics if this thread runs a program that is being measured.
+pub(crate) fn check_not_measured() {
+    assert!(
+        !CURRENT.with(|current| current.is_measured.get()),
+        "this program is being measured, and has called a function without a token, or a pool: the \
+         measuring worker sees only tasks that go through the token that it has passed to the program; \
+         write `w.join`, `w.finish` and `w.for_each` instead of `purloin::join` and so on"
+    );
+}
+
+/// Makes this thread no worker.
+pub(crate) fn forget() {
+    CURRENT.with(|current| {
+        current.pool.set(NO_POOL);
+        current.of_default.set(null());
+        current.host.set(None);
+    });
+}
+
+/// Makes this thread `worker`, until the guard is dropped.
+pub(crate) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S> {
+    struct Guard;
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            forget();
+        }
+    }
+    let host: &dyn Host = worker;
+    // SAFETY: only the lifetime changes. The worker's own thread drops the guard, and keeps the
+    // worker alive until then; the reference does not leave this thread.
+    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
+    CURRENT.with(|current| {
+        current.pool.set(worker.pool().id);
+        current.index.set(worker.index);
+        if TypeId::of::<S>() == TypeId::of::<ReturnBarrier>() {
+            current.of_default.set((&raw const *worker).cast());
+        }
+        current.host.set(Some(host));
+    });
+    Guard
+}
+
+/// Returns the worker that runs on this thread, if its pool has the default scheduler.
+#[inline(always)]
+pub(crate) fn current_of_default<'w>() -> Option<&'w WorkerThread<ReturnBarrier>> {
+    let worker = CURRENT.with(|current| current.of_default.get());
+    // SAFETY: the pointer is null, or `enter` set it on this thread, which keeps the pool alive
+    // until it drops the guard. Callers use the reference on this thread only.
+    unsafe { worker.as_ref() }
+}
+
+/// Returns the numbers of the pool and of the worker, if this thread is a worker.
+pub(crate) fn current() -> Option<(u64, usize)> {
+    CURRENT.with(|current| {
+        let pool = current.pool.get();
+        (pool != NO_POOL).then(|| (pool, current.index.get()))
+    })
+}
+
+/// Returns the worker that runs on this thread, whichever pool it belongs to.
+pub(crate) fn host() -> Option<&'static dyn Host> {
+    CURRENT.with(|current| current.host.get())
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Makes this thread the worker, until the thread ends. The caller keeps the pool alive for ever.
+    pub(crate) fn attach(&self) {
+        crate::sync::thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
+        let attached = Attached {
+            worker: std::ptr::from_ref(self),
+            _current: Box::new(enter(self)),
+        };
+        ATTACHED.set(Some(Box::new(attached)));
+        self.open_mailbox();
+        self.let_pool_end();
+        self.set_active(true);
+        S::TaskPool::became_active(self);
+    }
+}
+
+/// What ends with a thread of the program that is a worker.
+struct Attached<S: Scheduler> {
+    worker: *const WorkerThread<S>,
+    /// The guard of [`enter`].
+    _current: Box<dyn Any>,
+}
+
+impl<S: Scheduler> Drop for Attached<S> {
+    fn drop(&mut self) {
+        // SAFETY: `WorkerStart::attach` has made sure that the pool lives for ever.
+        let worker = unsafe { &*self.worker };
+        worker.close_mailbox();
+        worker.set_active(false);
+    }
+}
+
+/// A worker as another pool sees it.
+pub(crate) trait Host {
+    /// Blocks this worker until `is_done`. Called on the worker's own thread, which is
+    /// [unparked](std::thread::Thread::unpark) at the end. `awaited` is the call that the worker waits for,
+    /// or null.
+    fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool);
+
+    /// Hands off the processor of this worker, which is going to block, until the guard is
+    /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
+    fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>>;
+
+    /// Returns the innermost call that the worker runs, or null.
+    fn call(&self) -> *const Call;
+
+    /// See [`WorkerThread::keep_orphan`].
+    fn keep_orphan(&self, panic: Panic);
+
+    /// Enters a scope, and returns the scope around it.
+    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag;
+
+    /// Leaves a scope that the worker has [entered](Self::enter_scope), whose result was `outer`.
+    fn leave_scope(&self, outer: CancelFlag);
+
+    /// Returns the flag of the innermost scope around the code that the worker runs.
+    fn scope(&self) -> CancelFlag;
+}
+
+impl<S: Scheduler> Host for WorkerThread<S> {
+    fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool) {
+        wait::until(self, &Outside::new(awaited, is_done));
+    }
+
+    fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>> {
+        // Thieves may take the tasks of this worker meanwhile.
+        S::TaskPool::offer_all(self);
+        let worker = lends_index.then(|| self.index());
+        let handed_off = self.pool().hand_off_processor(worker);
+        if handed_off.is_some() {
+            self.count(Count::Handoffs);
+        }
+        self.pool().look_for_others(|_| false);
+        handed_off
+    }
+
+    fn call(&self) -> *const Call {
+        WorkerThread::call(self)
+    }
+
+    fn keep_orphan(&self, panic: Panic) {
+        WorkerThread::keep_orphan(self, panic);
+    }
+
+    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag {
+        let base = self.task_pool().stack().top().addr();
+        self.local.scopes.enter(scope, base)
+    }
+
+    fn leave_scope(&self, outer: CancelFlag) {
+        self.local.scopes.leave(outer);
+    }
+
+    fn scope(&self) -> CancelFlag {
+        self.local.scopes.current()
+    }
+}
+
+/// Keeps the panic of a task whose result is never fetched, for the call that this thread runs.
+/// Drops the panic if this thread is not a worker, or if it only says that the task was cancelled.
+pub(crate) fn keep_orphan(panic: Panic) {
+    match host() {
+        _ if panic.is::<Cancelled>() => (),
+        Some(host) => host.keep_orphan(panic),
+        None => discard(panic),
+    }
+}
+
+crate::sync::thread_local! {
+    /// The innermost scope around the code on this thread, if it is not a worker.
+    static SCOPE: Cell<CancelFlag> = const { Cell::new(CancelFlag::NONE) };
+}
+
+/// Returns the flag of the innermost scope around the code on this thread.
+pub(crate) fn current_scope() -> CancelFlag {
+    match host() {
+        Some(host) => host.scope(),
+        None => SCOPE.get(),
+    }
+}
+
+/// Enters a scope, until the guard is dropped. Guards are dropped in the reverse order.
+pub(crate) fn enter_scope(scope: CancelFlag) -> InScope {
+    let outer = match host() {
+        Some(host) => host.enter_scope(scope),
+        None => SCOPE.replace(scope),
+    };
+    InScope(outer)
+}
+
+/// A guard for the time while a thread is in a scope. It has the scope around it.
+#[must_use]
+pub(crate) struct InScope(CancelFlag);
+
+impl Drop for InScope {
+    fn drop(&mut self) {
+        match host() {
+            Some(host) => host.leave_scope(self.0),
+            None => SCOPE.set(self.0),
+        }
+    }
+}
+
+/// Returns whether this thread is a worker.
+pub(crate) fn is_worker() -> bool {
+    host().is_some()
+}
+
+/// Returns the innermost call that this thread runs, or null.
+pub(crate) fn current_call() -> *const Call {
+    host().map_or(null(), |host| host.call())
+}
