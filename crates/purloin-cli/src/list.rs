@@ -10,14 +10,42 @@ use crate::schedulers::{Kernels, SCHEDULERS};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin list
+  purloin list --tunables
   purloin bench --kernel fib=40 --scheduler serial --scheduler return-barrier:api=free")]
-pub struct Args {}
+pub struct Args {
+    /// List the times and numbers by which the library decides how long to spin, to sleep, or to wait
+    #[arg(long)]
+    tunables: bool,
+}
 
-/// Returns the lists of kernels and schedulers.
-pub fn text() -> String {
+/// Returns the lists that the arguments ask for.
+pub fn text(args: &Args) -> String {
     let mut text = String::new();
-    write(&mut text).expect("writing to a string cannot fail");
+    let result = match args.tunables {
+        true => write_tunables(&mut text),
+        false => write(&mut text),
+    };
+    result.expect("writing to a string cannot fail");
     text
+}
+
+fn write_tunables(text: &mut String) -> std::fmt::Result {
+    writeln!(text, "Times and numbers by which the library decides\n")?;
+    for tunable in purloin::implement::tunables() {
+        let value = tunable.value.to_string();
+        let mut name = tunable.name;
+        for line in tunable.about {
+            let value = if name.is_empty() { "" } else { value.as_str() };
+            writeln!(text, "  {name:<18} {value:>7} {line}")?;
+            name = "";
+        }
+    }
+    writeln!(
+        text,
+        "\nFor an experiment, build with RUSTFLAGS=\"--cfg purloin_tunable\", and set \
+         PURLOIN_TUNABLES=NAME=VALUE,… when you run the program, \
+         for example PURLOIN_TUNABLES=SPIN_TIME=20us,STRIP=64"
+    )
 }
 
 fn write(text: &mut String) -> std::fmt::Result {

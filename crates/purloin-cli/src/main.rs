@@ -71,7 +71,7 @@ fn main() -> ExitCode {
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
             Command::Paper(args) => paper::run(&args),
-            Command::List(_) => print(&list::text()),
+            Command::List(args) => print(&list::text(&args)),
         },
     };
     schedulers::clean_up();

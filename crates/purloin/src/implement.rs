@@ -9,6 +9,7 @@ pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
 pub use crate::pool::{Row, pause};
 pub use crate::stats::clock;
+pub use crate::tunables::{Tunable, Value, all as tunables};
 
 use std::sync::Weak;
 

@@ -133,6 +133,7 @@ mod sleep;
 mod sort;
 mod stats;
 mod sync;
+mod tunables;
 mod unwind;
 mod victim;
 mod worker;

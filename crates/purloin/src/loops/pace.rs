@@ -2,26 +2,12 @@
 //! clock.
 
 use crate::stats::clock::ticks;
-
-/// Target duration of a block, in ticks of the clock. A tick is a nanosecond, or 0.2 to 0.5
-/// nanoseconds where the clock is a time-stamp counter.
-const BLOCK_TICKS: u64 = 30_000;
-
-/// Target duration of a strip of fast iterations.
-const STRIP_TICKS: u64 = 250;
-
-/// The length of a strip of slower iterations, unless it is longer than a block. If all iterations
-/// of a strip turn out to be slow, no other worker can help with them.
-const STRIP: u64 = 128;
+use crate::tunables;
 
 /// Strips and parts begin at multiples of this number of iterations, counted from the beginning of
 /// the loop, unless they are very short. If arrays are aligned to cache lines, the strips are, too.
 /// Otherwise each fourth vector that a vectorised loop loads or stores lies in two lines.
 const ALIGNMENT: u64 = 16;
-
-/// Maximum growth from one block to the next. It limits the damage if the first iterations are
-/// cheaper than the rest.
-const MAX_GROWTH: u64 = 8;
 
 /// The numbers of iterations in a block and in a strip, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
@@ -101,7 +87,7 @@ impl Pace {
             return true;
         }
         let now = ticks();
-        if now.wrapping_sub(self.start) >= BLOCK_TICKS {
+        if now.wrapping_sub(self.start) >= tunables::BLOCK_TICKS.get() {
             self.next_block(now);
             return true;
         }
@@ -116,16 +102,19 @@ impl Pace {
 
     fn adapt(&mut self, count: u64, ticks: u64) {
         // Most blocks change nothing, and do not wait for a division.
-        if (BLOCK_TICKS / 2..2 * BLOCK_TICKS).contains(&ticks) && self.is_whole(count) {
+        if (tunables::BLOCK_TICKS.get() / 2..2 * tunables::BLOCK_TICKS.get()).contains(&ticks)
+            && self.is_whole(count)
+        {
             return;
         }
-        let most = count.saturating_mul(MAX_GROWTH);
-        let lasting = |target: u64| match ticks.saturating_mul(MAX_GROWTH) <= target {
+        let most = count.saturating_mul(tunables::MAX_GROWTH.get());
+        let lasting = |target: u64| match ticks.saturating_mul(tunables::MAX_GROWTH.get()) <= target
+        {
             true => most,
             false => (count.saturating_mul(target) / ticks).min(most),
         };
-        self.block = lasting(BLOCK_TICKS).max(1);
-        let strip = lasting(STRIP_TICKS).max(STRIP);
+        self.block = lasting(tunables::BLOCK_TICKS.get()).max(1);
+        let strip = lasting(tunables::STRIP_TICKS.get()).max(tunables::STRIP.get());
         self.strip = (strip - strip % ALIGNMENT).min(self.block);
     }
 }
@@ -148,22 +137,25 @@ mod tests {
     fn blocks_take_about_thirty_thousand_ticks() {
         for ticks_each in [1, 10, 100, 1000, 10_000] {
             let (block, _) = lengths_after_20(1, ticks_each);
-            let blocks = BLOCK_TICKS / 2..2 * BLOCK_TICKS;
+            let blocks = tunables::BLOCK_TICKS.get() / 2..2 * tunables::BLOCK_TICKS.get();
             assert!(blocks.contains(&(block * ticks_each)), "{block}");
         }
-        assert_eq!(lengths_after_20(1, 2 * BLOCK_TICKS), (1, 1));
-        assert_eq!(lengths_after_20(1, 1000 * BLOCK_TICKS), (1, 1));
+        assert_eq!(lengths_after_20(1, 2 * tunables::BLOCK_TICKS.get()), (1, 1));
+        assert_eq!(
+            lengths_after_20(1, 1000 * tunables::BLOCK_TICKS.get()),
+            (1, 1)
+        );
     }
 
     #[test]
     fn strips_are_short_unless_the_iterations_are_fast() {
-        assert_eq!(lengths_after_20(1, 2).1, STRIP);
-        assert_eq!(lengths_after_20(1, 100).1, STRIP);
+        assert_eq!(lengths_after_20(1, 2).1, tunables::STRIP.get());
+        assert_eq!(lengths_after_20(1, 100).1, tunables::STRIP.get());
         let (block, strip) = lengths_after_20(1, 1000);
         assert_eq!(strip, block);
         let (_, strip) = lengths_after_20(8, 1);
         assert!(
-            (4 * STRIP_TICKS..16 * STRIP_TICKS).contains(&strip),
+            (4 * tunables::STRIP_TICKS.get()..16 * tunables::STRIP_TICKS.get()).contains(&strip),
             "{strip}"
         );
     }
@@ -171,11 +163,11 @@ mod tests {
     #[test]
     fn a_block_that_has_become_slow_ends_when_a_thief_asks() {
         let mut pace = Pace::start();
-        (pace.block, pace.strip) = (1 << 20, STRIP);
-        pace.ran(STRIP as usize);
-        pace.start = pace.start.wrapping_sub(2 * BLOCK_TICKS);
+        (pace.block, pace.strip) = (1 << 20, tunables::STRIP.get());
+        pace.ran(tunables::STRIP.get() as usize);
+        pace.start = pace.start.wrapping_sub(2 * tunables::BLOCK_TICKS.get());
         assert!(pace.may_split(1));
-        assert!(pace.block <= STRIP / 2 && pace.done == 0);
+        assert!(pace.block <= tunables::STRIP.get() / 2 && pace.done == 0);
     }
 
     #[test]
@@ -191,7 +183,7 @@ mod tests {
     fn blocks_shrink_at_once_when_iterations_become_slow() {
         let mut pace = Pace::start();
         pace.block = 1 << 20;
-        pace.adapt(pace.block, (1 << 20) * BLOCK_TICKS);
+        pace.adapt(pace.block, (1 << 20) * tunables::BLOCK_TICKS.get());
         assert_eq!(pace.block, 1);
     }
 }

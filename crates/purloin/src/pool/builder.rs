@@ -22,11 +22,8 @@ use crate::sleep::Sleep;
 use crate::sync::asymmetric;
 use crate::sync::plain::{Mutex, OnceLock, Ordering, lock};
 use crate::sync::thread;
+use crate::tunables;
 use crate::victim::{Random, Selection, VictimSelection};
-
-/// Minimum of the default number of spare workers, which is otherwise the number of workers. A
-/// spare worker without a thread costs next to nothing.
-const DEFAULT_SPARES: usize = 128;
 
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -446,7 +443,7 @@ impl<S: Scheduler> Builder<S> {
             _ if !S::HANDS_OFF => 0,
             Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
             Some(spares) => return Err(BuildError::SpareWorkers(spares)),
-            None => workers.max(DEFAULT_SPARES),
+            None => workers.max(tunables::DEFAULT_SPARES.get() as usize),
         };
         Ok((workers, spares))
     }

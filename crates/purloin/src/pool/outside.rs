@@ -25,10 +25,7 @@ use super::worker::lineage::{Call, Lineage, NO_GENERATION};
 use crate::scheduler::Scheduler;
 use crate::sync::Instant;
 use crate::sync::thread::{self, Thread};
-
-/// Time for which a thread outside the pool yields its processor before it sleeps: about as long as
-/// it takes to put the thread to sleep and to wake it.
-const YIELD_TIME: Duration = Duration::from_micros(30);
+use crate::tunables;
 
 impl<S: Scheduler> Shared<S> {
     /// Runs `f` on this thread, which is not a worker of this pool, as a call to the pool. The tasks
@@ -55,7 +52,7 @@ pub(super) fn block(awaited: *const Call, is_done: &dyn Fn() -> bool) {
         return host.block(awaited, is_done);
     }
     let begin = Instant::now();
-    while begin.elapsed() < YIELD_TIME {
+    while begin.elapsed() < tunables::OUTSIDE_YIELD.get() {
         if is_done() {
             return;
         }

@@ -3,7 +3,7 @@
 //! A worker may block in a way that its pool does not see: in a lock, in a channel, or for the end of
 //! a thread. If all workers do, work from outside waits, and it may be the very work for which they
 //! wait. So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the
-//! pool begins no work from outside for [`STALL`], the watcher hands off a processor, as if a worker
+//! pool begins no work from outside for [`STALL`](tunables::STALL), the watcher hands off a processor, as if a worker
 //! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. The watcher
 //! looks once in each interval of this length. It takes one of these processors back after two intervals
 //! in a row in which the pool has begun work. When the inbox is empty, it takes all of them back and ends.
@@ -18,7 +18,7 @@
 //! # A pool without spare workers left
 //!
 //! If a worker blocks and no spare worker is left to take its processor, the watcher starts, too. If
-//! tasks or work from outside wait for [`STUCK`], and no worker begins any of them, it prints a warning,
+//! tasks or work from outside wait for [`STUCK`](tunables::STUCK), and no worker begins any of them, it prints a warning,
 //! once for each pool: the blocked tasks may wait for those that wait for a worker.
 //!
 //! | word | written by |
@@ -33,7 +33,6 @@
 
 use std::io::{Write, stderr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -41,12 +40,7 @@ use crate::stats::Count;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{AtomicBool, Instant, Ordering, fence};
-
-/// A pool that has work from outside and begins none of it for this long is stalled.
-const STALL: Duration = Duration::from_millis(20);
-
-/// If tasks wait and a processor is idle for this long, the watcher warns.
-const STUCK: Duration = Duration::from_secs(1);
+use crate::tunables;
 
 /// Whether a thread watches a pool.
 #[derive(Default)]
@@ -60,12 +54,12 @@ pub(super) struct Rescue {
 }
 
 impl Rescue {
-    /// Watcher: waits for [`STALL`]. Returns false if all workers have ended.
+    /// Watcher: waits for [`STALL`](tunables::STALL). Returns false if all workers have ended.
     fn pause(&self) -> bool {
         let start = Instant::now();
         // Acquire: everything that the workers did has happened.
         while !self.is_over.load(Ordering::Acquire) {
-            match STALL.checked_sub(start.elapsed()) {
+            match tunables::STALL.get().checked_sub(start.elapsed()) {
                 Some(left) if !left.is_zero() => thread::park_timeout(left),
                 _ => return true,
             }
@@ -162,7 +156,7 @@ impl<S: Scheduler> Shared<S> {
                     return;
                 }
             } else if lacks_workers {
-                if stuck_since.elapsed() >= STUCK {
+                if stuck_since.elapsed() >= tunables::STUCK.get() {
                     self.warn_once();
                 }
             } else if !is_busy && self.rescues_calls {

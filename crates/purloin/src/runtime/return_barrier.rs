@@ -120,7 +120,6 @@
 //! asymmetric Dekker pattern after Linux's membarrier(2).
 
 use std::cell::Cell;
-use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
@@ -130,6 +129,7 @@ use super::steal::{Claim, Reclaimed};
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
+use crate::tunables;
 
 /// Return-barrier stealing, the default scheduler.
 ///
@@ -249,17 +249,6 @@ unsafe impl Header for BarrierHeader {
 const REQUESTED: usize = 1 << (usize::BITS - 1);
 /// Together with [`REQUESTED`]: a thief is forcing its way in.
 const FORCED: usize = 1 << (usize::BITS - 2);
-
-/// Maximum number of tasks that one request makes public. A larger number would allow more free
-/// steals, but each public task costs its owner an atomic operation to reclaim.
-const MAX_PUBLISHED: usize = if cfg!(loom) { 1 } else { 32 };
-
-/// Minimum time from the owner's last publication to the end of a stolen task after which the
-/// owner requests on the thief's behalf: some ten times what a steal costs.
-const WORTH_A_STEAL: Duration = Duration::from_micros(3);
-
-/// Maximum time that a victim without a barrier waits for its thief.
-const MAX_YIELD: Duration = Duration::from_micros(20);
 
 /// A worker's tasks, divided by the barrier.
 pub struct BarrierTasks<S: BarrierScheduler> {
@@ -415,7 +404,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         let was_worth_a_steal = match cfg!(loom) {
             // The models have both cases, and must not depend on the time.
             true => self.stack.position(slot).is_multiple_of(2),
-            false => self.published_at.get().elapsed() >= WORTH_A_STEAL,
+            false => self.published_at.get().elapsed() >= tunables::WORTH_A_STEAL.get(),
         };
         if was_worth_a_steal {
             // On the thief's behalf. The next answer lowers the barrier.
@@ -435,7 +424,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[cold]
     fn publish_on_request(&self) -> usize {
         self.publish(match S::BARRIER_STAYS {
-            true => MAX_PUBLISHED,
+            true => tunables::MAX_PUBLISHED.get() as usize,
             false => 1,
         })
     }
@@ -453,7 +442,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         let state = unsafe { &*published.wrapping_sub(1) }.header().outcome();
         // Relaxed: the pop finds out which thread has the task.
         while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
-            && start.elapsed() < MAX_YIELD
+            && start.elapsed() < tunables::MAX_YIELD.get()
         {
             spin_loop();
         }

@@ -12,9 +12,10 @@ use super::spawn;
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Search, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Slept, TinyTasks, UNTIMED, recheck_interval};
+use crate::sleep::{Backoff, Slept, UNTIMED, recheck_interval};
 use crate::stats::Count;
 use crate::sync::{Instant, Ordering, asymmetric};
+use crate::tunables;
 use crate::unwind::abort;
 use crate::victim::Walk;
 
@@ -295,7 +296,10 @@ impl<S: Scheduler> WorkerThread<S> {
         let row = self.tiny_awaited();
         row.get().delay_leapfrog(|| awaited.outcome.is_done());
         wait::until(self, awaited);
-        row.set(row.get().after(begin.elapsed(), TinyTasks::AWAITED));
+        row.set(
+            row.get()
+                .after(begin.elapsed(), tunables::TINY_AWAITED.get()),
+        );
     }
 }
 

@@ -4,44 +4,17 @@ use std::time::Duration;
 
 use super::sleepers::Slept;
 use crate::sync::{Instant, spin_loop, yield_now};
+use crate::tunables;
 
 /// Whether the sleeps of workers have no time limit. Only builds for tests set this: a lost wake-up
 /// then makes a program hang. See [the page on waiting](super).
 pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
 
-/// Interval at which a blocked worker checks again, if it may not leapfrog or may run anything.
-pub(crate) const RECHECK_INTERVAL: Duration = Duration::from_millis(1);
-
 /// Returns the longest sleep of a blocked worker that may not leapfrog. It has left its own tasks
 /// to other workers, and may leapfrog once they are stolen. `None` means no limit.
 pub(crate) fn recheck_interval() -> Option<Duration> {
-    (!UNTIMED).then_some(RECHECK_INTERVAL)
+    (!UNTIMED).then_some(tunables::RECHECK_INTERVAL.get())
 }
-
-/// Time that a worker spins before it sleeps: a few times the cost of putting a thread to sleep
-/// and waking it.
-const SPIN_TIME: Duration = Duration::from_micros(80);
-
-/// Time that a worker spins if a longer spin would have saved its last sleep: see [`SpinTime`].
-const LONG_SPIN_TIME: Duration = Duration::from_micros(250);
-
-/// A victim that has not answered for this long counts as silent: it is in a leaf. The time is
-/// longer than `membarrier` takes.
-const SILENT_AFTER: Duration = Duration::from_micros(30);
-
-/// Minimum number of rounds in which a worker tries force before it sleeps.
-const MIN_FORCING_ROUNDS: u32 = 8;
-
-/// Limit of the first sleep of a search. It doubles up to [`MAX_SLEEP_LIMIT`] while any other
-/// worker is active; see [the page on waiting](super).
-const MIN_SLEEP_LIMIT: Duration = Duration::from_millis(1);
-const MAX_SLEEP_LIMIT: Duration = Duration::from_millis(128);
-
-/// Number of missed offers after which a worker naps.
-const MAX_MISSED_OFFERS: u32 = 8;
-
-const MIN_NAP: Duration = Duration::from_micros(100);
-const MAX_NAP: Duration = Duration::from_millis(2);
 
 /// How long a worker's next search spins before the worker sleeps.
 ///
@@ -52,28 +25,20 @@ const MAX_NAP: Duration = Duration::from_millis(2);
 pub(crate) struct SpinTime(Duration);
 
 impl SpinTime {
-    pub(crate) const DEFAULT: SpinTime = SpinTime(SPIN_TIME);
+    pub(crate) fn usual() -> SpinTime {
+        SpinTime(tunables::SPIN_TIME.get())
+    }
 
     /// Returns the next spin time of a worker whose sleep ended this long after it began to spin.
     fn after(slept: Slept, since_spin: Duration) -> SpinTime {
         match slept {
-            Slept::WokenForTasks if since_spin < LONG_SPIN_TIME => SpinTime(LONG_SPIN_TIME),
-            _ => SpinTime(SPIN_TIME),
+            Slept::WokenForTasks if since_spin < tunables::LONG_SPIN_TIME.get() => {
+                SpinTime(tunables::LONG_SPIN_TIME.get())
+            }
+            _ => SpinTime(tunables::SPIN_TIME.get()),
         }
     }
 }
-
-/// Number of tiny tasks in a row after which a thief leaves the next one alone. Irregular programs
-/// offer some tiny tasks among the large ones.
-const MANY_TINY_TASKS: u32 = 16;
-
-const MIN_REST: Duration = Duration::from_micros(1);
-const MAX_REST: Duration = Duration::from_micros(64);
-
-/// How long a blocked worker that leaves tiny tasks alone waits before it leapfrogs, after the last of
-/// [`MANY_TINY_TASKS`]: about as long as a steal takes. It waits twice as long after each further one,
-/// up to [`TinyTasks::AWAITED`], because on some machines a tiny task takes longer than this.
-const LEAPFROG_DELAY: Duration = Duration::from_nanos(400);
 
 /// A row of tiny tasks that a worker has met, one after the other.
 ///
@@ -86,10 +51,6 @@ pub(crate) struct TinyTasks(u32);
 impl TinyTasks {
     /// No tiny task.
     pub(crate) const NONE: TinyTasks = TinyTasks(0);
-
-    /// If an owner waits for less than this, its task was not worth the steal. A thief may have
-    /// split the task in the meantime, which makes it longer.
-    pub(crate) const AWAITED: Duration = Duration::from_micros(4);
 
     /// Returns the limit for a stolen task. A shorter one was not worth the steal, which costs thief
     /// and victim about as long.
@@ -111,12 +72,12 @@ impl TinyTasks {
 
     /// Returns how long an idle thief rests: twice as long after each further tiny task.
     fn rest(self) -> Duration {
-        self.doubling(MIN_REST, MAX_REST)
+        self.doubling(tunables::MIN_REST.get(), tunables::MAX_REST.get())
     }
 
     /// Returns zero for a short row, then `min`, and twice as much after each further tiny task.
     fn doubling(self, min: Duration, max: Duration) -> Duration {
-        match self.0.checked_sub(MANY_TINY_TASKS) {
+        match self.0.checked_sub(tunables::MANY_TINY_TASKS.get() as u32) {
             Some(further) => max.min(min * 2_u32.saturating_pow(further.min(16))),
             None => Duration::ZERO,
         }
@@ -135,7 +96,7 @@ impl TinyTasks {
                 break;
             }
             // There may be more threads than processors.
-            match elapsed < MIN_REST {
+            match elapsed < tunables::MIN_REST.get() {
                 true => spin_loop(),
                 false => yield_now(),
             }
@@ -144,7 +105,7 @@ impl TinyTasks {
 
     /// Delays a blocked worker before it leapfrogs, at most until `is_done`.
     pub(crate) fn delay_leapfrog(self, is_done: impl Fn() -> bool) {
-        let delay = self.doubling(LEAPFROG_DELAY, TinyTasks::AWAITED);
+        let delay = self.doubling(tunables::LEAPFROG_DELAY.get(), tunables::TINY_AWAITED.get());
         if delay.is_zero() {
             return;
         }
@@ -206,7 +167,7 @@ impl Backoff {
             ..match slept {
                 Slept::TimedOut => Backoff {
                     spin: Duration::ZERO,
-                    elapsed: SILENT_AFTER,
+                    elapsed: tunables::SILENT_AFTER.get(),
                     ..fresh
                 },
                 Slept::Woken | Slept::WokenForTasks => fresh,
@@ -225,13 +186,13 @@ impl Backoff {
     /// After several missed offers the worker naps.
     pub fn missed_offer(&mut self) {
         self.missed_offers += 1;
-        self.should_nap |= self.missed_offers >= MAX_MISSED_OFFERS;
+        self.should_nap |= self.missed_offers >= tunables::MAX_MISSED_OFFERS.get() as u32;
         self.is_over |= self.should_nap;
     }
 
     /// Returns whether a victim that has not answered yet counts as silent.
     pub fn is_silent(&self) -> bool {
-        self.elapsed >= SILENT_AFTER
+        self.elapsed >= tunables::SILENT_AFTER.get()
     }
 
     /// Spins for a moment. Returns false once it is time to sleep.
@@ -245,7 +206,9 @@ impl Backoff {
             self.elapsed = self.elapsed.max(self.since.elapsed());
             // A worker that has lost its processor for a long time may reach the end of its spell
             // before it has used any force.
-            if self.elapsed >= self.spin && self.forcing_rounds >= MIN_FORCING_ROUNDS {
+            if self.elapsed >= self.spin
+                && self.forcing_rounds >= tunables::MIN_FORCING_ROUNDS.get() as u32
+            {
                 return false;
             }
         }
@@ -266,9 +229,10 @@ impl Backoff {
         if UNTIMED || self.timed_sleeps > 0 && !is_any_active {
             return None;
         }
-        let limit = MIN_SLEEP_LIMIT * 2u32.saturating_pow(self.timed_sleeps.min(10));
+        let limit =
+            tunables::MIN_SLEEP_LIMIT.get() * 2u32.saturating_pow(self.timed_sleeps.min(10));
         self.timed_sleeps += 1;
-        Some(limit.min(MAX_SLEEP_LIMIT))
+        Some(limit.min(tunables::MAX_SLEEP_LIMIT.get()))
     }
 
     /// Returns how long to nap, or `None` if the worker should sleep instead.
@@ -277,9 +241,9 @@ impl Backoff {
             self.naps = 0;
             return None;
         }
-        let nap = MIN_NAP * 2u32.saturating_pow(self.naps.min(10));
+        let nap = tunables::MIN_NAP.get() * 2u32.saturating_pow(self.naps.min(10));
         self.naps += 1;
-        Some(nap.min(MAX_NAP))
+        Some(nap.min(tunables::MAX_NAP.get()))
     }
 }
 
@@ -293,7 +257,7 @@ mod tests {
         let limit = TinyTasks::stolen_limit(Duration::from_nanos(80));
         assert_eq!(limit, Duration::from_nanos(800));
         let mut row = TinyTasks::NONE;
-        for _ in 1..MANY_TINY_TASKS {
+        for _ in 1..tunables::MANY_TINY_TASKS.get() as u32 {
             row = row.after(tiny, limit);
             assert_eq!(row.rest(), Duration::ZERO);
         }
@@ -307,7 +271,9 @@ mod tests {
 
     #[test]
     fn a_blocked_worker_leapfrogs_later_after_each_tiny_task_in_a_row() {
-        let delay = |tasks| TinyTasks(tasks).doubling(LEAPFROG_DELAY, TinyTasks::AWAITED);
+        let delay = |tasks| {
+            TinyTasks(tasks).doubling(tunables::LEAPFROG_DELAY.get(), tunables::TINY_AWAITED.get())
+        };
         let nanos = [15, 16, 17, 18, 19, 20, u32::MAX].map(|tasks| delay(tasks).as_nanos());
         assert_eq!(nanos, [0, 400, 800, 1600, 3200, 4000, 4000]);
     }

@@ -109,5 +109,5 @@ mod sleepers;
 mod thread_indices;
 
 pub use backoff::Backoff;
-pub(crate) use backoff::{RECHECK_INTERVAL, SpinTime, TinyTasks, UNTIMED, recheck_interval};
+pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};
 pub use sleepers::{Sleep, Slept};

@@ -212,7 +212,7 @@ impl<S: Scheduler> WorkerThread<S> {
             polling: AtomicBool::new(false),
             own: CachePadded::new(Own {
                 walk: RefCell::new(walk),
-                spin_time: Cell::new(SpinTime::DEFAULT),
+                spin_time: Cell::new(SpinTime::usual()),
                 tiny_stolen: Cell::new(TinyTasks::NONE),
                 claim: Cell::new(Duration::ZERO),
                 yields: Cell::new(false),

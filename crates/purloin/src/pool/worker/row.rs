@@ -4,16 +4,12 @@
 //! that has run a job of a queue goes on with the next one of the same queue, as long as nothing else
 //! waits for the worker, and not for long.
 
-use std::time::Duration;
-
 use super::WorkerThread;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
 use crate::stats::clock::ticks;
 use crate::sync::Instant;
-
-/// Time after which a row ends: a multiple of what it takes to find the next job.
-const ROW_TIME: Duration = Duration::from_micros(200);
+use crate::tunables;
 
 /// A job that takes fewer ticks is short. Only after every eighth short job does the worker look at
 /// [`Instant`], which takes longer than to read the ticks.
@@ -61,6 +57,7 @@ impl Row {
         let last = std::mem::replace(&mut self.last, ticks());
         self.jobs += 1;
         let is_short = self.last.wrapping_sub(last) < SHORT;
-        (!is_short || self.jobs.is_multiple_of(8)) && self.start.elapsed() > ROW_TIME
+        (!is_short || self.jobs.is_multiple_of(8))
+            && self.start.elapsed() > tunables::ROW_TIME.get()
     }
 }

@@ -26,9 +26,10 @@ use crate::pool::Shared;
 use crate::pool::outside::ParkToken;
 use crate::runtime::from_any;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, RECHECK_INTERVAL, Sleep, Slept, SpinTime};
+use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
+use crate::tunables;
 
 /// What a blocked worker waits for.
 pub(crate) trait Awaited<S: Scheduler> {
@@ -68,7 +69,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: &WorkerThread<S>, awaited: 
     let outer = me.timer().switch_to(Activity::SearchingInJoin);
     let mut wait = Wait {
         me,
-        backoff: Backoff::new(SpinTime::DEFAULT),
+        backoff: Backoff::new(SpinTime::usual()),
         handed_off: None,
     };
     while !awaited.is_over() {
@@ -116,7 +117,7 @@ impl<S: Scheduler> Wait<'_, S> {
         let outer = self.me.timer().switch_to_application();
         work();
         self.me.timer().switch_to(outer);
-        self.backoff = Backoff::new(SpinTime::DEFAULT);
+        self.backoff = Backoff::new(SpinTime::usual());
     }
 
     /// Returns whether the worker may look for something to run: no other worker uses its thread
@@ -161,7 +162,8 @@ impl<S: Scheduler> Wait<'_, S> {
         let pool = self.me.pool();
         let is_left_alone = || {
             let handed_off = self.handed_off.as_ref();
-            handed_off.is_some_and(|handed_off| handed_off.since.elapsed() >= LONG_ENOUGH)
+            handed_off
+                .is_some_and(|handed_off| handed_off.since.elapsed() >= tunables::LEFT_ALONE.get())
                 && pool.sleep.lacks_workers()
         };
         S::HANDS_OFF
@@ -194,15 +196,10 @@ impl<S: Scheduler> Wait<'_, S> {
 
     /// Returns the longest sleep of a worker that may run anything, if this worker may.
     pub(crate) fn limit_of_anything(&self) -> Option<Duration> {
-        self.may_run_anything().then_some(RECHECK_INTERVAL)
+        self.may_run_anything()
+            .then(|| tunables::RECHECK_INTERVAL.get())
     }
 }
-
-/// Maximum sleep of a worker that waits for another pool and need not serve its own.
-const RECHECK: Duration = Duration::from_millis(20);
-
-/// Maximum sleep of a waiting worker that thieves may need to be awake, or that serves its pool.
-const NAP: Duration = Duration::from_millis(1);
 
 /// Something outside the pool that a worker waits for. The worker's thread is
 /// [unparked](std::thread::Thread::unpark) at the end.
@@ -249,8 +246,12 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
         // Other workers of this pool may block later in joins, where they run no calls from outside. So
         // this worker checks again from time to time whether it must serve.
         let naps = wait.is_processor_idle() || !may_sleep;
-        let time = if naps { NAP } else { RECHECK };
-        self.token.borrow_mut().park(Some(time));
+        let time = if naps {
+            tunables::RECHECK_INTERVAL
+        } else {
+            tunables::OUTSIDE_RECHECK
+        };
+        self.token.borrow_mut().park(Some(time.get()));
         Slept::Woken
     }
 }
@@ -264,10 +265,6 @@ pub(crate) struct HandedOff<'p> {
     uses_index: bool,
     since: Instant,
 }
-
-/// Time after which a blocked worker runs anything, if no spare worker has taken its processor. Until
-/// then another worker may resume.
-const LONG_ENOUGH: Duration = Duration::from_millis(20);
 
 impl HandedOff<'_> {
     /// Returns whether the blocked worker may look for something to run: no other worker uses its
