@@ -145,6 +145,7 @@ pub use free::{
     sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
     try_fold, try_for_each, try_map_reduce, with_token,
 };
+pub use graph::After;
 pub use handle::Handle;
 pub use loops::{
     CharsOf, Chunks, ChunksExact, ChunksExactMut, ChunksMut, ExactIterations, Flat, IntoIterations,
@@ -157,7 +158,7 @@ pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;
 pub use serial::Serial;
-pub use shared_handle::{After, SharedHandle, when_all};
+pub use shared_handle::{SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Cancelled, Scope, SendTask, Spawner, SyncBody, Worker};

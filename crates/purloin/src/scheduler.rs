@@ -47,7 +47,7 @@ pub use crate::sleep::{Backoff, Slept};
 pub use crate::stats::Count;
 pub use crate::victim::{SetRound, SetStep};
 
-use crate::runtime::steal;
+use crate::runtime::{leapfrog, steal};
 
 /// A scheduler: the protocol by which the workers of a [`Pool`](crate::Pool) share their tasks.
 ///
@@ -323,7 +323,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<S>> {
-        steal::leapfrog(me, holder, outcome, backoff)
+        leapfrog::leapfrog(me, holder, outcome, backoff)
     }
 
     /// Looks once more before a blocked worker sleeps. Returns true if the worker should stay

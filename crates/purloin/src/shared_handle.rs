@@ -11,15 +11,14 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use crate::asynchronous::wake;
-use crate::graph::{Begin, Input, Look, Node, Pending};
+use crate::graph::{Look, Node, Pending};
 use crate::handle::{Got, Handle, Inner, Promise, Wait, keep_unheard, reveal};
 use crate::pool::thread_waker;
-use crate::runtime::ReturnBarrier;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::unwind::Panic;
-use crate::worker::{Cancelled, Scope, SendTask, Spawner};
+use crate::worker::Cancelled;
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -41,7 +40,7 @@ use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///
-/// In a scope, a task can begin [after](Scope::after) those whose results it needs. Then no worker
+/// In a scope, a task can begin [after](crate::Scope::after) those whose results it needs. Then no worker
 /// waits for them.
 ///
 /// Source: Channel (channel-based futures), with one receiver that keeps the message for all.
@@ -147,7 +146,7 @@ impl<T> SharedHandle<T> {
     }
 
     /// Returns a shared handle to a task of the scope with this address.
-    fn in_scope(handle: Handle<T>, scope: usize, pending: Option<Arc<Pending>>) -> Self {
+    pub(crate) fn in_scope(handle: Handle<T>, scope: usize, pending: Option<Arc<Pending>>) -> Self {
         let end = TaskEnd::in_scope(scope);
         let shared = SharedHandle::new(handle, OnceLock::from(Arc::clone(&end)), pending);
         match &shared.0.promise {
@@ -162,7 +161,7 @@ impl<T> SharedHandle<T> {
     /// Waits for the result.
     ///
     /// If no worker has begun the task, it runs here, as with [`Handle::get`]. The tasks
-    /// [after](Scope::after) which it begins run here before it, if no worker has begun them.
+    /// [after](crate::Scope::after) which it begins run here before it, if no worker has begun them.
     /// Otherwise, if the first thread that calls this is a worker, it helps the worker that runs the
     /// task. Any other worker hands off its processor to a [spare
     /// worker](crate::Builder::spare_workers) until the task has ended.
@@ -190,7 +189,7 @@ impl<T> SharedHandle<T> {
     }
 
     /// Waits for the result, as [`Self::get`] does. Returns an error if the scope of the task was
-    /// [cancelled](Scope::cancel) before the task began.
+    /// [cancelled](crate::Scope::cancel) before the task began.
     ///
     /// # Errors
     ///
@@ -206,6 +205,16 @@ impl<T> SharedHandle<T> {
             Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
             Err(panic) => resume_unwind(panic),
         }
+    }
+
+    /// Returns the node of this task in a graph of tasks, if a task after it must wait for it or report
+    /// that it gets its result.
+    pub(crate) fn node_to_wait_for<'s>(&self) -> Option<Arc<dyn Node + 's>>
+    where
+        T: 's,
+    {
+        let is_needed = !self.is_done() || self.0.got.is_some();
+        is_needed.then(|| Arc::clone(&self.0) as Arc<dyn Node + 's>)
     }
 
     /// Runs the task, and those that it depends on, if this thread is a worker of its pool and as far
@@ -389,144 +398,6 @@ impl<T> Drop for State<T> {
     }
 }
 
-/// The tasks after which another one begins, from [`Scope::after`].
-#[must_use = "this only describes a task: call shared_future or spawn"]
-pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
-    scope: &'scope Scope<'scope, 'env, S>,
-    inputs: Vec<Input>,
-}
-
-impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
-    pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
-        After {
-            scope,
-            inputs: Vec::new(),
-        }
-    }
-
-    /// Adds further tasks, whose results may be of another type.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// # let text = pool.run(|mut w| w.finish(|scope| {
-    /// let number = scope.shared_future(|_| 7);
-    /// let word = scope.shared_future(|_| "steals");
-    /// let text = scope
-    ///     .after([&number])
-    ///     .and([&word])
-    ///     .shared_future(move |_| format!("{} {}", number.get(), word.get()));
-    /// # text.get().clone()
-    /// # }));
-    /// # assert_eq!(text, "7 steals");
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    pub fn and<'d, T>(mut self, tasks: impl IntoIterator<Item = &'d SharedHandle<T>>) -> Self
-    where
-        T: Send + 'scope + 'd,
-    {
-        let tasks = tasks.into_iter();
-        let tasks = tasks.filter(|task| !task.is_done() || task.0.got.is_some());
-        // SAFETY: a node does not use the result, and the result is `Send`. This value, and the task
-        // that it becomes, drop the inputs before the scope ends.
-        let inputs = tasks.map(|task| unsafe { Input::new(Arc::clone(&task.0) as Arc<dyn Node>) });
-        self.inputs.extend(inputs);
-        self
-    }
-
-    /// Makes the task, and returns a shared handle to its result.
-    ///
-    /// The task begins when all of its dependencies have ended, also if a thread gets its result
-    /// earlier. So it gets the results of its dependencies without waiting.
-    ///
-    /// A dependency may also be a task of another scope, or a handle from [`Handle::share`]. Then the
-    /// worker that runs the task waits for this dependency, before it runs `f`.
-    ///
-    /// If a dependency panics, the task begins all the same, and getting the result of the
-    /// dependency panics.
-    pub fn shared_future<F, T>(self, f: F) -> SharedHandle<T>
-    where
-        F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
-        T: Send + 'scope,
-    {
-        let (scope, address) = (self.scope, self.scope_address());
-        let (inputs, others) = self.inputs();
-        let f = move |token: S::Token<'_>| {
-            others.iter().for_each(Input::wait);
-            f(token)
-        };
-        if !S::DEFERS {
-            return SharedHandle::in_scope(scope.future(f), address, None);
-        }
-        let finish = scope.finish();
-        // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
-        // invariant, so the caller cannot shorten it. The ticket is used once, below.
-        let (handle, ticket) = unsafe { S::deferred_future(finish, f) };
-        // SAFETY: as above.
-        let spawn = move |calls| unsafe { S::spawn_ticket(finish, ticket, calls) };
-        if inputs.is_empty() {
-            let handle = SharedHandle::in_scope(handle, address, None);
-            spawn(false);
-            return handle;
-        }
-        let pending = Self::pending(scope, inputs, move |begin| match begin {
-            Begin::Spawn => spawn(false),
-            Begin::Call => spawn(true),
-            Begin::HasEnded => drop(spawn),
-        });
-        let handle = SharedHandle::in_scope(handle, address, Some(Arc::clone(&pending)));
-        pending.count_inputs();
-        handle
-    }
-
-    /// Makes the task, if its result does not matter. Its panic reaches the finish.
-    pub fn spawn<F>(self, task: F)
-    where
-        F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
-    {
-        let scope = self.scope;
-        let (inputs, others) = self.inputs();
-        let task = move |token: S::Token<'_>| {
-            others.iter().for_each(Input::wait);
-            task(token);
-        };
-        match inputs.is_empty() {
-            true => scope.spawn(task),
-            // No handle refers to the task, so no thread looks at its inputs.
-            false => Self::pending(scope, inputs, |_| scope.spawn(task)).count_inputs(),
-        }
-    }
-
-    /// Returns the inputs in this scope, for which the task is held back, and the others.
-    fn inputs(self) -> (Vec<Input>, Vec<Input>) {
-        let address = self.scope_address();
-        let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
-        self.inputs.into_iter().partition(is_ours)
-    }
-
-    /// Returns a task of the scope with these inputs, which the scope waits for.
-    fn pending(
-        scope: &'scope Scope<'scope, 'env, S>,
-        inputs: Vec<Input>,
-        begin: impl FnOnce(Begin) + Send + 'scope,
-    ) -> Arc<Pending> {
-        let finish = scope.finish();
-        S::hold(finish);
-        let begin = move |how| {
-            begin(how);
-            // SAFETY: the finish was held, and this runs once.
-            unsafe { S::release(finish) };
-        };
-        // SAFETY: the finish was held, so the scope, and what the tasks borrow, lasts until `begin` has
-        // run.
-        unsafe { Pending::new(inputs, begin) }
-    }
-
-    fn scope_address(&self) -> usize {
-        std::ptr::from_ref(self.scope).addr()
-    }
-}
-
 /// Returns a handle to the results of several futures, in the order of their handles.
 ///
 /// A task waits for them. It belongs to the same scope as a [`future`](crate::future()) that is
@@ -547,14 +418,6 @@ pub fn when_all<T: Send + 'static>(handles: Vec<Handle<T>>) -> Handle<Vec<T>> {
 impl<T> Clone for SharedHandle<T> {
     fn clone(&self) -> Self {
         SharedHandle(Arc::clone(&self.0))
-    }
-}
-
-impl<S: Spawner> std::fmt::Debug for After<'_, '_, S> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("After")
-            .field("tasks", &self.inputs.len())
-            .finish_non_exhaustive()
     }
 }
 

@@ -5,13 +5,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
+use crate::graph::After;
 use crate::handle::Handle;
 use crate::loops::{
     self, CancelFlag, ExactIterations, Internal, IntoIterations, Try, UntilCancelled, keep,
 };
 use crate::pool::current_scope;
 use crate::runtime::ReturnBarrier;
-use crate::shared_handle::{After, SharedHandle};
+use crate::shared_handle::SharedHandle;
 use crate::sort;
 use crate::sync::plain::{AtomicBool, Ordering};
 

@@ -37,8 +37,11 @@
 //! should run that task may be the one that waits. So a task with such inputs begins, and then waits
 //! for them, before it runs the program's closure.
 
+mod after;
 #[cfg(all(loom, test))]
 mod models;
+
+pub use after::After;
 
 use std::collections::HashSet;
 use std::sync::Arc;

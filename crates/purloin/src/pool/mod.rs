@@ -1,6 +1,6 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 //!
-//! - [`builder`], [`error`] and [`mod@global`]: how a pool is made.
+//! - [`builder`], [`build`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
 //! - [`placement`]: where a worker's memory lies.
@@ -11,6 +11,7 @@
 //! - [`handlers`]: functions of the program that a pool calls.
 
 mod address_space;
+mod build;
 mod builder;
 mod error;
 mod fork;

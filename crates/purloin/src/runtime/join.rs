@@ -10,114 +10,18 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
 use super::frame::{FrameGuard, Local};
-use super::future;
-use super::return_barrier::ReturnBarrier;
 use super::slot::{Slot, fits};
-use super::spawn::{self, Finish};
-use crate::handle::{Handle, Place};
-use crate::loops::{CancelFlag, Internal};
+use super::spawn;
+use super::token::Token;
+use crate::loops::CancelFlag;
 use crate::pool::WorkerThread;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
-use crate::sync::plain::AtomicBool;
 use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
-use crate::worker::{Scope, Spawner, Worker};
 
-/// The [`Worker`] of a pool: a worker's thread, and the top of its task stack in a register.
-///
-/// # What a join costs
-///
-/// Beyond the two calls: two loads and compares at the push (the top in memory, the barrier), a
-/// test of the slot's address (the end of the stack), the stores of the closure's captures, of the
-/// code pointer and of the top; at the pop a store of the top, and a load and compare of the
-/// barrier. There is no atomic read-modify-write and no fence. A join touches two cache lines of
-/// the worker and the line of the slot, all of them in the first-level cache.
-pub struct Token<'t, S: Scheduler = ReturnBarrier> {
-    thread: &'t WorkerThread<S>,
-    /// The top of the stack when the token was made. The token may be stale: see
-    /// [the page](super).
-    top: *mut Slot<S>,
-}
-
-impl<'t, S: Scheduler> Token<'t, S> {
-    /// Returns a token for the code that `thread` runs now. Called on that thread.
-    #[inline(always)]
-    pub(crate) fn at_top(thread: &'t WorkerThread<S>) -> Self {
-        Token {
-            thread,
-            top: thread.local.stack().top(),
-        }
-    }
-
-    pub(crate) fn thread(&self) -> &'t WorkerThread<S> {
-        self.thread
-    }
-
-    /// Returns whether this is the token of `worker`.
-    #[inline(always)]
-    pub(crate) fn is_of(&self, worker: *const WorkerThread<S>) -> bool {
-        std::ptr::eq(self.thread, worker)
-    }
-
-    /// Returns the index of the worker. A pool's regular workers have the indices below
-    /// [`Self::workers`]. [Spare workers](crate::Builder::spare_workers) have the indices after them.
-    ///
-    /// Code may move to another worker only where it begins to run: a closure of a join, for
-    /// example, stays on its worker to the end.
-    pub fn index(&self) -> usize {
-        self.thread.index()
-    }
-
-    /// Returns a number below [`workers`](Self::workers) that no other running worker of the pool has,
-    /// for indexing an array of that length. A regular worker returns its [`index`](Self::index). A
-    /// spare worker uses the index of a worker that is blocked or idle, until it has ended the task
-    /// that it took; it may have to wait for one.
-    ///
-    /// A worker cannot resume while another worker uses its index. So a task must not ask for its
-    /// index and then wait for a lock that a blocked task may hold. Nor should a call from outside ask
-    /// for it while it holds a lock that other tasks need: if a spare worker [has rescued the
-    /// call](crate::Builder::rescue_calls), it may wait for the index of a worker that waits for the lock.
-    ///
-    /// ```
-    /// use std::sync::Mutex;
-    /// use purloin::{Pool, Worker};
-    ///
-    /// let pool = Pool::new()?;
-    /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
-    /// pool.run(|mut w| {
-    ///     w.for_each_with(0..1000_u64, |w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
-    /// });
-    /// let sum: u64 = sums.into_iter().map(|sum| sum.into_inner().unwrap()).sum();
-    /// assert_eq!(sum, 499_500);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    pub fn thread_index(&self) -> usize {
-        match self.thread.is_spare() {
-            true => self.thread.pool().sleep.thread_index(self.index()),
-            false => self.index(),
-        }
-    }
-
-    /// Returns the number of workers of the pool, without spare workers.
-    pub fn workers(&self) -> usize {
-        self.thread.pool().workers()
-    }
-
-    /// Returns the pool of the worker.
-    ///
-    /// ```
-    /// use purloin::Pool;
-    ///
-    /// let pool = Pool::builder().workers(2).build()?;
-    /// let steals = pool.run(|w| w.pool().stats().steals);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    pub fn pool(&self) -> &'t crate::Pool<S> {
-        self.thread.as_pool()
-    }
-
+impl<S: Scheduler> Token<'_, S> {
     /// Joins in the caller's frame. `OLD` is false for a token that [`Self::at_top`] has just made:
     /// its top needs no check.
     #[inline(always)]
@@ -158,7 +62,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
 /// function's frame from the beginning, even if the call ends in the base case. Plain `fib` takes
 /// 0.7 times as long this way.
 #[inline(never)]
-fn join_in_registers<S: Scheduler, A, B, RA, RB>(
+pub(super) fn join_in_registers<S: Scheduler, A, B, RA, RB>(
     thread: &WorkerThread<S>,
     top: *mut Slot<S>,
     a: A,
@@ -535,148 +439,11 @@ fn call_in<'w, S: Scheduler, R>(
     result
 }
 
-impl<'w, S: Scheduler> Worker for Token<'w, S> {
-    type Token<'t> = Token<'t, S>;
-    type Spawner = S;
-
-    #[inline(always)]
-    fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
-    where
-        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        match const { in_registers::<A, B>() } {
-            true => join_in_registers(self.thread, self.top, a, b),
-            false => self.join_inline::<true, _, _, _, _>(a, b),
-        }
-    }
-
-    fn finish<'env, F, R>(&mut self, body: F) -> R
-    where
-        F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
-    {
-        spawn::finish(self.thread, body)
-    }
-
-    #[inline(always)]
-    fn lend<R>(&mut self, f: impl for<'t> FnOnce(Token<'t, S>) -> R) -> R {
-        f(Token {
-            thread: self.thread,
-            top: self.top,
-        })
-    }
-
-    fn future<F, T>(&mut self, f: F) -> Handle<T>
-    where
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        future::future(self.thread, self.top, std::ptr::null(), f)
-    }
-
-    fn get<T: Send>(&mut self, future: Handle<T>) -> T {
-        future.get_at(Some(Place {
-            pool: self.thread.pool().id,
-            worker: self.thread.index(),
-            top: self.top.cast_const().cast(),
-        }))
-    }
-
-    fn cancel_flag(&self, _: Internal) -> CancelFlag {
-        self.thread.local.scopes.current()
-    }
-
-    #[inline(always)]
-    fn split_hint(&mut self, rest: usize) -> usize {
-        match self.thread.local.tasks.is_open(self.top) {
-            true => 0,
-            false => S::split_hint(self.thread, rest),
-        }
-    }
-
-    fn sort_pieces(&self) -> usize {
-        match self.thread.pool().workers() {
-            1 => 1,
-            // A thief that comes late, or whose processor is slower, gets fewer of them.
-            workers => 8 * workers,
-        }
-    }
-}
-
-impl<S: Scheduler> Spawner for S {
-    type Token<'t> = Token<'t, S>;
-    type Finish = Finish<S>;
-
-    unsafe fn future<'scope, F, T>(finish: &'scope Finish<S>, f: F) -> Handle<T>
-    where
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
-        T: Send + 'scope,
-    {
-        finish.future(f)
-    }
-
-    const DEFERS: bool = true;
-
-    unsafe fn deferred_future<'scope, F, T>(
-        finish: &'scope Finish<S>,
-        f: F,
-    ) -> (Handle<T>, impl for<'t> FnOnce(Token<'t, S>) + Send + 'scope)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
-        T: Send + 'scope,
-    {
-        future::deferred_future(finish, f)
-    }
-
-    fn hold(finish: &Finish<S>) {
-        finish.hold();
-    }
-
-    unsafe fn release(finish: *const Finish<S>) {
-        // SAFETY: the caller has held the finish, so it lives until its owner sees the release.
-        unsafe { Finish::release(finish) };
-    }
-
-    unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-    {
-        finish.spawn(task);
-    }
-
-    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F, calls: bool)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-    {
-        finish.spawn_ticket(ticket, calls);
-    }
-
-    fn cancelled(finish: &Finish<S>) -> &AtomicBool {
-        finish.cancelled()
-    }
-
-    fn join<A, B, RA, RB>(finish: &Finish<S>, a: A, b: B) -> (RA, RB)
-    where
-        A: for<'t> FnOnce(Token<'t, S>) -> RA + Send,
-        B: for<'t> FnOnce(Token<'t, S>) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        let join = move |mut w: Token<'_, S>| w.join(a, b);
-        match finish.pool().current() {
-            Some(thread) => call(thread, join).unwrap_or_else(|panic| resume_unwind(panic)),
-            None => finish.pool().run(join),
-        }
-    }
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::Pool;
     use crate::sync::Ordering;
+    use crate::{Pool, Worker};
 
     #[test]
     fn a_join_at_the_end_of_the_stack_panics_and_names_the_way_out() {

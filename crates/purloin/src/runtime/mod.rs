@@ -5,12 +5,12 @@
 //! 1. [`slot`]: one task in place, and its state.
 //! 2. [`stack`]: a worker's slots, with a top and a bottom.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
-//! 4. [`join`]: the fast path.
+//! 4. [`token`] and [`join`]: what a program holds, and the fast path.
 //! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
 //!    cancellation stops a loop.
 //! 6. [`spawn`]: spawn and finish.
 //! 7. [`oneshot`] and [`future`]: futures.
-//! 8. [`steal`]: thieves, blocked workers, and the owner's service to both.
+//! 8. [`steal`]: thieves, and the owner's service to them; [`leapfrog`]: a worker that joins a stolen task.
 //!
 //! Everything but [`return_barrier`] is the same under every scheduler. The seam is
 //! [`crate::scheduler`]. How workers without work sleep and wake is in [`crate::sleep`].
@@ -20,7 +20,7 @@
 //! The owner pushes the second closure ([`join`], [`slot`], [`stack`]). If a thief has asked,
 //! the owner makes older tasks public ([`return_barrier`], [`steal`]). An idle worker
 //! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task and runs it
-//! ([`steal`]). The owner's pop fails, so it blocks and leapfrogs ([`steal`],
+//! ([`steal`]). The owner's pop fails, so it blocks and leapfrogs ([`leapfrog`],
 //! `pool/worker/wait.rs`) until the slot's state is DONE, and takes the result out of the slot
 //! ([`join`]).
 //!
@@ -60,22 +60,6 @@
 //!
 //! The slots that are open at present end at such a multiple, too. The same slow path opens more.
 //!
-//! # Waiting for a stolen task
-//!
-//! A blocked worker leapfrogs: it takes tasks from the thief only. When a worker starts a stolen
-//! task, everything on its own stack is stolen: it was idle, or it is blocked on its top task and
-//! thieves take the oldest first. So every task that it offers while it runs the stolen task
-//! descends from that task. A thief may finish, and start another task, while the blocked worker
-//! reaches into its stack. Therefore the claimant confirms its claim only if the awaited task is
-//! still not done while the claimant holds the slot. A task cannot end before its descendants, so
-//! the claimed task is then a descendant. If instead it was pushed after the end of the awaited
-//! task, the claimant sees that end.
-//!
-//! In a join, all older tasks of the waiting worker are stolen, too. But a worker that waits for a
-//! [`future`] may have tasks of its own that no thief has taken. In that case it does not leapfrog:
-//! it leaves its tasks to idle workers, and sleeps. A worker that runs the closure of a future may
-//! also have tasks that no thief has taken. In that case no worker leapfrogs with it.
-//!
 //! # The depth of a task
 //!
 //! Sampling compares victims by the depth of their tasks. On a worker's stack, each task is one
@@ -90,6 +74,7 @@
 mod frame;
 mod future;
 mod join;
+pub(crate) mod leapfrog;
 #[cfg(loom)]
 #[allow(missing_docs)]
 pub mod models;
@@ -101,6 +86,7 @@ mod slot;
 mod spawn;
 mod stack;
 pub(crate) mod steal;
+mod token;
 
 /// The functions that `slow_paths!` calls.
 pub mod slow {
@@ -110,11 +96,12 @@ pub mod slow {
 
 pub(crate) use frame::{Local, task_bytes};
 pub(crate) use future::detached_future;
-pub use join::Token;
+
 pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
+pub(crate) use leapfrog::from_any;
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
-pub(crate) use steal::from_any;
 pub use steal::{Claim, Reclaimed, Stolen};
+pub use token::Token;

@@ -41,9 +41,9 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::future;
-use super::join::Token;
 use super::queue::{Owner, Queue};
 use super::slot::{Header, Slot, fits};
+use super::token::Token;
 use crate::handle::Handle;
 use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};

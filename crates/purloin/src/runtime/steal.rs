@@ -1,21 +1,18 @@
 //! Stealing: the thief's side, and the victim's service to thieves.
 //!
-//! The order is: an idle thief, a blocked thief, a thief that runs a stolen task, and the owner.
+//! The order is: an idle thief, a thief that runs a stolen task, and the owner. For a blocked thief, see
+//! [`super::leapfrog`].
 //! The default methods of [`TaskPool`] call these functions; a scheduler whose thieves send
 //! messages has its own. [`crate::sleep`] describes how an idle or blocked worker waits between two
 //! attempts.
 
-use std::cell::Cell;
-
-use super::slot::{Header, Slot, StateWord};
+use super::slot::{Header, Slot};
 use super::spawn;
-use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Search, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Slept, UNTIMED, recheck_interval};
+use crate::sleep::{Backoff, Slept, UNTIMED};
 use crate::stats::Count;
 use crate::sync::{Instant, Ordering, asymmetric};
-use crate::tunables;
 use crate::unwind::abort;
 use crate::victim::Walk;
 
@@ -123,7 +120,7 @@ fn sample<'m, S: Scheduler>(
 }
 
 /// Tries to steal from `victim`, and asks it for tasks if that fails.
-fn attempt<S: Scheduler>(
+pub(super) fn attempt<S: Scheduler>(
     me: &WorkerThread<S>,
     victim: &WorkerThread<S>,
     backoff: &mut Backoff,
@@ -153,7 +150,7 @@ fn attempt_since<S: Scheduler>(
     stolen
 }
 
-fn steal_if<S: Scheduler>(
+pub(super) fn steal_if<S: Scheduler>(
     thief: &WorkerThread<S>,
     victim: &WorkerThread<S>,
     is_silent: bool,
@@ -229,169 +226,6 @@ pub(crate) fn pass_on<S: Scheduler>(victim: &WorkerThread<S>) {
         tasks.request();
         if tasks.has_public_tasks() || tasks.has_private_tasks() {
             sleep.published(victim.index());
-        }
-    }
-}
-
-// A blocked thief.
-
-/// Implements [`TaskPool::leapfrog`].
-pub(crate) fn leapfrog<S: Scheduler>(
-    me: &WorkerThread<S>,
-    holder: &WorkerThread<S>,
-    outcome: &StateWord,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
-    me.count(Count::StealAttempts);
-    let may_take = || !outcome.is_done() && !holder.runs_on_top();
-    let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
-    if stolen.is_none() && holder.local.tasks.request() {
-        backoff.requested_again();
-    }
-    stolen
-}
-
-/// Tries once to steal from each other worker, for a blocked worker that runs anything, and asks for
-/// tasks where that fails.
-pub(crate) fn from_any<S: Scheduler>(
-    me: &WorkerThread<S>,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
-    me.active_others()
-        .find_map(|victim| attempt(me, victim, backoff))
-}
-
-impl<S: Scheduler> WorkerThread<S> {
-    /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
-    /// the thief offers only descendants of that task (`may_leapfrog`).
-    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
-        if self.pool().current().is_none() {
-            // The thief does not exist in a forked process.
-            self.pool().check_process();
-        }
-        let Some(holder) = outcome.get(Ordering::Acquire).thief() else {
-            return;
-        };
-        let awaited = StolenTask {
-            me: self,
-            holder: &self.pool().worker_threads[holder],
-            outcome,
-            may_leapfrog,
-            leapfrogs: Cell::new(false),
-            is_woken_for_tasks: Cell::new(false),
-        };
-        match S::LEAVES_TINY_TASKS {
-            true => self.await_perhaps_tiny(&awaited),
-            false => wait::until(self, &awaited),
-        }
-        if awaited.is_woken_for_tasks.get() {
-            S::TaskPool::pass_on(awaited.holder);
-        }
-        S::TaskPool::stop_leapfrogging(self);
-    }
-
-    /// Waits for a stolen task, and begins to leapfrog later if the last awaited tasks were tiny.
-    fn await_perhaps_tiny(&self, awaited: &StolenTask<'_, S>) {
-        let begin = Instant::now();
-        let row = self.tiny_awaited();
-        row.get().delay_leapfrog(|| awaited.outcome.is_done());
-        wait::until(self, awaited);
-        row.set(
-            row.get()
-                .after(begin.elapsed(), tunables::TINY_AWAITED.get()),
-        );
-    }
-}
-
-/// A task of a worker that a thief holds. The worker waits for it, and leapfrogs meanwhile: it runs
-/// tasks that the thief has pushed.
-///
-/// A worker with older tasks that no thief has taken does not leapfrog. It would offer them together
-/// with the tasks of the leapfrogged one. Another blocked worker that awaits the leapfrogged task
-/// might then take one of the older tasks, which do not descend from it.
-struct StolenTask<'p, S: Scheduler> {
-    me: &'p WorkerThread<S>,
-    holder: &'p WorkerThread<S>,
-    outcome: &'p StateWord,
-    /// Returns whether the thief offers only descendants of the task.
-    may_leapfrog: &'p dyn Fn() -> bool,
-    /// Whether the worker could leapfrog when it last looked.
-    leapfrogs: Cell<bool>,
-    /// Whether the worker must pass on a wake-up for the holder's tasks.
-    is_woken_for_tasks: Cell<bool>,
-}
-
-impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
-    /// The thief may push a task, or end, within nanoseconds.
-    const SPINS: bool = true;
-
-    fn is_over(&self) -> bool {
-        self.outcome.is_done()
-    }
-
-    fn serve(&self, me: &WorkerThread<S>) {
-        S::TaskPool::serve_while_blocked(me, Some(self.holder));
-    }
-
-    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
-        let (me, local) = (self.me, &self.me.local);
-        let may_leapfrog =
-            local.tasks.offers_nothing() && local.may_leapfrog() && (self.may_leapfrog)();
-        self.leapfrogs.set(may_leapfrog && wait.may_run());
-        if !self.leapfrogs.get() {
-            return false;
-        }
-        let begin = me.timer().now();
-        let stolen = S::TaskPool::leapfrog(me, self.holder, self.outcome, &mut wait.backoff);
-        let Some(stolen) = stolen else {
-            return false;
-        };
-        me.timer().stolen(begin);
-        me.count(Count::Leapfrogs);
-        me.count(Count::Steals);
-        wait.run(|| {
-            S::TaskPool::pass_on(self.holder);
-            self.is_woken_for_tasks.set(false);
-            me.run_stolen(stolen);
-        });
-        true
-    }
-
-    fn ask_for_wake_up(&self) -> bool {
-        self.outcome.wait_for()
-    }
-
-    fn wakes_up_for(&self, other: &WorkerThread<S>) -> bool {
-        let ours = [self.holder.index(), self.me.index()];
-        self.leapfrogs.get() && ours.contains(&other.index())
-    }
-
-    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
-        let (me, leapfrogs) = (self.me, self.leapfrogs.get());
-        let sleep = &me.pool().sleep;
-        let nap = match leapfrogs {
-            true => wait.limit_of_anything().or_else(|| wait.backoff.nap_time()),
-            false => wait.limit_of_anything().or_else(recheck_interval),
-        };
-        if leapfrogs && nap.is_none() {
-            let limit = wait.backoff.sleep_limit(true);
-            let slept = sleep.sleep_blocked(me.index(), self.holder.index(), limit, || {
-                self.is_over() || me.has_mail() || S::TaskPool::should_stay_awake(me, self.holder)
-            });
-            if slept == Slept::WokenForTasks {
-                self.is_woken_for_tasks.set(true);
-            }
-            return slept;
-        }
-        if !leapfrogs {
-            S::TaskPool::offer_all(me);
-        }
-        S::TaskPool::stop_leapfrogging(me);
-        sleep.park(me.index(), nap);
-        match leapfrogs {
-            true => Slept::Woken,
-            // A worker that may not leapfrog has nothing to spin for.
-            false => Slept::TimedOut,
         }
     }
 }

@@ -1,0 +1,109 @@
+//! How a pool starts: its shared state, its workers, their threads.
+
+use std::io;
+use std::sync::{Arc, Weak};
+
+use super::address_space::Stacks;
+use super::builder::Builder;
+use super::fork;
+use super::inbox::Inbox;
+use super::rescue::Rescue;
+use super::shared::WorkerParts;
+use super::threads::{self, Threads, WorkerStart};
+use super::{BuildError, Pool, Quiescence, Shared};
+use crate::roster::Roster;
+use crate::scheduler::Scheduler;
+use crate::sleep::Sleep;
+use crate::sync::asymmetric;
+use crate::sync::plain::{Mutex, OnceLock, Ordering, lock};
+
+impl<S: Scheduler> Builder<S> {
+    /// Starts a pool with `workers` workers, up to `spares` spare workers, and stacks of these sizes.
+    pub(super) fn start(
+        &self,
+        workers: usize,
+        spares: usize,
+        stacks: Stacks,
+        mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+    ) -> Result<Pool<S>, BuildError> {
+        let (stack_size, _) = stacks;
+        let names: Vec<String> = (0..workers).map(&self.thread_name).collect();
+        if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
+            return Err(BuildError::ThreadName { worker });
+        }
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
+            // Relaxed: it only matters that each pool gets its own number.
+            id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
+            process: std::process::id(),
+            sleep: Sleep::new(workers, spares, {
+                let shared = Weak::clone(shared);
+                Box::new(move |worker| match shared.upgrade() {
+                    Some(shared) => {
+                        shared.add_worker(worker)?;
+                        Threads::start(shared, worker)
+                    }
+                    // The pool is gone, so no task waits for the worker.
+                    None => Ok(()),
+                })
+            }),
+            worker_threads: Roster::with_capacity(workers + spares),
+            spares,
+            parts: WorkerParts {
+                scheduler: Arc::clone(&self.scheduler),
+                victims: Arc::clone(&self.victims),
+                stacks,
+                timed: self.timed,
+            },
+            workers,
+            threads: Threads {
+                names: Mutex::new(names.into()),
+                workers,
+                stack_size,
+                processors: match self.pinned {
+                    true => threads::processors(),
+                    false => Box::default(),
+                },
+                handles: Default::default(),
+                dropped: Mutex::new(Some(Vec::new())),
+            },
+            inbox: Inbox::new(),
+            rescue: Rescue::default(),
+            quiescence: Quiescence::new(),
+            handlers: self.handlers.clone(),
+            ends_alone: self.ends_alone,
+            runs_anything: self.runs_anything,
+            rescues_calls: self.rescues_calls,
+            splitting: self.splitting,
+            borrowed: OnceLock::new(),
+        });
+        fork::prepare_for_forks();
+        asymmetric::prepare();
+        for worker in 0..workers {
+            let failed = |source| BuildError::TaskStack {
+                worker,
+                stack_size,
+                source,
+            };
+            shared.add_worker(worker).map_err(failed)?;
+        }
+        shared.register();
+        // If a thread does not start, dropping the pool ends the threads that were started.
+        let pool = Pool { shared };
+        let failed = |worker| {
+            move |source| BuildError::Start {
+                worker,
+                stack_size,
+                source,
+            }
+        };
+        for worker in 0..workers {
+            let shared = Arc::clone(&pool.shared);
+            start(WorkerStart::new(shared, worker)).map_err(failed(worker))?;
+        }
+        let dropped = lock(&pool.shared.threads.dropped).take();
+        for worker in dropped.into_iter().flatten() {
+            Threads::start_regular(Arc::clone(&pool.shared), worker).map_err(failed(worker))?;
+        }
+        Ok(pool)
+    }
+}

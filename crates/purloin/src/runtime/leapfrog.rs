@@ -1,0 +1,190 @@
+//! Leapfrogging: a worker that joins a stolen task runs tasks that its thief has pushed.
+//!
+//! A blocked worker leapfrogs: it takes tasks from the thief only. When a worker starts a stolen
+//! task, everything on its own stack is stolen: it was idle, or it is blocked on its top task and
+//! thieves take the oldest first. So every task that it offers while it runs the stolen task
+//! descends from that task. A thief may finish, and start another task, while the blocked worker
+//! reaches into its stack. Therefore the claimant confirms its claim only if the awaited task is
+//! still not done while the claimant holds the slot. A task cannot end before its descendants, so
+//! the claimed task is then a descendant. If instead it was pushed after the end of the awaited
+//! task, the claimant sees that end.
+//!
+//! In a join, all older tasks of the waiting worker are stolen, too. But a worker that waits for a
+//! [`future`](super::future) may have tasks of its own that no thief has taken. In that case it does not leapfrog:
+//! it leaves its tasks to idle workers, and sleeps. A worker that runs the closure of a future may
+//! also have tasks that no thief has taken. In that case no worker leapfrogs with it.
+//!
+//! Source: Wool, section 3 (leapfrogging, after Wagner and Calder).
+
+use std::cell::Cell;
+
+use super::slot::StateWord;
+use super::steal::{Stolen, attempt, steal_if};
+use crate::pool::WorkerThread;
+use crate::pool::worker::wait::{self, Awaited, Wait};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::{Backoff, Slept, recheck_interval};
+use crate::stats::Count;
+use crate::sync::{Instant, Ordering};
+use crate::tunables;
+
+/// Implements [`TaskPool::leapfrog`].
+pub(crate) fn leapfrog<S: Scheduler>(
+    me: &WorkerThread<S>,
+    holder: &WorkerThread<S>,
+    outcome: &StateWord,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.count(Count::StealAttempts);
+    let may_take = || !outcome.is_done() && !holder.runs_on_top();
+    let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
+    if stolen.is_none() && holder.local.tasks.request() {
+        backoff.requested_again();
+    }
+    stolen
+}
+
+/// Tries once to steal from each other worker, for a blocked worker that runs anything, and asks for
+/// tasks where that fails.
+pub(crate) fn from_any<S: Scheduler>(
+    me: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.active_others()
+        .find_map(|victim| attempt(me, victim, backoff))
+}
+
+impl<S: Scheduler> WorkerThread<S> {
+    /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
+    /// the thief offers only descendants of that task (`may_leapfrog`).
+    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
+        if self.pool().current().is_none() {
+            // The thief does not exist in a forked process.
+            self.pool().check_process();
+        }
+        let Some(holder) = outcome.get(Ordering::Acquire).thief() else {
+            return;
+        };
+        let awaited = StolenTask {
+            me: self,
+            holder: &self.pool().worker_threads[holder],
+            outcome,
+            may_leapfrog,
+            leapfrogs: Cell::new(false),
+            is_woken_for_tasks: Cell::new(false),
+        };
+        match S::LEAVES_TINY_TASKS {
+            true => self.await_perhaps_tiny(&awaited),
+            false => wait::until(self, &awaited),
+        }
+        if awaited.is_woken_for_tasks.get() {
+            S::TaskPool::pass_on(awaited.holder);
+        }
+        S::TaskPool::stop_leapfrogging(self);
+    }
+
+    /// Waits for a stolen task, and begins to leapfrog later if the last awaited tasks were tiny.
+    fn await_perhaps_tiny(&self, awaited: &StolenTask<'_, S>) {
+        let begin = Instant::now();
+        let row = self.tiny_awaited();
+        row.get().delay_leapfrog(|| awaited.outcome.is_done());
+        wait::until(self, awaited);
+        row.set(
+            row.get()
+                .after(begin.elapsed(), tunables::TINY_AWAITED.get()),
+        );
+    }
+}
+
+/// A task of a worker that a thief holds. The worker waits for it, and leapfrogs meanwhile: it runs
+/// tasks that the thief has pushed.
+///
+/// A worker with older tasks that no thief has taken does not leapfrog. It would offer them together
+/// with the tasks of the leapfrogged one. Another blocked worker that awaits the leapfrogged task
+/// might then take one of the older tasks, which do not descend from it.
+struct StolenTask<'p, S: Scheduler> {
+    me: &'p WorkerThread<S>,
+    holder: &'p WorkerThread<S>,
+    outcome: &'p StateWord,
+    /// Returns whether the thief offers only descendants of the task.
+    may_leapfrog: &'p dyn Fn() -> bool,
+    /// Whether the worker could leapfrog when it last looked.
+    leapfrogs: Cell<bool>,
+    /// Whether the worker must pass on a wake-up for the holder's tasks.
+    is_woken_for_tasks: Cell<bool>,
+}
+
+impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
+    /// The thief may push a task, or end, within nanoseconds.
+    const SPINS: bool = true;
+
+    fn is_over(&self) -> bool {
+        self.outcome.is_done()
+    }
+
+    fn serve(&self, me: &WorkerThread<S>) {
+        S::TaskPool::serve_while_blocked(me, Some(self.holder));
+    }
+
+    fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
+        let (me, local) = (self.me, &self.me.local);
+        let may_leapfrog =
+            local.tasks.offers_nothing() && local.may_leapfrog() && (self.may_leapfrog)();
+        self.leapfrogs.set(may_leapfrog && wait.may_run());
+        if !self.leapfrogs.get() {
+            return false;
+        }
+        let begin = me.timer().now();
+        let stolen = S::TaskPool::leapfrog(me, self.holder, self.outcome, &mut wait.backoff);
+        let Some(stolen) = stolen else {
+            return false;
+        };
+        me.timer().stolen(begin);
+        me.count(Count::Leapfrogs);
+        me.count(Count::Steals);
+        wait.run(|| {
+            S::TaskPool::pass_on(self.holder);
+            self.is_woken_for_tasks.set(false);
+            me.run_stolen(stolen);
+        });
+        true
+    }
+
+    fn ask_for_wake_up(&self) -> bool {
+        self.outcome.wait_for()
+    }
+
+    fn wakes_up_for(&self, other: &WorkerThread<S>) -> bool {
+        let ours = [self.holder.index(), self.me.index()];
+        self.leapfrogs.get() && ours.contains(&other.index())
+    }
+
+    fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
+        let (me, leapfrogs) = (self.me, self.leapfrogs.get());
+        let sleep = &me.pool().sleep;
+        let nap = match leapfrogs {
+            true => wait.limit_of_anything().or_else(|| wait.backoff.nap_time()),
+            false => wait.limit_of_anything().or_else(recheck_interval),
+        };
+        if leapfrogs && nap.is_none() {
+            let limit = wait.backoff.sleep_limit(true);
+            let slept = sleep.sleep_blocked(me.index(), self.holder.index(), limit, || {
+                self.is_over() || me.has_mail() || S::TaskPool::should_stay_awake(me, self.holder)
+            });
+            if slept == Slept::WokenForTasks {
+                self.is_woken_for_tasks.set(true);
+            }
+            return slept;
+        }
+        if !leapfrogs {
+            S::TaskPool::offer_all(me);
+        }
+        S::TaskPool::stop_leapfrogging(me);
+        sleep.park(me.index(), nap);
+        match leapfrogs {
+            true => Slept::Woken,
+            // A worker that may not leapfrog has nothing to spin for.
+            false => Slept::TimedOut,
+        }
+    }
+}
