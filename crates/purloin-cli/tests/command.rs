@@ -38,6 +38,18 @@ fn list_names_every_kernel_and_scheduler() {
 }
 
 #[test]
+fn list_tells_the_times_by_which_the_library_decides() {
+    let output = purloin(&["list", "--tunables"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let spin = text.lines().find(|line| line.contains(" SPIN_TIME "));
+    assert!(
+        spin.unwrap().contains("80µs Time that a worker spins"),
+        "{text}"
+    );
+    assert!(text.contains("PURLOIN_TUNABLES="), "{text}");
+}
+
+#[test]
 fn bench_reports_every_cell_as_json() {
     let report = json(&purloin(&[
         "bench",
@@ -239,7 +251,10 @@ fn each_mistake_is_named_in_one_line_with_what_is_possible() {
         "{text}"
     );
     let text = refusal(&["list", "--all"]);
-    assert!(text.contains("takes no options"), "{text}");
+    assert!(
+        text.contains("list has no option '--all'") && text.contains("--tunables"),
+        "{text}"
+    );
     let text = refusal(&["bench", "--stats", "ful"]);
     assert!(
         text.contains("'ful'") && text.contains("basic, full"),
