@@ -110,7 +110,7 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// So as long as there is work, the pool keeps as many workers running as it was built with.
     /// When the blocked worker resumes, one extra worker runs until any worker goes idle. A spare
-    /// worker also runs calls from outside if the pool begins none of them for 20 milliseconds
+    /// worker also runs calls from outside if the pool begins none of them for 20 to 40 milliseconds
     /// (see [`Self::rescue_calls`]).
     ///
     /// When all spare workers are taken, the processor of a blocked worker stays idle, and a worker
@@ -120,7 +120,7 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs next
     /// to nothing. If the thread cannot be started, because of a limit of the process for example, the
-    /// pool does without it. The schedulers `Channel` and `StrictChannel` of the crate
+    /// pool does without this worker from then on, even if the limit is raised later. The schedulers `Channel` and `StrictChannel` of the crate
     /// `purloin-schedulers` have no spare workers.
     ///
     /// ```
@@ -214,7 +214,9 @@ impl<S: Scheduler> Builder<S> {
     /// Sets a function that each thread of the pool calls when it begins, with the number of its
     /// worker: to set thread-local values, for example.
     ///
-    /// The function may use the pool, as a job may. A spare worker's thread begins when it is first
+    /// The function may use the pool, as a job may. In a builder for
+    /// [`configure_global`](crate::configure_global), it must not call [`global`](crate::global()): that
+    /// would make another global pool, and `configure_global` would fail. A spare worker's thread begins when it is first
     /// needed, and has a number from [`Pool::workers`] on.
     ///
     /// ```

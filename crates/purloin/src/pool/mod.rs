@@ -115,13 +115,15 @@ impl<S: Scheduler> Pool<S> {
     /// - A worker of another pool hands off its processor to a [spare
     ///   worker](Builder::spare_workers) of that pool while it waits, as in a join. If no spare
     ///   worker is left, the waiting worker itself serves its own pool, but only calls that descend
-    ///   from the awaited call. So pools may call each other. (The channel schedulers of the crate
-    ///   `purloin-schedulers` have no spare workers. Two such pools hang if all workers of each wait
-    ///   for the other.)
+    ///   from the awaited call. So pools may call each other. But two pools hang if all workers and
+    ///   spare workers of each wait for the other, for calls that descend from none of theirs: with the
+    ///   default of 128 spare workers, when more than 250 calls wait in both directions at once. (The
+    ///   channel schedulers of the crate `purloin-schedulers` have no spare workers.)
     ///
-    /// If this pool begins no work from outside for 20 milliseconds, a spare worker runs `f`, unless
-    /// the pool [rescues no calls](Builder::rescue_calls). This
-    /// happens, for example, when all workers wait for a lock that the caller holds.
+    /// If this pool begins no work from outside for 20 to 40 milliseconds, a spare worker runs `f`, unless
+    /// the pool [rescues no calls](Builder::rescue_calls). This happens, for example, when all workers
+    /// wait for a lock that the caller holds. Several such calls are rescued one after the other, each
+    /// after another 20 to 40 milliseconds.
     ///
     /// # Panics
     ///

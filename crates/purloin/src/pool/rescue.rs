@@ -189,14 +189,21 @@ impl<S: Scheduler> Shared<S> {
         if self.rescue.has_warned.swap(true, Ordering::Relaxed) {
             return;
         }
-        let spares = self.spares;
+        let (spares, failures) = (self.spares, self.sleep.failures());
+        let text = match failures {
+            0 => format!(
+                "all workers and all {spares} spare workers of a pool have been blocked or busy for a \
+                 second; if tasks wait for each other, the pool needs more of them: \
+                 Builder::spare_workers"
+            ),
+            _ => format!(
+                "all workers of a pool have been blocked or busy for a second, and the threads of \
+                 {failures} of its {spares} spare workers could not be started; raise the limits of the \
+                 process on threads and memory (ulimit -u, -v and -d)"
+            ),
+        };
         // Standard error may be closed. The program goes on without the warning.
-        let _ = writeln!(
-            stderr(),
-            "purloin: tasks wait, but all workers and all {spares} spare workers of a pool have been \
-             blocked or busy for a second; if tasks wait for each other, the pool needs more of them: \
-             Builder::spare_workers"
-        );
+        let _ = writeln!(stderr(), "purloin: tasks wait, but {text}");
     }
 }
 
