@@ -36,7 +36,7 @@ fn write_tunables(text: &mut String) -> std::fmt::Result {
         let mut name = tunable.name;
         for line in tunable.about {
             let value = if name.is_empty() { "" } else { value.as_str() };
-            writeln!(text, "  {name:<18} {value:>7} {line}")?;
+            writeln!(text, "  {name:<18} {value:>7}  {}", line.trim_start())?;
             name = "";
         }
     }

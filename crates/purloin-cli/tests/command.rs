@@ -43,7 +43,7 @@ fn list_tells_the_times_by_which_the_library_decides() {
     let text = String::from_utf8(output.stdout).unwrap();
     let spin = text.lines().find(|line| line.contains(" SPIN_TIME "));
     assert!(
-        spin.unwrap().contains("80µs Time that a worker spins"),
+        spin.unwrap().contains("80µs  Time that a worker spins"),
         "{text}"
     );
     assert!(text.contains("PURLOIN_TUNABLES="), "{text}");
