@@ -216,14 +216,14 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The function may use the pool, as a job may. In a builder for
     /// [`configure_global`](crate::configure_global), it must not call [`global`](crate::global()): that
-    /// would make another global pool, and `configure_global` would fail. A spare worker's thread begins when it is first
-    /// needed, and has a number from [`Pool::workers`] on.
+    /// would make another global pool, and `configure_global` would fail. A spare worker's thread begins
+    /// when it is first needed, and has a number from [`Pool::workers`] on.
     ///
     /// ```
     /// use std::cell::Cell;
     /// use purloin::Pool;
     ///
-    /// crate::sync::thread_local!(static SEED: Cell<usize> = const { Cell::new(0) });
+    /// thread_local!(static SEED: Cell<usize> = const { Cell::new(0) });
     /// let pool = Pool::builder().start_handler(|worker| SEED.set(worker + 1)).build()?;
     /// assert!(pool.run(|_| SEED.get()) > 0);
     /// # Ok::<(), purloin::BuildError>(())
