@@ -7,8 +7,9 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use common::{address_space, is_child, memory_in_status, run_in_child};
 use purloin::{Pool, Worker};
@@ -33,6 +34,62 @@ fn limit(resource: libc::__rlimit_resource_t, bytes: u64) {
     };
     // SAFETY: `setrlimit` only reads `limit`, which is a local variable.
     assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0);
+}
+
+/// Sets a limit of this process, which [`lift`] can lift.
+fn limit_for_now(resource: libc::__rlimit_resource_t, value: u64) {
+    let mut limit = get_limit(resource);
+    limit.rlim_cur = value;
+    // SAFETY: `setrlimit` only reads `limit`, which is a local variable.
+    assert_eq!(unsafe { libc::setrlimit(resource, &limit) }, 0);
+}
+
+fn lift(resource: libc::__rlimit_resource_t) {
+    limit_for_now(resource, get_limit(resource).rlim_max);
+}
+
+fn get_limit(resource: libc::__rlimit_resource_t) -> libc::rlimit {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
+    assert_eq!(unsafe { libc::getrlimit(resource, &mut limit) }, 0);
+    limit
+}
+
+/// Runs five jobs that wait for each other on two workers. For the first 300 ms, `limit_threads` keeps
+/// spare workers from starting.
+fn jobs_end_once_threads_start(
+    resource: libc::__rlimit_resource_t,
+    limit_threads: impl FnOnce(libc::__rlimit_resource_t),
+) {
+    const JOBS: usize = 5;
+    const STACK: usize = 64 << 20;
+    let pool = Pool::builder()
+        .workers(2)
+        .spare_workers(6)
+        .stack_size(STACK);
+    let pool = pool.build().unwrap();
+    let is_limited = Barrier::new(2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            is_limited.wait();
+            thread::sleep(Duration::from_millis(300));
+            lift(resource);
+        });
+        limit_threads(resource);
+        let thread = thread::Builder::new().stack_size(STACK);
+        assert!(thread.spawn(|| ()).is_err());
+        is_limited.wait();
+        let all_began = Arc::new(Barrier::new(JOBS));
+        for _ in 0..JOBS {
+            let all_began = Arc::clone(&all_began);
+            pool.spawn(move |_| _ = all_began.wait());
+        }
+        pool.wait();
+    });
+    assert!(pool.stats().spare_workers >= JOBS as u64 - 2);
 }
 
 /// Locks the future memory of this process. Returns false if the system forbids it.
@@ -98,6 +155,35 @@ fn a_spare_worker_takes_no_stack_before_its_thread_starts() {
             };
             let (none, many) = (taken(0), taken(1024));
             assert!(many < none + 8 * MEGABYTE, "{none} and {many} bytes");
+        },
+    );
+}
+
+#[test]
+fn a_spare_worker_starts_once_the_limited_address_space_has_room() {
+    alone(
+        "a_spare_worker_starts_once_the_limited_address_space_has_room",
+        || {
+            jobs_end_once_threads_start(libc::RLIMIT_AS, |resource| {
+                limit_for_now(resource, address_space() + 32 * MEGABYTE);
+            });
+        },
+    );
+}
+
+#[test]
+fn a_spare_worker_starts_once_the_process_may_have_more_threads() {
+    const NOBODY: libc::uid_t = 65534;
+    alone(
+        "a_spare_worker_starts_once_the_process_may_have_more_threads",
+        || {
+            jobs_end_once_threads_start(libc::RLIMIT_NPROC, |resource| {
+                // The limit does not apply to the superuser. For any other user this fails, and need not
+                // succeed.
+                // SAFETY: `setuid` touches no memory of this process.
+                let _ = unsafe { libc::setuid(NOBODY) };
+                limit_for_now(resource, 1);
+            });
         },
     );
 }

@@ -37,13 +37,10 @@ impl<S: Scheduler> Builder<S> {
             process: std::process::id(),
             sleep: Sleep::new(workers, spares, {
                 let shared = Weak::clone(shared);
-                Box::new(move |worker| match shared.upgrade() {
-                    Some(shared) => {
-                        shared.add_worker(worker)?;
-                        Threads::start(shared, worker)
-                    }
-                    // The pool is gone, so no task waits for the worker.
-                    None => Ok(()),
+                // If the pool is gone, no task waits for the worker.
+                Box::new(move |_, worker| {
+                    let shared = shared.upgrade();
+                    shared.is_none_or(|shared| Threads::start_spare(shared, worker))
                 })
             }),
             worker_threads: Roster::with_capacity(workers + spares),

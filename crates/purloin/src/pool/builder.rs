@@ -120,8 +120,8 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs next
     /// to nothing. If the thread cannot be started, because of a limit of the process for example, the
-    /// pool does without this worker from then on, even if the limit is raised later. The schedulers `Channel` and `StrictChannel` of the crate
-    /// `purloin-schedulers` have no spare workers.
+    /// pool tries again every 20 milliseconds while tasks wait for it. The schedulers `Channel` and
+    /// `StrictChannel` of the crate `purloin-schedulers` have no spare workers.
     ///
     /// ```
     /// use purloin::Pool;

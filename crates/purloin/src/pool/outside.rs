@@ -41,13 +41,18 @@ impl<S: Scheduler> Shared<S> {
     /// Sleeps until `is_done`, when the thread waits for tasks with this lineage. The calling thread is
     /// not a worker of this pool, and is unparked at the end.
     pub(crate) fn wait_outside(&self, awaited: Lineage, is_done: &dyn Fn() -> bool) {
-        block(awaited.call(), is_done);
+        block(awaited.call(), is_done, &|| Some(self.retry_watch()));
     }
 }
 
 /// Blocks this thread until `is_done`. A worker blocks as [`Host::block`](super::worker::current::Host::block) describes. `awaited` is the
-/// call that the thread waits for, or null.
-pub(super) fn block(awaited: *const Call, is_done: &dyn Fn() -> bool) {
+/// call that the thread waits for, or null. `limit` returns the longest sleep of a thread that is no
+/// worker.
+pub(super) fn block(
+    awaited: *const Call,
+    is_done: &dyn Fn() -> bool,
+    limit: &dyn Fn() -> Option<Duration>,
+) {
     if let Some(host) = host() {
         return host.block(awaited, is_done);
     }
@@ -60,7 +65,7 @@ pub(super) fn block(awaited: *const Call, is_done: &dyn Fn() -> bool) {
     }
     let mut token = ParkToken::default();
     while !is_done() {
-        token.park(None);
+        token.park(limit());
     }
 }
 
@@ -161,5 +166,5 @@ pub(crate) fn thread_waker() -> Waker {
 /// Sleeps until `is_done`. This thread is [unparked](thread::Thread::unpark) at the end. A worker
 /// hands off its processor meanwhile.
 pub(crate) fn block_until(is_done: impl Fn() -> bool) {
-    block(null(), &is_done);
+    block(null(), &is_done, &|| None);
 }

@@ -14,6 +14,7 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
+use std::time::Duration;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
 
@@ -89,13 +90,16 @@ impl Quiescence {
     }
 
     /// Waits until all jobs that were spawned before have ended, and all jobs that these have
-    /// spawned in turn.
-    pub(super) fn wait(&self) {
+    /// spawned in turn. For `limit`, see [`Self::wait_until`].
+    pub(super) fn wait(&self, limit: impl Fn() -> Option<Duration>) {
         let mut inner = lock(&self.inner);
         let last = inner.generation;
         inner.generation += 1;
         drop(inner);
-        self.wait_until(|inner| inner.pending.front().is_none_or(|&(first, _)| first > last));
+        self.wait_until(
+            |inner| inner.pending.front().is_none_or(|&(first, _)| first > last),
+            limit,
+        );
         resume_panic(lock(&self.inner));
     }
 
@@ -140,13 +144,14 @@ impl Quiescence {
         // scheduler inspects does so first, and then checks whether a thread waits.
         fence(Ordering::SeqCst);
         ask();
-        self.wait_until(|inner| inner.ended_wait >= wait);
+        self.wait_until(|inner| inner.ended_wait >= wait, || None);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         resume_panic(lock(&self.inner));
     }
 
-    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor.
-    fn wait_until(&self, is_over: impl Fn(&Inner) -> bool) {
+    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor. `limit`
+    /// returns the longest sleep of a thread that is no worker.
+    fn wait_until(&self, is_over: impl Fn(&Inner) -> bool, limit: impl Fn() -> Option<Duration>) {
         let this = thread::current();
         let is_over_by_now = || {
             let mut inner = lock(&self.inner);
@@ -160,9 +165,17 @@ impl Quiescence {
         if block_worker(is_over_by_now) {
             return;
         }
-        let mut inner = lock(&self.inner);
-        while !is_over(&inner) {
-            inner = self.ended.wait(inner).unwrap_or_else(|e| e.into_inner());
+        loop {
+            let limit = limit();
+            let inner = lock(&self.inner);
+            if is_over(&inner) {
+                return;
+            }
+            // The loop looks again, also after a panic of a thread that held the lock.
+            match limit {
+                None => drop(self.ended.wait(inner)),
+                Some(limit) => drop(self.ended.wait_timeout(inner, limit)),
+            }
         }
     }
 

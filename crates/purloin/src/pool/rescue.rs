@@ -17,13 +17,20 @@
 //!
 //! # A pool without spare workers left
 //!
-//! If a worker blocks and no spare worker is left to take its processor, the watcher starts, too. If
-//! tasks or work from outside wait for [`STUCK`](tunables::STUCK), and no worker begins any of them, it prints a warning,
-//! once for each pool: the blocked tasks may wait for those that wait for a worker.
+//! If a worker blocks and no spare worker is left to take its processor, the watcher starts, too. It
+//! also starts if the thread of a spare worker cannot be started, and then tries again in each interval
+//! ([`handoff`](crate::sleep)). If tasks or work from outside wait for [`STUCK`](tunables::STUCK), and no
+//! worker begins any of them, the watcher prints a warning, once for each pool: the blocked tasks may wait
+//! for those that wait for a worker.
+//!
+//! If the watcher's own thread cannot be started, the thread that tried prints a warning. The next work
+//! tries again, and so do the next hand-off without a spare worker and each thread that waits outside the
+//! pool: once a second at first, then in each interval.
 //!
 //! | word | written by |
 //! |---|---|
 //! | `is_watched` | the thread that starts the watcher sets it; the watcher clears it before its last look at the inbox |
+//! | `is_missing` | the thread that has tried to start the watcher |
 //! | `is_over` | the thread that drops the pool sets it once all workers have ended |
 //! | `watcher` | the thread that starts the watcher; the thread that drops the pool takes it |
 //!
@@ -33,6 +40,7 @@
 
 use std::io::{Write, stderr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -47,6 +55,8 @@ use crate::tunables;
 pub(super) struct Rescue {
     is_watched: AtomicBool,
     has_warned: AtomicBool,
+    /// Whether the last watcher could not be started.
+    is_missing: AtomicBool,
     /// Whether all workers have ended.
     is_over: AtomicBool,
     /// The last watcher that was started.
@@ -108,9 +118,21 @@ impl<S: Scheduler> Shared<S> {
             let builder = thread::Builder::new().name("purloin-rescue".to_string());
             builder.spawn(move || pool.rescue_if_stalled())
         });
-        let Some(Ok(started)) = started else {
-            // If the system has no thread left, the next work tries again.
-            return self.rescue.is_watched.store(false, Ordering::Relaxed);
+        // Relaxed: a thread that misses it sleeps as if no watcher had been tried.
+        let is_missing = matches!(started, Some(Err(_)));
+        self.rescue.is_missing.store(is_missing, Ordering::Relaxed);
+        let started = match started {
+            Some(Ok(started)) => started,
+            failed => {
+                self.rescue.is_watched.store(false, Ordering::Relaxed);
+                drop(watcher);
+                if let Some(Err(error)) = failed {
+                    self.warn_once(|| {
+                        format!("if tasks wait, no spare worker starts for them ({error}); {RAISE_LIMITS}")
+                    });
+                }
+                return;
+            }
         };
         let last = watcher.replace(started);
         drop(watcher);
@@ -118,6 +140,21 @@ impl<S: Scheduler> Shared<S> {
             // The last watch has ended, so this thread waits only for the end of the watcher's thread.
             let _ = last.join();
         }
+    }
+
+    /// Starts the watcher, if the last one could not be started. Returns the time after which a thread
+    /// that waits for the pool must call this again.
+    pub(super) fn retry_watch(&self) -> Duration {
+        let is_missing = || self.rescue.is_missing.load(Ordering::Relaxed);
+        if is_missing() {
+            self.watch();
+        }
+        // A thread may already sleep when the watcher cannot be started.
+        let time = match is_missing() {
+            true => tunables::STALL,
+            false => tunables::STUCK,
+        };
+        time.get()
     }
 
     /// Ends the watch when all workers have ended, and waits for the watcher's thread.
@@ -146,29 +183,39 @@ impl<S: Scheduler> Shared<S> {
                 // The pool begins work by itself.
                 handed_off.pop();
             }
-            let lacks_workers = self.sleep.lacks_workers();
-            if (before, stolen_before) != (begun, stolen) || !lacks_workers {
+            let (lacks_workers, has_set_aside) = self.shortage();
+            if (before, stolen_before) != (begun, stolen) || !(lacks_workers || has_set_aside) {
                 stuck_since = Instant::now();
+            }
+            if has_set_aside {
+                // A processor waits for one of these workers already. Even if no task waits now, the
+                // watch must not end before they are in the reserve, where later tasks find them.
+                self.sleep.retry_set_aside();
+                self.look_for_others(|_| false);
             }
             if !self.is_watch_needed() {
                 handed_off.clear();
                 if self.rescue.end(|| self.is_watch_needed()) {
                     return;
                 }
-            } else if lacks_workers {
-                if stuck_since.elapsed() >= tunables::STUCK.get() {
-                    self.warn_once();
-                }
-            } else if !is_busy && self.rescues_calls {
+            } else if stuck_since.elapsed() >= tunables::STUCK.get() {
+                self.warn_once(|| self.shortage_text());
+            } else if !(lacks_workers || has_set_aside || is_busy) && self.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
                 self.look_for_others(|_| false);
             }
         }
     }
 
+    /// Returns whether no worker was left to take a processor, and whether the thread of a spare worker
+    /// could not be started.
+    fn shortage(&self) -> (bool, bool) {
+        (self.sleep.lacks_workers(), self.sleep.has_set_aside())
+    }
+
     /// Returns whether work from outside waits, or tasks that no worker is left to take.
     fn is_watch_needed(&self) -> bool {
-        self.has_injected() || self.sleep.lacks_workers() && self.has_waiting_tasks()
+        self.has_injected() || self.shortage() != (false, false) && self.has_waiting_tasks()
     }
 
     /// Returns the number of steals so far.
@@ -183,29 +230,35 @@ impl<S: Scheduler> Shared<S> {
         { tasks }.any(|tasks| tasks.has_public_tasks() || tasks.has_private_tasks())
     }
 
-    #[cold]
-    fn warn_once(&self) {
-        // Relaxed: one thread watches the pool.
-        if self.rescue.has_warned.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let (spares, failures) = (self.spares, self.sleep.failures());
-        let text = match failures {
-            0 => format!(
-                "all workers and all {spares} spare workers of a pool have been blocked or busy for a \
-                 second; if tasks wait for each other, the pool needs more of them: \
+    /// Returns why tasks wait although no worker has begun one for a second.
+    fn shortage_text(&self) -> String {
+        let spares = self.spares;
+        match self.shortage() {
+            (_, false) => format!(
+                "tasks wait, but all workers and all {spares} spare workers of a pool have been blocked or \
+                 busy for a second; if tasks wait for each other, the pool needs more of them: \
                  Builder::spare_workers"
             ),
-            _ => format!(
-                "all workers of a pool have been blocked or busy for a second, and the threads of \
-                 {failures} of its {spares} spare workers could not be started; raise the limits of the \
-                 process on threads and memory (ulimit -u, -v and -d)"
+            (_, true) => format!(
+                "tasks wait, but all workers of a pool have been blocked or busy for a second, and the \
+                 system does not start threads for spare workers; {RAISE_LIMITS}"
             ),
-        };
-        // Standard error may be closed. The program goes on without the warning.
-        let _ = writeln!(stderr(), "purloin: tasks wait, but {text}");
+        }
+    }
+
+    /// Prints a warning, if the pool has not printed one yet.
+    #[cold]
+    fn warn_once(&self, text: impl FnOnce() -> String) {
+        // Relaxed: nothing depends on the flag.
+        if !self.rescue.has_warned.swap(true, Ordering::Relaxed) {
+            // Standard error may be closed. The program goes on without the warning.
+            let _ = writeln!(stderr(), "purloin: {}", text());
+        }
     }
 }
+
+const RAISE_LIMITS: &str =
+    "raise the limits of the process on threads and memory (ulimit -u, -v and -d)";
 
 #[cfg(all(loom, test))]
 mod models {

@@ -190,8 +190,20 @@ impl Threads {
         Threads::start(shared, worker).inspect_err(|_| pool.sleep.stop_searching())
     }
 
+    /// Makes a spare worker, which counts as searching, and starts its thread. If that fails, lets a
+    /// thread watch the pool, which tries again, and returns false.
+    pub(super) fn start_spare<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> bool {
+        let made = shared.add_worker(worker);
+        let started = made.and_then(|()| Threads::start(Arc::clone(&shared), worker));
+        if started.is_err() {
+            shared.sleep.start_failed(worker);
+            shared.watch();
+        }
+        started.is_ok()
+    }
+
     /// Starts the thread of a worker, which counts as searching.
-    pub(super) fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
+    fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
         let name = threads.name(worker);

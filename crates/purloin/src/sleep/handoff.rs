@@ -34,6 +34,14 @@
 //! [mail](crate::pool), and to end with its pool. But a worker stays in the reserve while another
 //! worker uses its [thread index](super::thread_indices).
 //!
+//! # A thread that cannot be started
+//!
+//! A spare worker starts its thread when it is first woken. If the system has no thread or no memory
+//! for it, the worker is **set aside**, and the next worker in the reserve gets the processor. The
+//! [watcher](crate::pool) of the pool returns workers that are set aside to the reserve from time to
+//! time while tasks wait. So a shortage that ends leaves no processor idle, and one that lasts costs
+//! one attempt for each interval of the watcher.
+//!
 //! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
 //! processor to another thread.
 
@@ -47,9 +55,11 @@ pub(super) struct Processors {
     balance: isize,
     /// Workers without a processor. The last worker in the list gets the next processor.
     reserve: Vec<usize>,
-    /// Workers below this number have a thread, or the start of their thread has failed.
-    started: usize,
-    /// Number of spare workers whose thread could not be started.
+    /// Workers set aside, because their thread could not be started.
+    set_aside: Vec<usize>,
+    /// Whether each worker has a thread, or is about to get one.
+    has_thread: Box<[bool]>,
+    /// Number of threads that could not be started.
     failures: usize,
     /// Number of regular workers.
     workers: usize,
@@ -62,7 +72,10 @@ impl Processors {
         Processors {
             balance: 0,
             reserve: (workers..workers + spares).rev().collect(),
-            started: workers,
+            set_aside: Vec::new(),
+            has_thread: (0..workers + spares)
+                .map(|worker| worker < workers)
+                .collect(),
             failures: 0,
             workers,
             is_stopped: false,
@@ -70,7 +83,7 @@ impl Processors {
     }
 
     pub(super) fn has_thread(&self, worker: usize) -> bool {
-        worker < self.started
+        self.has_thread[worker]
     }
 
     /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet, and the
@@ -79,9 +92,7 @@ impl Processors {
     /// Threads start in the order of the workers: among the workers without a thread, the first one
     /// gets a processor first, gives it up last, and is woken first.
     pub(super) fn mark_started(&mut self, worker: usize) -> bool {
-        let had_thread = self.has_thread(worker);
-        self.started = self.started.max(worker + 1);
-        had_thread
+        std::mem::replace(&mut self.has_thread[worker], true)
     }
 
     pub(super) fn is_in_reserve(&self, worker: usize) -> bool {
@@ -213,15 +224,41 @@ impl Sleep {
         self.end_sleep(Sleeper { worker, until }, Slept::Woken, false);
     }
 
-    /// Records that the thread of a worker that was about to wake up could not be started.
-    pub(super) fn start_failed(&self) {
+    /// Sets aside a worker that was about to wake up, because its thread could not be started.
+    pub(crate) fn start_failed(&self, worker: usize) {
         let mut sleepers = self.lock();
-        sleepers.processors.failures += 1;
-        sleepers.processors.balance -= 1;
+        // The worker counted as searching. Under the lock: the watcher that finds the worker set aside
+        // looks for tasks that were left for its search.
+        self.searching.fetch_sub(1, Ordering::Relaxed);
+        let processors = &mut sleepers.processors;
+        processors.has_thread[worker] = false;
+        processors.set_aside.push(worker);
+        processors.failures += 1;
+        processors.balance -= 1;
         self.rebalance(&mut sleepers);
         drop(sleepers);
-        // The worker counted as searching. Its waker tries the next one.
-        self.stop_searching();
+        // Orders the failure before the start of the watcher.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Returns whether the thread of any worker could not be started, so that the worker is set aside.
+    pub(crate) fn has_set_aside(&self) -> bool {
+        !self.lock().processors.set_aside.is_empty()
+    }
+
+    /// Returns the workers that are set aside to the reserve. The caller must now look for work on
+    /// behalf of those that receive a processor.
+    pub(crate) fn retry_set_aside(&self) {
+        let mut sleepers = self.lock();
+        let Processors {
+            reserve, set_aside, ..
+        } = &mut sleepers.processors;
+        // The first that failed is the next that tries.
+        reserve.extend(set_aside.drain(..).rev());
+        self.rebalance(&mut sleepers);
+        drop(sleepers);
+        // As in `hand_off`.
+        fence(Ordering::SeqCst);
     }
 
     /// Returns whether the balance is zero, this many workers are in the reserve, and none is
@@ -236,11 +273,15 @@ impl Sleep {
 
     /// Returns the number of spare workers that have a thread.
     pub(crate) fn spares(&self) -> usize {
-        let processors = &self.lock().processors;
-        processors.started - processors.workers - processors.failures
+        let Processors {
+            has_thread,
+            workers,
+            ..
+        } = &self.lock().processors;
+        has_thread[*workers..].iter().filter(|has| **has).count()
     }
 
-    /// Returns the number of spare workers whose thread could not be started.
+    /// Returns how often the thread of a spare worker could not be started.
     pub(crate) fn failures(&self) -> usize {
         self.lock().processors.failures
     }
@@ -248,13 +289,23 @@ impl Sleep {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::io;
-
+    use super::super::sleepers::Start;
     use super::*;
+    use crate::sync::AtomicBool;
+
+    fn start_if(may_start: impl Fn(usize) -> bool + Send + Sync + 'static) -> Start {
+        Box::new(move |sleep, worker| {
+            let starts = may_start(worker);
+            if !starts {
+                sleep.start_failed(worker);
+            }
+            starts
+        })
+    }
 
     #[test]
     fn a_worker_that_falls_asleep_beside_a_surplus_moves_to_the_reserve() {
-        let sleep = Sleep::new(2, 1, Box::new(|_| Ok(())));
+        let sleep = Sleep::new(2, 1, Box::new(|_, _| true));
         sleep.hand_off(None);
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
@@ -271,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_sleeping_worker_moves_to_the_reserve_without_noticing() {
-        let sleep = Sleep::new(1, 2, Box::new(|_| Ok(())));
+        let sleep = Sleep::new(1, 2, Box::new(|_, _| true));
         sleep.hand_off(None);
         assert_eq!(sleep.idle(), 1);
         assert!(sleep.lock().processors.is_in_reserve(2));
@@ -284,11 +335,7 @@ mod tests {
 
     #[test]
     fn a_later_wake_up_tries_the_next_worker_if_a_thread_does_not_start() {
-        let start = |worker| match worker {
-            3 => Ok(()),
-            _ => Err(io::ErrorKind::OutOfMemory.into()),
-        };
-        let sleep = Sleep::new(1, 3, Box::new(start));
+        let sleep = Sleep::new(1, 3, start_if(|worker| worker == 3));
         sleep.hand_off(None);
         for expected in [(0, 1), (0, 2), (1, 2)] {
             assert!(!sleep.has_searchers());
@@ -300,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_processor_stays_idle_if_no_thread_starts() {
-        let sleep = Sleep::new(1, 2, Box::new(|_| Err(io::ErrorKind::OutOfMemory.into())));
+        let sleep = Sleep::new(1, 2, start_if(|_| false));
         sleep.hand_off(None);
         sleep.injected();
         sleep.injected();
@@ -309,6 +356,29 @@ mod tests {
         sleep.end_handoff(None);
         // There is no surplus.
         assert!(!sleep.has_surplus());
+    }
+
+    #[test]
+    fn a_worker_whose_thread_did_not_start_gets_another_chance() {
+        static IS_SHORT: AtomicBool = AtomicBool::new(true);
+        let sleep = Sleep::new(1, 2, start_if(|_| !IS_SHORT.load(Ordering::Relaxed)));
+        sleep.hand_off(None);
+        for _ in 0..3 {
+            assert!(!sleep.injected());
+        }
+        assert!(sleep.lacks_workers());
+        sleep.retry_set_aside();
+        assert!(!sleep.lacks_workers() && !sleep.has_set_aside());
+        assert!(!sleep.injected());
+        assert_eq!((sleep.spares(), sleep.failures()), (0, 3));
+        IS_SHORT.store(false, Ordering::Relaxed);
+        sleep.retry_set_aside();
+        assert!(sleep.injected());
+        // Worker 1 has just failed, so worker 2 has its processor.
+        assert!(sleep.lock().processors.has_thread(2));
+        assert_eq!((sleep.spares(), sleep.failures()), (1, 3));
+        sleep.end_handoff(None);
+        assert!(sleep.has_surplus());
     }
 
     impl Sleep {

@@ -1,7 +1,6 @@
 //! Sleeping and waking. [The page above](super) has the protocol.
 
 use std::convert::Infallible;
-use std::io;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -35,8 +34,8 @@ pub struct Sleep {
     pub(super) waiting_for_index: AtomicUsize,
 }
 
-/// Starts the thread of this worker.
-type Start = Box<dyn Fn(usize) -> io::Result<()> + Send + Sync>;
+/// Starts the thread of this worker. If that fails, calls [`Sleep::start_failed`], and returns false.
+pub(super) type Start = Box<dyn Fn(&Sleep, usize) -> bool + Send + Sync>;
 
 /// Stands for a worker when work has come from outside the pool.
 const OUTSIDE: usize = usize::MAX;
@@ -122,8 +121,10 @@ impl Sleep {
     /// Returns the state for a model, which has started all threads beforehand.
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
-        let sleep = Sleep::new(workers, spares, Box::new(|_| unreachable!()));
-        sleep.lock().processors.mark_started(workers + spares - 1);
+        let sleep = Sleep::new(workers, spares, Box::new(|_, _| unreachable!()));
+        (workers..workers + spares).for_each(|worker| {
+            sleep.lock().processors.mark_started(worker);
+        });
         sleep.make_parkers(workers + spares - 1);
         sleep
     }
@@ -207,15 +208,11 @@ impl Sleep {
                 self.parkers[sleeper.worker].unpark();
                 return true;
             }
-            match (self.start)(sleeper.worker) {
-                Ok(()) => return true,
-                Err(_) => {
-                    self.start_failed();
-                    // A later call tries the next thread: the system may have more resources by
-                    // then.
-                    may_start = false;
-                }
+            if (self.start)(self, sleeper.worker) {
+                return true;
             }
+            // A later call tries the next thread: the system may have more resources by then.
+            may_start = false;
         }
     }
 

@@ -133,6 +133,7 @@ counted! {
     ;
     /// Spare workers whose threads were started.
     spare_workers,
-    /// Spare workers that could not be started. The pool goes on without them.
+    /// Times that the thread of a spare worker could not be started. The pool tries again while tasks
+    /// wait for the worker.
     spare_failures,
 }

@@ -1,10 +1,11 @@
 //! Loom models of handing off a processor and of ending the handoff.
 
-use loom::sync::Arc;
+use loom::sync::{Arc, Notify};
 use loom::thread;
 
 use super::Model;
-use crate::sync::Ordering;
+use crate::sleep::Sleep;
+use crate::sync::{AtomicUsize, Ordering};
 
 /// The worker that is blocked and hands off its processor.
 const BLOCKED: usize = 0;
@@ -31,6 +32,14 @@ impl Model {
             }
         }
         self.sleep.stop_searching();
+    }
+
+    /// Returns workers that are set aside to the reserve, as the watcher does in `pool/rescue.rs`.
+    fn watch(&self) {
+        while self.sleep.has_set_aside() {
+            self.sleep.retry_set_aside();
+            self.pass_on();
+        }
     }
 
     /// Hands off a processor, and looks for work on behalf of the receiver.
@@ -63,6 +72,43 @@ fn a_publication_wakes_the_worker_that_received_a_processor() {
             model.sleep.end_handoff(None);
         });
         model.publish(1);
+        blocked.join().unwrap();
+        spare.join().unwrap();
+    });
+}
+
+/// The first thread of the spare worker does not start.
+#[test]
+fn a_task_runs_although_the_first_thread_for_it_does_not_start() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let (starts, started) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
+        let start = {
+            let (starts, started) = (starts.clone(), started.clone());
+            move |sleep: &Sleep, worker: usize| {
+                let is_first = starts.fetch_add(1, Ordering::Relaxed) == 0;
+                match is_first {
+                    true => sleep.start_failed(worker),
+                    false => started.notify(),
+                }
+                !is_first
+            }
+        };
+        let model = Arc::new(Model::of(Sleep::new(1, 1, Box::new(start))));
+        let spare = spawn(&model, move |model| {
+            // Loom's notifications may come for no reason.
+            while starts.load(Ordering::Relaxed) < 2 {
+                started.wait();
+            }
+            model.serve(1, 1);
+        });
+        let blocked = spawn(&model, move |model| {
+            model.hand_off();
+            model.watch();
+        });
+        model.publish(1);
+        model.watch();
         blocked.join().unwrap();
         spare.join().unwrap();
     });

@@ -37,15 +37,17 @@ impl Model {
     ) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(preemptions);
-        builder.check(move || {
-            model(Arc::new(Model {
-                sleep: Sleep::for_model(workers, spares),
-                tasks: AtomicUsize::new(0),
-                requested: AtomicUsize::new(0),
-                active: AtomicUsize::new(0),
-                done: AtomicUsize::new(0),
-            }));
-        });
+        builder.check(move || model(Arc::new(Model::of(Sleep::for_model(workers, spares)))));
+    }
+
+    fn of(sleep: Sleep) -> Model {
+        Model {
+            sleep,
+            tasks: AtomicUsize::new(0),
+            requested: AtomicUsize::new(0),
+            active: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+        }
     }
 
     fn has_tasks(&self) -> bool {
