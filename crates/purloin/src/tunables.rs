@@ -1,4 +1,4 @@
-//! Every time and number by which the library decides how long to spin, to sleep, or to wait.
+//! The times and numbers by which the library decides how long to spin, to sleep, or to wait.
 //!
 //! They are constants. A build with `--cfg purloin_tunable` reads them from the environment variable
 //! `PURLOIN_TUNABLES` instead, once, for experiments: `PURLOIN_TUNABLES=SPIN_TIME=20us,STRIP=64`.

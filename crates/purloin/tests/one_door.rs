@@ -31,21 +31,36 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Returns the lines of a file before its tests and models, without comments. Imports of several names
-/// are split, as in `std::sync::Mutex`.
+/// Returns the lines of a file without comments, tests and models. An import is one line, and imports of
+/// several names are split, as in `std::sync::Mutex`.
 fn code(text: &str) -> Vec<String> {
-    let is_test =
-        |line: &str| line.starts_with("#[cfg(") && (line.contains("test") || line.contains("loom"));
-    let lines = text.lines().take_while(|line| !is_test(line));
-    let lines = lines.filter(|line| !line.trim_start().starts_with("//"));
+    let mut lines = Vec::<String>::new();
+    let mut is_in_test = false;
+    for line in text.lines() {
+        let is_test =
+            line.starts_with("#[cfg(") && (line.contains("test") || line.contains("loom"));
+        is_in_test |= is_test;
+        if is_in_test {
+            // An item ends in its first column, or is one line.
+            is_in_test = is_test
+                || !(line.starts_with('}') || line.ends_with(';') && !line.starts_with(' '));
+            continue;
+        }
+        let line = line.trim();
+        match lines.last_mut() {
+            _ if line.starts_with("//") => (),
+            Some(last) if last.contains("use ") && !last.ends_with(';') => last.push_str(line),
+            _ => lines.push(line.to_string()),
+        }
+    }
     let mut code = Vec::new();
     for line in lines {
         match line.split_once("::{") {
-            Some((path, names)) if path.trim_start().starts_with("use std") => {
-                let names = names.trim_end_matches("};").split(", ");
+            Some((path, names)) if path.contains("use std") => {
+                let names = names.trim_end_matches("};").split(',').map(str::trim);
                 code.extend(names.map(|name| format!("{path}::{name};")));
             }
-            _ => code.push(line.to_string()),
+            _ => code.push(line),
         }
     }
     code

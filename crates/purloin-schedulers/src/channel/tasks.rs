@@ -54,7 +54,8 @@ impl<P: Protocol> ChannelTasks<P> {
 
     /// Owner: a stolen task begins. [`Self::has_pushed`] tells later whether it has had children.
     pub(super) fn mark_top(&self) {
-        // SAFETY: only the owner calls this, and the slot is the top of its stack.
+        // SAFETY: only the owner calls this, and the slot is the top of its stack. A stack keeps one more
+        // slot open than it uses.
         unsafe { (*self.stack.top()).mark() };
     }
 

@@ -222,9 +222,7 @@ impl<S: Scheduler> Local<S> {
     /// Begins a frame in the innermost one for the same closure, which lasts until the guard is
     /// dropped.
     pub(super) fn enter_again(&self) -> FrameGuard<'_, S> {
-        self.enter_frame(Frame {
-            ..self.frame_at_top()
-        })
+        self.enter_frame(self.frame_at_top())
     }
 
     /// Begins the frame of a finish's body, which lasts until the guard is dropped.

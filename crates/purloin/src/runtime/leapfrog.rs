@@ -24,6 +24,7 @@ use crate::pool::WorkerThread;
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, recheck_interval};
+use crate::stats::Activity;
 use crate::stats::Count;
 use crate::sync::{Instant, Ordering};
 use crate::tunables;
@@ -87,7 +88,9 @@ impl<S: Scheduler> WorkerThread<S> {
     fn await_perhaps_tiny(&self, awaited: &StolenTask<'_, S>) {
         let begin = Instant::now();
         let row = self.tiny_awaited();
+        let outer = self.timer().switch_to(Activity::SearchingInJoin);
         row.get().delay_leapfrog(|| awaited.outcome.is_done());
+        self.timer().switch_to(outer);
         wait::until(self, awaited);
         row.set(
             row.get()

@@ -135,7 +135,7 @@ impl<S: Scheduler> Slot<S> {
     ///
     /// # Safety
     ///
-    /// The slot is the top of the calling worker's own stack.
+    /// The slot is the top of the calling worker's own stack, so it is open, and free.
     pub unsafe fn mark(&self) {
         // SAFETY: the caller owns the free slot, so no other thread touches its contents.
         self.contents

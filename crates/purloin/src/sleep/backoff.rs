@@ -77,8 +77,8 @@ impl TinyTasks {
 
     /// Returns zero for a short row, then `min`, and twice as much after each further tiny task.
     fn doubling(self, min: Duration, max: Duration) -> Duration {
-        match self.0.checked_sub(tunables::MANY_TINY_TASKS.get() as u32) {
-            Some(further) => max.min(min * 2_u32.saturating_pow(further.min(16))),
+        match u64::from(self.0).checked_sub(tunables::MANY_TINY_TASKS.get()) {
+            Some(further) => max.min(doubled(min, further)),
             None => Duration::ZERO,
         }
     }
@@ -186,7 +186,7 @@ impl Backoff {
     /// After several missed offers the worker naps.
     pub fn missed_offer(&mut self) {
         self.missed_offers += 1;
-        self.should_nap |= self.missed_offers >= tunables::MAX_MISSED_OFFERS.get() as u32;
+        self.should_nap |= u64::from(self.missed_offers) >= tunables::MAX_MISSED_OFFERS.get();
         self.is_over |= self.should_nap;
     }
 
@@ -207,7 +207,7 @@ impl Backoff {
             // A worker that has lost its processor for a long time may reach the end of its spell
             // before it has used any force.
             if self.elapsed >= self.spin
-                && self.forcing_rounds >= tunables::MIN_FORCING_ROUNDS.get() as u32
+                && u64::from(self.forcing_rounds) >= tunables::MIN_FORCING_ROUNDS.get()
             {
                 return false;
             }
@@ -229,8 +229,7 @@ impl Backoff {
         if UNTIMED || self.timed_sleeps > 0 && !is_any_active {
             return None;
         }
-        let limit =
-            tunables::MIN_SLEEP_LIMIT.get() * 2u32.saturating_pow(self.timed_sleeps.min(10));
+        let limit = doubled(tunables::MIN_SLEEP_LIMIT.get(), self.timed_sleeps.into());
         self.timed_sleeps += 1;
         Some(limit.min(tunables::MAX_SLEEP_LIMIT.get()))
     }
@@ -241,10 +240,15 @@ impl Backoff {
             self.naps = 0;
             return None;
         }
-        let nap = tunables::MIN_NAP.get() * 2u32.saturating_pow(self.naps.min(10));
+        let nap = doubled(tunables::MIN_NAP.get(), self.naps.into());
         self.naps += 1;
         Some(nap.min(tunables::MAX_NAP.get()))
     }
+}
+
+/// Returns a time that was doubled this often.
+fn doubled(time: Duration, times: u64) -> Duration {
+    time.saturating_mul(1 << times.min(31))
 }
 
 #[cfg(test)]
@@ -257,7 +261,7 @@ mod tests {
         let limit = TinyTasks::stolen_limit(Duration::from_nanos(80));
         assert_eq!(limit, Duration::from_nanos(800));
         let mut row = TinyTasks::NONE;
-        for _ in 1..tunables::MANY_TINY_TASKS.get() as u32 {
+        for _ in 1..tunables::MANY_TINY_TASKS.get() {
             row = row.after(tiny, limit);
             assert_eq!(row.rest(), Duration::ZERO);
         }

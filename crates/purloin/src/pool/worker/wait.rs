@@ -9,7 +9,7 @@
 //!    call that descends from the awaited call;
 //! 3. runs any task or job, if the program asks for it and no spare worker is left
 //!    ([`Builder::run_anything_while_blocked`](crate::Builder::run_anything_while_blocked));
-//! 4. spins, if what it may run can come within nanoseconds;
+//! 4. spins, if what it may run can come within nanoseconds, or if it may run anything;
 //! 5. asks for a wake-up, hands off its processor, looks for others, and sleeps.
 //!
 //! Before it runs anything, it ends the handoff, and so has its processor again.
@@ -230,6 +230,8 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
 
     /// Runs a call that descends from the awaited call, if no other worker is left to do so.
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
+        // First: only then it is known whether a worker is left to take the processor.
+        wait.hand_off();
         if !(wait.is_processor_idle() && wait.may_run()) {
             return false;
         }
