@@ -32,7 +32,8 @@
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, lock};
 use purloin::scheduler::{
-    Claim, Reclaimed, Scheduler, ShortSpin, Slot, State, StateWord, TaskPool, TaskStack,
+    Claim, Offer, PublicTasks, Publish, ReachIn, Reclaimed, Scheduler, ShortSpin, Slot, State,
+    StateWord, TaskPool, TaskStack,
 };
 
 use crate::floor::Floor;
@@ -58,6 +59,7 @@ pub struct ChaseLev(());
 unsafe impl Scheduler for ChaseLev {
     type Header = StateWord;
     type TaskPool = ChaseLevTasks;
+    type Protocol = ReachIn;
 
     purloin::slow_paths!();
 
@@ -127,6 +129,11 @@ impl ChaseLevTasks {
         self.returns.store(returned.len(), Ordering::Relaxed);
     }
 
+    /// Returns whether a thief could find a task.
+    fn has_tasks(&self) -> bool {
+        !self.stealer.is_empty() || self.returns.load(Ordering::Relaxed) > 0
+    }
+
     fn steal(&self) -> Result<*mut ChaseLevSlot, Claim<ChaseLev>> {
         if let Some(slot) = self.take_returned(None) {
             return Ok(slot);
@@ -164,14 +171,9 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     }
 
     #[inline(always)]
-    fn pop(&self, slot: *mut ChaseLevSlot) -> bool {
+    fn pop(&self, slot: *mut ChaseLevSlot, is_spawn: bool) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
-        self.floor.is_open(slot) && self.deque.0.pop().is_some()
-    }
-
-    fn pop_spawn(&self, slot: *mut ChaseLevSlot) -> bool {
-        self.stack.set_top(slot, Ordering::Relaxed);
-        self.deque.0.pop().is_some()
+        (is_spawn || self.floor.is_open(slot)) && self.deque.0.pop().is_some()
     }
 
     fn reopen(&self, _slot: *mut ChaseLevSlot) {
@@ -205,14 +207,6 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         self.stack.set_bottom(slot);
     }
 
-    fn is_requested(&self) -> bool {
-        self.floor.is_requested()
-    }
-
-    fn unstolen(&self) -> usize {
-        self.deque.0.len() + self.returns.load(Ordering::Relaxed)
-    }
-
     /// The order of the three checks matters. A thief counts as undecided before it empties the
     /// deque (the deque's steal orders the two), and it returns a task before it counts as decided.
     fn offers_nothing(&self) -> bool {
@@ -220,21 +214,30 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
             && self.undecided.load(Ordering::Acquire) == 0
             && self.returns.load(Ordering::Relaxed) == 0
     }
+}
 
+// SAFETY: as above. A thief marks the slot of the task that it has got before anything else.
+unsafe impl PublicTasks<ChaseLev> for ChaseLevTasks {
+    /// All tasks are public. A thief that asks only wants to be woken.
     #[cold]
-    fn publish_on_request(&self) -> usize {
-        match self.is_requested() && self.has_public_tasks() {
-            true => self.publish_spawn(),
-            false => 0,
+    fn publish(&self, what: Publish) -> usize {
+        let is_answered = match what {
+            Publish::OnRequest => self.is_requested() && self.has_tasks(),
+            Publish::Spawn | Publish::FirstSpawn => true,
+            Publish::All => false,
+        };
+        usize::from(is_answered && self.floor.acknowledge(self.stack.spawn_top()))
+    }
+
+    fn is_requested(&self) -> bool {
+        self.floor.is_requested()
+    }
+
+    fn offers(&self) -> Offer {
+        match self.has_tasks() {
+            true => Offer::Public,
+            false => Offer::Nothing,
         }
-    }
-
-    fn publish_spawn(&self) -> usize {
-        usize::from(self.floor.acknowledge(self.stack.spawn_top()))
-    }
-
-    fn has_public_tasks(&self) -> bool {
-        !self.stealer.is_empty() || self.returns.load(Ordering::Relaxed) > 0
     }
 
     fn request(&self) -> bool {
@@ -249,7 +252,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     ) -> Claim<ChaseLev> {
         // Checks for tasks first, so that thieves that find none do not write. Checks `may_take`
         // before the steal, so that returned tasks are rare.
-        if !self.has_public_tasks() || !may_take() {
+        if !self.has_tasks() || !may_take() {
             return Claim::Nothing;
         }
         // Relaxed: the deque's steal below has a full fence.

@@ -88,7 +88,10 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use purloin::scheduler::sync::Ordering;
-use purloin::scheduler::{Claim, Header, Reclaimed, Scheduler, Slot, TaskPool, TaskStack};
+use purloin::scheduler::{
+    Claim, Header, Offer, PublicTasks, Publish, ReachIn, Reclaimed, Scheduler, Slot, TaskPool,
+    TaskStack,
+};
 
 use crate::floor::Floor;
 
@@ -159,6 +162,7 @@ impl<F: Fields> std::fmt::Debug for DirectStack<F> {
 unsafe impl<F: Fields> Scheduler for DirectStack<F> {
     type Header = F::Header;
     type TaskPool = DirectTasks<F>;
+    type Protocol = ReachIn;
 
     purloin::slow_paths!();
 
@@ -249,17 +253,10 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
     /// Two stores, one of them an atomic read-modify-write, and two compares: below the floor,
     /// spawns may lie above the slot.
     #[inline(always)]
-    fn pop(&self, slot: *mut DirectSlot<F>) -> bool {
+    fn pop(&self, slot: *mut DirectSlot<F>, is_spawn: bool) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
-        self.floor.is_open(slot) && F::take(unsafe { &*slot }.header())
-    }
-
-    #[inline(always)]
-    fn pop_spawn(&self, slot: *mut DirectSlot<F>) -> bool {
-        self.stack.set_top(slot, Ordering::Relaxed);
-        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
-        F::take(unsafe { &*slot }.header())
+        (is_spawn || self.floor.is_open(slot)) && F::take(unsafe { &*slot }.header())
     }
 
     fn reopen(&self, slot: *mut DirectSlot<F>) {
@@ -288,28 +285,32 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
         // acquires that push, and this store with it.
         self.stack.set_bottom(slot);
     }
+}
+
+// SAFETY: `Fields` promises that exactly one thread gets each task. A thief marks the slot before
+// the owner may leave `reclaim`.
+unsafe impl<F: Fields> PublicTasks<DirectStack<F>> for DirectTasks<F> {
+    /// All tasks are public. A thief that asks only wants to be woken, so lowering the floor is enough.
+    #[cold]
+    fn publish(&self, what: Publish) -> usize {
+        let is_answered = match what {
+            Publish::OnRequest => self.is_requested() && self.stack.has_unstolen(),
+            Publish::Spawn | Publish::FirstSpawn => true,
+            Publish::All => false,
+        };
+        usize::from(is_answered && self.floor.acknowledge(self.stack.spawn_top()))
+    }
 
     fn is_requested(&self) -> bool {
         self.floor.is_requested()
     }
 
-    /// Lowers the floor if a thief has asked and there is a task for it.
-    #[cold]
-    fn publish_on_request(&self) -> usize {
-        match self.is_requested() && self.stack.has_unstolen() {
-            true => self.publish_spawn(),
-            false => 0,
-        }
-    }
-
-    /// All tasks are public, so closing the slots is enough to answer a thief.
-    fn publish_spawn(&self) -> usize {
-        usize::from(self.floor.acknowledge(self.stack.spawn_top()))
-    }
-
     /// Looks only at the slot at the bottom, because the owner writes the top all the time.
-    fn has_public_tasks(&self) -> bool {
-        F::is_offered(self.stack.oldest().header())
+    fn offers(&self) -> Offer {
+        match F::is_offered(self.stack.oldest().header()) {
+            true => Offer::Public,
+            false => Offer::Nothing,
+        }
     }
 
     fn request(&self) -> bool {

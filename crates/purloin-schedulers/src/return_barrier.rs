@@ -26,7 +26,9 @@
 #[cfg(all(test, loom))]
 mod models;
 
-use purloin::scheduler::{BarrierHeader, BarrierScheduler, BarrierTasks, Scheduler, TaskStack};
+use purloin::scheduler::{
+    BarrierHeader, BarrierScheduler, BarrierTasks, ReachIn, Scheduler, TaskStack,
+};
 
 /// The baseline of *Friendly Barriers*: each steal interrupts its victim, which offers one task, waits
 /// until a thief has taken it, and goes on.
@@ -66,6 +68,7 @@ pub struct ReturnBarrierWs;
 unsafe impl Scheduler for DefaultWs {
     type Header = BarrierHeader;
     type TaskPool = BarrierTasks<Self>;
+    type Protocol = ReachIn;
 
     purloin::slow_paths!();
 
@@ -84,6 +87,7 @@ impl BarrierScheduler for DefaultWs {
 unsafe impl Scheduler for ReturnBarrierWs {
     type Header = BarrierHeader;
     type TaskPool = BarrierTasks<Self>;
+    type Protocol = ReachIn;
 
     purloin::slow_paths!();
 

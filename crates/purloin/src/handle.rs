@@ -34,8 +34,8 @@ use crate::worker::Cancelled;
 /// If a task panics and its result is never fetched, the panic is not lost. It reaches the
 /// [`finish`](crate::Worker::finish) in whose scope the future was made, or else the
 /// [`Pool::run`](crate::Pool::run) around it, or the next [`Pool::wait`](crate::Pool::wait) after
-/// [`Pool::spawn`](crate::Pool::spawn). If the task has ended before the handle is dropped, the
-/// panic reaches the `Pool::run` around the drop.
+/// [`Pool::spawn`](crate::Pool::spawn). A panic that waits in the handle when the handle is dropped reaches
+/// the `Pool::run` around the drop.
 ///
 /// There are two exceptions. The panic is dropped if the handle is dropped outside of any pool, or
 /// if [`future`](crate::future()) returned it outside of any pool.

@@ -2,21 +2,21 @@
 //!
 //! The runtime does the work that all schedulers have in common: it writes tasks into the slots of
 //! a [`TaskStack`], runs them, waits for stolen ones by leapfrogging, puts idle workers to sleep,
-//! and ends finishes and futures. A scheduler decides how the workers share those tasks. It
-//! consists of two types:
+//! and ends finishes and futures. A scheduler decides how the workers share those tasks. It has
+//! three parts:
 //!
 //! - a [`Scheduler`], the value with the options, which a program passes to [`Builder::scheduler`];
-//! - a [`TaskPool`], one for each worker. It adds the protocol to a push and a pop, beyond moving
-//!   the top, and determines how a thief takes the oldest task.
+//! - a [`TaskPool`], one for each worker: the **fast path** of a push and a pop, and what their owner
+//!   does where the fast path ends;
+//! - a [`Protocol`]: what a **blocked or idle worker** does, and when a worker answers thieves.
 //!
-//! Thieves take tasks in one of two ways, and the methods of [`TaskPool`] have defaults for
-//! the first:
+//! Thieves take tasks in one of two ways:
 //!
-//! - They **reach in**: a thief calls [`TaskPool::claim`] on the victim's pool. The pool implements
-//!   `claim`, `request` and their neighbours, and keeps the default methods that take a
-//!   [`WorkerThread`].
-//! - They **send messages**, which the victim answers. The pool overrides the methods that take a
-//!   [`WorkerThread`], and keeps the defaults of `claim` and its neighbours.
+//! - They **reach in**: a thief claims a task in the victim's pool. The scheduler's protocol is
+//!   [`ReachIn`], and its pool implements [`PublicTasks`]: **what a thief may take**. That makes 15
+//!   methods in all.
+//! - They **send messages**, which the victim answers. The scheduler implements [`Protocol`] itself, and
+//!   has 15 methods, too.
 //!
 //! The crate `purloin-schedulers` has an example of each: `chase_lev.rs` is the shortest scheduler
 //! whose thieves reach in; the thieves of `channel/` send messages.
@@ -25,8 +25,8 @@
 //!
 //! - The owner alone pushes and pops, in last-in-first-out order. Thieves take the oldest
 //!   task first.
-//! - **Exactly one thread gets each task**: the owner, by a `pop`, `pop_spawn` or `reclaim`
-//!   that says so, or one thief.
+//! - **Exactly one thread gets each task**: the owner, by a `pop` or `reclaim` that says so, or one
+//!   thief.
 //! - A thief marks the slot's [outcome](Header::outcome) with [`State::stolen`] before its
 //!   owner may learn that the task is gone. The runtime marks it done.
 //! - A stolen slot stays as it is until its owner calls [`TaskPool::release`].
@@ -36,6 +36,26 @@
 //! - [`TaskPool::is_open`] is false for a slot below [`TaskStack::spawn_top`], so that the
 //!   pop of a join notices the spawns that its first closure has left above it.
 //!
+//! # Example
+//!
+#![doc = "```"]
+#![doc = include_str!("scheduler/example.rs")]
+//!
+//! use purloin::{Pool, Worker};
+//!
+//! fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
+//!     if n < 2 {
+//!         return n.into();
+//!     }
+//!     let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
+//!     a + b
+//! }
+//!
+//! let pool = Pool::builder().workers(4).scheduler(Locked).build()?;
+//! assert_eq!(pool.run(|w| fib(w, 20)), 6765);
+//! # Ok::<(), purloin::BuildError>(())
+#![doc = "```"]
+//!
 //! [`Builder::scheduler`]: crate::Builder::scheduler
 
 pub use crate::pool::{Search, WorkerThread};
@@ -43,11 +63,10 @@ pub use crate::runtime::{BarrierHeader, BarrierScheduler, BarrierTasks};
 pub use crate::runtime::{
     Claim, Header, Reclaimed, ShortSpin, Slot, State, StateWord, Stolen, TaskStack,
 };
+pub use crate::runtime::{Offer, PublicTasks, Publish, ReachIn};
 pub use crate::sleep::{Backoff, Slept};
 pub use crate::stats::Count;
 pub use crate::victim::{SetRound, SetStep};
-
-use crate::runtime::{leapfrog, steal};
 
 /// A scheduler: the protocol by which the workers of a [`Pool`](crate::Pool) share their tasks.
 ///
@@ -65,6 +84,9 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
 
     /// The tasks of one worker, as this protocol shares them.
     type TaskPool: TaskPool<Self>;
+
+    /// What a worker does for thieves, and as a thief: [`ReachIn`], unless thieves send messages.
+    type Protocol: Protocol<Self>;
 
     /// Whether the scheduler itself detects that all workers are idle.
     ///
@@ -124,7 +146,10 @@ macro_rules! slow_paths {
         #[cold]
         #[inline(never)]
         fn serve(owner: &$crate::scheduler::WorkerThread<Self>) {
-            <Self::TaskPool as $crate::scheduler::TaskPool<Self>>::serve(owner);
+            <Self::Protocol as $crate::scheduler::Protocol<Self>>::answer(
+                owner,
+                $crate::scheduler::Point::Join,
+            );
         }
 
         #[cold]
@@ -159,7 +184,7 @@ pub mod slow {
     pub use crate::runtime::slow::{reclaim_or_wait, slot_to_push, split_hint};
 }
 
-/// A worker's tasks, as a scheduler shares them with thieves.
+/// A worker's tasks: the fast path, and what the owner does where it ends.
 ///
 /// # Safety
 ///
@@ -181,10 +206,10 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 
     /// Owner only: takes the task in `slot`, the newest, off the stack. Returns true if the
     /// task is the owner's, and false if [`Self::reclaim`] must find out.
-    fn pop(&self, slot: *mut Slot<S>) -> bool;
-
-    /// Owner only: does what [`Self::pop`] does for a spawn or future, whose slot is closed.
-    fn pop_spawn(&self, slot: *mut Slot<S>) -> bool;
+    ///
+    /// `is_spawn` is a constant at each call. A spawn or a future closes its own slot, so a slot that is
+    /// not open does not mean that a thief was there.
+    fn pop(&self, slot: *mut Slot<S>, is_spawn: bool) -> bool;
 
     // The owner's slow paths.
 
@@ -198,122 +223,33 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     /// Owner only: frees `slot`, whose stolen task is done and whose result has been read.
     fn release(&self, slot: *mut Slot<S>);
 
-    /// Owner only: returns whether a thief's request for tasks is unanswered.
-    fn is_requested(&self) -> bool;
-
-    /// Returns the number of tasks that are not stolen. For other threads this is only a hint.
-    fn unstolen(&self) -> usize {
-        self.stack().unstolen()
-    }
-
     /// Owner only: returns whether thieves can take nothing until the owner pushes again.
     fn offers_nothing(&self) -> bool {
-        self.unstolen() == 0
+        self.stack().unstolen() == 0
     }
+}
 
-    // For thieves that reach in.
+/// What a worker does for thieves, and as a thief. The runtime calls each method on the thread of the
+/// worker `me`, and [`pass_on`](Self::pass_on) on any worker's thread.
+///
+/// # Safety
+///
+/// The implementor upholds the [rules](self): it gets at the task pools of all workers, and calls the
+/// methods of [`TaskPool`] that are for the owner only on the pool of `me`.
+pub unsafe trait Protocol<S: Scheduler> {
+    /// Whether thieves can take tasks of a worker that sleeps.
+    const SERVES_ASLEEP: bool;
 
-    /// Owner only: answers a pending request. Returns the number of tasks that became public.
-    fn publish_on_request(&self) -> usize {
-        0
-    }
-
-    /// Owner only: closes the slots below [`TaskStack::spawn_top`], which has just moved up,
-    /// and answers a pending request. Returns the number of tasks that became public.
-    fn publish_spawn(&self) -> usize {
-        0
-    }
-
-    /// Owner only: makes every task public. Returns the number of tasks that became public.
-    fn publish_all(&self) -> usize {
-        0
-    }
-
-    /// Owner only: waits until a thief has the task that was just made public, if the protocol stops
-    /// the owner for each steal. Called if a thief is awake.
-    fn yield_to_thief(&self) {}
-
-    /// Returns, as a hint, whether the oldest task is public or about to be.
-    fn has_public_tasks(&self) -> bool {
-        false
-    }
-
-    /// Returns, as a hint, whether a thief could take a task by force.
-    fn has_private_tasks(&self) -> bool {
-        false
-    }
-
-    /// Thief: asks the owner to offer tasks at its next push or pop. Returns true if no other
-    /// request was pending.
-    fn request(&self) -> bool {
-        false
-    }
-
-    /// Thief: takes the oldest public task for worker `thief`, if `may_take` allows it.
-    ///
-    /// The pool calls `may_take` while it holds the task, so the answer stays true as long as the
-    /// task is not done. An owner that has not answered for some time `is_silent`; the thief may
-    /// then take a private task by force.
-    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S> {
-        let _ = (thief, is_silent, may_take);
-        Claim::Nothing
-    }
-
-    // Hooks, which each worker calls on its own thread. A pool whose thieves reach in needs only
-    // the defaults.
-
-    /// Answers pending requests.
-    fn serve(me: &WorkerThread<S>) {
-        steal::serve_and_yield(me, Self::publish_on_request);
-    }
-
-    /// Offers the spawn or future that was just pushed, if a thief has asked.
-    fn spawned(me: &WorkerThread<S>) {
-        steal::serve_and_yield(me, Self::publish_spawn);
-    }
-
-    /// Answers pending requests, for a worker that runs a loop and can split it. Returns for how
-    /// many thieves it should do so: 0 if it has tasks for them, or if no request is pending.
-    fn serve_in_loop(me: &WorkerThread<S>) -> usize {
-        Self::serve(me);
-        match me.task_pool().is_requested() {
-            true => me.idle_workers().max(1),
-            false => 0,
-        }
-    }
-
-    /// Called when an idle worker is about to look for work from outside the pool.
-    fn before_outside_work(me: &WorkerThread<S>) {
-        let _ = me;
-    }
+    /// Answers thieves at a point that the worker has reached. At [`Point::Loop`], returns for how many
+    /// thieves the worker should split its loop: 0 if it has tasks for them, or if none asks. The number
+    /// that it returns at other points has no meaning.
+    fn answer(me: &WorkerThread<S>, point: Point<'_, S>) -> usize;
 
     /// Looks for a task once, for an idle worker.
-    fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
-        steal::look(search)
-    }
+    fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>>;
 
     /// Puts an idle worker to sleep that has found nothing for a while.
-    fn sleep(search: &mut Search<'_, S>) -> Slept {
-        steal::sleep(search)
-    }
-
-    /// Answers thieves while the worker is blocked. `holder` is the worker that runs the awaited
-    /// task, if it is known.
-    fn serve_while_blocked(me: &WorkerThread<S>, holder: Option<&WorkerThread<S>>) {
-        let _ = holder;
-        if !me.task_pool().offers_nothing() {
-            Self::serve(me);
-        }
-    }
-
-    /// Offers all tasks of a worker that is about to sleep. Returns whether thieves can take them
-    /// while it sleeps.
-    fn offer_all(me: &WorkerThread<S>) -> bool {
-        if !me.task_pool().offers_nothing() {
-            steal::serve(me, Self::publish_all);
-        }
-        true
-    }
+    fn sleep(search: &mut Search<'_, S>) -> Slept;
 
     /// Tries to take, for a blocked worker, a descendant of the task that `holder` runs. `outcome`
     /// is the state of the task that `holder` runs.
@@ -322,42 +258,45 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
         holder: &WorkerThread<S>,
         outcome: &StateWord,
         backoff: &mut Backoff,
-    ) -> Option<Stolen<S>> {
-        leapfrog::leapfrog(me, holder, outcome, backoff)
-    }
+    ) -> Option<Stolen<S>>;
 
     /// Looks once more before a blocked worker sleeps. Returns true if the worker should stay
     /// awake.
-    fn should_stay_awake(me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool {
-        let _ = me;
-        steal::finds_anything(std::iter::once(holder))
-    }
-
-    /// Called when a blocked worker stops taking tasks, for a while or for good.
-    fn stop_leapfrogging(me: &WorkerThread<S>) {
-        let _ = me;
-    }
-
-    /// Called when a thief is about to run a stolen task.
-    fn begin_stolen(me: &WorkerThread<S>) {
-        let _ = me;
-    }
-
-    /// Called when a thief has run a stolen task, and is about to mark it done in `outcome`.
-    fn end_stolen(me: &WorkerThread<S>, outcome: &StateWord) {
-        let _ = (me, outcome);
-    }
+    fn should_stay_awake(me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool;
 
     /// Any worker: asks `victim` anew on behalf of sleeping thieves, and wakes one of them if
     /// the victim has tasks and no thief is awake.
     fn pass_on(victim: &WorkerThread<S>) {
-        steal::pass_on(victim);
+        let _ = victim;
     }
+}
 
-    /// Called when an idle worker has found something to run.
-    fn became_active(me: &WorkerThread<S>) {
-        steal::became_active(me);
-    }
+/// A point at which a worker calls [`Protocol::answer`].
+pub enum Point<'p, S: Scheduler> {
+    /// A push or a pop has taken its slow path.
+    Join,
+    /// The worker has just pushed a spawn or a future. It is the first of a stolen task, or not.
+    Spawn {
+        /// Whether the worker has begun a stolen task and pushed no spawn since.
+        is_first: bool,
+    },
+    /// The worker runs a loop, and can split it.
+    Loop,
+    /// The worker waits. The named worker runs the awaited task, if it is known.
+    Blocked(Option<&'p WorkerThread<S>>),
+    /// The worker is about to block, for a thread that is not of its pool or in a finish, and its tasks
+    /// should be public meanwhile.
+    Sleep,
+    /// The blocked worker stops taking tasks, for a while or for good.
+    LeapfrogEnd,
+    /// The idle worker is about to look for work from outside the pool.
+    OutsideWork,
+    /// The idle worker has found something to run.
+    Active,
+    /// The thief is about to run a stolen task.
+    StolenBegin,
+    /// The thief has run a stolen task, and is about to mark it done in this outcome.
+    StolenEnd(&'p StateWord),
 }
 
 /// Atomics, cells and locks, which a build with `--cfg loom` replaces by loom's.
@@ -371,6 +310,7 @@ pub mod sync {
 #[doc(hidden)]
 pub mod models {
     pub use crate::pool::Quiescence;
+    pub use crate::runtime::ReachesIn;
     pub use crate::runtime::models::*;
     pub use crate::sleep::Sleep;
 }

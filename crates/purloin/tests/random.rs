@@ -5,6 +5,9 @@
 //! `PURLOIN_SEED` sets the first seed of each test, and `PURLOIN_PROGRAMS` the number of programs.
 
 mod common;
+/// The scheduler that the page of `purloin::scheduler` shows.
+#[path = "../src/scheduler/example.rs"]
+mod example;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -430,6 +433,11 @@ fn random_programs_agree_under_the_direct_stack_of_two_fields() {
 #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
 fn random_programs_agree_under_chase_lev_deques() {
     check_all(ChaseLev::default());
+}
+
+#[test]
+fn random_programs_agree_under_the_scheduler_of_the_documentation() {
+    check_with(|builder| builder.scheduler(example::Locked));
 }
 
 #[test]

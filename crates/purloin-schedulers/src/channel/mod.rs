@@ -201,11 +201,11 @@ mod thief;
 mod victim;
 
 use purloin::scheduler::{
-    Backoff, Scheduler, Search, Slept, StateWord, Stolen, TaskStack, WorkerThread,
+    Backoff, Point, Protocol, Scheduler, Search, Slept, StateWord, Stolen, TaskStack, WorkerThread,
 };
 
 use self::network::Channels;
-use self::protocol::{Protocol, Situation};
+use self::protocol::{Messages, Situation};
 pub use self::strategy::{Adaptive, Amount, Stealing};
 pub use self::strict::StrictChannel;
 use self::tasks::ChannelTasks;
@@ -276,6 +276,7 @@ impl Channel {
 unsafe impl Scheduler for Channel {
     type Header = StateWord;
     type TaskPool = ChannelTasks<Self>;
+    type Protocol = Self;
 
     const DETECTS_QUIESCENCE: bool = true;
     // The manager counts the workers, so there must be no spare workers.
@@ -289,23 +290,35 @@ unsafe impl Scheduler for Channel {
     }
 }
 
-impl Protocol for Channel {
+impl Messages for Channel {
     type Channels = Channels;
+}
 
-    fn check_mailbox(me: &Worker, situation: Situation) {
-        victim::check_mailbox(me, situation);
-    }
+// SAFETY: a worker uses its own task pool, and the channels of the others.
+unsafe impl Protocol<Channel> for Channel {
+    /// Only the worker itself can send its tasks, and it cannot while it sleeps.
+    const SERVES_ASLEEP: bool = false;
 
-    fn check_mailbox_in_loop(me: &Worker) -> usize {
-        victim::check_mailbox_in_loop(me)
-    }
-
-    fn before_outside_work(me: &Worker) {
-        thief::before_outside_work(me);
-    }
-
-    fn became_active(me: &Worker) {
-        thief::became_active(me);
+    fn answer(me: &Worker, point: Point<'_, Self>) -> usize {
+        match point {
+            Point::Join => victim::check_mailbox(me, Situation::Running),
+            Point::Spawn { .. } => {
+                if me.task_pool().close_below_spawn() {
+                    victim::check_mailbox(me, Situation::Running);
+                }
+            }
+            Point::Loop => return victim::check_mailbox_in_loop(me),
+            Point::Blocked(holder) => {
+                victim::check_mailbox(me, Situation::Blocked(holder.map(Worker::index)));
+            }
+            Point::Sleep => victim::check_mailbox(me, Situation::Blocked(None)),
+            Point::LeapfrogEnd => thief::stop_leapfrogging(me),
+            Point::OutsideWork => thief::before_outside_work(me),
+            Point::Active => thief::became_active(me),
+            Point::StolenBegin => thief::begin_stolen(me),
+            Point::StolenEnd(outcome) => thief::end_stolen(me, outcome),
+        }
+        0
     }
 
     fn look(search: &mut Search<'_, Self>) -> Option<Stolen<Self>> {
@@ -325,19 +338,7 @@ impl Protocol for Channel {
         thief::leapfrog(me, holder, outcome, backoff)
     }
 
-    fn has_leapfrog_answer(me: &Worker) -> bool {
+    fn should_stay_awake(me: &Worker, _holder: &Worker) -> bool {
         thief::has_leapfrog_answer(me)
-    }
-
-    fn stop_leapfrogging(me: &Worker) {
-        thief::stop_leapfrogging(me);
-    }
-
-    fn begin_stolen(me: &Worker) {
-        thief::begin_stolen(me);
-    }
-
-    fn end_stolen(me: &Worker, outcome: &StateWord) {
-        thief::end_stolen(me, outcome);
     }
 }

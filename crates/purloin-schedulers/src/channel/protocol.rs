@@ -1,9 +1,7 @@
 //! The seam between the two protocols of this folder. Both have private tasks, whose addresses a victim
 //! sends, and workers look into their mailboxes on the same occasions.
 
-use purloin::scheduler::{
-    Backoff, Scheduler, Search, Slept, Slot, StateWord, Stolen, WorkerThread,
-};
+use purloin::scheduler::{Scheduler, Slot, StateWord};
 
 use super::tasks::ChannelTasks;
 
@@ -60,40 +58,8 @@ impl<P: Scheduler> Clone for SentTask<P> {
 
 impl<P: Scheduler> Copy for SentTask<P> {}
 
-/// How workers exchange messages. Each method is called on the worker's own thread; the hooks of
-/// [`purloin::scheduler::TaskPool`] with the same names say when.
-pub trait Protocol: Scheduler<Header = StateWord, TaskPool = ChannelTasks<Self>> {
+/// A scheduler whose workers send messages.
+pub trait Messages: Scheduler<Header = StateWord, TaskPool = ChannelTasks<Self>> {
     /// A worker's mailbox, its requests, and the state that it keeps between messages.
     type Channels: Send + Sync + 'static;
-
-    /// Handles the messages in the worker's mailbox.
-    fn check_mailbox(me: &WorkerThread<Self>, situation: Situation);
-
-    /// Handles the messages in the mailbox of a worker that runs a loop. Returns for how many
-    /// thieves it should split the loop.
-    fn check_mailbox_in_loop(me: &WorkerThread<Self>) -> usize;
-
-    fn before_outside_work(me: &WorkerThread<Self>);
-
-    fn became_active(me: &WorkerThread<Self>);
-
-    fn look(search: &mut Search<'_, Self>) -> Option<Stolen<Self>>;
-
-    fn sleep(search: &mut Search<'_, Self>) -> Slept;
-
-    fn leapfrog(
-        me: &WorkerThread<Self>,
-        holder: &WorkerThread<Self>,
-        outcome: &StateWord,
-        backoff: &mut Backoff,
-    ) -> Option<Stolen<Self>>;
-
-    /// Returns whether a blocked worker has received an answer.
-    fn has_leapfrog_answer(me: &WorkerThread<Self>) -> bool;
-
-    fn stop_leapfrogging(me: &WorkerThread<Self>);
-
-    fn begin_stolen(me: &WorkerThread<Self>);
-
-    fn end_stolen(me: &WorkerThread<Self>, outcome: &StateWord);
 }

@@ -4,16 +4,15 @@
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Backoff, Count, Reclaimed, Search, Slept, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
-    WorkerThread,
+    Count, Reclaimed, Slot, State, Stolen, TaskPool, TaskStack, WorkerThread,
 };
 
-use super::protocol::{Kind, MAX_TASKS, Protocol, SentTask, Situation};
+use super::protocol::{Kind, MAX_TASKS, Messages, SentTask, Situation};
 use super::strategy::Amount;
 use crate::floor::Floor;
 
 /// A worker's tasks, and the channels by which its protocol shares them.
-pub struct ChannelTasks<P: Protocol> {
+pub struct ChannelTasks<P: Messages> {
     /// Its bottom is the oldest task that was not sent to a thief.
     stack: TaskStack<P>,
     /// Raised to `REQUESTED` while the mailbox may hold a new message, or while the owner has a
@@ -22,7 +21,7 @@ pub struct ChannelTasks<P: Protocol> {
     pub(super) channels: P::Channels,
 }
 
-impl<P: Protocol> ChannelTasks<P> {
+impl<P: Messages> ChannelTasks<P> {
     pub(super) fn new(stack: TaskStack<P>, channels: P::Channels) -> Self {
         ChannelTasks {
             floor: Floor::new(&stack),
@@ -73,9 +72,22 @@ impl<P: Protocol> ChannelTasks<P> {
         }
     }
 
-    /// Owner: closes the slots below a spawn that was just pushed.
-    pub(super) fn close_below_spawn(&self) {
+    /// Owner: closes the slots below a spawn that was just pushed. Returns whether the mailbox may hold a
+    /// message.
+    pub(super) fn close_below_spawn(&self) -> bool {
         self.floor.raise(self.first_open());
+        self.is_requested()
+    }
+
+    /// Owner: returns whether the mailbox may hold a new message, or the owner has a request that it
+    /// could not answer.
+    pub(super) fn is_requested(&self) -> bool {
+        self.floor.is_requested()
+    }
+
+    /// Owner: returns the number of tasks that it has not sent.
+    pub(super) fn unstolen(&self) -> usize {
+        self.stack.unstolen()
     }
 
     /// Owner: marks its oldest `count` tasks as sent, and passes their addresses to `send`.
@@ -126,7 +138,7 @@ impl<P: Protocol> ChannelTasks<P> {
 const MAX_EXAMINED: usize = 256;
 
 /// Returns, as a hint, whether the task in `slot` was sent and no thread has claimed it.
-pub(super) fn is_unclaimed<P: Protocol>(slot: *mut Slot<P>) -> bool {
+pub(super) fn is_unclaimed<P: Messages>(slot: *mut Slot<P>) -> bool {
     // Relaxed: the thread that claims the task checks again.
     // SAFETY: slots live as long as the pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
@@ -137,7 +149,7 @@ pub(super) fn is_unclaimed<P: Protocol>(slot: *mut Slot<P>) -> bool {
 ///
 /// The slot may hold a newer task by now. If its owner has sent the newer task, to any thief, this
 /// thief may take it.
-pub(super) fn claim<P: Protocol>(
+pub(super) fn claim<P: Messages>(
     slot: *mut Slot<P>,
     thief: usize,
     may_take: impl Fn() -> bool,
@@ -164,7 +176,7 @@ pub(super) fn claim<P: Protocol>(
 
 /// Thief: claims the first of the received tasks from `next` that its owner has not taken back. The
 /// steal `is_free` if the worker has not sent a request for it.
-pub(super) fn claim_received<P: Protocol>(
+pub(super) fn claim_received<P: Messages>(
     me: &WorkerThread<P>,
     is_free: bool,
     mut next: impl FnMut() -> Option<SentTask<P>>,
@@ -183,13 +195,13 @@ pub(super) fn claim_received<P: Protocol>(
 }
 
 /// Returns the channels of a worker.
-pub(super) fn channels<P: Protocol>(worker: &WorkerThread<P>) -> &P::Channels {
+pub(super) fn channels<P: Messages>(worker: &WorkerThread<P>) -> &P::Channels {
     &worker.task_pool().channels
 }
 
 // SAFETY: the page of the protocol shows that exactly one thread gets each task: private tasks are
 // the owner's, and for a sent task one atomic exchange of the slot's state decides.
-unsafe impl<P: Protocol> TaskPool<P> for ChannelTasks<P> {
+unsafe impl<P: Messages> TaskPool<P> for ChannelTasks<P> {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<P> {
         &self.stack
@@ -208,15 +220,12 @@ unsafe impl<P: Protocol> TaskPool<P> for ChannelTasks<P> {
 
     /// One store, one load, one compare.
     #[inline(always)]
-    fn pop(&self, slot: *mut Slot<P>) -> bool {
+    fn pop(&self, slot: *mut Slot<P>, is_spawn: bool) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
-        self.floor.is_open(slot)
-    }
-
-    #[inline(always)]
-    fn pop_spawn(&self, slot: *mut Slot<P>) -> bool {
-        self.stack.set_top(slot, Ordering::Relaxed);
-        slot >= self.stack.bottom() && !self.is_requested()
+        match is_spawn {
+            true => slot >= self.stack.bottom() && !self.is_requested(),
+            false => self.floor.is_open(slot),
+        }
     }
 
     fn reopen(&self, _slot: *mut Slot<P>) {
@@ -259,81 +268,5 @@ unsafe impl<P: Protocol> TaskPool<P> for ChannelTasks<P> {
         self.stack.set_top(slot, Ordering::Relaxed);
         self.stack.set_bottom(slot);
         self.floor.lower(self.first_open());
-    }
-
-    fn is_requested(&self) -> bool {
-        self.floor.is_requested()
-    }
-
-    // The methods below replace the defaults, because thieves send messages.
-
-    fn serve(me: &WorkerThread<P>) {
-        P::check_mailbox(me, Situation::Running);
-    }
-
-    fn spawned(me: &WorkerThread<P>) {
-        let tasks = me.task_pool();
-        tasks.close_below_spawn();
-        if tasks.is_requested() {
-            Self::serve(me);
-        }
-    }
-
-    fn serve_in_loop(me: &WorkerThread<P>) -> usize {
-        P::check_mailbox_in_loop(me)
-    }
-
-    fn before_outside_work(me: &WorkerThread<P>) {
-        P::before_outside_work(me);
-    }
-
-    fn look(search: &mut Search<'_, P>) -> Option<Stolen<P>> {
-        P::look(search)
-    }
-
-    fn sleep(search: &mut Search<'_, P>) -> Slept {
-        P::sleep(search)
-    }
-
-    fn serve_while_blocked(me: &WorkerThread<P>, holder: Option<&WorkerThread<P>>) {
-        P::check_mailbox(me, Situation::Blocked(holder.map(WorkerThread::index)));
-    }
-
-    /// Returns false: only the worker itself can send its tasks, and it cannot while it sleeps.
-    fn offer_all(me: &WorkerThread<P>) -> bool {
-        Self::serve_while_blocked(me, None);
-        false
-    }
-
-    fn leapfrog(
-        me: &WorkerThread<P>,
-        holder: &WorkerThread<P>,
-        outcome: &StateWord,
-        backoff: &mut Backoff,
-    ) -> Option<Stolen<P>> {
-        P::leapfrog(me, holder, outcome, backoff)
-    }
-
-    fn should_stay_awake(me: &WorkerThread<P>, _holder: &WorkerThread<P>) -> bool {
-        P::has_leapfrog_answer(me)
-    }
-
-    fn stop_leapfrogging(me: &WorkerThread<P>) {
-        P::stop_leapfrogging(me);
-    }
-
-    fn begin_stolen(me: &WorkerThread<P>) {
-        P::begin_stolen(me);
-    }
-
-    fn end_stolen(me: &WorkerThread<P>, outcome: &StateWord) {
-        P::end_stolen(me, outcome);
-    }
-
-    /// Does nothing: a sleeping thief's request is with a worker that will answer it.
-    fn pass_on(_victim: &WorkerThread<P>) {}
-
-    fn became_active(me: &WorkerThread<P>) {
-        P::became_active(me);
     }
 }

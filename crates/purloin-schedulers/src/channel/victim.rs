@@ -1,6 +1,6 @@
 //! The victim: how a worker handles the requests in its mailbox.
 
-use purloin::scheduler::{Count, StateWord, TaskPool};
+use purloin::scheduler::{Count, StateWord};
 
 use super::Worker;
 use super::forward::{MANAGER, ask_next, forward};

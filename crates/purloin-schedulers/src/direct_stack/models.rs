@@ -4,10 +4,10 @@ use loom::thread;
 
 use super::{DirectStack, OneField, TwoFields};
 use purloin::scheduler::models::*;
-use purloin::scheduler::{Claim, Reclaimed, Scheduler, TaskPool};
+use purloin::scheduler::{Claim, PublicTasks, Publish, Reclaimed, TaskPool};
 
 /// One thief gives the task back, and another thief takes it.
-fn a_task_that_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S) {
+fn a_task_that_was_given_back_goes_to_the_next_thief<S: ReachesIn>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let refuses = {
             let model = model.clone();
@@ -31,7 +31,7 @@ fn a_task_that_was_given_back_goes_to_the_next_thief<S: Scheduler>(scheduler: S)
 }
 
 /// Two thieves hold the task, one after the other, and give it back.
-fn the_owner_runs_a_task_that_two_thieves_gave_back<S: Scheduler>(scheduler: S) {
+fn the_owner_runs_a_task_that_two_thieves_gave_back<S: ReachesIn>(scheduler: S) {
     Model::check(4, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
@@ -50,14 +50,14 @@ fn the_owner_runs_a_task_that_two_thieves_gave_back<S: Scheduler>(scheduler: S) 
 }
 
 /// A blocked owner runs a descendant above the stolen task, as in leapfrogging.
-fn a_blocked_owner_pushes_above_the_stolen_task<S: Scheduler>(scheduler: S) {
+fn a_blocked_owner_pushes_above_the_stolen_task<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
             thread::spawn(move || model.claim(thief))
         });
         let first = model.push(0);
-        if model.tasks.pop(first) || model.tasks.reclaim(first) == Reclaimed::Owned {
+        if model.tasks.pop(first, false) || model.tasks.reclaim(first) == Reclaimed::Owned {
             model.run(0);
         } else {
             let second = model.push(1);
@@ -75,12 +75,12 @@ fn a_blocked_owner_pushes_above_the_stolen_task<S: Scheduler>(scheduler: S) {
 }
 
 /// The owner opens its stack while a thief asks. The request is not lost.
-fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
+fn a_request_outlives_a_reopening<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let base = model.tasks.stack();
         let slot = model.push(0);
         set_spawn_top(base, base.top());
-        model.tasks.publish_spawn();
+        model.tasks.publish(Publish::Spawn);
         set_spawn_top(base, slot);
         model.join(slot, 0);
         // The floor is now above the top.
@@ -96,28 +96,28 @@ fn a_request_outlives_a_reopening<S: Scheduler>(scheduler: S) {
 }
 
 /// Slots below a live spawn are closed, and are opened again after the spawn has ended.
-fn slots_below_a_spawn_are_closed<S: Scheduler>(scheduler: S) {
+fn slots_below_a_spawn_are_closed<S: ReachesIn>(scheduler: S) {
     Model::check(1, scheduler, |model| {
         let base = model.tasks.stack();
         let spawn = model.push(0);
         let top = base.top();
         set_spawn_top(base, top);
-        assert_eq!(model.tasks.publish_spawn(), 0, "no thief asks");
+        assert_eq!(model.tasks.publish(Publish::Spawn), 0, "no thief asks");
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
         // The slots stay closed if a thief asks.
         assert!(model.tasks.request());
         model.tasks.reopen(top);
         assert!(!model.tasks.is_open(top), "the request is pending");
-        assert_eq!(model.tasks.publish_on_request(), 1);
+        assert_eq!(model.tasks.publish(Publish::OnRequest), 1);
         assert!(model.tasks.is_open(top) && !model.tasks.is_open(spawn));
-        assert_eq!(model.tasks.publish_on_request(), 0, "no thief asks");
+        assert_eq!(model.tasks.publish(Publish::OnRequest), 0, "no thief asks");
         set_spawn_top(base, spawn);
         model.join(spawn, 0);
         model.tasks.reopen(spawn);
         assert!(model.tasks.is_open(spawn));
         assert!(model.tasks.request());
         assert_eq!(
-            model.tasks.publish_on_request(),
+            model.tasks.publish(Publish::OnRequest),
             0,
             "there is no task to offer"
         );

@@ -5,11 +5,11 @@ use loom::thread;
 
 use super::{DefaultWs, ReturnBarrierWs};
 use purloin::scheduler::models::*;
-use purloin::scheduler::{Scheduler, TaskPool};
+use purloin::scheduler::{PublicTasks, Publish, TaskPool};
 
 /// Two thieves ask while the owner answers one of them. Each task that a thief finds was published by
 /// a store.
-fn an_answer_and_a_newer_request<S: Scheduler>(scheduler: S) {
+fn an_answer_and_a_newer_request<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
@@ -34,11 +34,11 @@ fn an_answer_and_a_newer_request<S: Scheduler>(scheduler: S) {
 }
 
 /// The owner takes back a task while a thief asks for more, and uses the slot again.
-fn the_barrier_moves_down_while_a_thief_asks<S: Scheduler>(scheduler: S) {
+fn the_barrier_moves_down_while_a_thief_asks<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
@@ -59,12 +59,12 @@ fn the_barrier_moves_down_while_a_thief_asks<S: Scheduler>(scheduler: S) {
 
 /// Without a request, a spawn lies below the barrier and is not public. The owner takes it back without
 /// a fence while a thief asks.
-fn a_request_and_a_task_below_the_barrier_that_is_not_public<S: Scheduler>(scheduler: S) {
+fn a_request_and_a_task_below_the_barrier_that_is_not_public<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let stack = model.tasks.stack();
         let slot = model.push(0);
         set_spawn_top(stack, stack.top());
-        model.tasks.publish_spawn();
+        model.tasks.publish(Publish::Spawn);
         let thief = {
             let model = model.clone();
             thread::spawn(move || {

@@ -226,8 +226,8 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns whether any worker has tasks that thieves can take.
     fn has_waiting_tasks(&self) -> bool {
-        let tasks = self.started().iter().map(WorkerThread::task_pool);
-        { tasks }.any(|tasks| tasks.has_public_tasks() || tasks.has_private_tasks())
+        let mut tasks = self.started().iter().map(WorkerThread::task_pool);
+        tasks.any(|tasks| tasks.stack().has_unstolen())
     }
 
     /// Returns why tasks wait although no worker has begun one for a second.

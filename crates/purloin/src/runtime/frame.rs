@@ -53,6 +53,8 @@ pub(crate) struct Local<S: Scheduler> {
     /// Whether the stolen ticket that this worker has just used stays stolen, until the closure that
     /// it runs further down has ended.
     pub(super) keeps_ticket: Cell<bool>,
+    /// Whether the next spawn is the first of a stolen task.
+    pub(super) is_first_spawn: Cell<bool>,
     /// The number of futures, and of calls from workers of other pools, that this worker runs, one on
     /// top of the other.
     futures: AtomicUsize,
@@ -122,6 +124,7 @@ impl<S: Scheduler> Local<S> {
             blocks: Blocks::default(),
             suspended: Cell::new(0),
             keeps_ticket: Cell::new(false),
+            is_first_spawn: Cell::new(false),
             futures: AtomicUsize::new(0),
             max_suspended: (stack_size / STACK_BYTES_PER_SUSPENDED).max(1),
             depth: AtomicUsize::new(0),

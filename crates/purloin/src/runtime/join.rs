@@ -128,7 +128,7 @@ where
             return unsafe { never.assume_init() };
         }
     };
-    if !tasks.pop(slot)
+    if !tasks.pop(slot, false)
         && let Some(rb) = stolen_result::<S, B, RB>(thread, slot)
     {
         return (ra, rb);
@@ -224,7 +224,7 @@ where
     // owner has the task back, only the copy is used, and it runs once. If not, the thief is done,
     // and only this function reads the result.
     let result = unsafe {
-        if tasks.pop(slot) || S::reclaim_or_wait(thread, slot) {
+        if tasks.pop(slot, false) || S::reclaim_or_wait(thread, slot) {
             // Runs a copy, because the task itself may push to `slot`. Runs it by the code pointer,
             // so that the closure is not compiled once more for this path.
             let own = Slot::<S>::empty();

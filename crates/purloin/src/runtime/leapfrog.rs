@@ -19,41 +19,13 @@
 use std::cell::Cell;
 
 use super::slot::StateWord;
-use super::steal::{Stolen, attempt, steal_if};
 use crate::pool::WorkerThread;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::{Backoff, Slept, recheck_interval};
-use crate::stats::Activity;
-use crate::stats::Count;
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
+use crate::sleep::{Slept, recheck_interval};
+use crate::stats::{Activity, Count};
 use crate::sync::{Instant, Ordering};
 use crate::tunables;
-
-/// Implements [`TaskPool::leapfrog`].
-pub(crate) fn leapfrog<S: Scheduler>(
-    me: &WorkerThread<S>,
-    holder: &WorkerThread<S>,
-    outcome: &StateWord,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
-    me.count(Count::StealAttempts);
-    let may_take = || !outcome.is_done() && !holder.runs_on_top();
-    let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
-    if stolen.is_none() && holder.local.tasks.request() {
-        backoff.requested_again();
-    }
-    stolen
-}
-
-/// Tries once to steal from each other worker, for a blocked worker that runs anything, and asks for
-/// tasks where that fails.
-pub(crate) fn from_any<S: Scheduler>(
-    me: &WorkerThread<S>,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
-    me.active_others()
-        .find_map(|victim| attempt(me, victim, backoff))
-}
 
 impl<S: Scheduler> WorkerThread<S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
@@ -79,9 +51,9 @@ impl<S: Scheduler> WorkerThread<S> {
             false => wait::until(self, &awaited),
         }
         if awaited.is_woken_for_tasks.get() {
-            S::TaskPool::pass_on(awaited.holder);
+            S::Protocol::pass_on(awaited.holder);
         }
-        S::TaskPool::stop_leapfrogging(self);
+        S::Protocol::answer(self, Point::LeapfrogEnd);
     }
 
     /// Waits for a stolen task, and begins to leapfrog later if the last awaited tasks were tiny.
@@ -126,7 +98,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
     }
 
     fn serve(&self, me: &WorkerThread<S>) {
-        S::TaskPool::serve_while_blocked(me, Some(self.holder));
+        S::Protocol::answer(me, Point::Blocked(Some(self.holder)));
     }
 
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
@@ -138,7 +110,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
             return false;
         }
         let begin = me.timer().now();
-        let stolen = S::TaskPool::leapfrog(me, self.holder, self.outcome, &mut wait.backoff);
+        let stolen = S::Protocol::leapfrog(me, self.holder, self.outcome, &mut wait.backoff);
         let Some(stolen) = stolen else {
             return false;
         };
@@ -146,7 +118,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         me.count(Count::Leapfrogs);
         me.count(Count::Steals);
         wait.run(|| {
-            S::TaskPool::pass_on(self.holder);
+            S::Protocol::pass_on(self.holder);
             self.is_woken_for_tasks.set(false);
             me.run_stolen(stolen);
         });
@@ -172,7 +144,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         if leapfrogs && nap.is_none() {
             let limit = wait.backoff.sleep_limit(true);
             let slept = sleep.sleep_blocked(me.index(), self.holder.index(), limit, || {
-                self.is_over() || me.has_mail() || S::TaskPool::should_stay_awake(me, self.holder)
+                self.is_over() || me.has_mail() || S::Protocol::should_stay_awake(me, self.holder)
             });
             if slept == Slept::WokenForTasks {
                 self.is_woken_for_tasks.set(true);
@@ -180,9 +152,9 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
             return slept;
         }
         if !leapfrogs {
-            S::TaskPool::offer_all(me);
+            S::Protocol::answer(me, Point::Sleep);
         }
-        S::TaskPool::stop_leapfrogging(me);
+        S::Protocol::answer(me, Point::LeapfrogEnd);
         sleep.park(me.index(), nap);
         match leapfrogs {
             true => Slept::Woken,

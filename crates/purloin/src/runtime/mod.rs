@@ -80,6 +80,7 @@ pub(crate) mod leapfrog;
 pub mod models;
 mod oneshot;
 mod queue;
+mod reach_in;
 mod return_barrier;
 mod scopes;
 mod slot;
@@ -98,10 +99,12 @@ pub(crate) use frame::{Local, task_bytes};
 pub(crate) use future::detached_future;
 
 pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
-pub(crate) use leapfrog::from_any;
+#[cfg(loom)]
+pub use reach_in::ReachesIn;
+pub use reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
-pub use steal::{Claim, Reclaimed, Stolen};
+pub use steal::{Reclaimed, Stolen};
 pub use token::Token;

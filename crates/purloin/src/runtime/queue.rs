@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
 use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
 use crate::sync::thread::Thread;
@@ -206,7 +206,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
                 .limit_of_anything()
                 .or_else(|| wait.backoff.sleep_limit(true)),
             false => {
-                S::TaskPool::offer_all(owner);
+                S::Protocol::answer(owner, Point::Sleep);
                 recheck_interval()
             }
         };

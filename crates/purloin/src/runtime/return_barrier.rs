@@ -33,7 +33,6 @@
 //! | `bottom`: the oldest task not stolen | the thread that holds the slot it points at: the thief that steals the task moves it up, the owner that joins with a stolen task moves it down | thieves |
 //! | `published`: slots below are public or stolen, as are some above by force | owner | owner |
 //! | `published_at`: the time at which the owner last made tasks public | owner | owner |
-//! | `offers_spawn`: whether the next spawn is the first of a stolen task | owner | owner |
 //! | `spawn_top`: spawns lie below, so the barrier is never lower | owner | owner |
 //! | each slot's `state` | see below | all |
 //! | each slot's `has_interrupted` | owner, before it publishes the slot | the thief, for the count of free steals |
@@ -61,7 +60,7 @@
 //! away from TASK by compare-and-swap; one succeeds.
 //!
 //! [`reclaim`]: TaskPool::reclaim
-//! [`claim`]: TaskPool::claim
+//! [`claim`]: PublicTasks::claim
 //!
 //! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the owner joins
 //! the tasks below and pushes new ones. The thief's claim may then hit a task that is public, but
@@ -129,10 +128,10 @@ use std::cell::Cell;
 
 use crossbeam_utils::CachePadded;
 
+use super::reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};
 use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
-use super::steal::{Claim, Reclaimed};
-use crate::pool::WorkerThread;
+use super::steal::Reclaimed;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
 use crate::tunables;
@@ -154,16 +153,12 @@ pub struct BarrierTasks<S: BarrierScheduler> {
     published: CachePadded<Cell<*mut Slot<S>>>,
     /// The time at which the owner last made tasks public. Only the owner touches it.
     published_at: Cell<Instant>,
-    /// Whether the next spawn is the first of a stolen task, which becomes public at once. Only the
-    /// owner uses this field.
-    offers_spawn: Cell<bool>,
     /// The scheduler with its options.
     scheduler: S,
 }
 
-// SAFETY: only the owning worker's thread uses `published`, `published_at` and `offers_spawn`: the
-// runtime calls the methods that use them on that thread only. All other fields are atomic or
-// immutable.
+// SAFETY: only the owning worker's thread uses `published` and `published_at`: the runtime calls the
+// methods that use them on that thread only. All other fields are atomic or immutable.
 unsafe impl<S: BarrierScheduler> Sync for BarrierTasks<S> {}
 // SAFETY: no field is tied to a thread before the owner starts.
 unsafe impl<S: BarrierScheduler> Send for BarrierTasks<S> {}
@@ -180,7 +175,6 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
             barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
             published: CachePadded::new(Cell::new(stack.first())),
             published_at: Cell::new(Instant::now()),
-            offers_spawn: Cell::new(false),
             stack,
             scheduler: scheduler.clone(),
         }
@@ -199,8 +193,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
     clippy::not_unsafe_ptr_arg_deref,
     reason = "by the promise to `new`, only the runtime calls the methods, with slots of this stack"
 )]
-// SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
-// the task at `bottom`, the oldest. The owner alone pushes and pops at the top.
+// SAFETY: the page above shows for each race that exactly one thread gets each task. The owner alone pushes and pops at the top.
 unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<S> {
@@ -219,24 +212,21 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     }
 
     /// One store, one load, one compare.
-    #[inline(always)]
-    fn pop(&self, slot: *mut Slot<S>) -> bool {
-        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and
-        // then reads the top. Relaxed: the fence orders them.
-        self.stack.set_top(slot, Ordering::Relaxed);
-        asymmetric::light();
-        self.is_private(slot)
-    }
-
-    /// If no thief has asked, only the spawn itself has closed the slot. A task stolen by force
+    ///
+    /// A spawn has closed its own slot. If no thief has asked, nothing else has: a task stolen by force
     /// lies below `published` as soon as its request is answered; and if a thief were forcing its
     /// way in, the load of the barrier, after the store of the top, would see that. The barrier
     /// stays for the next spawn.
     #[inline(always)]
-    fn pop_spawn(&self, slot: *mut Slot<S>) -> bool {
+    fn pop(&self, slot: *mut Slot<S>, is_spawn: bool) -> bool {
+        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and
+        // then reads the top. Relaxed: the fence orders them.
         self.stack.set_top(slot, Ordering::Relaxed);
         asymmetric::light();
-        slot >= self.published.get() && !self.is_requested()
+        match is_spawn {
+            true => slot >= self.published.get() && !self.is_requested(),
+            false => self.is_private(slot),
+        }
     }
 
     fn reopen(&self, slot: *mut Slot<S>) {
@@ -246,7 +236,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[cold]
     fn reclaim(&self, slot: *mut Slot<S>) -> Reclaimed {
         if slot >= self.published.get() && !self.is_requested() {
-            // A spawn above it has closed it, and no thief was there: see `pop_spawn`.
+            // A spawn above it has closed it, and no thief was there: see `pop`.
             return Reclaimed::Owned;
         }
         // SAFETY: the owner has pushed `slot`, so it lies in the stack.
@@ -307,19 +297,30 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
             self.lower(slot);
         }
     }
+}
+
+// SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
+// the task at `bottom`, the oldest.
+unsafe impl<S: BarrierScheduler> PublicTasks<S> for BarrierTasks<S> {
+    #[inline]
+    fn publish(&self, what: Publish) -> usize {
+        match what {
+            Publish::OnRequest => self.answer(),
+            Publish::Spawn => self.close_spawn(),
+            Publish::FirstSpawn => {
+                self.request();
+                self.close_spawn()
+            }
+            Publish::All if self.published.get() >= self.stack.top() => 0,
+            Publish::All => {
+                self.request();
+                self.make_public(usize::MAX)
+            }
+        }
+    }
 
     fn is_requested(&self) -> bool {
         self.barrier.load(Ordering::Relaxed) & REQUESTED != 0
-    }
-
-    /// Answers with the owner's oldest private tasks. If it has none, the request stays pending,
-    /// and the next push answers it.
-    #[cold]
-    fn publish_on_request(&self) -> usize {
-        self.publish(match S::BARRIER_STAYS {
-            true => tunables::MAX_PUBLISHED.get() as usize,
-            false => 1,
-        })
     }
 
     /// The return barrier exists to avoid this interruption. The wait is bounded, because the thief
@@ -341,54 +342,17 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         }
     }
 
-    /// Raises the barrier to close the slots: a slot below the barrier is closed.
-    fn publish_spawn(&self) -> usize {
-        if self.offers_spawn.take() {
-            self.request();
-        }
-        let spawn_top = self.stack.spawn_top().addr();
-        loop {
-            let barrier = self.barrier.load(Ordering::Relaxed);
-            if barrier & REQUESTED != 0 {
-                return self.publish_on_request();
-            }
-            // If a thief asks at this moment, the exchange fails and the owner answers. Relaxed:
-            // the owner's own pushes and pops are ordered by program order, and a forcing thief
-            // starts from a request that it has read.
-            let relaxed = Ordering::Relaxed;
-            if barrier >= spawn_top
-                || self
-                    .barrier
-                    .compare_exchange(barrier, spawn_top, relaxed, relaxed)
-                    .is_ok()
-            {
-                return 0;
-            }
-        }
-    }
-
-    #[cold]
-    fn publish_all(&self) -> usize {
-        if self.published.get() >= self.stack.top() {
-            return 0;
-        }
-        self.request();
-        self.publish(usize::MAX)
-    }
-
-    fn has_public_tasks(&self) -> bool {
+    fn offers(&self) -> Offer {
         // Any state but EMPTY counts: a thief may give back a BUSY task, and if a thief has just
         // stolen the task, `bottom` is about to move on.
-        self.stack
-            .oldest()
-            .header()
-            .outcome()
-            .get(Ordering::Relaxed)
-            != State::EMPTY
-    }
-
-    fn has_private_tasks(&self) -> bool {
-        self.allows_force() && asymmetric::available() && self.stack.has_unstolen()
+        let oldest = self.stack.oldest().header().outcome();
+        if oldest.get(Ordering::Relaxed) != State::EMPTY {
+            Offer::Public
+        } else if self.allows_force() && asymmetric::available() && self.stack.has_unstolen() {
+            Offer::Private
+        } else {
+            Offer::Nothing
+        }
     }
 
     fn request(&self) -> bool {
@@ -400,10 +364,6 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
                 .barrier
                 .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
-    }
-
-    fn begin_stolen(me: &WorkerThread<S>) {
-        me.local.tasks.offers_spawn.set(true);
     }
 
     fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S> {

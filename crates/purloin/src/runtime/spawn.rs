@@ -142,7 +142,7 @@ fn end_above_while<S: Scheduler>(
         thread.local.tickets.remove(slot);
         thread.local.lower_frame(slot);
         // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
-        if tasks.pop_spawn(slot) || unsafe { S::reclaim_or_wait(thread, slot) } {
+        if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
             // anything else is pushed there.
             unsafe { (*slot).run(thread) };

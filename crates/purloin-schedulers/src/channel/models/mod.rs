@@ -198,7 +198,7 @@ impl Model {
     /// Owner: the second half of a join.
     fn join(&self, me: usize, slot: *mut Slot<Channel>, task: u64) {
         let tasks = &self.task_pools[me];
-        if tasks.pop(slot) {
+        if tasks.pop(slot, false) {
             return self.run(task);
         }
         match tasks.reclaim(slot) {

@@ -187,6 +187,7 @@ impl StrictChannel {
 unsafe impl Scheduler for StrictChannel {
     type Header = StateWord;
     type TaskPool = ChannelTasks<Self>;
+    type Protocol = Self;
 
     const DETECTS_QUIESCENCE: bool = true;
     // The manager counts the workers, so there must be no spare workers.

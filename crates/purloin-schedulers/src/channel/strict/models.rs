@@ -149,7 +149,7 @@ impl Model {
     /// Owner: pushes a task, and takes it back or waits for it.
     fn fork_and_join(&self, me: usize, task: u64) {
         let (tasks, slot) = (&self.task_pools[me], self.push(me, task));
-        if tasks.pop(slot) {
+        if tasks.pop(slot, false) {
             return self.run(task);
         }
         match tasks.reclaim(slot) {

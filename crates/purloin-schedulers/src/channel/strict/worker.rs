@@ -1,6 +1,6 @@
 //! The hooks of a worker in a pool: when it looks into its mailbox, asks for tasks, and sleeps.
 
-use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen, TaskPool};
+use purloin::scheduler::{Backoff, Count, Point, Protocol, Search, Slept, StateWord, Stolen};
 
 use super::handler::{
     begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work, handle_messages,
@@ -8,43 +8,48 @@ use super::handler::{
 };
 use super::messages::{Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Peers};
 use super::{StrictChannel, Worker};
-use crate::channel::protocol::{Kind, Protocol, Situation};
+use crate::channel::protocol::{Kind, Messages, Situation};
 use crate::channel::tasks::{channels, claim, claim_received};
 
-impl Protocol for StrictChannel {
+impl Messages for StrictChannel {
     type Channels = Channels;
+}
 
-    fn check_mailbox(me: &Worker, situation: Situation) {
-        let began = me.attempt_began();
-        let own = &mut *channels(me).worker_state();
-        handle_messages(me.peers(), me.index(), own, situation);
-        if matches!(situation, Situation::Running | Situation::InLoop) {
-            me.time_service(began);
+// SAFETY: a worker uses its own task pool, and the channels of the others.
+unsafe impl Protocol<StrictChannel> for StrictChannel {
+    /// Only the worker itself can send its tasks, and it cannot while it sleeps.
+    const SERVES_ASLEEP: bool = false;
+
+    fn answer(me: &Worker, point: Point<'_, Self>) -> usize {
+        match point {
+            Point::Join => check_mailbox(me, Situation::Running),
+            Point::Spawn { .. } => {
+                if me.task_pool().close_below_spawn() {
+                    check_mailbox(me, Situation::Running);
+                }
+            }
+            Point::Loop => return check_mailbox_in_loop(me),
+            Point::Blocked(holder) => {
+                check_mailbox(me, Situation::Blocked(holder.map(Worker::index)));
+            }
+            Point::Sleep => check_mailbox(me, Situation::Blocked(None)),
+            Point::LeapfrogEnd => stop_leapfrogging(me),
+            Point::OutsideWork => {
+                begin_outside_work(me.peers(), me.index(), &mut channels(me).worker_state());
+            }
+            // The worker may keep requests, or may have messages that it did not look at.
+            Point::Active => me.task_pool().keep_floor_raised(),
+            Point::StolenBegin => begin_stolen(me),
+            Point::StolenEnd(outcome) => end_stolen(me, outcome),
         }
-    }
-
-    fn check_mailbox_in_loop(me: &Worker) -> usize {
-        Self::check_mailbox(me, Situation::InLoop);
-        if me.task_pool().unstolen() > 0 {
-            return 0;
-        }
-        begin_split(&mut channels(me).worker_state())
-    }
-
-    fn before_outside_work(me: &Worker) {
-        begin_outside_work(me.peers(), me.index(), &mut channels(me).worker_state());
-    }
-
-    fn became_active(me: &Worker) {
-        // The worker may keep requests, or may have messages that it did not look at.
-        me.task_pool().keep_floor_raised();
+        0
     }
 
     fn look(search: &mut Search<'_, Self>) -> Option<Stolen<Self>> {
         let me = search.me;
         // Before the requests that this worker has kept: the manager would send them back.
         end_outside_work(me.peers(), me.index(), &mut channels(me).worker_state());
-        Self::check_mailbox(me, Situation::Idle);
+        check_mailbox(me, Situation::Idle);
         if let Some(stolen) = claim_next(me, true) {
             return Some(stolen);
         }
@@ -123,47 +128,67 @@ impl Protocol for StrictChannel {
         None
     }
 
-    fn has_leapfrog_answer(me: &Worker) -> bool {
+    fn should_stay_awake(me: &Worker, _holder: &Worker) -> bool {
         channels(me).answer(Kind::Leapfrog).is_full()
     }
+}
 
-    fn stop_leapfrogging(me: &Worker) {
+/// Handles the messages in the worker's mailbox.
+fn check_mailbox(me: &Worker, situation: Situation) {
+    let began = me.attempt_began();
+    let own = &mut *channels(me).worker_state();
+    handle_messages(me.peers(), me.index(), own, situation);
+    if matches!(situation, Situation::Running | Situation::InLoop) {
+        me.time_service(began);
+    }
+}
+
+/// Handles the messages in the mailbox of a worker that runs a loop. Returns for how many thieves it
+/// should split the loop.
+fn check_mailbox_in_loop(me: &Worker) -> usize {
+    check_mailbox(me, Situation::InLoop);
+    if me.task_pool().unstolen() > 0 {
+        return 0;
+    }
+    begin_split(&mut channels(me).worker_state())
+}
+
+fn stop_leapfrogging(me: &Worker) {
+    let own = &mut *channels(me).worker_state();
+    match own.leapfrog {
+        Leapfrog::SentTo(holder) => {
+            own.leapfrog = Leapfrog::Withdrawn;
+            let thief = me.index();
+            me.peers()
+                .send_control(thief, holder, Message::Withdraw { thief });
+        }
+        Leapfrog::Cancelled => own.leapfrog = Leapfrog::Unsent,
+        Leapfrog::Unsent | Leapfrog::Withdrawn => {}
+    }
+}
+
+fn begin_stolen(me: &Worker) {
+    me.task_pool().mark_top();
+    let asks_ahead = {
+        let own = channels(me).worker_state();
+        own.received.is_empty() && own.strategy.asks_ahead()
+    };
+    if asks_ahead {
+        ask_for_tasks(me, Colour::Working);
+    }
+}
+
+fn end_stolen(me: &Worker, outcome: &StateWord) {
+    let has_children = me.task_pool().has_pushed();
+    channels(me)
+        .worker_state()
+        .strategy
+        .count_task(has_children);
+    // The blocked workers that wait for this task are about to go on.
+    if me.task_pool().is_requested() {
+        check_mailbox(me, Situation::Running);
         let own = &mut *channels(me).worker_state();
-        match own.leapfrog {
-            Leapfrog::SentTo(holder) => {
-                own.leapfrog = Leapfrog::Withdrawn;
-                let thief = me.index();
-                me.peers()
-                    .send_control(thief, holder, Message::Withdraw { thief });
-            }
-            Leapfrog::Cancelled => own.leapfrog = Leapfrog::Unsent,
-            Leapfrog::Unsent | Leapfrog::Withdrawn => {}
-        }
-    }
-
-    fn begin_stolen(me: &Worker) {
-        me.task_pool().mark_top();
-        let asks_ahead = {
-            let own = channels(me).worker_state();
-            own.received.is_empty() && own.strategy.asks_ahead()
-        };
-        if asks_ahead {
-            ask_for_tasks(me, Colour::Working);
-        }
-    }
-
-    fn end_stolen(me: &Worker, outcome: &StateWord) {
-        let has_children = me.task_pool().has_pushed();
-        channels(me)
-            .worker_state()
-            .strategy
-            .count_task(has_children);
-        // The blocked workers that wait for this task are about to go on.
-        if me.task_pool().is_requested() {
-            Self::check_mailbox(me, Situation::Running);
-            let own = &mut *channels(me).worker_state();
-            cancel_leapfrogs(me.peers(), own, |request| request.awaits(outcome));
-        }
+        cancel_leapfrogs(me.peers(), own, |request| request.awaits(outcome));
     }
 }
 

@@ -14,7 +14,7 @@ use super::wait::{self, HandedOff, Outside};
 use crate::loops::CancelFlag;
 use crate::pool::NO_POOL;
 use crate::runtime::ReturnBarrier;
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::stats::Count;
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
@@ -150,7 +150,7 @@ impl<S: Scheduler> WorkerThread<S> {
         self.open_mailbox();
         self.let_pool_end();
         self.set_active(true);
-        S::TaskPool::became_active(self);
+        S::Protocol::answer(self, Point::Active);
     }
 }
 
@@ -204,7 +204,7 @@ impl<S: Scheduler> Host for WorkerThread<S> {
 
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>> {
         // Thieves may take the tasks of this worker meanwhile.
-        S::TaskPool::offer_all(self);
+        S::Protocol::answer(self, Point::Sleep);
         let worker = lends_index.then(|| self.index());
         let handed_off = self.pool().hand_off_processor(worker);
         if handed_off.is_some() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::WorkerThread;
 use crate::pool::{Injected, Shared};
 use crate::runtime::Stolen;
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Slept};
 use crate::stats::Count;
 
@@ -44,10 +44,27 @@ pub(crate) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
             return work;
         }
         if !search.backoff.pause() {
-            let slept = S::TaskPool::sleep(&mut search);
+            let slept = S::Protocol::sleep(&mut search);
             search.restart(slept);
         }
     }
+}
+
+/// Looks once for a task of any worker, for a blocked worker that runs anything.
+pub(crate) fn look_once<S: Scheduler>(
+    me: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    let mut search = Search {
+        me,
+        backoff: std::mem::replace(backoff, Backoff::new(me.spin_time())),
+        is_fresh: false,
+        has_timed_out: false,
+    };
+    me.walk().start();
+    let stolen = S::Protocol::look(&mut search);
+    *backoff = search.backoff;
+    stolen
 }
 
 /// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
@@ -115,7 +132,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         // Before the look at the inbox: every job that was there when the pool was dropped runs.
         let is_stopping = pool.sleep.is_stopping();
         if me.has_mail() || pool.has_injected() {
-            S::TaskPool::before_outside_work(me);
+            S::Protocol::answer(me, Point::OutsideWork);
             // Active before the job leaves the inbox: no worker ends between the two.
             me.set_active(true);
             if let Some(job) = me.take_mail() {
@@ -131,7 +148,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         if is_stopping && pool.is_over() && !me.has_mail() {
             return Some(Work::Stop);
         }
-        S::TaskPool::look(self).map(Work::Stolen)
+        S::Protocol::look(self).map(Work::Stolen)
     }
 }
 
@@ -151,7 +168,7 @@ pub(crate) fn pass_on<'m, S: Scheduler>(
     workers: impl Iterator<Item = &'m WorkerThread<S>>,
 ) {
     for worker in workers.filter(|worker| worker.is_active()) {
-        S::TaskPool::pass_on(worker);
+        S::Protocol::pass_on(worker);
     }
     if pool.has_injected() {
         pool.call_idle_worker();

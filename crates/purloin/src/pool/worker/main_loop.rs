@@ -2,7 +2,7 @@
 
 use super::idle::{self, Work};
 use super::{WorkerThread, current};
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
 use crate::sync::plain::{Ordering, fence};
 use crate::sync::thread;
@@ -51,7 +51,7 @@ pub(crate) fn run<S: Scheduler>(me: &WorkerThread<S>) {
         pool.call_handler(me, pool.handlers.exit.as_ref());
         // It may have left jobs, and no other worker is bound to be there.
         while pool.has_injected() {
-            S::TaskPool::before_outside_work(me);
+            S::Protocol::answer(me, Point::OutsideWork);
             if let Some(job) = pool.take_injected() {
                 me.active(|| job.run(me));
             }

@@ -27,7 +27,7 @@ use self::mail::Mailbox;
 use crate::pool::placement::Hashes;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Local, Stolen, steal};
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Counters, Timer};
 use crate::sync::Instant;
@@ -325,7 +325,7 @@ impl<S: Scheduler> WorkerThread<S> {
     pub(crate) fn active(&self, work: impl FnOnce()) {
         debug_assert!(self.local.is_outermost(), "it was idle");
         self.set_active(true);
-        S::TaskPool::became_active(self);
+        S::Protocol::answer(self, Point::Active);
         self.timer().switch_to(Activity::Application);
         work();
         self.timer().switch_to(Activity::Searching);

@@ -20,12 +20,11 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use super::WorkerThread;
 use super::lineage::Call;
+use super::{WorkerThread, idle};
 use crate::pool::Shared;
 use crate::pool::outside::ParkToken;
-use crate::runtime::from_any;
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
@@ -41,7 +40,7 @@ pub(crate) trait Awaited<S: Scheduler> {
 
     /// Answers thieves.
     fn serve(&self, me: &WorkerThread<S>) {
-        S::TaskPool::serve_while_blocked(me, None);
+        S::Protocol::answer(me, Point::Blocked(None));
     }
 
     /// Looks once for something that this wait may run, and runs it. Returns whether it has run
@@ -187,7 +186,7 @@ impl<S: Scheduler> Wait<'_, S> {
             self.run(|| me.local.suspend(|| me.run_on_top(|| job.run(me))));
             return true;
         }
-        let Some(stolen) = from_any(me, &mut self.backoff) else {
+        let Some(stolen) = idle::look_once(me, &mut self.backoff) else {
             return false;
         };
         self.run(|| me.local.suspend(|| me.run_on_top(|| me.run_stolen(stolen))));
@@ -244,10 +243,10 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
     }
 
     fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
-        let may_sleep = S::TaskPool::offer_all(wait.me);
+        S::Protocol::answer(wait.me, Point::Sleep);
         // Other workers of this pool may block later in joins, where they run no calls from outside. So
         // this worker checks again from time to time whether it must serve.
-        let naps = wait.is_processor_idle() || !may_sleep;
+        let naps = wait.is_processor_idle() || !S::Protocol::SERVES_ASLEEP;
         let time = if naps {
             tunables::RECHECK_INTERVAL
         } else {

@@ -51,7 +51,8 @@ where
         count: u32,
         thread: &'m WorkerThread<S>,
     ) -> Self {
-        if thread.local.tasks.is_requested() {
+        let tasks = &thread.local.tasks;
+        if !tasks.is_open(tasks.stack().top()) {
             S::serve(thread);
         }
         Self::new(sender, count, thread)
@@ -123,7 +124,7 @@ impl<S: Scheduler> WorkerThread<S> {
         local.stack().set_spawn_top(ticket.spawn_top);
         local.resize_frame(slot.wrapping_add(1), slot);
         // SAFETY: the ticket was pushed to this slot of the worker's own stack.
-        local.tasks.pop_spawn(slot) || unsafe { S::reclaim_or_wait(self, slot) }
+        local.tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(self, slot) }
     }
 
     /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's

@@ -13,9 +13,10 @@ use std::sync::atomic::AtomicUsize;
 use loom::sync::Arc;
 use loom::thread;
 
+use super::reach_in::{Claim, Offer, PublicTasks, Publish, ReachesIn};
 use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
-use super::steal::{Claim, Reclaimed};
+use super::steal::Reclaimed;
 use crate::pool::WorkerThread;
 use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
@@ -61,7 +62,7 @@ unsafe fn never<S: Scheduler>(_: &Slot<S>, _: &WorkerThread<S>) {
     unreachable!("the models run tasks themselves");
 }
 
-impl<S: Scheduler> Model<S> {
+impl<S: ReachesIn> Model<S> {
     pub fn check(
         preemptions: usize,
         scheduler: S,
@@ -103,7 +104,7 @@ impl<S: Scheduler> Model<S> {
         unsafe { (*slot).write(never, task) };
         self.tasks.push(slot);
         if !open && !self.tasks.is_open(slot) {
-            self.tasks.publish_on_request();
+            self.tasks.publish(Publish::OnRequest);
         }
         slot
     }
@@ -112,13 +113,13 @@ impl<S: Scheduler> Model<S> {
     pub fn join(&self, slot: *mut Slot<S>, task: u64) {
         // SAFETY: the owner has pushed the slot, and it stays live until `release`.
         let place = unsafe { &*slot };
-        if self.tasks.pop(slot) {
+        if self.tasks.pop(slot, false) {
             assert_eq!(self.tasks.stack().top(), slot);
             return self.run(task);
         }
         match self.tasks.reclaim(slot) {
             Reclaimed::Owned => {
-                self.tasks.publish_on_request();
+                self.tasks.publish(Publish::OnRequest);
                 self.run(task);
             }
             Reclaimed::Stolen => {
@@ -172,11 +173,11 @@ impl<S: Scheduler> Model<S> {
     }
 }
 
-pub fn the_bottom_moves_up<S: Scheduler>(scheduler: S) {
+pub fn the_bottom_moves_up<S: ReachesIn>(scheduler: S) {
     Model::check(1, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         assert!(model.claim(1) && model.claim(2) && !model.claim(1));
         model.join(second, 1);
         model.join(first, 0);
@@ -186,7 +187,7 @@ pub fn the_bottom_moves_up<S: Scheduler>(scheduler: S) {
 
 /// A leapfrogging worker comes too late: the task that it waits for is done, and the thief runs
 /// another task.
-pub fn a_late_leapfrog_takes_nothing_unrelated<S: Scheduler>(scheduler: S) {
+pub fn a_late_leapfrog_takes_nothing_unrelated<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let outcome = Arc::new(StateWord::empty());
         let blocked = {
@@ -201,21 +202,21 @@ pub fn a_late_leapfrog_takes_nothing_unrelated<S: Scheduler>(scheduler: S) {
             })
         };
         let descendant = model.push(0);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         model.join(descendant, 0);
         outcome.finish_stolen();
         let unrelated = model.push(1);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         model.join(unrelated, 1);
         blocked.join().unwrap();
         model.assert_each_ran_once(2);
     });
 }
 
-pub fn the_last_public_task_is_run_once<S: Scheduler>(scheduler: S) {
+pub fn the_last_public_task_is_run_once<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let slot = model.push(0);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
             thread::spawn(move || model.claim(thief))
@@ -228,11 +229,11 @@ pub fn the_last_public_task_is_run_once<S: Scheduler>(scheduler: S) {
     });
 }
 
-pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: Scheduler>(scheduler: S) {
+pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
         let second = model.push(1);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let thieves = [1, 2].map(|thief| {
             let model = model.clone();
             thread::spawn(move || model.claim(thief))
@@ -243,7 +244,7 @@ pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: Scheduler>(scheduler: 
         // must give its task back.
         let first = model.push(2);
         let second = model.push(3);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         model.join(second, 3);
         model.join(first, 2);
         for thief in thieves {
@@ -253,12 +254,12 @@ pub fn a_thief_with_a_stale_bottom_gives_the_task_back<S: Scheduler>(scheduler: 
     });
 }
 
-pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: S) {
+pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: ReachesIn>(scheduler: S) {
     use crate::sleep::Sleep;
     Model::check(3, scheduler, |model| {
         let sleep = Arc::new(Sleep::for_model(2, 0));
         let first = model.push(0);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let Claim::Stolen(stolen) = model.tasks.claim(1, false, || true) else {
             panic!("no other thread can have the task");
         };
@@ -278,7 +279,7 @@ pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: 
         };
         // SAFETY: the owner has pushed the slot, and it stays live until `release`.
         let outcome = unsafe { (*first).header().outcome() };
-        assert!(!model.tasks.pop(first));
+        assert!(!model.tasks.pop(first, false));
         assert_eq!(model.tasks.reclaim(first), Reclaimed::Stolen);
         while !outcome.is_done() {
             if outcome.wait_for() {
@@ -291,10 +292,10 @@ pub fn a_sleeping_owner_is_woken_when_its_task_is_done<S: Scheduler>(scheduler: 
     });
 }
 
-pub fn a_thief_that_may_not_take_a_task_leaves_it<S: Scheduler>(scheduler: S) {
+pub fn a_thief_that_may_not_take_a_task_leaves_it<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let first = model.push(0);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
@@ -310,12 +311,12 @@ pub fn a_thief_that_may_not_take_a_task_leaves_it<S: Scheduler>(scheduler: S) {
     });
 }
 
-pub fn a_standing_request_is_answered_by_the_next_push<S: Scheduler>(scheduler: S) {
+pub fn a_standing_request_is_answered_by_the_next_push<S: ReachesIn>(scheduler: S) {
     Model::check(2, scheduler, |model| {
         assert!(model.tasks.request());
         assert!(!model.tasks.request(), "the second finds the first");
         let slot = model.push(0);
-        assert!(model.tasks.has_public_tasks());
+        assert!(model.tasks.offers() == Offer::Public);
         assert!(model.tasks.request(), "the first was answered");
         model.join(slot, 0);
         model.assert_each_ran_once(1);
@@ -323,7 +324,7 @@ pub fn a_standing_request_is_answered_by_the_next_push<S: Scheduler>(scheduler: 
 }
 
 /// An owner pushes and pops the same slots again and again, while a thief tries twice to steal.
-pub fn each_task_is_run_once_under_an_owner_at_work<S: Scheduler>(scheduler: S) {
+pub fn each_task_is_run_once_under_an_owner_at_work<S: ReachesIn>(scheduler: S) {
     Model::check(3, scheduler, |model| {
         let thief = {
             let model = model.clone();

@@ -8,9 +8,9 @@ use loom::thread;
 
 use super::Model;
 use crate::runtime::models;
+use crate::runtime::reach_in::Claim;
 use crate::runtime::return_barrier::ReturnBarrier;
-use crate::runtime::steal::Claim;
-use crate::scheduler::TaskPool;
+use crate::scheduler::{PublicTasks, Publish, TaskPool};
 
 fn check(model: impl Fn(Arc<Model<ReturnBarrier>>) + Sync + Send + 'static) {
     Model::check(3, ReturnBarrier::default(), model);
@@ -48,7 +48,7 @@ fn the_barrier_moves_down_during_free_steals() {
     check(|model| {
         let first = model.push(0);
         let second = model.push(1);
-        model.tasks.publish_all();
+        model.tasks.publish(Publish::All);
         let thief = {
             let model = model.clone();
             thread::spawn(move || {
@@ -163,7 +163,7 @@ fn a_forced_steal_and_a_task_below_the_barrier_that_is_not_public() {
         // The task is like a spawn: no thief has asked for it.
         let slot = model.push(0);
         base.set_spawn_top(base.top());
-        model.tasks.publish_spawn();
+        model.tasks.publish(Publish::Spawn);
         let thief = {
             let model = model.clone();
             thread::spawn(move || {

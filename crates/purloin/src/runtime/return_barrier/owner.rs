@@ -21,9 +21,43 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
         }
     }
 
+    /// Answers with the owner's oldest private tasks. If it has none, the request stays pending,
+    /// and the next push answers it.
+    #[cold]
+    pub(super) fn answer(&self) -> usize {
+        self.make_public(match S::BARRIER_STAYS {
+            true => tunables::MAX_PUBLISHED.get() as usize,
+            false => 1,
+        })
+    }
+
+    /// Raises the barrier to close the slots below the newest spawn: a slot below the barrier is closed.
+    /// Answers a pending request.
+    pub(super) fn close_spawn(&self) -> usize {
+        let spawn_top = self.stack.spawn_top().addr();
+        loop {
+            let barrier = self.barrier.load(Ordering::Relaxed);
+            if barrier & REQUESTED != 0 {
+                return self.answer();
+            }
+            // If a thief asks at this moment, the exchange fails and the owner answers. Relaxed:
+            // the owner's own pushes and pops are ordered by program order, and a forcing thief
+            // starts from a request that it has read.
+            let relaxed = Ordering::Relaxed;
+            if barrier >= spawn_top
+                || self
+                    .barrier
+                    .compare_exchange(barrier, spawn_top, relaxed, relaxed)
+                    .is_ok()
+            {
+                return 0;
+            }
+        }
+    }
+
     /// Makes up to `max` private tasks public, if a thief has asked, and lowers the barrier to
     /// above them.
-    pub(super) fn publish(&self, max: usize) -> usize {
+    pub(super) fn make_public(&self, max: usize) -> usize {
         let mut count = 0;
         loop {
             // Acquire: if a thief has forced its way in, its steal happened before what the

@@ -40,6 +40,7 @@ impl ReturnBarrier {
 unsafe impl Scheduler for ReturnBarrier {
     type Header = BarrierHeader;
     type TaskPool = BarrierTasks<Self>;
+    type Protocol = ReachIn;
 
     const LEAVES_TINY_TASKS: bool = true;
 

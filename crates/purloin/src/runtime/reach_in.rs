@@ -1,0 +1,345 @@
+//! Thieves that reach into their victim's task pool: what they may take, and how they look for it.
+//!
+//! The order is: what a pool must have for them, the points at which an owner answers, and the thief.
+//! For a blocked thief, see also [`super::leapfrog`]. [`crate::sleep`] describes how an idle or blocked
+//! worker waits between two attempts.
+
+use super::slot::{Header, Slot, StateWord};
+use super::steal::Stolen;
+use crate::pool::{Search, WorkerThread};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
+use crate::sleep::{Backoff, Slept, UNTIMED};
+use crate::stats::Count;
+use crate::sync::{Instant, asymmetric};
+use crate::victim::Walk;
+
+/// What a thief may take: the methods of a [`TaskPool`] into which thieves reach.
+///
+/// # Safety
+///
+/// The implementor upholds the [rules](crate::scheduler).
+pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
+    /// Owner only: makes tasks public. Returns the number of tasks that became public.
+    fn publish(&self, what: Publish) -> usize;
+
+    /// Owner only: waits until a thief has the task that was just made public, if the protocol stops
+    /// the owner for each steal. Called if a thief is awake.
+    fn yield_to_thief(&self) {}
+
+    /// Owner only: returns whether a thief's request for tasks is unanswered.
+    fn is_requested(&self) -> bool;
+
+    /// Returns, as a hint, how a thief could take the oldest task.
+    fn offers(&self) -> Offer;
+
+    /// Thief: asks the owner to offer tasks at its next push or pop. Returns true if no other
+    /// request was pending.
+    fn request(&self) -> bool;
+
+    /// Thief: takes the oldest public task for worker `thief`, if `may_take` allows it.
+    ///
+    /// The pool calls `may_take` while it holds the task, so the answer stays true as long as the
+    /// task is not done. An owner that has not answered for some time `is_silent`; the thief may
+    /// then take a private task by force.
+    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S>;
+}
+
+/// The tasks that an owner makes public.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Publish {
+    /// What a pending request asks for, if there is one.
+    OnRequest,
+    /// The same, after a push of a spawn or a future. First closes the slots below
+    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top), which has just moved up.
+    Spawn,
+    /// The same, after the first such push in a stolen task.
+    FirstSpawn,
+    /// Every task.
+    All,
+}
+
+/// How a thief could take the oldest task of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offer {
+    /// There is none.
+    Nothing,
+    /// By force.
+    Private,
+    /// The task is public, or about to be.
+    Public,
+}
+
+/// The outcome of a thief's [claim](PublicTasks::claim).
+pub enum Claim<S: Scheduler> {
+    /// The thief has the task in this slot. It must run the task.
+    Stolen(*const Slot<S>),
+    /// The thief has the task in this slot, without the owner's consent. It must run the task.
+    Forced(*const Slot<S>),
+    /// No task is public.
+    Nothing,
+    /// Another thread was faster, or this thief may not take the task.
+    Lost,
+    /// The bottom was stale, and the thief has given back the task that it found there.
+    Stale,
+}
+
+/// The protocol of thieves that reach in: idle thieves try one victim after the other, blocked ones
+/// leapfrog, and a thief that finds nothing leaves a request.
+pub struct ReachIn;
+
+/// A scheduler whose thieves reach in.
+pub trait ReachesIn: Scheduler<TaskPool: PublicTasks<Self>> {}
+
+impl<S: Scheduler<TaskPool: PublicTasks<S>>> ReachesIn for S {}
+
+// SAFETY: methods that are for the owner only are called on the pool of `me`.
+unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
+    const SERVES_ASLEEP: bool = true;
+
+    #[inline(always)]
+    fn answer(me: &WorkerThread<S>, point: Point<'_, S>) -> usize {
+        let tasks = &me.local.tasks;
+        match point {
+            Point::Join => publish_and_yield(me, Publish::OnRequest),
+            Point::Spawn { is_first: false } => publish_and_yield(me, Publish::Spawn),
+            Point::Spawn { is_first: true } => publish_and_yield(me, Publish::FirstSpawn),
+            Point::Loop => {
+                publish_and_yield(me, Publish::OnRequest);
+                if tasks.is_requested() {
+                    return me.idle_workers().max(1);
+                }
+            }
+            Point::Blocked(_) if !tasks.offers_nothing() => {
+                publish_and_yield(me, Publish::OnRequest);
+            }
+            Point::Sleep if !tasks.offers_nothing() => _ = publish(me, Publish::All),
+            // A sleeping worker has asked only the workers that were active when it fell asleep.
+            Point::Active if me.pool().sleep.is_needed_by_others(me.index()) => {
+                tasks.request();
+            }
+            Point::Blocked(_)
+            | Point::Sleep
+            | Point::Active
+            | Point::LeapfrogEnd
+            | Point::OutsideWork
+            | Point::StolenBegin
+            | Point::StolenEnd(_) => (),
+        }
+        0
+    }
+
+    /// Tries victims until one has a task.
+    fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
+        let me = search.me;
+        let mut walk = me.walk();
+        if std::mem::replace(&mut search.is_fresh, false) && walk.samples() > 1 {
+            // The samples are a part of what the steal costs (Wool, section 5.4).
+            let begin = me.timer().now();
+            if let Some(victim) = sample(me, &mut **walk)
+                && let Some(stolen) = attempt_since(begin, me, victim, &mut search.backoff)
+            {
+                return Some(stolen);
+            }
+        }
+        while let Some(victim) = walk.next() {
+            let victim = &me.peers()[victim];
+            if victim.is_polling() {
+                walk.met_thief();
+            } else if victim.is_active()
+                && let Some(stolen) = attempt(me, victim, &mut search.backoff)
+            {
+                return Some(stolen);
+            }
+        }
+        let spares = me.pool().started_spares().iter();
+        let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
+        spares.find_map(|victim| attempt(me, victim, &mut search.backoff))
+    }
+
+    fn sleep(search: &mut Search<'_, S>) -> Slept {
+        let me = search.me;
+        let sleep = &me.pool().sleep;
+        if let Some(time) = search.backoff.nap_time()
+            && sleep.is_only_searcher()
+        {
+            sleep.nap(me.index(), time);
+            return Slept::Woken;
+        }
+        let time = search.sleep_limit();
+        search.sleep(time, || finds_anything(me.active_others()))
+    }
+
+    fn leapfrog(
+        me: &WorkerThread<S>,
+        holder: &WorkerThread<S>,
+        outcome: &StateWord,
+        backoff: &mut Backoff,
+    ) -> Option<Stolen<S>> {
+        me.count(Count::StealAttempts);
+        let may_take = || !outcome.is_done() && !holder.runs_on_top();
+        let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
+        if stolen.is_none() && holder.local.tasks.request() {
+            backoff.requested_again();
+        }
+        stolen
+    }
+
+    fn should_stay_awake(_me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool {
+        finds_anything(std::iter::once(holder))
+    }
+
+    fn pass_on(victim: &WorkerThread<S>) {
+        let sleep = &victim.pool().sleep;
+        let tasks = &victim.local.tasks;
+        if sleep.has_sleepers(victim.index()) {
+            tasks.request();
+            if tasks.offers() != Offer::Nothing {
+                sleep.published(victim.index());
+            }
+        }
+    }
+}
+
+// The owner.
+
+/// Makes tasks public, and wakes a sleeping thief for them.
+/// Returns whether there are any, and a thief was awake.
+fn publish<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) -> bool {
+    let begin = owner.timer().now();
+    let published = owner.local.tasks.publish(what);
+    owner.timer().served(begin);
+    // In a forked process this thread is no worker, and there is none to wake.
+    if published == 0 || owner.pool().current().is_none() {
+        return false;
+    }
+    owner.count(Count::Publications);
+    let begin = owner.timer().now();
+    let was_awake = owner.pool().sleep.published(owner.index());
+    owner.timer().woke(begin);
+    was_awake
+}
+
+/// Does what [`publish`] does, and then lets the thief take its task. An owner that has just woken a
+/// thief goes on at once: a thief takes much longer to wake up than to steal.
+fn publish_and_yield<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) {
+    if publish(owner, what) {
+        let begin = owner.timer().now();
+        owner.local.tasks.yield_to_thief();
+        owner.timer().served(begin);
+    }
+}
+
+// The thief.
+
+/// Samples several victims, and returns the one whose oldest task is nearest to the root.
+fn sample<'m, S: ReachesIn>(
+    me: &'m WorkerThread<S>,
+    walk: &mut dyn Walk,
+) -> Option<&'m WorkerThread<S>> {
+    let mut best: Option<(usize, &WorkerThread<S>)> = None;
+    for _ in 0..walk.samples() {
+        let Some(victim) = walk.next() else { break };
+        let victim = &me.peers()[victim];
+        if victim.is_polling() {
+            walk.met_thief();
+        }
+        if !victim.is_active() {
+            break;
+        }
+        let local = &victim.local;
+        if local.tasks.offers() != Offer::Public {
+            break;
+        }
+        let depth = local.depth_of(local.stack().bottom());
+        if best.is_none_or(|(least, _)| depth < least) {
+            best = Some((depth, victim));
+        }
+    }
+    best.map(|(_, victim)| victim)
+}
+
+/// Tries to steal from `victim`, and asks it for tasks if that fails.
+fn attempt<S: ReachesIn>(
+    me: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    attempt_since(me.timer().now(), me, victim, backoff)
+}
+
+/// Implements [`attempt`]; the attempt has begun at `begin`, in the timer's ticks.
+fn attempt_since<S: ReachesIn>(
+    begin: u64,
+    me: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.count(Count::StealAttempts);
+    let start = S::LEAVES_TINY_TASKS.then(Instant::now);
+    let stolen = steal_if(me, victim, backoff.is_silent(), || true);
+    if stolen.is_some() {
+        if let Some(start) = start {
+            me.note_claim(start.elapsed());
+        }
+        me.timer().stolen(begin);
+        me.count(Count::Steals);
+    } else if victim.local.tasks.request() {
+        backoff.requested_again();
+    }
+    stolen
+}
+
+fn steal_if<S: ReachesIn>(
+    thief: &WorkerThread<S>,
+    victim: &WorkerThread<S>,
+    is_silent: bool,
+    may_take: impl Fn() -> bool,
+) -> Option<Stolen<S>> {
+    let claim = victim.local.tasks.claim(thief.index(), is_silent, may_take);
+    let slot = match claim {
+        Claim::Stolen(slot) => {
+            // SAFETY: slots live as long as the pool.
+            if !unsafe { &*slot }.header().has_interrupted() {
+                thief.count(Count::FreeSteals);
+            }
+            slot
+        }
+        Claim::Forced(slot) => {
+            thief.count(Count::ForcedSteals);
+            slot
+        }
+        Claim::Stale => {
+            thief.count(Count::BackOuts);
+            return None;
+        }
+        Claim::Nothing | Claim::Lost => return None,
+    };
+    // SAFETY: the claim has taken the task. By the rules for schedulers, it has marked the task
+    // stolen in the slot.
+    Some(unsafe { Stolen::new(slot, victim) })
+}
+
+/// Looks for tasks once more before a worker falls asleep, and leaves a request with each victim.
+/// If a request was already pending, private tasks count, because a thief may be able to force
+/// them. If not, the victim has answered a moment ago and is not silent.
+///
+/// A victim may be pushing a task right now, after it has checked for requests and before this
+/// request arrives. A timed sleep covers this race; in a build without timed sleeps, a fence on
+/// every processor does.
+fn finds_anything<'m, S: ReachesIn>(
+    victims: impl Iterator<Item = &'m WorkerThread<S>> + Clone,
+) -> bool {
+    // The worker asks every victim, even after it has found a task.
+    let mut found = false;
+    for victim in victims.clone() {
+        let tasks = &victim.local.tasks;
+        let was_pending = !tasks.request();
+        found |= match tasks.offers() {
+            Offer::Public => true,
+            Offer::Private => was_pending,
+            Offer::Nothing => false,
+        };
+    }
+    let has_tasks = |victim: &WorkerThread<S>| victim.local.tasks.offers() != Offer::Nothing;
+    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
+}
