@@ -111,6 +111,9 @@ tunables! {
     /// Interval at which a blocked worker checks again, if it may not leapfrog, may run anything, or serves
     /// its pool while it waits for another one.
     RECHECK_INTERVAL: Time = millis(1);
+    /// Interval at which a thread outside the pool, which waits for it, looks whether the pool's watcher is
+    /// missing.
+    MISSING_WATCHER: Time = millis(1000);
     /// Maximum sleep of a worker that waits for another pool and need not serve its own.
     OUTSIDE_RECHECK: Time = millis(20);
     /// Number of missed offers after which a worker naps.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::{address_space, is_child, memory_in_status, run_in_child};
+use common::{address_space, is_child, memory_in_status, must_end, run_in_child};
 use purloin::{Pool, Worker};
 
 const MEGABYTE: u64 = 1 << 20;
@@ -58,38 +58,50 @@ fn get_limit(resource: libc::__rlimit_resource_t) -> libc::rlimit {
     limit
 }
 
-/// Runs five jobs that wait for each other on two workers. For the first 300 ms, `limit_threads` keeps
-/// spare workers from starting.
+/// Runs five jobs that wait for each other on two workers, and calls `wait`. For the first 300 ms,
+/// `limit_threads` keeps spare workers from starting.
 fn jobs_end_once_threads_start(
     resource: libc::__rlimit_resource_t,
-    limit_threads: impl FnOnce(libc::__rlimit_resource_t),
+    limit_threads: impl FnOnce() + Send + 'static,
+    wait: impl FnOnce(Pool) + Send + 'static,
 ) {
     const JOBS: usize = 5;
     const STACK: usize = 64 << 20;
-    let pool = Pool::builder()
-        .workers(2)
-        .spare_workers(6)
-        .stack_size(STACK);
-    let pool = pool.build().unwrap();
-    let is_limited = Barrier::new(2);
-    thread::scope(|scope| {
-        scope.spawn(|| {
+    must_end("a pool that could not start threads", move || {
+        let pool = Pool::builder().workers(2).spare_workers(6);
+        let pool = pool.stack_size(STACK).build().unwrap();
+        let is_limited = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                is_limited.wait();
+                thread::sleep(Duration::from_millis(300));
+                lift(resource);
+            });
+            limit_threads();
+            let thread = thread::Builder::new().stack_size(STACK);
+            assert!(thread.spawn(|| ()).is_err());
             is_limited.wait();
-            thread::sleep(Duration::from_millis(300));
-            lift(resource);
+            let all_began = Arc::new(Barrier::new(JOBS));
+            for _ in 0..JOBS {
+                let all_began = Arc::clone(&all_began);
+                pool.spawn(move |_| _ = all_began.wait());
+            }
+            wait(pool);
         });
-        limit_threads(resource);
-        let thread = thread::Builder::new().stack_size(STACK);
-        assert!(thread.spawn(|| ()).is_err());
-        is_limited.wait();
-        let all_began = Arc::new(Barrier::new(JOBS));
-        for _ in 0..JOBS {
-            let all_began = Arc::clone(&all_began);
-            pool.spawn(move |_| _ = all_began.wait());
-        }
-        pool.wait();
     });
-    assert!(pool.stats().spare_workers >= JOBS as u64 - 2);
+}
+
+fn limit_threads() {
+    const NOBODY: libc::uid_t = 65534;
+    // The limit does not apply to the superuser. For any other user this fails, and need not succeed.
+    // SAFETY: `setuid` touches no memory of this process.
+    let _ = unsafe { libc::setuid(NOBODY) };
+    limit_for_now(libc::RLIMIT_NPROC, 1);
+}
+
+fn wait(pool: Pool) {
+    pool.wait();
+    assert!(pool.stats().spare_workers >= 3);
 }
 
 /// Locks the future memory of this process. Returns false if the system forbids it.
@@ -164,26 +176,42 @@ fn a_spare_worker_starts_once_the_limited_address_space_has_room() {
     alone(
         "a_spare_worker_starts_once_the_limited_address_space_has_room",
         || {
-            jobs_end_once_threads_start(libc::RLIMIT_AS, |resource| {
-                limit_for_now(resource, address_space() + 32 * MEGABYTE);
-            });
+            let limit = || limit_for_now(libc::RLIMIT_AS, address_space() + 32 * MEGABYTE);
+            jobs_end_once_threads_start(libc::RLIMIT_AS, limit, wait);
         },
     );
 }
 
 #[test]
 fn a_spare_worker_starts_once_the_process_may_have_more_threads() {
-    const NOBODY: libc::uid_t = 65534;
     alone(
         "a_spare_worker_starts_once_the_process_may_have_more_threads",
+        || jobs_end_once_threads_start(libc::RLIMIT_NPROC, limit_threads, wait),
+    );
+}
+
+#[test]
+fn a_dropped_pool_starts_a_spare_worker_once_the_process_may_have_more_threads() {
+    alone(
+        "a_dropped_pool_starts_a_spare_worker_once_the_process_may_have_more_threads",
         || {
-            jobs_end_once_threads_start(libc::RLIMIT_NPROC, |resource| {
-                // The limit does not apply to the superuser. For any other user this fails, and need not
-                // succeed.
-                // SAFETY: `setuid` touches no memory of this process.
-                let _ = unsafe { libc::setuid(NOBODY) };
-                limit_for_now(resource, 1);
-            });
+            let drop_later = |pool| {
+                thread::sleep(Duration::from_millis(100));
+                drop(pool);
+            };
+            jobs_end_once_threads_start(libc::RLIMIT_NPROC, limit_threads, drop_later);
+        },
+    );
+}
+
+#[test]
+fn a_pool_for_which_a_worker_waits_starts_a_spare_worker_once_the_process_may_have_more_threads() {
+    alone(
+        "a_pool_for_which_a_worker_waits_starts_a_spare_worker_once_the_process_may_have_more_threads",
+        || {
+            let other = pool(1);
+            let wait = move |pool| other.run(|_| wait(pool));
+            jobs_end_once_threads_start(libc::RLIMIT_NPROC, limit_threads, wait);
         },
     );
 }

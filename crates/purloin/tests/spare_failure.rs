@@ -1,4 +1,4 @@
-//! A pool works without a spare worker that cannot be started.
+//! A pool works as long as a spare worker cannot be started.
 //!
 //! This file has only one test, because the test limits the memory of its process.
 #![cfg(target_os = "linux")]

@@ -250,7 +250,7 @@ where
         // SAFETY: `call` lives in this frame; until it is done, this thread only reads the flag.
         // Acquire: pairs with the worker's release.
         &|| unsafe { (*call).done.load(Ordering::Acquire) },
-        &|| Some(pool.retry_watch()),
+        &|| pool.limit_outside(),
     );
     guard.disarm();
     // SAFETY: the call is done, and its worker has left the frame to this thread.

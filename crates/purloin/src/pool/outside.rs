@@ -41,20 +41,24 @@ impl<S: Scheduler> Shared<S> {
     /// Sleeps until `is_done`, when the thread waits for tasks with this lineage. The calling thread is
     /// not a worker of this pool, and is unparked at the end.
     pub(crate) fn wait_outside(&self, awaited: Lineage, is_done: &dyn Fn() -> bool) {
-        block(awaited.call(), is_done, &|| Some(self.retry_watch()));
+        block(awaited.call(), is_done, &|| self.limit_outside());
     }
 }
 
 /// Blocks this thread until `is_done`. A worker blocks as [`Host::block`](super::worker::current::Host::block) describes. `awaited` is the
-/// call that the thread waits for, or null. `limit` returns the longest sleep of a thread that is no
-/// worker.
+/// call that the thread waits for, or null. `limit` is called before each sleep, and returns the longest
+/// sleep of a thread that is no worker.
 pub(super) fn block(
     awaited: *const Call,
     is_done: &dyn Fn() -> bool,
     limit: &dyn Fn() -> Option<Duration>,
 ) {
     if let Some(host) = host() {
-        return host.block(awaited, is_done);
+        // A worker looks again every few milliseconds.
+        return host.block(awaited, &|| {
+            limit();
+            is_done()
+        });
     }
     let begin = Instant::now();
     while begin.elapsed() < tunables::OUTSIDE_YIELD.get() {

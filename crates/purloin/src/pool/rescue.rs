@@ -23,9 +23,12 @@
 //! worker begins any of them, the watcher prints a warning, once for each pool: the blocked tasks may wait
 //! for those that wait for a worker.
 //!
-//! If the watcher's own thread cannot be started, the thread that tried prints a warning. The next work
-//! tries again, and so do the next hand-off without a spare worker and each thread that waits outside the
-//! pool: once a second at first, then in each interval.
+//! If the watcher's own thread cannot be started, the watcher is **missing**. The next work tries again,
+//! and so do the next hand-off without a spare worker and each thread that waits outside the pool: that
+//! thread looks once a second ([`MISSING_WATCHER`](tunables::MISSING_WATCHER)) at first, then in each
+//! interval. A thread that drops the pool tries again if the watcher was missing before. If such a
+//! thread fails, too, it prints a warning. (A worker must not: the program may hold the lock of
+//! standard error while it waits for the worker.)
 //!
 //! | word | written by |
 //! |---|---|
@@ -44,6 +47,7 @@ use std::time::Duration;
 
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::UNTIMED;
 use crate::stats::Count;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::thread::{self, JoinHandle};
@@ -55,6 +59,7 @@ use crate::tunables;
 pub(super) struct Rescue {
     is_watched: AtomicBool,
     has_warned: AtomicBool,
+    has_warned_of_missing: AtomicBool,
     /// Whether the last watcher could not be started.
     is_missing: AtomicBool,
     /// Whether all workers have ended.
@@ -99,7 +104,11 @@ impl<S: Scheduler> Shared<S> {
     /// Calls an idle worker for work from outside that was just put into the inbox. If there is none,
     /// lets a thread watch the pool.
     pub(super) fn call_idle_worker(&self) {
-        if !self.sleep.injected() && S::HANDS_OFF && self.rescues_calls && self.has_spares() {
+        if !self.sleep.injected()
+            && S::HANDS_OFF
+            && self.has_spares()
+            && (self.rescues_calls || self.sleep.has_set_aside())
+        {
             self.watch();
         }
     }
@@ -118,21 +127,11 @@ impl<S: Scheduler> Shared<S> {
             let builder = thread::Builder::new().name("purloin-rescue".to_string());
             builder.spawn(move || pool.rescue_if_stalled())
         });
-        // Relaxed: a thread that misses it sleeps as if no watcher had been tried.
+        // Relaxed: a thread that misses it looks again a second later.
         let is_missing = matches!(started, Some(Err(_)));
         self.rescue.is_missing.store(is_missing, Ordering::Relaxed);
-        let started = match started {
-            Some(Ok(started)) => started,
-            failed => {
-                self.rescue.is_watched.store(false, Ordering::Relaxed);
-                drop(watcher);
-                if let Some(Err(error)) = failed {
-                    self.warn_once(|| {
-                        format!("if tasks wait, no spare worker starts for them ({error}); {RAISE_LIMITS}")
-                    });
-                }
-                return;
-            }
+        let Some(Ok(started)) = started else {
+            return self.rescue.is_watched.store(false, Ordering::Relaxed);
         };
         let last = watcher.replace(started);
         drop(watcher);
@@ -142,19 +141,31 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Starts the watcher, if the last one could not be started. Returns the time after which a thread
-    /// that waits for the pool must call this again.
-    pub(super) fn retry_watch(&self) -> Duration {
+    /// Returns whether the watcher could not be started. First tries again, if it is needed.
+    pub(super) fn is_watcher_missing(&self) -> bool {
         let is_missing = || self.rescue.is_missing.load(Ordering::Relaxed);
-        if is_missing() {
+        if is_missing() && self.is_watch_needed() {
             self.watch();
+            if is_missing() {
+                self.warn_once(&self.rescue.has_warned_of_missing, || {
+                    format!("tasks wait, but no thread starts that could start spare workers; {RAISE_LIMITS}")
+                });
+            }
         }
-        // A thread may already sleep when the watcher cannot be started.
-        let time = match is_missing() {
-            true => tunables::STALL,
-            false => tunables::STUCK,
-        };
-        time.get()
+        is_missing()
+    }
+
+    /// Returns the longest sleep of a thread outside the pool that waits for it. The thread calls this
+    /// again afterwards.
+    pub(super) fn limit_outside(&self) -> Option<Duration> {
+        if !S::HANDS_OFF || !self.has_spares() {
+            return None;
+        }
+        match self.is_watcher_missing() {
+            true => Some(tunables::STALL.get()),
+            // The watcher may be missed later. A build without timers would not notice a lost wake-up.
+            false => (!UNTIMED).then(|| tunables::MISSING_WATCHER.get()),
+        }
     }
 
     /// Ends the watch when all workers have ended, and waits for the watcher's thread.
@@ -188,8 +199,8 @@ impl<S: Scheduler> Shared<S> {
                 stuck_since = Instant::now();
             }
             if has_set_aside {
-                // A processor waits for one of these workers already. Even if no task waits now, the
-                // watch must not end before they are in the reserve, where later tasks find them.
+                // A processor waits for one of these workers already. The watch does not end before they
+                // are in the reserve, where later tasks find them.
                 self.sleep.retry_set_aside();
                 self.look_for_others(|_| false);
             }
@@ -199,7 +210,7 @@ impl<S: Scheduler> Shared<S> {
                     return;
                 }
             } else if stuck_since.elapsed() >= tunables::STUCK.get() {
-                self.warn_once(|| self.shortage_text());
+                self.warn_once(&self.rescue.has_warned, || self.stuck_text(has_set_aside));
             } else if !(lacks_workers || has_set_aside || is_busy) && self.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
                 self.look_for_others(|_| false);
@@ -213,9 +224,11 @@ impl<S: Scheduler> Shared<S> {
         (self.sleep.lacks_workers(), self.sleep.has_set_aside())
     }
 
-    /// Returns whether work from outside waits, or tasks that no worker is left to take.
+    /// Returns whether work from outside waits, or tasks that no worker is left to take, or workers are
+    /// set aside.
     fn is_watch_needed(&self) -> bool {
-        self.has_injected() || self.shortage() != (false, false) && self.has_waiting_tasks()
+        let (lacks_workers, has_set_aside) = self.shortage();
+        self.has_injected() || has_set_aside || lacks_workers && self.has_waiting_tasks()
     }
 
     /// Returns the number of steals so far.
@@ -231,26 +244,26 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Returns why tasks wait although no worker has begun one for a second.
-    fn shortage_text(&self) -> String {
+    fn stuck_text(&self, has_set_aside: bool) -> String {
         let spares = self.spares;
-        match self.shortage() {
-            (_, false) => format!(
+        match has_set_aside {
+            false => format!(
                 "tasks wait, but all workers and all {spares} spare workers of a pool have been blocked or \
                  busy for a second; if tasks wait for each other, the pool needs more of them: \
                  Builder::spare_workers"
             ),
-            (_, true) => format!(
+            true => format!(
                 "tasks wait, but all workers of a pool have been blocked or busy for a second, and the \
                  system does not start threads for spare workers; {RAISE_LIMITS}"
             ),
         }
     }
 
-    /// Prints a warning, if the pool has not printed one yet.
+    /// Prints a warning, unless the pool `has_warned`.
     #[cold]
-    fn warn_once(&self, text: impl FnOnce() -> String) {
+    fn warn_once(&self, has_warned: &AtomicBool, text: impl FnOnce() -> String) {
         // Relaxed: nothing depends on the flag.
-        if !self.rescue.has_warned.swap(true, Ordering::Relaxed) {
+        if !has_warned.swap(true, Ordering::Relaxed) {
             // Standard error may be closed. The program goes on without the warning.
             let _ = writeln!(stderr(), "purloin: {}", text());
         }

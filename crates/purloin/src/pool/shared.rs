@@ -174,7 +174,7 @@ impl<S: Scheduler> Shared<S> {
         );
         match S::DETECTS_QUIESCENCE {
             true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
-            false => self.quiescence.wait(|| Some(self.retry_watch())),
+            false => self.quiescence.wait(|| self.limit_outside()),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::thread::{self, JoinHandle};
+use crate::tunables;
 use crate::unwind::abort;
 
 /// A worker that waits for its thread, from [`Builder::build_with`](crate::Builder::build_with).
@@ -229,12 +230,16 @@ impl Threads {
     }
 
     /// Waits for the end of every thread, including threads that start meanwhile. A thread that
-    /// starts another thread adds the new handle before it ends itself.
-    pub(super) fn join_all(&self) {
+    /// starts another thread adds the new handle before it ends itself. Tries to start the pool's watcher
+    /// while `is_watcher_missing`: the last jobs of the pool may wait for each other.
+    pub(super) fn join_all(&self, is_watcher_missing: impl Fn() -> bool) {
         loop {
             let Some(thread) = lock(&self.handles).pop() else {
                 return;
             };
+            while is_watcher_missing() && !thread.is_finished() {
+                thread::sleep(tunables::STALL.get());
+            }
             // A worker's thread does not panic: it catches panics of the program, and aborts the
             // process on others.
             let _ = thread.join();

@@ -37,10 +37,10 @@
 //! # A thread that cannot be started
 //!
 //! A spare worker starts its thread when it is first woken. If the system has no thread or no memory
-//! for it, the worker is **set aside**, and the next worker in the reserve gets the processor. The
-//! [watcher](crate::pool) of the pool returns workers that are set aside to the reserve from time to
-//! time while tasks wait. So a shortage that ends leaves no processor idle, and one that lasts costs
-//! one attempt for each interval of the watcher.
+//! for it, all workers without a thread are **set aside**, and only workers with a thread get
+//! processors. The [watcher](crate::pool) of the pool returns them to the reserve from time to time
+//! while tasks wait. So a shortage that ends leaves no processor idle, and one that lasts costs one
+//! attempt for each interval of the watcher.
 //!
 //! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
 //! processor to another thread.
@@ -55,7 +55,8 @@ pub(super) struct Processors {
     balance: isize,
     /// Workers without a processor. The last worker in the list gets the next processor.
     reserve: Vec<usize>,
-    /// Workers set aside, because their thread could not be started.
+    /// Workers without a thread, set aside because a thread could not be started. The last one gets a
+    /// processor first.
     set_aside: Vec<usize>,
     /// Whether each worker has a thread, or is about to get one.
     has_thread: Box<[bool]>,
@@ -224,24 +225,41 @@ impl Sleep {
         self.end_sleep(Sleeper { worker, until }, Slept::Woken, false);
     }
 
-    /// Sets aside a worker that was about to wake up, because its thread could not be started.
+    /// Sets aside a worker that was about to wake up, because its thread could not be started, and all
+    /// other workers without a thread.
     pub(crate) fn start_failed(&self, worker: usize) {
         let mut sleepers = self.lock();
         // The worker counted as searching. Under the lock: the watcher that finds the worker set aside
         // looks for tasks that were left for its search.
         self.searching.fetch_sub(1, Ordering::Relaxed);
-        let processors = &mut sleepers.processors;
-        processors.has_thread[worker] = false;
-        processors.set_aside.push(worker);
-        processors.failures += 1;
-        processors.balance -= 1;
+        let Sleepers {
+            list, processors, ..
+        } = &mut *sleepers;
+        let Processors {
+            balance,
+            reserve,
+            set_aside,
+            has_thread,
+            failures,
+            ..
+        } = processors;
+        has_thread[worker] = false;
+        *failures += 1;
+        *balance -= 1;
+        set_aside.extend(reserve.extract_if(.., |worker| !has_thread[*worker]));
+        for sleeper in list.extract_if(.., |sleeper| !has_thread[sleeper.worker]) {
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+            *balance -= 1;
+            set_aside.push(sleeper.worker);
+        }
+        set_aside.push(worker);
         self.rebalance(&mut sleepers);
         drop(sleepers);
         // Orders the failure before the start of the watcher.
         fence(Ordering::SeqCst);
     }
 
-    /// Returns whether the thread of any worker could not be started, so that the worker is set aside.
+    /// Returns whether workers are set aside, because a thread could not be started.
     pub(crate) fn has_set_aside(&self) -> bool {
         !self.lock().processors.set_aside.is_empty()
     }
@@ -253,8 +271,8 @@ impl Sleep {
         let Processors {
             reserve, set_aside, ..
         } = &mut sleepers.processors;
-        // The first that failed is the next that tries.
-        reserve.extend(set_aside.drain(..).rev());
+        // At the front: workers that have a thread get processors first.
+        reserve.splice(0..0, set_aside.drain(..));
         self.rebalance(&mut sleepers);
         drop(sleepers);
         // As in `hand_off`.
@@ -334,24 +352,13 @@ mod tests {
     }
 
     #[test]
-    fn a_later_wake_up_tries_the_next_worker_if_a_thread_does_not_start() {
-        let sleep = Sleep::new(1, 3, start_if(|worker| worker == 3));
-        sleep.hand_off(None);
-        for expected in [(0, 1), (0, 2), (1, 2)] {
-            assert!(!sleep.has_searchers());
-            sleep.injected();
-            assert_eq!((sleep.spares(), sleep.failures()), expected);
-        }
-        assert!(sleep.is_only_searcher());
-    }
-
-    #[test]
     fn a_processor_stays_idle_if_no_thread_starts() {
         let sleep = Sleep::new(1, 2, start_if(|_| false));
         sleep.hand_off(None);
         sleep.injected();
         sleep.injected();
-        assert_eq!((sleep.spares(), sleep.failures()), (0, 2));
+        // After a failure only the watcher tries again.
+        assert_eq!((sleep.spares(), sleep.failures()), (0, 1));
         assert_eq!(sleep.idle(), 0);
         sleep.end_handoff(None);
         // There is no surplus.
@@ -363,22 +370,22 @@ mod tests {
         static IS_SHORT: AtomicBool = AtomicBool::new(true);
         let sleep = Sleep::new(1, 2, start_if(|_| !IS_SHORT.load(Ordering::Relaxed)));
         sleep.hand_off(None);
-        for _ in 0..3 {
-            assert!(!sleep.injected());
-        }
-        assert!(sleep.lacks_workers());
+        sleep.hand_off(None);
+        assert!(!sleep.injected());
+        assert!(sleep.lacks_workers() && sleep.has_set_aside());
         sleep.retry_set_aside();
         assert!(!sleep.lacks_workers() && !sleep.has_set_aside());
         assert!(!sleep.injected());
-        assert_eq!((sleep.spares(), sleep.failures()), (0, 3));
+        assert_eq!((sleep.spares(), sleep.failures(), sleep.idle()), (0, 2, 0));
         IS_SHORT.store(false, Ordering::Relaxed);
         sleep.retry_set_aside();
         assert!(sleep.injected());
-        // Worker 1 has just failed, so worker 2 has its processor.
-        assert!(sleep.lock().processors.has_thread(2));
-        assert_eq!((sleep.spares(), sleep.failures()), (1, 3));
+        assert!(sleep.lock().processors.has_thread(1));
+        assert_eq!((sleep.spares(), sleep.failures(), sleep.idle()), (1, 2, 2));
         sleep.end_handoff(None);
-        assert!(sleep.has_surplus());
+        sleep.end_handoff(None);
+        // Worker 2 has moved to the reserve, and worker 1 searches.
+        assert!(sleep.has_surplus() && sleep.is_only_searcher());
     }
 
     impl Sleep {

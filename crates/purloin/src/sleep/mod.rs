@@ -73,7 +73,8 @@
 //!
 //! A build without timers differs in one more way: under the scheduler `Channel` (crate
 //! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead of
-//! taking it elsewhere. The watcher of a rescue (`pool/rescue.rs`) keeps its timer in every build.
+//! taking it elsewhere. The watcher of a rescue (`pool/rescue.rs`) keeps its timer in every build. A thread
+//! that waits outside the pool looks for a missing watcher only if one was missing before.
 //!
 //! # Naps
 //!

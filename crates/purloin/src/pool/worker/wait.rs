@@ -229,8 +229,10 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
 
     /// Runs a call that descends from the awaited call, if no other worker is left to do so.
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
-        // First: only then it is known whether a worker is left to take the processor.
-        wait.hand_off();
+        // Only after the hand-off it is known whether a worker is left to take the processor.
+        if wait.handed_off.is_none() {
+            wait.hand_off();
+        }
         if !(wait.is_processor_idle() && wait.may_run()) {
             return false;
         }
