@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use purloin_kernels::KERNELS;
-
-use crate::schedulers::{Kernels, SCHEDULERS};
+use purloin_measure::schedulers::{Kernels, SCHEDULERS};
 
 /// List the kernels with their inputs and the schedulers with their options
 #[derive(clap::Args)]

@@ -1,20 +1,14 @@
 //! The command `purloin`.
 //!
-//! Each command has a file or folder of its own. They share `schedulers` (the schedulers and peers
-//! under which kernels run), `simulation` (machines, recordings and pictures), `checked_kernel` and
-//! `arguments`.
+//! Each command has a file or folder of its own, except `purloin paper`, which is the crate
+//! `purloin-papers`. They share the crate `purloin-measure`.
 
-mod arguments;
 mod bench;
-mod checked_kernel;
 mod list;
-mod paper;
 mod predict;
 mod profile;
 mod record;
-mod schedulers;
 mod sim;
-mod simulation;
 
 use std::process::ExitCode;
 
@@ -52,14 +46,19 @@ enum Command {
     Record(record::Args),
     Predict(predict::Args),
     Sim(sim::Args),
-    Paper(paper::Args),
+    Paper(purloin_papers::Args),
     List(list::Args),
 }
 
 fn main() -> ExitCode {
     // Kernels recurse deeply, even on threads that a peer starts with the default stack size.
     // SAFETY: no other thread runs yet.
-    unsafe { std::env::set_var("RUST_MIN_STACK", schedulers::STACK_SIZE.to_string()) };
+    unsafe {
+        std::env::set_var(
+            "RUST_MIN_STACK",
+            purloin_measure::schedulers::STACK_SIZE.to_string(),
+        )
+    };
     let result = match Cli::try_parse() {
         // The parser reports a request for help or the version as an error.
         Err(error) if is_help(&error) => error.exit(),
@@ -70,11 +69,11 @@ fn main() -> ExitCode {
             Command::Record(args) => record::run(&args),
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
-            Command::Paper(args) => paper::run(&args),
+            Command::Paper(args) => purloin_papers::run(&args),
             Command::List(args) => print(&list::text(&args)),
         },
     };
-    schedulers::clean_up();
+    purloin_measure::schedulers::clean_up();
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.tell("purloin"),

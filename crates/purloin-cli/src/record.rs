@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use purloin_command::format::{grouped, time};
 use purloin_command::{Destination, Failure, print};
-
-use crate::arguments::parse_job;
-use crate::checked_kernel::CheckedKernel;
-use crate::simulation::recording::{describe_tasks, slowdown_warning};
+use purloin_measure::arguments::parse_job;
+use purloin_measure::checked_kernel::CheckedKernel;
+use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning};
 
 /// Record the tasks of a kernel, for `purloin predict` and `purloin sim`
 ///

@@ -1,10 +1,9 @@
 //! The cells as JSON: [`Report`].
 
 use purloin_command::Machine;
+use purloin_measure::bench::Cell;
+use purloin_measure::bench::StealCosts;
 use serde::Serialize;
-
-use super::cell::Cell;
-use super::steal_costs::StealCosts;
 
 /// The report of all cells.
 #[derive(Serialize)]

@@ -5,8 +5,7 @@ use std::fmt::Write;
 
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
-
-use super::cell::Cell;
+use purloin_measure::bench::Cell;
 
 /// Returns the table and the meaning of its columns.
 pub fn text(cells: &[Cell]) -> String {

@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use purloin_command::{Failure, progress};
+use purloin_measure::arguments::parse_number;
+use purloin_measure::simulation::arguments::{in_order, parse_cores, parse_policy};
+use purloin_measure::simulation::machine::{MACHINE_HELP, MachineModel};
+use purloin_measure::simulation::outputs::Outputs;
+use purloin_measure::simulation::recording;
+use purloin_measure::simulation::runs::{Run, Runs};
 use purloin_sim::{Machine, Policy, simulate};
 
 use self::report::{Prediction, Report};
-use crate::arguments::parse_number;
-use crate::simulation::arguments::{in_order, parse_cores, parse_policy};
-use crate::simulation::machine::{MACHINE_HELP, MachineModel};
-use crate::simulation::outputs::Outputs;
-use crate::simulation::recording;
-use crate::simulation::runs::{Run, Runs};
 
 const EXAMPLES: &str = "Examples:
   purloin record nqueens=12 --out nqueens.dag

@@ -1,11 +1,10 @@
 //! The predictions, as JSON and as a picture: [`Report`].
 
 use purloin_analysis::Recording;
+use purloin_measure::simulation::machine::MachineModel;
+use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_sim::{Estimate, Outcome, Policy, Time};
 use serde::Serialize;
-
-use crate::simulation::machine::MachineModel;
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// All predictions for a program.
 #[derive(Serialize)]

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use purloin_command::format::time;
+use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning};
 
 use super::report::Report;
-use crate::simulation::recording::{describe_tasks, slowdown_warning};
 
 /// The meaning of the columns.
 const LEGEND: &str = "

@@ -1,30 +1,15 @@
 //! Profiles as JSON: [`Report`].
 
 use purloin::Times;
-
 use purloin_analysis::Span;
 use purloin_command::Machine;
+use purloin_measure::profile::Case;
 use serde::Serialize;
 
-use super::Case;
-
-/// The report of one profile or several.
+/// The report of one profile.
 #[derive(Serialize)]
 pub struct Report {
     machine: Machine,
-    #[serde(flatten)]
-    content: Content,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content {
-    One(Box<CaseReport>),
-    Several { profiles: Vec<CaseReport> },
-}
-
-#[derive(Serialize)]
-struct CaseReport {
     kernel: &'static str,
     input: String,
     scheduler: String,
@@ -97,11 +82,13 @@ impl From<&Times> for TimesReport {
     }
 }
 
-impl From<&Case> for CaseReport {
-    fn from(case: &Case) -> Self {
+impl Report {
+    /// Reports the profile of a kernel.
+    pub fn of(case: &Case) -> Report {
         let profile = &case.profile;
         let (workers, spares) = profile.times.split_at(profile.workers);
-        CaseReport {
+        Report {
+            machine: Machine::this(),
             kernel: case.job.kernel(),
             input: case.job.input(),
             scheduler: case.scheduler.clone(),
@@ -128,23 +115,5 @@ impl From<&Case> for CaseReport {
             breakdown: workers.iter().map(TimesReport::from).collect(),
             spare_breakdown: spares.iter().map(TimesReport::from).collect(),
         }
-    }
-}
-
-/// Reports the profile of one kernel.
-pub fn single(case: &Case) -> Report {
-    Report {
-        machine: Machine::this(),
-        content: Content::One(Box::new(case.into())),
-    }
-}
-
-/// Reports the profiles of a table.
-pub fn several<'c>(cases: impl IntoIterator<Item = &'c Case>) -> Report {
-    Report {
-        machine: Machine::this(),
-        content: Content::Several {
-            profiles: cases.into_iter().map(CaseReport::from).collect(),
-        },
     }
 }

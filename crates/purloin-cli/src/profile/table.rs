@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use purloin::Times;
-
 use purloin_analysis::Profile;
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};

@@ -9,15 +9,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use purloin_command::{Failure, progress};
+use purloin_measure::arguments::parse_number;
+use purloin_measure::simulation::arguments::{in_order, parse_cores, parse_policy};
+use purloin_measure::simulation::machine::{MACHINE_HELP, MachineModel};
+use purloin_measure::simulation::outputs::Outputs;
+use purloin_measure::simulation::runs::{Run, Runs};
 use purloin_sim::{Machine, Policy};
 
 use self::report::{Cell, Report};
 use self::workload::Program;
-use crate::arguments::parse_number;
-use crate::simulation::arguments::{in_order, parse_cores, parse_policy};
-use crate::simulation::machine::{MACHINE_HELP, MachineModel};
-use crate::simulation::outputs::Outputs;
-use crate::simulation::runs::{Run, Runs};
 
 /// The default first seed. The twenty default trials from this seed give results close to the
 /// results of four hundred trials.

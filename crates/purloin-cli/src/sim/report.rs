@@ -1,9 +1,8 @@
 //! The results of the simulations, as JSON and as a picture: [`Report`].
 
+use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_sim::{Estimate, Outcome, Policy};
 use serde::Serialize;
-
-use crate::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 
 /// All cells.
 #[derive(Serialize)]

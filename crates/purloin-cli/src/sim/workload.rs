@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use purloin_command::Failure;
 use purloin_kernels::{loops, uts};
+use purloin_measure::simulation::recording;
 use purloin_sim::{Loop, Machine, Outcome, Policy, Time, Tree, Uts, simulate};
-
-use crate::simulation::recording;
 
 /// The maximum depth of a tree. A deeper tree has more leaves than there are task numbers.
 const MAX_DEPTH: u32 = 30;

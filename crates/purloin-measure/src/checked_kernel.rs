@@ -1,0 +1,59 @@
+//! A kernel that can be profiled and recorded: [`CheckedKernel`].
+
+use purloin::Worker;
+use purloin_analysis::Program;
+use purloin_kernels::{Answer, Instance, Job};
+
+/// A kernel as a [`Program`], which checks the answer of every run.
+pub struct CheckedKernel {
+    job: Job,
+    /// The instance that is about to run, or has run and left an answer.
+    instance: Option<(Instance, Option<Answer>)>,
+    right_answer: Option<String>,
+    wrong_answer: Option<String>,
+}
+
+impl CheckedKernel {
+    /// Returns the kernel of this job, before its first run.
+    pub fn new(job: Job) -> CheckedKernel {
+        CheckedKernel {
+            job,
+            instance: None,
+            right_answer: None,
+            wrong_answer: None,
+        }
+    }
+
+    /// Checks the answer of the last run. Called outside the timed part.
+    fn check(&mut self) {
+        if let Some((instance, Some(answer))) = self.instance.take() {
+            let place = match instance.verify(&answer) {
+                true => &mut self.right_answer,
+                false => &mut self.wrong_answer,
+            };
+            *place = Some(answer.to_string());
+        }
+    }
+
+    /// Returns the answer. If any run gave a wrong answer, returns that answer as an error.
+    pub fn finish(mut self) -> Result<String, String> {
+        self.check();
+        match self.wrong_answer {
+            Some(wrong) => Err(wrong),
+            None => Ok(self.right_answer.unwrap_or_default()),
+        }
+    }
+}
+
+impl Program for CheckedKernel {
+    fn prepare(&mut self) {
+        self.check();
+        self.instance = Some((self.job.prepare(), None));
+    }
+
+    fn run<W: Worker>(&mut self, w: W) {
+        if let Some((instance, answer)) = &mut self.instance {
+            *answer = Some(instance.run(w));
+        }
+    }
+}
