@@ -4,7 +4,7 @@ use std::fmt;
 
 use purloin::Worker;
 
-use crate::uts;
+use crate::uts::size::Size;
 
 /// A kernel with its input, ready to run.
 pub trait Kernel: Send + Sync + Sized {
@@ -193,7 +193,7 @@ pub enum Answer {
     /// A number.
     Number(u64),
     /// The size of a tree.
-    Tree(uts::Size),
+    Tree(Size),
     /// A sorted array. The instance keeps the array itself.
     Sorted,
 }

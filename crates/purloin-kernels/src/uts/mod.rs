@@ -7,38 +7,16 @@
 //! are in Wool, section 5.1; T3L is in AsynchWS, Table I, and in Channel; T2 is in Return barrier,
 //! section 3.1.
 
+pub(crate) mod size;
 mod stream;
 mod tree;
-
-use std::fmt;
 
 use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
+pub use size::Size;
 pub use stream::Stream;
 pub use tree::{NAMES, Shape, TREES, Tree};
-
-/// The size of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
-    /// Number of nodes, including the root and the leaves.
-    pub nodes: u64,
-    /// Number of nodes without children.
-    pub leaves: u64,
-    /// The greatest distance of a node from the root.
-    pub depth: u32,
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Size {
-            nodes,
-            leaves,
-            depth,
-        } = self;
-        write!(f, "{nodes} nodes, {leaves} leaves, depth {depth}")
-    }
-}
 
 /// A node of a tree.
 #[derive(Clone, Copy, Debug)]

@@ -2,6 +2,7 @@
 
 use purloin::Stats;
 
+use super::quantiles::{median, quantile};
 use super::steal_costs::StealCosts;
 
 /// A kernel under a scheduler with a number of workers: its times and answer.
@@ -55,31 +56,5 @@ impl Cell {
     pub fn spread(&self) -> f64 {
         let between = quantile(&self.seconds, 0.75) - quantile(&self.seconds, 0.25);
         between / 2.0 / self.median()
-    }
-}
-
-/// Returns the median of some values.
-pub fn median(values: &[f64]) -> f64 {
-    quantile(values, 0.5)
-}
-
-/// Returns the value below which this share of the values lies, by linear interpolation.
-fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let place = share * (sorted.len() - 1) as f64;
-    let (below, above) = (place.floor() as usize, place.ceil() as usize);
-    sorted[below] + (sorted[above] - sorted[below]) * place.fract()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantile;
-
-    #[test]
-    fn a_quantile_between_two_values_is_interpolated() {
-        assert_eq!(quantile(&[3.0], 0.25), 3.0);
-        assert_eq!(quantile(&[4.0, 1.0], 0.5), 2.5);
-        assert_eq!(quantile(&[9.0, 1.0, 3.0], 0.75), 6.0);
     }
 }

@@ -9,8 +9,9 @@ use purloin_analysis::Counted;
 use purloin_command::Failure;
 use purloin_kernels::Job;
 
-use super::cell::{Cell, median};
+use super::cell::Cell;
 use super::contestant::{self, Run};
+use super::quantiles::median;
 use super::steal_costs::StealCosts;
 use crate::schedulers::{STACK_SIZE, Spec};
 

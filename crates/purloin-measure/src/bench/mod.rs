@@ -3,6 +3,7 @@
 mod cell;
 mod contestant;
 mod measure;
+mod quantiles;
 mod steal_costs;
 
 use std::collections::BTreeSet;
@@ -12,8 +13,9 @@ use std::time::Duration;
 use purloin_command::{Failure, progress};
 use purloin_kernels::Job;
 
-pub use self::cell::{Cell, median};
+pub use self::cell::Cell;
 use self::measure::{configurations, measure, steps};
+pub use self::quantiles::median;
 pub use self::steal_costs::StealCosts;
 use crate::schedulers::Spec;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use purloin::{Stats, Times};
 
-use super::cell::median;
+use super::quantiles::median;
 
 /// The cost of steals for their victims.
 ///

@@ -4,7 +4,7 @@ use purloin_command::format::grouped;
 use purloin_measure::bench::median;
 use purloin_measure::simulation::bars::{BarPanel, Bars};
 
-use super::report::{Data, cell, on_two_ranks, row, speed_up};
+use super::data::{Data, cell, on_two_ranks, row, speed_up};
 use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };

@@ -4,7 +4,7 @@ use purloin_command::format::grouped;
 use purloin_measure::simulation::bars::{BarPanel, Bars};
 use purloin_sim::Estimate;
 
-use super::report::{Data, cell, row};
+use super::data::{Data, cell, row};
 use super::{
     ADAPTIVE, CHOSEN, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program, QUEUE, RESIDUAL,
     SHARED, Simulated,

@@ -3,6 +3,7 @@
 //! on ranks, and `simulation.rs` simulates; the other files make the tables and verdicts.
 
 mod cut_offs;
+mod data;
 mod gains;
 mod own_times;
 mod profiling;

@@ -3,7 +3,7 @@
 use purloin_command::format::{grouped, time};
 use purloin_sim::Estimate;
 
-use super::report::Data;
+use super::data::Data;
 use super::simulation::CORES;
 use super::{CHOSEN, OWN_LATENCY, OWN_NODES, OwnCase, OwnTimes, PROGRAMS, RESIDUAL};
 use crate::report::{Report, or_dash, with_margin};

@@ -3,7 +3,7 @@
 use purloin_measure::simulation::bars::{BarPanel, Bars};
 use purloin_sim::Estimate;
 
-use super::report::{Data, cell, row};
+use super::data::{Data, cell, row};
 use super::simulation::{CORES, NODES};
 use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, SHARED};
 use crate::report::{Report, Verdict};

@@ -4,25 +4,15 @@
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
 use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
-use purloin_sim::Estimate;
 
+use super::data::Data;
 use super::{
-    Case, Cell, FIGURE_5, Figures, Measured, OWN_TIMES, OwnTimes, PROGRAMS, Row, Simulated, TABLE,
-    cut_offs, gains, own_times, profiling, residual,
+    FIGURE_5, Figures, Measured, OWN_TIMES, PROGRAMS, Simulated, TABLE, cut_offs, gains, own_times,
+    profiling, residual,
 };
 use crate::Results;
-use crate::report::{Report, with_margin};
+use crate::report::Report;
 use crate::trial::Trial;
-
-/// The data of all parts.
-pub(super) struct Data {
-    bytes: Measured<[usize; PROGRAMS.len()]>,
-    latencies: Measured<Figures>,
-    /// The measurements on ranks of each of the [`PROGRAMS`].
-    pub(super) measured: Vec<Measured<Figures>>,
-    pub(super) simulated: Vec<Simulated>,
-    pub(super) with_own_times: Vec<OwnTimes>,
-}
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let each = |what| PROGRAMS.iter().map(move |program| program.part(what));
@@ -242,65 +232,6 @@ fn latencies(data: &Data, report: &mut Report) {
         "Both ranks are on one node here, so a get is a copy in memory that they share. In the \
          paper, a get between nodes takes 3.7 ms (120 bytes) to 5.2 ms (1.4 kB).",
     );
-}
-
-/// Returns the row of a program in a figure that was measured.
-pub(super) fn row(measured: &Measured<Figures>, figure: u32) -> Option<&Row> {
-    let Measured::Done(figures) = measured else {
-        return None;
-    };
-    let mut figures = figures.figures.iter();
-    figures.find(|found| found.figure == figure)?.rows.first()
-}
-
-pub(super) fn cell<'r>(row: &'r Row, variant: &str) -> Option<&'r Cell> {
-    row.cells.iter().find(|cell| cell.variant == variant)
-}
-
-pub(super) fn speed_up(simulated: &Simulated, case: &Case) -> Estimate {
-    let values: Vec<_> = case
-        .seconds
-        .iter()
-        .map(|seconds| simulated.work / seconds)
-        .collect();
-    Estimate::new(&values)
-}
-
-/// Adds the speed-ups of a figure on two ranks, relative to one rank.
-/// Returns whether there are any.
-pub(super) fn on_two_ranks(data: &Data, figure: u32, report: &mut Report) -> bool {
-    let of_programs = PROGRAMS.iter().zip(&data.measured);
-    let measured = of_programs.filter_map(|(program, measured)| {
-        let row = row(measured, figure)?;
-        Some((program, row, row.one_rank_seconds?))
-    });
-    let measured: Vec<_> = measured.collect();
-    let Some((_, first, _)) = measured.first() else {
-        return false;
-    };
-    let mut head = vec!["program".to_owned()];
-    head.extend(first.cells.iter().map(|cell| match &*cell.variant {
-        "paper" => "adaptive, with `--cutoff paper`".to_owned(),
-        variant if figure == 7 => format!("R = {variant}"),
-        variant => variant.to_owned(),
-    }));
-    let head: Vec<_> = head.iter().map(String::as_str).collect();
-    let rows = measured.iter().map(|(program, row, one_rank)| {
-        let mut cells = vec![program.name.to_owned()];
-        cells.extend(row.cells.iter().map(|cell| {
-            let seconds = cell.all_seconds.iter();
-            let speed_ups: Vec<_> = seconds.map(|seconds| one_rank / seconds).collect();
-            with_margin(Estimate::new(&speed_ups), 2)
-        }));
-        cells
-    });
-    let rows: Vec<_> = rows.collect();
-    report.paragraph(
-        "On two ranks: speed-ups over one rank. A speed-up may exceed 2, because other programs use the \
-         processors, too, and not equally in all runs.",
-    );
-    report.table(&head, &rows);
-    true
 }
 
 #[cfg(test)]

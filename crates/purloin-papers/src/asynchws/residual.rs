@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_sim::Estimate;
 
-use super::report::{Data, on_two_ranks, speed_up};
+use super::data::{Data, on_two_ranks, speed_up};
 use super::{ADAPTIVE, CHOSEN, LATENCIES, PROGRAMS, RESIDUAL, gains};
 use crate::report::{Report, Verdict, with_margin};
 

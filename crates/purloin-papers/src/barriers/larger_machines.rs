@@ -8,7 +8,7 @@ use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Sca
 use purloin_sim::{Estimate, Machine, Time};
 use serde::{Deserialize, Serialize};
 
-use super::overheads::{NOTHING_TO_HIDE, mean_remaining};
+use super::shared::{NOTHING_TO_HIDE, mean_remaining};
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, SYSTEMS};
 use crate::report::{Pair, Report, Verdict, deciding, mean_ratio, with_margin};
 use crate::trial::{Measured, Simulated, Trial};

@@ -5,6 +5,7 @@
 mod larger_machines;
 mod overheads;
 mod report;
+mod shared;
 mod speed;
 
 use purloin_command::Failure;

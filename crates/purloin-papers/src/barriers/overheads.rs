@@ -4,11 +4,10 @@ use purloin_command::format::time;
 use purloin_measure::bench::median;
 use purloin_sim::Estimate;
 
-use super::report::{bars, each, in_percent, percent, picture};
+use super::shared::{NOTHING_TO_HIDE, bars, each, in_percent, mean_remaining, percent, picture};
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, OUTLIERS, SYSTEMS, larger_machines};
 use crate::report::{
-    Pair, Report, Verdict, all_at_once, deciding, geometric_mean, mean_ratio, or_dash,
-    rank_correlation, with_margin,
+    Report, Verdict, all_at_once, deciding, geometric_mean, or_dash, rank_correlation, with_margin,
 };
 use crate::trial::Simulated;
 
@@ -158,19 +157,6 @@ fn measured_reduction(overheads: &[[Vec<f64>; 2]]) -> Option<String> {
     ))
 }
 
-/// Returns which part of the overheads remains with the barrier, and for how many benchmarks.
-pub(super) fn mean_remaining(overheads: &[[Vec<f64>; 2]]) -> Option<(Estimate, usize)> {
-    let has_overhead = |[barrier, default]: &&[Vec<f64>; 2]| {
-        let all = barrier.iter().chain(default);
-        !barrier.is_empty() && !default.is_empty() && all.into_iter().all(|&share| share > 0.0)
-    };
-    let pairs = overheads.iter().filter(has_overhead);
-    let pairs: Vec<Pair> = pairs
-        .map(|[barrier, default]| (&barrier[..], &default[..]))
-        .collect();
-    Some((mean_ratio(&pairs)?, pairs.len()))
-}
-
 /// Returns which part of a benchmark's overhead remains with the barrier.
 fn remaining(data: &Data, place: usize) -> Option<Estimate> {
     let [barrier, default] = data.overheads(place);
@@ -262,10 +248,6 @@ fn growth(data: &Data, report: &mut Report) {
         ),
     );
 }
-
-/// Why most statements on the barrier cannot be tested here.
-pub(super) const NOTHING_TO_HIDE: &str = "the paper's barrier hides the walk and the copy of the victim's stack, \
-                                          and Purloin's thieves do neither";
 
 #[cfg(test)]
 mod tests {

@@ -4,13 +4,13 @@
 use purloin_command::Failure;
 use purloin_command::format::{grouped, time};
 use purloin_measure::bench::StealCosts;
-use purloin_measure::simulation::bars::{BarPanel, Bars};
-use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
+use purloin_measure::simulation::picture::{Horizontal, Panel, Picture, Scale, Style};
 use purloin_sim::Estimate;
 
+use super::shared::{bars, each, in_percent, lines, percent, picture, precise};
 use super::{
-    BARRIER_WS, BENCHMARKS, Benchmark, DEFAULT_WS, Data, OUTLIERS, PURLOIN, STAND_INS, SYSTEMS,
-    overheads, speed,
+    BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, OUTLIERS, PURLOIN, STAND_INS, SYSTEMS, overheads,
+    speed,
 };
 use crate::Results;
 use crate::report::{Report, Verdict, all_at_once, deciding, or_dash, with_margin};
@@ -445,73 +445,12 @@ fn cost_of_barrier(data: &Data, report: &mut Report) {
     );
 }
 
-/// Returns a line of simulated values for each benchmark.
-pub(super) fn lines(data: &Data, value: impl Fn(usize, &Simulated) -> f64) -> Vec<Line> {
-    each(|place, benchmark| Line {
-        name: benchmark.name.to_string(),
-        points: data
-            .simulated(place)
-            .iter()
-            .filter(|run| run.cores > 1)
-            .map(|run| (run.cores, value(place, run), 0.0))
-            .collect(),
-    })
-}
-
-pub(super) fn each<T>(row: impl Fn(usize, &Benchmark) -> T) -> Vec<T> {
-    let benchmarks = BENCHMARKS.iter().enumerate();
-    benchmarks
-        .map(|(place, benchmark)| row(place, benchmark))
-        .collect()
-}
-
-/// Returns a panel with a group of bars for each benchmark.
-pub(super) fn bars(
-    title: impl Into<String>,
-    values: impl Fn(usize) -> Vec<Option<Estimate>>,
-) -> BarPanel {
-    BarPanel {
-        title: title.into(),
-        values: each(|place, _| values(place)),
-    }
-}
-
-/// Returns a picture of panels with a group of bars for each benchmark.
-pub(super) fn picture(title: &str, series: &[&str], base: f64, panels: Vec<BarPanel>) -> Bars {
-    Bars {
-        title: title.to_string(),
-        names: each(|_, benchmark| benchmark.name),
-        series: series.iter().map(|name| name.to_string()).collect(),
-        base,
-        panels,
-    }
-}
-
 /// Formats a ratio of steals to tasks as a number of steals.
 fn per_million(ratio: f64) -> String {
     match 1e6 * ratio {
         few if few < 99.5 => format!("{few:.1}"),
         many => grouped(many.round() as u64),
     }
-}
-
-/// Returns a share in percent.
-pub(super) fn in_percent(share: Estimate) -> Estimate {
-    share.scaled(100.0)
-}
-
-/// Formats a share as a percentage.
-pub(super) fn percent(share: Estimate) -> String {
-    format!("{} %", precise(in_percent(share)))
-}
-
-/// Formats a value with two digits, or more if a small margin would have none but zeros.
-fn precise(value: Estimate) -> String {
-    let digits = match value.margin {
-        small if small > 0.0 && small < 0.01 => (-small.log10()).ceil() as usize,
-        _ => 2,
-    };
-    with_margin(value, digits)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use purloin_measure::bench::median;
 use purloin_sim::Estimate;
 
-use super::overheads::NOTHING_TO_HIDE;
-use super::report::{bars, each, picture};
+use super::shared::{NOTHING_TO_HIDE, bars, each, picture};
 use super::{BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, FORKJOIN, PURLOIN, larger_machines};
 use crate::report::{Pair, Report, Verdict, deciding, mean_ratio, or_dash, with_margin};
 

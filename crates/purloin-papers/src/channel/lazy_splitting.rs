@@ -9,7 +9,7 @@ use purloin_measure::simulation::runs::{Run, Runs};
 use purloin_sim::{Estimate, Loop, Machine, Policy, simulate};
 use serde::{Deserialize, Serialize};
 
-use super::report::speed_up;
+use super::speed_ups::speed_up;
 use super::stealing::least;
 use super::{
     CHANNEL, CHASE_LEV, CORES, SPLITTABLE, SPLITTINGS, Workload, loops, splitting, splittings,

@@ -8,6 +8,7 @@ mod messages;
 mod operations;
 mod ranking;
 mod report;
+mod speed_ups;
 mod stealing;
 
 use purloin_command::Failure;

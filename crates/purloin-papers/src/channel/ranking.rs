@@ -5,7 +5,7 @@ use purloin_measure::simulation::bars::{BarPanel, Bars};
 use purloin_sim::Estimate;
 
 use super::lazy_splitting::LAZY_SPLITTING;
-use super::report::speed_up;
+use super::speed_ups::speed_up;
 use super::stealing::{ADAPTIVE_STEALING, FORWARDING_IMPROVES as FORWARDING};
 use super::{CHANNEL, CHASE_LEV, OPENMP, OPENMP_LLVM, RANKED, STRICT, WORKLOADS};
 use crate::Results;

@@ -65,21 +65,6 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Returns the run of a scheduler with all workers.
-pub(super) fn with_all<'c>(
-    trial: &Trial,
-    cells: &'c [Measured],
-    scheduler: &str,
-) -> Option<&'c Measured> {
-    let most = trial.most_workers();
-    let mut cells = cells.iter();
-    cells.find(|cell| cell.scheduler == scheduler && cell.workers == most)
-}
-
-pub(super) fn speed_up(trial: &Trial, cells: &[Measured], scheduler: &str) -> Option<f64> {
-    with_all(trial, cells, scheduler).map(|cell| 1.0 / cell.vs_serial)
-}
-
 fn futures(trial: &Trial, results: &Results, report: &mut Report) -> Result<(), Failure> {
     report.section("Channel-based futures");
     let cells: Vec<Measured> = results.of(FUTURES.name)?;

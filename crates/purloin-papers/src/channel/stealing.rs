@@ -5,7 +5,7 @@ use purloin_command::format::{grouped, time};
 use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_schedulers::Adaptive;
 
-use super::report::{speed_up, with_all};
+use super::speed_ups::{speed_up, with_all};
 use super::{
     AMOUNTS, CHANNEL, FORWARDING, LENGTHS, POLICIES, STEALING, UnderPolicies, amounts, find,
     simulation,

@@ -2,12 +2,9 @@
 //! manager concludes from the requests that all workers are idle.
 
 use super::network::{Network, RequestId};
-use super::protocol::{Kind, Situation};
+use super::protocol::{Kind, MANAGER, Situation};
 use super::request::{Contents, Request, RequestState};
 use purloin::scheduler::sync::{Ordering, fence};
-
-/// The worker that detects when all workers are idle. It is the root of the tree of workers.
-pub(super) const MANAGER: usize = 0;
 
 /// Forwards a request that `me` has taken out of its mailbox and cannot answer, or puts it back
 /// if it stays here. Returns whether another worker has it now.

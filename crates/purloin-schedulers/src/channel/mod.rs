@@ -205,10 +205,10 @@ use purloin::scheduler::{
 };
 
 use self::network::Channels;
-use self::protocol::{Messages, Situation};
+use self::protocol::Situation;
 pub use self::strategy::{Adaptive, Amount, Stealing};
 pub use self::strict::StrictChannel;
-use self::tasks::ChannelTasks;
+use self::tasks::{ChannelTasks, Messages};
 
 type Worker = WorkerThread<Channel>;
 

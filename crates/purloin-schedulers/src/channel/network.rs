@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 
 use crossbeam_utils::CachePadded;
 
-use super::forward::MANAGER;
-use super::protocol::{Kind, MAX_TASKS, SentTask};
+use super::protocol::{Kind, MANAGER, MAX_TASKS, SentTask};
 use super::request::{Request, RequestState};
 use super::strategy::{Stealing, Strategy};
 use super::tasks::channels;

@@ -1,9 +1,10 @@
-//! The seam between the two protocols of this folder. Both have private tasks, whose addresses a victim
-//! sends, and workers look into their mailboxes on the same occasions.
+//! What the two protocols of this folder have in common. Both have private tasks, whose addresses a
+//! victim sends, and workers look into their mailboxes at the same points.
 
-use purloin::scheduler::{Scheduler, Slot, StateWord};
+use purloin::scheduler::{Scheduler, Slot};
 
-use super::tasks::ChannelTasks;
+/// The worker that detects when all workers are idle. It is the root of the tree of workers.
+pub(super) const MANAGER: usize = 0;
 
 /// Maximum number of tasks in one answer.
 pub(super) const MAX_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
@@ -57,9 +58,3 @@ impl<P: Scheduler> Clone for SentTask<P> {
 }
 
 impl<P: Scheduler> Copy for SentTask<P> {}
-
-/// A scheduler whose workers send messages.
-pub trait Messages: Scheduler<Header = StateWord, TaskPool = ChannelTasks<Self>> {
-    /// A worker's mailbox, its requests, and the state that it keeps between messages.
-    type Channels: Send + Sync + 'static;
-}

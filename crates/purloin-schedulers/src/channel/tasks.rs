@@ -4,12 +4,18 @@
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Count, Reclaimed, Slot, State, Stolen, TaskPool, TaskStack, WorkerThread,
+    Count, Reclaimed, Scheduler, Slot, State, StateWord, Stolen, TaskPool, TaskStack, WorkerThread,
 };
 
-use super::protocol::{Kind, MAX_TASKS, Messages, SentTask, Situation};
+use super::protocol::{Kind, MAX_TASKS, SentTask, Situation};
 use super::strategy::Amount;
 use crate::floor::Floor;
+
+/// A scheduler whose workers send messages.
+pub trait Messages: Scheduler<Header = StateWord, TaskPool = ChannelTasks<Self>> {
+    /// A worker's mailbox, its requests, and the state that it keeps between messages.
+    type Channels: Send + Sync + 'static;
+}
 
 /// A worker's tasks, and the channels by which its protocol shares them.
 pub struct ChannelTasks<P: Messages> {

@@ -6,9 +6,9 @@
 use purloin::scheduler::sync::{Ordering, fence};
 use purloin::scheduler::{Backoff, Count, Search, Slept, StateWord, Stolen};
 
-use super::forward::{MANAGER, is_quiescent, next_victim};
+use super::forward::{is_quiescent, next_victim};
 use super::network::{Network, RequestId};
-use super::protocol::{Kind, SentTask, Situation};
+use super::protocol::{Kind, MANAGER, SentTask, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::tasks::{channels, claim, claim_received};
 use super::victim::{cancel_leapfrogs, check_mailbox};

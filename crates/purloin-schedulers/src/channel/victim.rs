@@ -3,9 +3,9 @@
 use purloin::scheduler::{Count, StateWord};
 
 use super::Worker;
-use super::forward::{MANAGER, ask_next, forward};
+use super::forward::{ask_next, forward};
 use super::network::{Network, RequestId, WorkerState};
-use super::protocol::{Kind, Situation};
+use super::protocol::{Kind, MANAGER, Situation};
 use super::request::RequestState;
 use super::tasks::{channels, is_unclaimed};
 

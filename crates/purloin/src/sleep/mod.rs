@@ -103,9 +103,11 @@
 
 mod backoff;
 mod handoff;
+mod index_users;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
+mod processors;
 mod sleepers;
 mod thread_indices;
 

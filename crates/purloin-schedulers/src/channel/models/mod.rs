@@ -13,9 +13,9 @@ use loom::sync::Arc;
 use jobs::Jobs;
 
 use super::Channel;
-use super::forward::{self, MANAGER};
+use super::forward;
 use super::network::{Channels, Network, RequestId};
-use super::protocol::{Kind, Situation};
+use super::protocol::{Kind, MANAGER, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::strategy::Stealing;
 use super::tasks::{ChannelTasks, claim};

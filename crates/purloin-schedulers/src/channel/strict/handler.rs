@@ -5,10 +5,10 @@
 use purloin::scheduler::Count;
 
 use super::messages::{
-    Channels, Colour, LeapfrogRequest, MANAGER, Message, Outside, Peers, StealRequest, WorkerState,
+    Channels, Colour, LeapfrogRequest, Message, Outside, Peers, StealRequest, WorkerState,
 };
 use super::{StrictChannel, Worker};
-use crate::channel::protocol::{Kind, SentTask, Situation};
+use crate::channel::protocol::{Kind, MANAGER, SentTask, Situation};
 use crate::channel::strategy::Amount;
 use crate::channel::tasks::{channels, is_unclaimed};
 

@@ -1,6 +1,6 @@
 //! The manager's knowledge: which workers are idle, as far as messages have told it.
 
-use super::messages::MANAGER;
+use crate::channel::protocol::MANAGER;
 
 /// The manager's knowledge of the other workers.
 pub(super) struct Manager {

@@ -14,9 +14,6 @@ use super::manager::Manager;
 use crate::channel::protocol::{Kind, MAX_TASKS, SentTask, Situation};
 use crate::channel::strategy::{Amount, Stealing, Strategy};
 
-/// The worker that detects when all workers are idle.
-pub(super) const MANAGER: usize = 0;
-
 /// A message in a worker's mailbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Message {

@@ -13,10 +13,10 @@ use super::handler::{
     begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent, send_request,
 };
 use super::messages::{
-    Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Outside, Peers, StealRequest,
+    Channels, Colour, Leapfrog, LeapfrogRequest, Message, Outside, Peers, StealRequest,
 };
 use crate::channel::models::jobs::Jobs;
-use crate::channel::protocol::{Kind, SentTask, Situation};
+use crate::channel::protocol::{Kind, MANAGER, SentTask, Situation};
 use crate::channel::strategy::{Amount, Stealing};
 use crate::channel::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};

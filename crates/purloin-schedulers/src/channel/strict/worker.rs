@@ -6,10 +6,10 @@ use super::handler::{
     begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work, handle_messages,
     is_quiescent, send_request,
 };
-use super::messages::{Channels, Colour, Leapfrog, LeapfrogRequest, MANAGER, Message, Peers};
+use super::messages::{Channels, Colour, Leapfrog, LeapfrogRequest, Message, Peers};
 use super::{StrictChannel, Worker};
-use crate::channel::protocol::{Kind, Messages, Situation};
-use crate::channel::tasks::{channels, claim, claim_received};
+use crate::channel::protocol::{Kind, MANAGER, Situation};
+use crate::channel::tasks::{Messages, channels, claim, claim_received};
 
 impl Messages for StrictChannel {
     type Channels = Channels;
