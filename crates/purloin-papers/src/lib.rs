@@ -13,6 +13,7 @@ mod barriers;
 mod channel;
 mod report;
 mod results;
+mod statistics;
 mod trial;
 mod wool;
 

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use purloin_command::Failure;
 use purloin_sim::Estimate;
 
-use super::picture::{
+use super::svg::{
     Area, Drawing, Drawn, TITLE, bounds, draw_key, draw_name, draw_svg, fill_colour,
     width_of_legend,
 };

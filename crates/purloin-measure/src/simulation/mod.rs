@@ -8,3 +8,4 @@ pub mod outputs;
 pub mod picture;
 pub mod recording;
 pub mod runs;
+pub mod svg;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use purloin_command::{Destination, Failure};
 
-use super::picture::{Drawing, Picture};
+use super::picture::Picture;
+use super::svg::Drawing;
 
 /// Options for the outputs other than the table.
 #[derive(clap::Args)]

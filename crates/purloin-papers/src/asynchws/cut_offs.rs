@@ -8,7 +8,8 @@ use super::data::{Data, cell, on_two_ranks, row, speed_up};
 use super::{
     ADAPTIVE, CHOSEN, Case, LATENCIES, NONE, PROGRAMS, Program, QUEUE, RESIDUAL, Simulated, gains,
 };
-use crate::report::{Report, Verdict, all_at_once, with_margin};
+use crate::report::{Report, Verdict, with_margin};
+use crate::statistics::all_at_once;
 
 /// Adds the section on Figure 8.
 pub(super) fn cut_offs(data: &Data, report: &mut Report) {

@@ -9,7 +9,8 @@ use super::{
     ADAPTIVE, CHOSEN, Figures, LATENCIES, Measured, NONE, PROGRAMS, Program, QUEUE, RESIDUAL,
     SHARED, Simulated,
 };
-use crate::report::{Pair, Report, Verdict, deciding, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{Pair, deciding, mean_ratio};
 
 /// A cut-off, and a number of residual tasks.
 pub(super) type Variant = (&'static str, &'static str);

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shared::{NOTHING_TO_HIDE, mean_remaining};
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, SYSTEMS};
-use crate::report::{Pair, Report, Verdict, deciding, mean_ratio, with_margin};
+use crate::report::{Report, Verdict, with_margin};
+use crate::statistics::{Pair, deciding, mean_ratio};
 use crate::trial::{Measured, Simulated, Trial};
 
 /// A benchmark on simulated machines under a system.

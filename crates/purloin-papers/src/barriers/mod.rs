@@ -7,6 +7,7 @@ mod overheads;
 mod report;
 mod shared;
 mod speed;
+mod steals;
 
 use purloin_command::Failure;
 use purloin_measure::bench::StealCosts;

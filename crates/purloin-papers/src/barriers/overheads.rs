@@ -6,9 +6,8 @@ use purloin_sim::Estimate;
 
 use super::shared::{NOTHING_TO_HIDE, bars, each, in_percent, mean_remaining, percent, picture};
 use super::{BARRIER_WS, BENCHMARKS, CORES, DEFAULT_WS, Data, OUTLIERS, SYSTEMS, larger_machines};
-use crate::report::{
-    Report, Verdict, all_at_once, deciding, geometric_mean, or_dash, rank_correlation, with_margin,
-};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{all_at_once, deciding, geometric_mean, rank_correlation};
 use crate::trial::Simulated;
 
 /// Adds the section on Figures 5 and 7.

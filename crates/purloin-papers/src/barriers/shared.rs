@@ -5,7 +5,8 @@ use purloin_measure::simulation::picture::Line;
 use purloin_sim::Estimate;
 
 use super::{BENCHMARKS, Benchmark, Data};
-use crate::report::{Pair, mean_ratio, with_margin};
+use crate::report::with_margin;
+use crate::statistics::{Pair, mean_ratio};
 use crate::trial::Simulated;
 
 /// Why most statements on the barrier cannot be tested here.
@@ -85,4 +86,22 @@ pub(super) fn mean_remaining(overheads: &[[Vec<f64>; 2]]) -> Option<(Estimate, u
         .map(|[barrier, default]| (&barrier[..], &default[..]))
         .collect();
     Some((mean_ratio(&pairs)?, pairs.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_margin_has_a_digit_that_is_not_zero() {
+        let share = |mean, margin| {
+            percent(Estimate {
+                margin,
+                ..Estimate::exact(mean)
+            })
+        };
+        assert_eq!(share(1.4e-5, 3e-6), "0.0014 ± 0.0003 %");
+        assert_eq!(share(0.0044, 0.0015), "0.44 ± 0.15 %");
+        assert_eq!(share(0.0, 0.0), "0.00 ± 0.00 %");
+    }
 }

@@ -5,7 +5,8 @@ use purloin_sim::Estimate;
 
 use super::shared::{NOTHING_TO_HIDE, bars, each, picture};
 use super::{BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, FORKJOIN, PURLOIN, larger_machines};
-use crate::report::{Pair, Report, Verdict, deciding, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{Pair, deciding, mean_ratio};
 
 /// Adds the section on Figures 11 and 12.
 pub(super) fn times(data: &Data, report: &mut Report) {

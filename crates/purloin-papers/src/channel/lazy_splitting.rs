@@ -15,8 +15,9 @@ use super::{
     CHANNEL, CHASE_LEV, CORES, SPLITTABLE, SPLITTINGS, Workload, loops, splitting, splittings,
 };
 use crate::Results;
-use crate::report::{Report, Verdict, at_least, deciding, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, at_least, or_dash, with_margin};
 use crate::results::times;
+use crate::statistics::{deciding, mean_ratio};
 use crate::trial::{Measured, Trial};
 
 /// Splitting for requests, and splitting beforehand, in each of the three ways.

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{AMOUNTS, CHANNEL};
 use crate::Results;
-use crate::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{Pair, mean_ratio};
 use crate::trial::Trial;
 
 /// The workloads: the slides compare one task and half with SPC. In BPC, each producer is stolen by

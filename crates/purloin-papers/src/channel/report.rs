@@ -13,7 +13,8 @@ use super::{
     operations, ranking, stealing,
 };
 use crate::Results;
-use crate::report::{Pair, Report, Verdict, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{Pair, mean_ratio};
 use crate::trial::{Measured, Trial};
 
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {

@@ -11,7 +11,8 @@ use super::{
     simulation,
 };
 use crate::Results;
-use crate::report::{Pair, Report, Verdict, at_least, mean_ratio, or_dash, with_margin};
+use crate::report::{Report, Verdict, at_least, or_dash, with_margin};
+use crate::statistics::{Pair, mean_ratio};
 use crate::trial::{Measured, Simulated, Trial};
 
 /// Returns the least share of the better fixed strategy's speed-up that adaptive stealing reaches.

@@ -6,7 +6,8 @@ use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Sca
 use purloin_sim::Estimate;
 
 use super::{DELAY, LOOK, Replay, Row, SIMULATED_STEAL, Sampled, Selection};
-use crate::report::{Report, Verdict, geometric_mean, mean_ratio, with_margin};
+use crate::report::{Report, Verdict, with_margin};
+use crate::statistics::{geometric_mean, mean_ratio};
 use crate::trial::Simulated;
 
 /// Adds the section on Figure 4.

@@ -4,9 +4,8 @@ use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Sca
 use purloin_sim::Estimate;
 
 use super::{Breakdown, Profiled, Replay, Row, SIMULATED_STEAL, Selection};
-use crate::report::{
-    Report, Verdict, all_at_once, deciding, or_dash, rank_correlation, with_margin,
-};
+use crate::report::{Report, Verdict, or_dash, with_margin};
+use crate::statistics::{all_at_once, deciding, rank_correlation};
 use crate::trial::Simulated;
 
 /// Adds the section on Figure 5.
