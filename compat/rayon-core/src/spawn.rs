@@ -1,4 +1,4 @@
-//! Jobs that nobody waits for.
+//! Jobs that nobody waits for. They wait in [`crate::jobs`] for a thread of the pool.
 
 use purloin::Pool;
 

@@ -216,9 +216,10 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     }
 }
 
-// SAFETY: as above. A thief marks the slot of the task that it has got before anything else.
+// SAFETY: the deque gives out each address once, and so does the list of returned tasks. `claim` marks
+// the slot as stolen before it returns.
 unsafe impl PublicTasks<ChaseLev> for ChaseLevTasks {
-    /// All tasks are public. A thief that asks only wants to be woken.
+    /// All tasks are public, so a request asks the owner only to wake a thief.
     #[cold]
     fn publish(&self, what: Publish) -> usize {
         let is_answered = match what {

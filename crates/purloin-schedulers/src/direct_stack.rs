@@ -290,7 +290,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
 // SAFETY: `Fields` promises that exactly one thread gets each task. A thief marks the slot before
 // the owner may leave `reclaim`.
 unsafe impl<F: Fields> PublicTasks<DirectStack<F>> for DirectTasks<F> {
-    /// All tasks are public. A thief that asks only wants to be woken, so lowering the floor is enough.
+    /// All tasks are public, so a request asks the owner only to wake a thief.
     #[cold]
     fn publish(&self, what: Publish) -> usize {
         let is_answered = match what {

@@ -25,8 +25,8 @@
 //!
 //! - The owner alone pushes and pops, in last-in-first-out order. Thieves take the oldest
 //!   task first.
-//! - **Exactly one thread gets each task**: the owner, by a `pop` or `reclaim` that says so, or one
-//!   thief.
+//! - **Exactly one thread gets each task**: the owner, if `pop` returns true or `reclaim` returns
+//!   [`Reclaimed::Owned`], or else one thief.
 //! - A thief marks the slot's [outcome](Header::outcome) with [`State::stolen`] before its
 //!   owner may learn that the task is gone. The runtime marks it done.
 //! - A stolen slot stays as it is until its owner calls [`TaskPool::release`].
@@ -184,7 +184,7 @@ pub mod slow {
     pub use crate::runtime::slow::{reclaim_or_wait, slot_to_push, split_hint};
 }
 
-/// A worker's tasks: the fast path, and what the owner does where it ends.
+/// A worker's tasks: the owner's fast path, and its slow paths.
 ///
 /// # Safety
 ///
@@ -234,8 +234,8 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 ///
 /// # Safety
 ///
-/// The implementor upholds the [rules](self): it gets at the task pools of all workers, and calls the
-/// methods of [`TaskPool`] that are for the owner only on the pool of `me`.
+/// The implementor upholds the [rules](self). It can reach the task pools of all workers, but calls
+/// owner-only methods only on the pool of `me`.
 pub unsafe trait Protocol<S: Scheduler> {
     /// Whether thieves can take tasks of a worker that sleeps.
     const SERVES_ASLEEP: bool;
@@ -275,17 +275,17 @@ pub unsafe trait Protocol<S: Scheduler> {
 pub enum Point<'p, S: Scheduler> {
     /// A push or a pop has taken its slow path.
     Join,
-    /// The worker has just pushed a spawn or a future. It is the first of a stolen task, or not.
+    /// The worker has just pushed a spawn or a future.
     Spawn {
-        /// Whether the worker has begun a stolen task and pushed no spawn since.
+        /// Whether this is the first spawn or future of a stolen task.
         is_first: bool,
     },
     /// The worker runs a loop, and can split it.
     Loop,
-    /// The worker waits. The named worker runs the awaited task, if it is known.
+    /// The worker is blocked. The argument is the worker that runs the awaited task, if known.
     Blocked(Option<&'p WorkerThread<S>>),
-    /// The worker is about to block, for a thread that is not of its pool or in a finish, and its tasks
-    /// should be public meanwhile.
+    /// The worker is about to sleep in a finish, or for a thread outside its pool. It should make all its
+    /// tasks public first.
     Sleep,
     /// The blocked worker stops taking tasks, for a while or for good.
     LeapfrogEnd,

@@ -111,8 +111,7 @@ tunables! {
     /// Interval at which a blocked worker checks again, if it may not leapfrog, may run anything, or serves
     /// its pool while it waits for another one.
     RECHECK_INTERVAL: Time = millis(1);
-    /// Interval at which a thread outside the pool, which waits for it, looks whether the pool's watcher is
-    /// missing.
+    /// Interval at which a thread that waits outside the pool checks for a missing watcher.
     MISSING_WATCHER: Time = millis(1000);
     /// Maximum sleep of a worker that waits for another pool and need not serve its own.
     OUTSIDE_RECHECK: Time = millis(20);

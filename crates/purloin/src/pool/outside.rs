@@ -46,15 +46,15 @@ impl<S: Scheduler> Shared<S> {
 }
 
 /// Blocks this thread until `is_done`. A worker blocks as [`Host::block`](super::worker::current::Host::block) describes. `awaited` is the
-/// call that the thread waits for, or null. `limit` is called before each sleep, and returns the longest
-/// sleep of a thread that is no worker.
+/// call that the thread waits for, or null. This calls `limit` before each sleep, also on a worker, because
+/// `limit` restarts a missing watcher. A thread that is not a worker sleeps at most as long as it returns.
 pub(super) fn block(
     awaited: *const Call,
     is_done: &dyn Fn() -> bool,
     limit: &dyn Fn() -> Option<Duration>,
 ) {
     if let Some(host) = host() {
-        // A worker looks again every few milliseconds.
+        // A worker checks `is_done` again every 20 ms at least.
         return host.block(awaited, &|| {
             limit();
             is_done()

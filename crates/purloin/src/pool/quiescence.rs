@@ -149,8 +149,8 @@ impl Quiescence {
         resume_panic(lock(&self.inner));
     }
 
-    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor. `limit` is
-    /// called before each sleep, and returns the longest sleep of a thread that is no worker.
+    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor. For `limit`, see
+    /// [`block`](super::outside::block).
     fn wait_until(&self, is_over: impl Fn(&Inner) -> bool, limit: impl Fn() -> Option<Duration>) {
         let this = thread::current();
         let is_over_by_now = || {

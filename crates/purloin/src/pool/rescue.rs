@@ -23,12 +23,17 @@
 //! worker begins any of them, the watcher prints a warning, once for each pool: the blocked tasks may wait
 //! for those that wait for a worker.
 //!
-//! If the watcher's own thread cannot be started, the watcher is **missing**. The next work tries again,
-//! and so do the next hand-off without a spare worker and each thread that waits outside the pool: that
-//! thread looks once a second ([`MISSING_WATCHER`](tunables::MISSING_WATCHER)) at first, then in each
-//! interval. A thread that drops the pool tries again if the watcher was missing before. If such a
-//! thread fails, too, it prints a warning. (A worker must not: the program may hold the lock of
-//! standard error while it waits for the worker.)
+//! If the watcher's own thread cannot be started, the watcher is **missing**. These threads try again to
+//! start it:
+//!
+//! - the thread that injects the next work;
+//! - the next worker that hands off its processor and finds no spare worker;
+//! - each thread that waits outside the pool: it checks once a second
+//!   ([`MISSING_WATCHER`](tunables::MISSING_WATCHER)), and while the watcher is missing, in each interval;
+//! - a thread that drops the pool, if the watcher was missing before.
+//!
+//! If one of the last two fails, it prints a warning. A worker must not print: the program may hold the
+//! lock of standard error while it waits for the worker.
 //!
 //! | word | written by |
 //! |---|---|
@@ -45,6 +50,7 @@ use std::io::{Write, stderr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::threads::check_room;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
@@ -125,9 +131,9 @@ impl<S: Scheduler> Shared<S> {
         // A pool that is being built is not found, and has no work.
         let started = Shared::<S>::find(self.id).map(|pool| {
             let builder = thread::Builder::new().name("purloin-rescue".to_string());
-            builder.spawn(move || pool.rescue_if_stalled())
+            check_room().and_then(|()| builder.spawn(move || pool.rescue_if_stalled()))
         });
-        // Relaxed: a thread that misses it looks again a second later.
+        // Relaxed: a thread that misses this store checks again a second later.
         let is_missing = matches!(started, Some(Err(_)));
         self.rescue.is_missing.store(is_missing, Ordering::Relaxed);
         let Some(Ok(started)) = started else {
@@ -141,10 +147,10 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    /// Returns whether the watcher could not be started. First tries again, if it is needed.
+    /// Tries again to start a watcher that is missing, if work waits. Returns whether it is still missing.
     pub(super) fn is_watcher_missing(&self) -> bool {
         let is_missing = || self.rescue.is_missing.load(Ordering::Relaxed);
-        if is_missing() && self.is_watch_needed() {
+        if is_missing() && self.has_waiting_work() {
             self.watch();
             if is_missing() {
                 self.warn_once(&self.rescue.has_warned_of_missing, || {
@@ -163,7 +169,8 @@ impl<S: Scheduler> Shared<S> {
         }
         match self.is_watcher_missing() {
             true => Some(tunables::STALL.get()),
-            // The watcher may be missed later. A build without timers would not notice a lost wake-up.
+            // The watcher may go missing during the sleep. A build without timers has no timed sleep,
+            // which would hide a lost wake-up.
             false => (!UNTIMED).then(|| tunables::MISSING_WATCHER.get()),
         }
     }
@@ -224,11 +231,14 @@ impl<S: Scheduler> Shared<S> {
         (self.sleep.lacks_workers(), self.sleep.has_set_aside())
     }
 
-    /// Returns whether work from outside waits, or tasks that no worker is left to take, or workers are
-    /// set aside.
+    /// Returns whether the watcher has something to do: work waits, or workers are set aside.
     fn is_watch_needed(&self) -> bool {
-        let (lacks_workers, has_set_aside) = self.shortage();
-        self.has_injected() || has_set_aside || lacks_workers && self.has_waiting_tasks()
+        self.sleep.has_set_aside() || self.has_waiting_work()
+    }
+
+    /// Returns whether work from outside waits, or tasks that no worker is left to take.
+    fn has_waiting_work(&self) -> bool {
+        self.has_injected() || self.shortage() != (false, false) && self.has_waiting_tasks()
     }
 
     /// Returns the number of steals so far.

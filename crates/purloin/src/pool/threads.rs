@@ -1,4 +1,4 @@
-//! The threads of a pool.
+//! The threads of a pool's workers. The thread of the watcher starts in [`rescue`](super::rescue).
 
 use std::fmt;
 use std::io;
@@ -191,19 +191,29 @@ impl Threads {
         Threads::start(shared, worker).inspect_err(|_| pool.sleep.stop_searching())
     }
 
-    /// Makes a spare worker, which counts as searching, and starts its thread. If that fails, lets a
-    /// thread watch the pool, which tries again, and returns false.
+    /// Starts the thread of a spare worker, which counts as searching. Returns false if that fails.
+    ///
+    /// The thread makes the worker. If the system has no thread, nothing is left behind: a task stack
+    /// might be the last memory that the program may have.
     pub(super) fn start_spare<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> bool {
-        let made = shared.add_worker(worker);
-        let started = made.and_then(|()| Threads::start(Arc::clone(&shared), worker));
-        if started.is_err() {
-            shared.sleep.start_failed(worker);
-            shared.watch();
+        let pool = Arc::clone(&shared);
+        let started = check_room().and_then(|()| Threads::start(pool, worker));
+        let is_started = started.is_ok();
+        if !is_started {
+            Threads::start_failed(&shared, worker);
         }
-        started.is_ok()
+        is_started
     }
 
-    /// Starts the thread of a worker, which counts as searching.
+    /// Sets a worker aside that could not be started, and lets a thread watch the pool, which tries
+    /// again.
+    fn start_failed<S: Scheduler>(shared: &Shared<S>, worker: usize) {
+        shared.sleep.start_failed(worker);
+        shared.watch();
+    }
+
+    /// Starts the thread of a worker, which counts as searching. The thread makes the worker if the
+    /// worker does not exist yet.
     fn start<S: Scheduler>(shared: Arc<Shared<S>>, worker: usize) -> io::Result<()> {
         let threads = &shared.threads;
         let mut builder = thread::Builder::new().stack_size(threads.stack_size + MAX_SKIP);
@@ -212,7 +222,10 @@ impl Threads {
             builder = builder.name(name);
         }
         let pool = Arc::clone(&shared);
-        let thread = builder.spawn(move || pool.threads.run(&pool.worker_threads[worker]))?;
+        let thread = builder.spawn(move || match pool.add_worker(worker) {
+            Ok(()) => pool.threads.run(&pool.worker_threads[worker]),
+            Err(_) => Threads::start_failed(&*pool, worker),
+        })?;
         lock(&threads.handles).push(thread);
         Ok(())
     }
@@ -245,6 +258,30 @@ impl Threads {
             let _ = thread.join();
         }
     }
+}
+
+/// Returns an error if the system has no memory left for the small needs of a new thread. The standard
+/// library aborts the process if a thread has a stack, of a thread that has ended, but finds no memory
+/// for the stack of its signal handlers.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn check_room() -> io::Result<()> {
+    const ROOM: usize = 64 << 10;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the mapping is new, so nothing else uses it, and this function unmaps all of it.
+    unsafe {
+        let room = libc::mmap(std::ptr::null_mut(), ROOM, access, kind, -1, 0);
+        if room == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        libc::munmap(room, ROOM);
+    }
+    Ok(())
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(super) fn check_room() -> io::Result<()> {
+    Ok(())
 }
 
 /// Returns the processors that this thread may use, or none if the system does not report

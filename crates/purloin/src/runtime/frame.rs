@@ -35,7 +35,7 @@ pub(crate) const fn task_bytes(stack_size: usize) -> usize {
     stack_size / STACK_BYTES_PER_SLOT * SLOT
 }
 
-/// The state of one worker. Only its own thread uses the fields other than `tasks` and `depth`.
+/// The state of one worker. Other threads use only `tasks`, `depth` and `futures`.
 pub(crate) struct Local<S: Scheduler> {
     pub(crate) tasks: S::TaskPool,
     /// The innermost frame.

@@ -1,6 +1,6 @@
 //! Thieves that reach into their victim's task pool: what they may take, and how they look for it.
 //!
-//! The order is: what a pool must have for them, the points at which an owner answers, and the thief.
+//! This file has, in this order: the trait [`PublicTasks`], the owner's side, and the thief's side.
 //! For a blocked thief, see also [`super::leapfrog`]. [`crate::sleep`] describes how an idle or blocked
 //! worker waits between two attempts.
 
@@ -47,12 +47,12 @@ pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
 /// The tasks that an owner makes public.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Publish {
-    /// What a pending request asks for, if there is one.
+    /// The tasks that a pending request asks for, if a request is pending.
     OnRequest,
-    /// The same, after a push of a spawn or a future. First closes the slots below
+    /// Like `OnRequest`, after the owner has pushed a spawn or a future. First closes the slots below
     /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top), which has just moved up.
     Spawn,
-    /// The same, after the first such push in a stolen task.
+    /// Like `Spawn`, after the first spawn or future of a stolen task.
     FirstSpawn,
     /// Every task.
     All,
@@ -61,11 +61,11 @@ pub enum Publish {
 /// How a thief could take the oldest task of a pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offer {
-    /// There is none.
+    /// The pool has no task.
     Nothing,
-    /// By force.
+    /// The oldest task is private. A thief can take it only by force.
     Private,
-    /// The task is public, or about to be.
+    /// The oldest task is public, or about to be.
     Public,
 }
 
@@ -92,7 +92,7 @@ pub trait ReachesIn: Scheduler<TaskPool: PublicTasks<Self>> {}
 
 impl<S: Scheduler<TaskPool: PublicTasks<S>>> ReachesIn for S {}
 
-// SAFETY: methods that are for the owner only are called on the pool of `me`.
+// SAFETY: `ReachIn` calls owner-only methods only on the pool of `me`.
 unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
     const SERVES_ASLEEP: bool = true;
 
@@ -202,13 +202,13 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
 
 // The owner.
 
-/// Makes tasks public, and wakes a sleeping thief for them.
-/// Returns whether there are any, and a thief was awake.
+/// Makes tasks public, and wakes a sleeping thief for them. Returns true if a task became public while a
+/// thief was awake.
 fn publish<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) -> bool {
     let begin = owner.timer().now();
     let published = owner.local.tasks.publish(what);
     owner.timer().served(begin);
-    // In a forked process this thread is no worker, and there is none to wake.
+    // A forked process has no workers to wake.
     if published == 0 || owner.pool().current().is_none() {
         return false;
     }
@@ -219,8 +219,8 @@ fn publish<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) -> bool {
     was_awake
 }
 
-/// Does what [`publish`] does, and then lets the thief take its task. An owner that has just woken a
-/// thief goes on at once: a thief takes much longer to wake up than to steal.
+/// Makes tasks public, and then lets an awake thief take one. An owner that has just woken a thief does not
+/// wait, because waking takes much longer than stealing.
 fn publish_and_yield<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) {
     if publish(owner, what) {
         let begin = owner.timer().now();

@@ -193,7 +193,8 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
     clippy::not_unsafe_ptr_arg_deref,
     reason = "by the promise to `new`, only the runtime calls the methods, with slots of this stack"
 )]
-// SAFETY: the page above shows for each race that exactly one thread gets each task. The owner alone pushes and pops at the top.
+// SAFETY: the page above shows for each race that exactly one thread gets each task. The owner alone
+// pushes and pops at the top.
 unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[inline(always)]
     fn stack(&self) -> &TaskStack<S> {
@@ -213,10 +214,9 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
 
     /// One store, one load, one compare.
     ///
-    /// A spawn has closed its own slot. If no thief has asked, nothing else has: a task stolen by force
-    /// lies below `published` as soon as its request is answered; and if a thief were forcing its
-    /// way in, the load of the barrier, after the store of the top, would see that. The barrier
-    /// stays for the next spawn.
+    /// If no thief has asked, only the spawn itself has closed its slot: a task stolen by force lies below
+    /// `published` as soon as its request is answered; and if a thief were forcing its way in, the load of
+    /// the barrier, after the store of the top, would see that. The barrier stays for the next spawn.
     #[inline(always)]
     fn pop(&self, slot: *mut Slot<S>, is_spawn: bool) -> bool {
         // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and

@@ -96,7 +96,7 @@ unsafe impl TaskPool<Locked> for LockedTasks {
 
 // SAFETY: a claim holds the lock, and marks the slot before it lets go.
 unsafe impl PublicTasks<Locked> for LockedTasks {
-    /// All tasks are public. A thief that asks only wants to be woken.
+    /// All tasks are public, so a request asks the owner only to wake a thief.
     fn publish(&self, what: Publish) -> usize {
         let is_answered = match what {
             Publish::OnRequest => self.stack.has_unstolen(),

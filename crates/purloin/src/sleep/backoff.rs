@@ -246,7 +246,7 @@ impl Backoff {
     }
 }
 
-/// Returns a time that was doubled this often.
+/// Returns `time`, doubled `times` times.
 fn doubled(time: Duration, times: u64) -> Duration {
     time.saturating_mul(1 << times.min(31))
 }

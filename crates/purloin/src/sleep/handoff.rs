@@ -39,8 +39,8 @@
 //! A spare worker starts its thread when it is first woken. If the system has no thread or no memory
 //! for it, all workers without a thread are **set aside**, and only workers with a thread get
 //! processors. The [watcher](crate::pool) of the pool returns them to the reserve from time to time
-//! while tasks wait. So a shortage that ends leaves no processor idle, and one that lasts costs one
-//! attempt for each interval of the watcher.
+//! while tasks wait. Until the system has threads again, the pool makes one attempt in each interval of
+//! the watcher.
 //!
 //! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
 //! processor to another thread.
@@ -192,8 +192,8 @@ impl Sleep {
         !self.lock().processors.set_aside.is_empty()
     }
 
-    /// Returns the workers that are set aside to the reserve. The caller must now look for work on
-    /// behalf of those that receive a processor.
+    /// Moves all workers that are set aside back to the reserve. The caller must now look for work on
+    /// behalf of the workers that receive a processor.
     pub(crate) fn retry_set_aside(&self) {
         let mut sleepers = self.lock();
         let Processors {

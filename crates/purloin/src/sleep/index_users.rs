@@ -57,7 +57,7 @@ impl ThreadIndices {
     }
 
     /// Returns the workers to wake after `worker` has freed its index: those that wait for an index, and
-    /// the regular worker with this index. That one may be in the reserve, and may have mail, or the
+    /// the regular worker with this index. The regular worker may be in the reserve, and may have mail, or the
     /// pool may be stopping.
     pub(super) fn waiting_for(&self, worker: usize) -> Vec<usize> {
         let regular = self.of(worker).filter(|&regular| regular != worker);

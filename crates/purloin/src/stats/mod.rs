@@ -133,7 +133,7 @@ counted! {
     ;
     /// Spare workers whose threads were started.
     spare_workers,
-    /// Times that the thread of a spare worker could not be started. The pool tries again while tasks
+    /// Number of failed attempts to start the thread of a spare worker. The pool tries again while tasks
     /// wait for the worker.
     spare_failures,
 }

@@ -1,4 +1,5 @@
-//! An idle worker: it looks for outside work and for tasks to steal, then it sleeps.
+//! An idle worker: it looks for outside work and for tasks to steal ([`ReachIn`](crate::scheduler::ReachIn)),
+//! then it sleeps.
 
 use std::time::Duration;
 

@@ -12,6 +12,8 @@
 //! 4. spins, if what it may run can come within nanoseconds, or if it may run anything;
 //! 5. asks for a wake-up, hands off its processor, looks for others, and sleeps.
 //!
+//! The wait for a stolen task is in `runtime/leapfrog.rs`, and the wait for a queue in `runtime/queue.rs`.
+//!
 //! Before it runs anything, it ends the handoff, and so has its processor again.
 //!
 //! Like mail, a task or job of the third step is on top of the task that waits, and leapfrogging thieves
@@ -229,7 +231,7 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
 
     /// Runs a call that descends from the awaited call, if no other worker is left to do so.
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
-        // Only after the hand-off it is known whether a worker is left to take the processor.
+        // Only the hand-off tells whether another worker is left to take the processor.
         if wait.handed_off.is_none() {
             wait.hand_off();
         }

@@ -34,7 +34,7 @@ impl Model {
         self.sleep.stop_searching();
     }
 
-    /// Returns workers that are set aside to the reserve, as the watcher does in `pool/rescue.rs`.
+    /// Moves workers that are set aside back to the reserve, as the watcher does in `pool/rescue.rs`.
     fn watch(&self) {
         while self.sleep.has_set_aside() {
             self.sleep.retry_set_aside();
