@@ -203,7 +203,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
     #[cold]
     fn release(&self, slot: *mut ChaseLevSlot) {
         self.stack.set_top(slot, Ordering::Relaxed);
-        // The bottom serves only the depth of tasks, which is a heuristic.
+        // The bottom serves only as a hint: for the depth of tasks, and whether tasks wait.
         self.stack.set_bottom(slot);
     }
 
@@ -220,7 +220,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
 // the slot as stolen before it returns.
 unsafe impl PublicTasks<ChaseLev> for ChaseLevTasks {
     /// All tasks are public, so a request asks the owner only to wake a thief.
-    #[cold]
+    #[inline]
     fn publish(&self, what: Publish) -> usize {
         let is_answered = match what {
             Publish::OnRequest => self.is_requested() && self.has_tasks(),

@@ -291,7 +291,7 @@ unsafe impl<F: Fields> TaskPool<DirectStack<F>> for DirectTasks<F> {
 // the owner may leave `reclaim`.
 unsafe impl<F: Fields> PublicTasks<DirectStack<F>> for DirectTasks<F> {
     /// All tasks are public, so a request asks the owner only to wake a thief.
-    #[cold]
+    #[inline]
     fn publish(&self, what: Publish) -> usize {
         let is_answered = match what {
             Publish::OnRequest => self.is_requested() && self.stack.has_unstolen(),

@@ -235,7 +235,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 /// # Safety
 ///
 /// The implementor upholds the [rules](self). It can reach the task pools of all workers, but calls
-/// owner-only methods only on the pool of `me`.
+/// owner-only methods of [`TaskPool`] and [`PublicTasks`] only on the pool of `me`.
 pub unsafe trait Protocol<S: Scheduler> {
     /// Whether thieves can take tasks of a worker that sleeps.
     const SERVES_ASLEEP: bool;
@@ -245,7 +245,8 @@ pub unsafe trait Protocol<S: Scheduler> {
     /// that it returns at other points has no meaning.
     fn answer(me: &WorkerThread<S>, point: Point<'_, S>) -> usize;
 
-    /// Looks for a task once, for an idle worker.
+    /// Looks for a task once, for an idle worker, or for a blocked worker that may run
+    /// [anything](crate::Builder::run_anything_while_blocked).
     fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>>;
 
     /// Puts an idle worker to sleep that has found nothing for a while.
@@ -273,7 +274,8 @@ pub unsafe trait Protocol<S: Scheduler> {
 
 /// A point at which a worker calls [`Protocol::answer`].
 pub enum Point<'p, S: Scheduler> {
-    /// A push or a pop has taken its slow path.
+    /// A push or a pop has taken its slow path, or the worker has begun a future whose ticket stays on the
+    /// stack.
     Join,
     /// The worker has just pushed a spawn or a future.
     Spawn {
@@ -284,8 +286,8 @@ pub enum Point<'p, S: Scheduler> {
     Loop,
     /// The worker is blocked. The argument is the worker that runs the awaited task, if known.
     Blocked(Option<&'p WorkerThread<S>>),
-    /// The worker is about to sleep in a finish, or for a thread outside its pool. It should make all its
-    /// tasks public first.
+    /// The worker is about to sleep in a finish, in a join in which it may not leapfrog, or for a thread
+    /// outside its pool. It should make all its tasks public first.
     Sleep,
     /// The blocked worker stops taking tasks, for a while or for good.
     LeapfrogEnd,

@@ -299,6 +299,7 @@ unsafe impl Protocol<Channel> for Channel {
     /// Only the worker itself can send its tasks, and it cannot while it sleeps.
     const SERVES_ASLEEP: bool = false;
 
+    #[inline]
     fn answer(me: &Worker, point: Point<'_, Self>) -> usize {
         match point {
             Point::Join => victim::check_mailbox(me, Situation::Running),

@@ -32,8 +32,8 @@
 //!   ([`MISSING_WATCHER`](tunables::MISSING_WATCHER)), and while the watcher is missing, in each interval;
 //! - a thread that drops the pool, if the watcher was missing before.
 //!
-//! If one of the last two fails, it prints a warning. A worker must not print: the program may hold the
-//! lock of standard error while it waits for the worker.
+//! If one of the last two fails, and is not a worker, it prints a warning. A worker must not print: the
+//! program may hold the lock of standard error while it waits for the worker.
 //!
 //! | word | written by |
 //! |---|---|
@@ -51,6 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::threads::check_room;
+use super::worker::current::host;
 use super::{Shared, WorkerThread};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
@@ -152,7 +153,7 @@ impl<S: Scheduler> Shared<S> {
         let is_missing = || self.rescue.is_missing.load(Ordering::Relaxed);
         if is_missing() && self.has_waiting_work() {
             self.watch();
-            if is_missing() {
+            if is_missing() && host().is_none() {
                 self.warn_once(&self.rescue.has_warned_of_missing, || {
                     format!("tasks wait, but no thread starts that could start spare workers; {RAISE_LIMITS}")
                 });
@@ -167,7 +168,7 @@ impl<S: Scheduler> Shared<S> {
         if !S::HANDS_OFF || !self.has_spares() {
             return None;
         }
-        match self.is_watcher_missing() {
+        match self.is_watcher_missing() && self.has_waiting_work() {
             true => Some(tunables::STALL.get()),
             // The watcher may go missing during the sleep. A build without timers has no timed sleep,
             // which would hide a lost wake-up.
@@ -247,7 +248,7 @@ impl<S: Scheduler> Shared<S> {
         counters.map(|counters| counters.get(Count::Steals)).sum()
     }
 
-    /// Returns whether any worker has tasks that thieves can take.
+    /// Returns, as a hint, whether any worker has tasks that no thief has taken.
     fn has_waiting_tasks(&self) -> bool {
         let mut tasks = self.started().iter().map(WorkerThread::task_pool);
         tasks.any(|tasks| tasks.stack().has_unstolen())

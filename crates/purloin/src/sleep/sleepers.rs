@@ -211,7 +211,7 @@ impl Sleep {
             if (self.start)(self, sleeper.worker) {
                 return true;
             }
-            // A later call tries the next thread: the system may have more resources by then.
+            // Workers without a thread are set aside now. The watcher lets this worker try again.
             may_start = false;
         }
     }

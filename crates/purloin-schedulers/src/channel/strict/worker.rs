@@ -20,6 +20,7 @@ unsafe impl Protocol<StrictChannel> for StrictChannel {
     /// Only the worker itself can send its tasks, and it cannot while it sleeps.
     const SERVES_ASLEEP: bool = false;
 
+    #[inline]
     fn answer(me: &Worker, point: Point<'_, Self>) -> usize {
         match point {
             Point::Join => check_mailbox(me, Situation::Running),

@@ -18,11 +18,13 @@
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
+use std::ptr::null;
 use std::sync::Arc;
 
 use super::WorkerThread;
 use super::current::current_call;
 use super::lineage::{Call, NO_GENERATION};
+use crate::pool::outside::block;
 use crate::pool::{Injected, Job, Pool, Shared};
 use crate::runtime::{self, ReturnBarrier, Token};
 use crate::scheduler::Scheduler;
@@ -299,7 +301,8 @@ impl Pool {
             unsafe { Broadcast::run_on(this, own, own.index()) };
         }
         // Acquire: pairs with the release of each worker.
-        crate::pool::block_until(|| broadcast.left.load(Ordering::Acquire) == 0);
+        let is_over = || broadcast.left.load(Ordering::Acquire) == 0;
+        block(null(), &is_over, &|| pool.limit_outside());
         guard.disarm();
         let results = broadcast.results.into_iter();
         let results = results.map(|result| result.into_inner().unwrap_or_else(|e| e.into_inner()));
