@@ -17,7 +17,7 @@ pub struct Case {
     pub scheduler: String,
     /// The kernel's answer.
     pub answer: String,
-    /// What was measured.
+    /// The measurements.
     pub profile: Profile,
 }
 

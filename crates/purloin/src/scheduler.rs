@@ -85,7 +85,7 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// The tasks of one worker, as this protocol shares them.
     type TaskPool: TaskPool<Self>;
 
-    /// What a worker does for thieves, and as a thief: [`ReachIn`], unless thieves send messages.
+    /// The way in which workers answer thieves and steal: [`ReachIn`], unless thieves send messages.
     type Protocol: Protocol<Self>;
 
     /// Whether the scheduler itself detects that all workers are idle.
@@ -229,7 +229,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     }
 }
 
-/// What a worker does for thieves, and as a thief. The runtime calls each method on the thread of the
+/// The way in which workers answer thieves and steal. The runtime calls each method on the thread of the
 /// worker `me`, and [`pass_on`](Self::pass_on) on any worker's thread.
 ///
 /// # Safety

@@ -1,4 +1,4 @@
-//! What several sections of the report use: values of each benchmark as lines, bars and percentages.
+//! Values of each benchmark as lines, bars and percentages, for several sections of the report.
 
 use purloin_measure::simulation::bars::{BarPanel, Bars};
 use purloin_measure::simulation::picture::Line;

@@ -1,4 +1,4 @@
-//! What the two protocols of this folder have in common. Both have private tasks, whose addresses a
+//! The common parts of the two protocols of this folder. Both have private tasks, whose addresses a
 //! victim sends, and workers look into their mailboxes at the same points.
 
 use purloin::scheduler::{Scheduler, Slot};

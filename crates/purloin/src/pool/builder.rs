@@ -109,7 +109,7 @@ impl<S: Scheduler> Builder<S> {
     /// - It waits for another pool.
     ///
     /// So as long as there is work, the pool keeps as many workers running as it was built with.
-    /// When the blocked worker resumes, the pool runs one worker more, until any worker goes idle. A spare
+    /// When the blocked worker resumes, the pool runs one more worker, until any worker goes idle. A spare
     /// worker also runs calls from outside if the pool begins none of them for 20 to 40 milliseconds
     /// (see [`Self::rescue_calls`]).
     ///

@@ -327,7 +327,7 @@ impl<S: Scheduler> Drop for Pool<S> {
         // may be waiting for the task that this worker runs. In both cases the pool's threads end
         // on their own as soon as they are idle.
         if !self.shared.ends_alone && worker::current::host().is_none() {
-            let is_watcher_missing = || self.shared.is_watcher_missing();
+            let is_watcher_missing = || self.shared.retry_missing_watcher();
             self.shared.threads.join_all(is_watcher_missing);
             self.shared.end_rescue();
             // The watcher may have started a spare worker.

@@ -149,13 +149,15 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Tries again to start a watcher that is missing, if work waits. Returns whether it is still missing.
-    pub(super) fn is_watcher_missing(&self) -> bool {
+    pub(super) fn retry_missing_watcher(&self) -> bool {
         let is_missing = || self.rescue.is_missing.load(Ordering::Relaxed);
         if is_missing() && self.has_waiting_work() {
             self.watch();
             if is_missing() && host().is_none() {
                 self.warn_once(&self.rescue.has_warned_of_missing, || {
-                    format!("tasks wait, but no thread starts that could start spare workers; {RAISE_LIMITS}")
+                    format!(
+                        "tasks wait, but the system starts no thread for the pool; {RAISE_LIMITS}"
+                    )
                 });
             }
         }
@@ -168,7 +170,7 @@ impl<S: Scheduler> Shared<S> {
         if !S::HANDS_OFF || !self.has_spares() {
             return None;
         }
-        match self.is_watcher_missing() && self.has_waiting_work() {
+        match self.retry_missing_watcher() && self.has_waiting_work() {
             true => Some(tunables::STALL.get()),
             // The watcher may go missing during the sleep. A build without timers has no timed sleep,
             // which would hide a lost wake-up.

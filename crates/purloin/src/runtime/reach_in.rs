@@ -13,7 +13,7 @@ use crate::stats::Count;
 use crate::sync::{Instant, asymmetric};
 use crate::victim::Walk;
 
-/// What a thief may take: the methods of a [`TaskPool`] into which thieves reach.
+/// The methods by which thieves reach into a [`TaskPool`] and take tasks.
 ///
 /// # Safety
 ///
