@@ -6,19 +6,18 @@
 //! go to sleep next, and the worker with it.
 
 use std::future::{Future, IntoFuture};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::handle::{Handle, Inner};
-use crate::pool::{Pool, Shared};
-use crate::runtime::{ReturnBarrier, Token};
+use crate::pool::Pool;
+use crate::runtime::{Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::shared_handle::SharedHandle;
-use crate::sync::thread;
 use crate::sync::{Mutex, lock};
-use crate::unwind::{Panic, catch, discard};
+use crate::unwind::discard;
 
 /// Calls an executor's waker, whose panic would end a worker.
 pub(crate) fn wake(waker: Waker) {
@@ -31,59 +30,7 @@ pub(crate) fn wake(waker: Waker) {
 ///
 /// Dropping it takes the closure back if no worker has begun to run it.
 #[must_use = "dropping this takes the closure back"]
-pub struct RunFuture<T, S: Scheduler = ReturnBarrier> {
-    pool: Weak<Shared<S>>,
-    call: Arc<Call<T>>,
-}
-
-/// A call that no thread waits for.
-struct Call<T>(Mutex<State<T>>);
-
-enum State<T> {
-    /// It has not ended. At the end it wakes the executor that polled last.
-    Running(Option<Waker>),
-    Ended(thread::Result<T>),
-    /// The result was taken, or nobody wants it.
-    Over,
-}
-
-impl<T> Call<T> {
-    /// Records the outcome, and wakes the executor. Returns the panic that nobody gets.
-    fn end(&self, result: thread::Result<T>) -> Option<Panic> {
-        let mut state = lock(&self.0);
-        let State::Running(waker) = &mut *state else {
-            drop(state);
-            return unheard(result);
-        };
-        let waker = waker.take();
-        *state = State::Ended(result);
-        drop(state);
-        waker.into_iter().for_each(wake);
-        None
-    }
-
-    /// Returns the outcome if the call has ended. Otherwise the end wakes `waker`.
-    fn poll(&self, waker: &Waker) -> Option<thread::Result<T>> {
-        let waker = waker.clone();
-        let mut state = lock(&self.0);
-        let old = match &mut *state {
-            State::Running(latest) => latest.replace(waker),
-            state => match std::mem::replace(state, State::Over) {
-                State::Ended(result) => return Some(result),
-                _ => panic!("this future was polled after it had completed"),
-            },
-        };
-        // Not under the lock: wakers are the program's.
-        drop(state);
-        drop(old);
-        None
-    }
-}
-
-/// Drops a result that no code gets. Returns the panic, if it is one or its destructor panics.
-fn unheard<T>(result: thread::Result<T>) -> Option<Panic> {
-    result.and_then(|result| catch(|| drop(result))).err()
-}
+pub struct RunFuture<T>(HandleFuture<T>);
 
 impl<S: Scheduler> Pool<S> {
     /// Hands `f` to this pool at once, and returns a future of its result. No thread waits: the
@@ -137,71 +84,32 @@ impl<S: Scheduler> Pool<S> {
     /// panics if `f` panics. If the future was dropped, the panic goes where that of a
     /// [spawned](Pool::spawn) job goes. So does the panic of a destructor that then drops `f` or its
     /// result.
-    pub fn run_async<F, T>(&self, f: F) -> RunFuture<T, S>
+    pub fn run_async<F, T>(&self, f: F) -> RunFuture<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        let call = Arc::new(Call(Mutex::new(State::Running(None))));
-        let running = Arc::clone(&call);
-        let end = move |pool: &Shared<S>, result| {
-            if let Some(panic) = running.end(result) {
-                pool.keep_panic(panic);
-            }
-        };
-        let future = RunFuture {
-            pool: Arc::downgrade(self.shared()),
-            call,
-        };
-        self.shared().inject_detached(f, end, future.tag());
-        future
+        self.shared().check_process();
+        RunFuture(detached_future(self.shared(), f).into_future())
     }
 }
 
-impl<T, S: Scheduler> RunFuture<T, S> {
-    /// By what the pool finds the call, while no worker has begun it.
-    fn tag(&self) -> *const () {
-        Arc::as_ptr(&self.call).cast()
-    }
-}
-
-impl<T, S: Scheduler> Future for RunFuture<T, S> {
+impl<T> Future for RunFuture<T> {
     type Output = T;
 
     /// # Panics
     ///
     /// Panics if the closure has panicked, if this future has completed before, and in a forked
     /// process.
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        if let Some(pool) = self.pool.upgrade() {
-            pool.check_process();
-            pool.run_tagged(self.tag());
-        }
-        match self.call.poll(context.waker()) {
-            Some(result) => Poll::Ready(result.unwrap_or_else(|panic| resume_unwind(panic))),
-            None => Poll::Pending,
-        }
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        Pin::new(&mut self.0).poll(context)
     }
 }
 
-impl<T, S: Scheduler> Drop for RunFuture<T, S> {
+impl<T> Drop for RunFuture<T> {
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut *lock(&self.call.0), State::Over);
-        let pool = self.pool.upgrade();
-        match (state, pool) {
-            // The state is never running without a pool: its workers run every call that is left.
-            (State::Running(waker), Some(pool)) => {
-                drop(waker);
-                // Drops the closure, unless a worker has begun it.
-                if let Err(panic) = catch(|| pool.withdraw(self.tag(), 1)) {
-                    pool.keep_panic(panic);
-                }
-            }
-            (State::Ended(result), pool) => match (unheard(result), pool) {
-                (Some(panic), Some(pool)) => pool.keep_panic(panic),
-                (panic, _) => discard(panic),
-            },
-            _ => (),
+        if let Some(Handle(Inner::Promised(promise))) = self.0.handle.take() {
+            promise.abandon();
         }
     }
 }
@@ -258,6 +166,14 @@ pub struct HandleFuture<T> {
 }
 
 impl<T> Unpin for HandleFuture<T> {}
+
+impl<T> Drop for HandleFuture<T> {
+    fn drop(&mut self) {
+        if let Some(latest) = self.latest.take() {
+            latest.set(None);
+        }
+    }
+}
 
 impl<T> IntoFuture for Handle<T> {
     type Output = T;
@@ -350,9 +266,9 @@ impl<T> Drop for SharedHandleFuture<'_, T> {
     }
 }
 
-impl<T, S: Scheduler> std::fmt::Debug for RunFuture<T, S> {
+impl<T> std::fmt::Debug for RunFuture<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RunFuture").finish_non_exhaustive()
+        f.debug_tuple("RunFuture").field(&self.0.handle).finish()
     }
 }
 

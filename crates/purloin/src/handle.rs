@@ -37,8 +37,10 @@ use crate::worker::Cancelled;
 /// [`Pool::spawn`](crate::Pool::spawn). A panic that waits in the handle when the handle is dropped reaches
 /// the `Pool::run` around the drop.
 ///
-/// There are two exceptions. The panic is dropped if the handle is dropped outside of any pool, or
-/// if [`future`](crate::future()) returned it outside of any pool.
+/// There is one exception: a panic that waits in the handle is dropped if the handle is dropped outside of
+/// any pool. If [`future`](crate::future()) returned the handle outside of any pool, and the handle was
+/// dropped before the task ended, the panic goes where that of a [spawned](crate::Pool::spawn) job of the
+/// global pool goes.
 ///
 /// Under [`Serial`](crate::Serial) the task has always ended. The panic reaches the finish in whose
 /// scope the future was made. Without one, or once it has ended, the panic reaches the `Pool::run`
@@ -296,6 +298,9 @@ pub(crate) struct Functions<T> {
     pub(crate) get: unsafe fn(NonNull<()>, Option<Place>) -> T,
     /// Gives up the result. Consumes the end.
     pub(crate) drop: unsafe fn(NonNull<()>),
+    /// Gives up the result of a [detached](crate::runtime::detached_future) task. Takes the task back
+    /// if no worker has begun it. Consumes the end.
+    pub(crate) abandon: unsafe fn(NonNull<()>),
     pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
     /// Returns whether this thread is a worker of the task's pool.
     pub(crate) is_local: unsafe fn(NonNull<()>) -> bool,
@@ -322,7 +327,7 @@ impl<T> Promise<T> {
     /// # Safety
     ///
     /// `functions` stays valid for ever, and its functions may be called with this channel on any
-    /// thread: `get` or `drop` once, as the last call, and the others any number of times before, as
+    /// thread: `get`, `drop` or `abandon` once, as the last call, and the others any number of times before, as
     /// [`Functions`] says.
     pub(crate) unsafe fn new(channel: NonNull<()>, functions: *const Functions<T>) -> Self {
         Promise { channel, functions }
@@ -334,6 +339,14 @@ impl<T> Promise<T> {
         // SAFETY: `new`'s caller allows one call of `get` or `drop`. This is that call, because
         // `self` was forgotten.
         unsafe { ((*functions).get)(channel, place) }
+    }
+
+    /// Gives up the result of a detached task, and takes the task back if no worker has begun it.
+    pub(crate) fn abandon(self) {
+        let (channel, functions) = (self.channel, self.functions);
+        std::mem::forget(self);
+        // SAFETY: as in `get`: `abandon` stands for `drop`.
+        unsafe { ((*functions).abandon)(channel) }
     }
 
     pub(crate) fn is_done(&self) -> bool {

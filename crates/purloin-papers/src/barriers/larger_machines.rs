@@ -371,7 +371,6 @@ mod tests {
         let data = Data {
             measured: BENCHMARKS.iter().map(|_| Vec::new()).collect(),
             simulated: BENCHMARKS.iter().map(|_| systems()).collect(),
-            with_stand_ins: Vec::new(),
             workers: 2,
         };
         let mut report = Report::default();

@@ -144,13 +144,6 @@ const BARRIER_WS: &str = "return-barrier-ws";
 const PURLOIN: &str = "return-barrier";
 const FORKJOIN: &str = "forkjoin";
 
-/// The stand-ins for [`DEFAULT_WS`] and [`BARRIER_WS`] in earlier data: the default scheduler under options,
-/// with the rests of its thieves and the fence of its owners.
-const STAND_INS: [(&str, &str); 2] = [
-    ("return-barrier:barrier=off,forced=off", DEFAULT_WS),
-    ("return-barrier:forced=off", BARRIER_WS),
-];
-
 /// The benchmarks whose steal rates differ between the paper's systems (section 6.1). The paper excludes them
 /// from two statements.
 const OUTLIERS: [&str; 2] = ["CilkSort", "Barnes-Hut"];
@@ -185,21 +178,16 @@ struct Data {
     /// The simulations of each benchmark under [`DEFAULT_WS`] and under [`BARRIER_WS`].
     simulated: Vec<[System; 2]>,
     workers: usize,
-    /// The benchmarks that were measured under [`STAND_INS`].
-    with_stand_ins: Vec<&'static str>,
 }
 
 impl Data {
     fn read(trial: &Trial, results: &Results) -> Result<Data, Failure> {
         let all = BENCHMARKS.iter();
-        let mut measured = all
-            .clone()
-            .map(|benchmark| results.of(benchmark.name))
-            .collect::<Result<Vec<_>, _>>()?;
-        let with_stand_ins = rename_stand_ins(&mut measured);
         Ok(Data {
-            measured,
-            with_stand_ins,
+            measured: all
+                .clone()
+                .map(|benchmark| results.of(benchmark.name))
+                .collect::<Result<_, _>>()?,
             simulated: all
                 .map(|benchmark| results.of(&simulation(benchmark)))
                 .collect::<Result<_, _>>()?,
@@ -253,23 +241,6 @@ impl Data {
         let values = self.costs(place, scheduler, figure);
         (!values.is_empty()).then(|| Estimate::new(&values))
     }
-}
-
-/// Gives the cells of [`STAND_INS`] the names of the schedulers. Returns the benchmarks that have any.
-fn rename_stand_ins(measured: &mut [Vec<Measured>]) -> Vec<&'static str> {
-    let mut with_stand_ins = Vec::new();
-    for (cells, benchmark) in measured.iter_mut().zip(&BENCHMARKS) {
-        let mut has_any = false;
-        for cell in cells {
-            let mut stand_ins = STAND_INS.iter();
-            if let Some((_, name)) = stand_ins.find(|(stand_in, _)| cell.scheduler == *stand_in) {
-                cell.scheduler = name.to_string();
-                has_any = true;
-            }
-        }
-        with_stand_ins.extend(has_any.then_some(benchmark.name));
-    }
-    with_stand_ins
 }
 
 #[cfg(test)]

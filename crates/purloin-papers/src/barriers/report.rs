@@ -6,9 +6,7 @@ use purloin_measure::bench::StealCosts;
 use purloin_sim::Estimate;
 
 use super::shared::{bars, each, in_percent, percent, picture};
-use super::{
-    BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, PURLOIN, STAND_INS, SYSTEMS, overheads, speed, steals,
-};
+use super::{BARRIER_WS, BENCHMARKS, DEFAULT_WS, Data, PURLOIN, SYSTEMS, overheads, speed, steals};
 use crate::Results;
 use crate::report::{Report, Verdict, or_dash};
 use crate::statistics::{all_at_once, deciding};
@@ -23,7 +21,6 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
         Some(format!("`{}`", trial.choose(quick, full)))
     });
     let like_java: Vec<_> = like_java.collect();
-    let stand_ins = stand_ins(&data);
     report.paragraph(&format!(
         "**DefaultWS** is the scheduler `{DEFAULT_WS}`: a thief asks its victim. The victim offers one task and waits until \
          the thief has it, for at most 20 µs. If no thief is awake, the victim wakes a thief and does not \
@@ -34,7 +31,7 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
          task, and after it has received the result of a stolen task. In the paper, the thief walks the \
          victim's stack, and moves a continuation. Here it moves a closure that lies ready in a slot, so \
          there is no stack to walk. We compare only the cost of the interruption.\n\n\
-         {stand_ins}In these points, both systems differ from the paper's: Victims offer tasks unasked, as \
+         In these points, both systems differ from the paper's: Victims offer tasks unasked, as \
          above, and for this a victim reads the clock when it makes tasks public and when it receives a \
          result. Idle workers fall asleep, so they steal less often than the paper's. A blocked worker that \
          finds nothing lends its processor to a spare worker. To measure Figures 5, 7 and 9, a victim reads \
@@ -62,25 +59,6 @@ pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     barrier(&data, &mut report);
     speed::times(&data, &mut report);
     Ok(report)
-}
-
-/// Says which benchmarks were measured before the two schedulers existed.
-fn stand_ins(data: &Data) -> String {
-    let benchmarks = match &data.with_stand_ins[..] {
-        [] => return String::new(),
-        some if some.len() == BENCHMARKS.len() => "All benchmarks".to_string(),
-        some => some.join(", "),
-    };
-    let [default, barrier] = STAND_INS.map(|(stand_in, _)| stand_in);
-    format!(
-        "**Measured earlier.** {benchmarks} were measured before these two schedulers existed, under \
-         `{default}` and `{barrier}`. These are the default scheduler without force. They have costs that \
-         neither the paper's systems nor our two schedulers have. After a row of tiny stolen tasks, an idle \
-         thief rests for up to 64 µs, and a blocked worker waits for up to 4 µs before it leapfrogs. (Section \
-         3.3 of the paper says that its authors removed such a pause.) So each attempt of an idle thief reads \
-         the clock. A victim executes a memory fence when it takes back a public task, and an atomic exchange \
-         when it makes a task public. Only forced steals need these two. They make Figures 5, 7 and 9 higher.\n\n"
-    )
 }
 
 /// Adds the section on Figures 9 and 10.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::{Shared, WorkerThread};
+use crate::loops::CancelFlag;
 use crate::runtime;
 use crate::scheduler::Scheduler;
 use crate::unwind::{Panic, discard, or_abort};
@@ -26,7 +27,7 @@ impl<S: Scheduler> Shared<S> {
     pub(super) fn call_handler(&self, me: &WorkerThread<S>, handler: Option<&ThreadHandler>) {
         if let Some(handler) = handler {
             me.active(|| {
-                let call = || runtime::call_apart(me, |_| handler(me.index()));
+                let call = || runtime::call_in(me, CancelFlag::NONE, |_| handler(me.index()));
                 if let Err(panic) = me.run_as_call(call) {
                     self.keep_panic(panic);
                 }

@@ -1,20 +1,11 @@
-//! Work from outside a pool: calls, jobs, and the queue in which they wait for an idle worker.
+//! Jobs for idle workers, and the queue in which they wait.
 
 use std::collections::VecDeque;
-use std::mem::MaybeUninit;
-use std::panic::resume_unwind;
-use std::ptr::null;
 
-use super::outside::block;
-use super::worker::current::{current_call, current_scope};
-use super::worker::lineage::{Call, NO_GENERATION, descends_from};
-use super::{Shared, WorkerThread};
-use crate::loops::CancelFlag;
-use crate::runtime::{self, Token};
+use super::WorkerThread;
+use super::worker::lineage::{Call, descends_from};
 use crate::scheduler::Scheduler;
-use crate::sync::plain::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
-use crate::sync::thread::{self, Thread};
-use crate::unwind::{AbortOnUnwind, discard};
+use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
 
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
@@ -136,14 +127,6 @@ impl<S: Scheduler> Inbox<S> {
         })
     }
 
-    /// Takes the job with this tag.
-    pub(super) fn pop_tagged(&self, tag: *const ()) -> Option<Injected<S>> {
-        self.take(|jobs| {
-            let place = jobs.iter().position(|entry| entry.tag == tag)?;
-            jobs.remove(place)
-        })
-    }
-
     fn take(
         &self,
         take: impl FnOnce(&mut VecDeque<Entry<S>>) -> Option<Entry<S>>,
@@ -179,106 +162,6 @@ impl<S: Scheduler> Inbox<S> {
     pub(super) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }
-}
-
-/// A call from outside, in the frame of the calling thread, which waits for it.
-struct OutsideCall<F, R> {
-    f: MaybeUninit<F>,
-    result: MaybeUninit<thread::Result<R>>,
-    call: Call,
-    /// The scope around the calling code.
-    scope: CancelFlag,
-    done: AtomicBool,
-    caller: Thread,
-}
-
-impl<F, R> OutsideCall<F, R> {
-    /// Runs the call on `thread`.
-    ///
-    /// # Safety
-    ///
-    /// `call` points at an `OutsideCall<F, R>`. The caller calls this once, while the calling thread
-    /// waits.
-    unsafe fn run<S: Scheduler>(call: *mut (), thread: &WorkerThread<S>)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
-        R: Send,
-    {
-        let call = call.cast::<Self>();
-        // SAFETY: by this function's contract the calling thread waits until `done`. Before that it
-        // only reads the flag.
-        unsafe {
-            let f = (*call).f.assume_init_read();
-            let run = || runtime::call_from_outside(thread, (*call).scope, f);
-            let is_awaited_elsewhere = (*call).call.has_caller();
-            let run = || thread.with_call(&(*call).call, run);
-            let result = thread.run_for_others(is_awaited_elsewhere, run);
-            (*call).result.write(result);
-            // Taken out before `done`: after that the frame may be gone.
-            let caller = (*call).caller.clone();
-            // Release: the calling thread sees the result.
-            (*call).done.store(true, Ordering::Release);
-            caller.unpark();
-        }
-    }
-}
-
-/// Hands `f` to a worker of the pool, and waits for the result.
-pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
-where
-    F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
-    R: Send,
-{
-    let caller = current_call();
-    let mut call = OutsideCall {
-        f: MaybeUninit::new(f),
-        result: MaybeUninit::uninit(),
-        call: Call::new(caller, NO_GENERATION),
-        scope: current_scope(),
-        done: AtomicBool::new(false),
-        caller: thread::current(),
-    };
-    let call: *mut OutsideCall<F, R> = &mut call;
-    // SAFETY: this thread waits below until the worker that takes the job has run it; `F` and `R` are
-    // `Send`.
-    let job = unsafe { Job::in_frame(call.cast(), OutsideCall::<F, R>::run::<S>) };
-    let guard = AbortOnUnwind::new();
-    pool.inject_call(job, caller);
-    block(
-        // SAFETY: `call` lives in this frame.
-        unsafe { &raw const (*call).call },
-        // SAFETY: `call` lives in this frame; until it is done, this thread only reads the flag.
-        // Acquire: pairs with the worker's release.
-        &|| unsafe { (*call).done.load(Ordering::Acquire) },
-        &|| pool.limit_outside(),
-    );
-    guard.disarm();
-    // SAFETY: the call is done, and its worker has left the frame to this thread.
-    unsafe {
-        match (*call).result.assume_init_read() {
-            Ok(result) => result,
-            Err(panic) => resume_unwind(panic),
-        }
-    }
-}
-
-/// Returns a job that runs `f` as a call without a waiting caller. `end` receives the outcome.
-pub(super) fn detached<S: Scheduler, F, T>(
-    f: F,
-    generation: u64,
-    end: impl FnOnce(&Shared<S>, thread::Result<T>) + Send + 'static,
-) -> Injected<S>
-where
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
-{
-    Job::boxed(move |thread| {
-        let call = Call::new(null(), generation);
-        let result = thread.with_call(&call, || runtime::call_apart(thread, f));
-        // Wakers and the destructor of the result may leave tasks on the stack.
-        if let Err(panic) = runtime::call_apart(thread, |_| end(thread.pool(), result)) {
-            discard(panic);
-        }
-    })
 }
 
 #[cfg(all(test, not(loom)))]

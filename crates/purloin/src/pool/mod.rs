@@ -4,7 +4,8 @@
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
 //! - [`placement`]: where a worker's memory lies.
-//! - [`inbox`] and [`outside`]: calls and jobs from outside, and the threads that wait for them.
+//! - [`calls`], [`inbox`] and [`outside`]: calls and jobs from outside, their queue, and the threads that
+//!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`quiescence`]: waiting for all spawned jobs.
 //! - [`fork`]: what a forked process does without the threads.
@@ -13,6 +14,7 @@
 mod address_space;
 mod build;
 mod builder;
+mod calls;
 mod error;
 mod fork;
 mod global;

@@ -9,8 +9,9 @@ use std::ptr::null;
 use std::sync::{Arc, Weak};
 
 use super::Pool;
+use super::calls;
 use super::handlers::Handlers;
-use super::inbox::{self, Inbox, Injected};
+use super::inbox::{Inbox, Injected};
 use super::placement::Hashes;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
@@ -103,7 +104,7 @@ impl<S: Scheduler> Shared<S> {
             }
             None => {
                 self.check_process();
-                inbox::run_from_outside(self, f)
+                calls::run_from_outside(self, f)
             }
         }
     }
@@ -114,7 +115,7 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Returns whether this is the process that has the pool's threads.
-    pub(super) fn is_in_own_process(&self) -> bool {
+    pub(crate) fn is_in_own_process(&self) -> bool {
         self.process == std::process::id()
     }
 
@@ -151,8 +152,7 @@ impl<S: Scheduler> Shared<S> {
                 self.quiescence.spawned(parent.map(Lineage::generation))
             }
         };
-        let end = move |pool: &Shared<S>, result| pool.end_job(generation, result);
-        (generation, inbox::detached(f, generation, end))
+        (generation, calls::detached(f, generation))
     }
 
     /// Records that a job of this generation has ended.
@@ -269,30 +269,6 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
         self.inbox.push(job, null(), tag);
         self.call_idle_worker();
-    }
-
-    /// Queues a call without a waiting caller, with a tag as for [`Self::inject_tagged`]. `end`
-    /// receives the outcome.
-    pub(crate) fn inject_detached<F, T>(
-        &self,
-        f: F,
-        end: impl FnOnce(&Shared<S>, thread::Result<T>) + Send + 'static,
-        tag: *const (),
-    ) where
-        F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
-    {
-        self.check_process();
-        self.inject_tagged(inbox::detached(f, NO_GENERATION, end), tag);
-    }
-
-    /// Runs the job with this tag, if no worker has taken it and this thread is a worker of this
-    /// pool.
-    pub(crate) fn run_tagged(&self, tag: *const ()) {
-        if let Some(worker) = self.current()
-            && let Some(job) = self.inbox.pop_tagged(tag)
-        {
-            job.run(worker);
-        }
     }
 
     /// Implements [`Pool::yield_now`].

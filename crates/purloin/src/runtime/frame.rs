@@ -213,21 +213,6 @@ impl<S: Scheduler> Local<S> {
         })
     }
 
-    /// Begins the frame of a call from outside, made in the scope with this flag, which lasts until
-    /// the guard is dropped.
-    pub(super) fn enter_outside_call(&self, scope: CancelFlag) -> FrameGuard<'_, S> {
-        self.enter_frame(Frame {
-            scope,
-            ..self.frame_at_top()
-        })
-    }
-
-    /// Begins a frame in the innermost one for the same closure, which lasts until the guard is
-    /// dropped.
-    pub(super) fn enter_again(&self) -> FrameGuard<'_, S> {
-        self.enter_frame(self.frame_at_top())
-    }
-
     /// Begins the frame of a finish's body, which lasts until the guard is dropped.
     pub(super) fn enter_body(&self, finish: &Finish<S>) -> FrameGuard<'_, S> {
         self.enter_frame(Frame {

@@ -32,7 +32,7 @@
 //! only descendants of the awaited task, and none at all while it has tasks of its own to offer
 //! (see [`super`]). The frames that it suspends wait for the task, and so for all its descendants.
 //! No descendant waits for these frames, unless the program waits for itself. If one does so
-//! directly, it panics: see [`waits_for_itself`](sender::waits_for_itself).
+//! directly, it panics: see [`waits_for_itself`](promise::waits_for_itself).
 //!
 //! # The end of the channel
 //!
@@ -41,6 +41,7 @@
 //! Source: Channel (channel-based futures).
 
 mod claimed;
+mod promise;
 mod sender;
 
 use std::cell::UnsafeCell;

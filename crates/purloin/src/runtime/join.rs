@@ -6,10 +6,10 @@
 
 use std::hint::black_box;
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
-use super::frame::{FrameGuard, Local};
+use super::in_frame::InFrame;
 use super::slot::{Slot, fits};
 use super::spawn;
 use super::token::Token;
@@ -281,11 +281,7 @@ fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
 /// If closure and result both fit a slot, the slot holds a bitwise copy of the closure, and only
 /// that copy is used. The address of this value is then never taken, and it needs no register while
 /// the first closure runs. Otherwise the slot holds a pointer to this value.
-struct Second<S, B, R> {
-    scheduler: PhantomData<S>,
-    closure: ManuallyDrop<B>,
-    result: MaybeUninit<Result<R, Panic>>,
-}
+struct Second<S, B, R>(InFrame<B, R>, PhantomData<S>);
 
 impl<S: Scheduler, B, R> Second<S, B, R>
 where
@@ -295,11 +291,7 @@ where
 
     #[inline(always)]
     fn new(closure: B) -> Self {
-        Second {
-            scheduler: PhantomData,
-            closure: ManuallyDrop::new(closure),
-            result: MaybeUninit::uninit(),
-        }
+        Second(InFrame::new(closure), PhantomData)
     }
 
     /// Writes the task to a slot.
@@ -315,9 +307,9 @@ where
         // other copy.
         unsafe {
             if const { Self::IN_SLOT } {
-                slot.write::<B>(Self::run_in_slot, std::ptr::read(&*self.closure));
+                slot.write::<B>(Self::run_in_slot, self.0.copy());
             } else {
-                slot.write::<*mut Self>(Self::run_in_frame, self);
+                slot.write::<*mut InFrame<B, R>>(Self::run_in_frame, &mut self.0);
             }
         }
     }
@@ -335,8 +327,7 @@ where
             if const { Self::IN_SLOT } {
                 slot.read::<B>()
             } else {
-                let second = slot.read::<*mut Self>();
-                ManuallyDrop::take(&mut (*second).closure)
+                InFrame::take(slot.read::<*mut InFrame<B, R>>())
             }
         }
     }
@@ -353,8 +344,7 @@ where
             if const { Self::IN_SLOT } {
                 slot.read()
             } else {
-                let second = slot.read::<*mut Self>();
-                (*second).result.assume_init_read()
+                InFrame::result(slot.read::<*mut InFrame<B, R>>())
             }
         }
     }
@@ -377,10 +367,8 @@ where
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result. Both lie in the frame of the join, which waits until the task is done.
         unsafe {
-            let second = slot.read::<*mut Self>();
-            (*second)
-                .result
-                .write(run_caught(thread, |token| Self::closure(slot)(token)));
+            let task = slot.read::<*mut InFrame<B, R>>();
+            InFrame::end(task, run_caught(thread, |token| InFrame::take(task)(token)));
         }
     }
 }
@@ -394,45 +382,24 @@ fn run_caught<S: Scheduler, R>(
     catch(|| f(Token::at_top(thread)))
 }
 
-/// Calls `f` with a token, on the worker's own thread, and ends the futures that it leaves
-/// behind. Returns its result or its panic.
+/// Calls `f` with a token, on the worker's own thread, in the innermost scope, and ends the futures that
+/// it leaves behind. Returns its result or its panic.
 pub(crate) fn call<S: Scheduler, R>(
     thread: &WorkerThread<S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    call_in(thread, Local::enter_again, f)
+    call_in(thread, thread.local.scopes.current(), f)
 }
 
-/// Calls `f` as [`call`] does, outside of every scope.
-pub(crate) fn call_apart<S: Scheduler, R>(
-    thread: &WorkerThread<S>,
-    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
-) -> thread::Result<R> {
-    call_in(
-        thread,
-        |local| local.enter_in(std::ptr::null(), CancelFlag::NONE),
-        f,
-    )
-}
-
-/// Calls `f` as [`call`] does, as the closure of a call from outside, made in the scope with this
-/// flag.
-pub(crate) fn call_from_outside<S: Scheduler, R>(
+/// Calls `f` as [`call`] does, in the scope with this flag.
+pub(crate) fn call_in<S: Scheduler, R>(
     thread: &WorkerThread<S>,
     scope: CancelFlag,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    call_in(thread, |local| local.enter_outside_call(scope), f)
-}
-
-fn call_in<'w, S: Scheduler, R>(
-    thread: &'w WorkerThread<S>,
-    enter: impl FnOnce(&'w Local<S>) -> FrameGuard<'w, S>,
-    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
-) -> thread::Result<R> {
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = enter(&thread.local);
+    let frame = thread.local.enter_in(std::ptr::null(), scope);
     let result = catch(|| f(Token::at_top(thread)));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);

@@ -73,6 +73,7 @@
 
 mod frame;
 mod future;
+mod in_frame;
 mod join;
 pub(crate) mod leapfrog;
 #[cfg(loom)]
@@ -98,7 +99,8 @@ pub mod slow {
 pub(crate) use frame::{Local, task_bytes};
 pub(crate) use future::detached_future;
 
-pub(crate) use join::{call, call_apart, call_from_outside, in_registers};
+pub(crate) use in_frame::InFrame;
+pub(crate) use join::{call, call_in, in_registers};
 #[cfg(loom)]
 pub use reach_in::ReachesIn;
 pub use reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};

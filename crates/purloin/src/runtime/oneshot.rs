@@ -116,6 +116,12 @@ impl<T> Oneshot<T> {
         }
     }
 
+    /// The handle of a task that only workers run: ends the task if no worker has claimed it. Returns the
+    /// watcher, which is not to be woken.
+    pub(super) fn take_back(&self) -> Option<Waiters> {
+        self.claim(State::NOBODY).then(|| self.end())
+    }
+
     /// Claimant: declares that it offers only descendants of the claimed task.
     pub(super) fn allow_leapfrogging(&self) {
         // Relaxed: a worker that does not see it does not leapfrog.

@@ -16,40 +16,15 @@ use std::sync::Arc;
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
-use crate::sleep::{Slept, recheck_interval};
-use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
-use crate::sync::thread::Thread;
-
-/// The thread that opened a finish, and waits for its tasks.
-#[derive(Clone)]
-pub(super) enum Owner {
-    /// The worker with this number.
-    Worker(usize),
-    /// A thread that is not a worker of the pool.
-    Outside(Thread),
-}
-
-impl Owner {
-    /// Returns whether the owner may be a worker of another pool.
-    pub(super) fn is_outside(&self) -> bool {
-        matches!(self, Owner::Outside(_))
-    }
-
-    fn unpark<S: Scheduler>(&self, pool: &Shared<S>) {
-        match self {
-            Owner::Worker(worker) => pool.sleep.unpark(*worker),
-            Owner::Outside(thread) => thread.unpark(),
-        }
-    }
-}
+use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
+use crate::sync::plain::{Mutex, lock};
 
 /// The tasks of a finish that could not go to a task stack.
 pub(super) struct Queue<S: Scheduler> {
-    owner: Owner,
+    /// Held for each task, waiting or running, that has not ended. The owner waits for it.
+    pending: Latch,
     lineage: Lineage,
     waiting: Mutex<Waiting<S>>,
-    /// Number of tasks, waiting or running, that have not ended.
-    pending: AtomicUsize,
 }
 
 struct Waiting<S: Scheduler> {
@@ -62,17 +37,16 @@ struct Waiting<S: Scheduler> {
 }
 
 impl<S: Scheduler> Queue<S> {
-    pub(super) fn new(owner: Owner, lineage: Lineage) -> Self {
+    pub(super) fn new(owner: Waiter, lineage: Lineage) -> Self {
         let waiting = Waiting {
             tasks: VecDeque::new(),
             calls: 0,
             owner_waits: false,
         };
         Queue {
-            owner,
+            pending: Latch::new(0, owner),
             lineage,
             waiting: Mutex::new(waiting),
-            pending: AtomicUsize::new(0),
         }
     }
 
@@ -87,7 +61,7 @@ impl<S: Scheduler> Queue<S> {
         let owner_waits = std::mem::take(&mut waiting.owner_waits);
         drop(waiting);
         if owner_waits {
-            self.owner.unpark(pool);
+            self.pending.waiter().unpark(&pool.sleep);
         }
         if should_call {
             call_worker(pool, Arc::clone(self));
@@ -96,9 +70,7 @@ impl<S: Scheduler> Queue<S> {
 
     /// Keeps the finish from ending until [`Self::ended_one`]. Called while the finish cannot end.
     pub(super) fn hold(&self) {
-        // Relaxed: the finish, or one of its tasks, waits for the code that calls this. So the owner
-        // sees this increment before it checks the count.
-        self.pending.fetch_add(1, Ordering::Relaxed);
+        self.pending.hold();
     }
 
     /// Owner: runs the tasks, and waits until all of them have ended. Then withdraws the calls that no
@@ -144,14 +116,15 @@ impl<S: Scheduler> Queue<S> {
         std::ptr::from_ref(self).cast()
     }
 
-    /// Runs a task from this queue.
-    fn run(&self, task: Injected<S>, thread: &WorkerThread<S>) {
+    /// Runs a task that holds this queue.
+    pub(super) fn run(&self, thread: &WorkerThread<S>, task: impl FnOnce()) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
+        let owner = self.pending.waiter();
         // SAFETY: the call from which the finish descends waits for the task.
-        let is_awaited_elsewhere = self.owner.is_outside() && unsafe { self.lineage.has_caller() };
-        thread.run_for_others(is_awaited_elsewhere, || task.run(thread));
+        let is_awaited_elsewhere = owner.is_outside() && unsafe { self.lineage.has_caller() };
+        thread.run_for_others(is_awaited_elsewhere, task);
         drop(in_lineage);
         thread.timer().switch_to(outer);
         self.ended_one(thread.pool());
@@ -159,10 +132,8 @@ impl<S: Scheduler> Queue<S> {
 
     /// Counts a task that has ended. The finish may be gone afterwards.
     pub(super) fn ended_one(&self, pool: &Shared<S>) {
-        // Release: everything that the task did happens before the finish ends.
-        if self.pending.fetch_sub(1, Ordering::Release) == 1 {
-            self.owner.unpark(pool);
-        }
+        // SAFETY: the task holds the latch.
+        unsafe { Latch::release(&self.pending, &pool.sleep) };
     }
 
     /// Withdraws the calls that no worker has answered, when no task is left.
@@ -182,8 +153,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
 
     /// Returns whether all tasks have ended.
     fn is_over(&self) -> bool {
-        // Acquire: everything that the tasks did happens before the finish ends.
-        self.pending.load(Ordering::Acquire) == 0
+        self.pending.is_open()
     }
 
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
@@ -195,7 +165,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
             return false;
         };
         let owner = wait.me;
-        wait.run(|| self.run(task, owner));
+        wait.run(|| self.run(owner, || task.run(owner)));
         true
     }
 
@@ -228,12 +198,12 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
             call_worker(thread.pool(), Arc::clone(&queue));
         }
         let row = Row::on(thread);
-        queue.run(task, thread);
+        queue.run(thread, || task.run(thread));
         if let Some(mut row) = row {
             while row.continues_on(thread)
                 && let Some(task) = queue.pop()
             {
-                queue.run(task, thread);
+                queue.run(thread, || task.run(thread));
             }
         }
     };

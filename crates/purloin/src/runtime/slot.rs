@@ -207,6 +207,9 @@ impl State {
     const WATCHED: u32 = 1 << 3;
     const FIRST_THIEF: u32 = 1 << 4;
 
+    /// A thread that claims a future and is no worker. No worker has this index.
+    pub(super) const NOBODY: usize = (u32::MAX / Self::FIRST_THIEF - 1) as usize;
+
     /// Returns the state of a task that this worker has stolen.
     pub fn stolen(thief: usize) -> State {
         // Worker indices are small: see `MAX_WORKERS`.

@@ -41,13 +41,14 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::future;
-use super::queue::{Owner, Queue};
+use super::queue::Queue;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
 use crate::handle::Handle;
 use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sleep::Waiter;
 use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
 use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
@@ -56,7 +57,7 @@ use crate::worker::{Cancelled, Scope};
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
     pool: *const Shared<S>,
-    owner: Owner,
+    owner: Waiter,
     lineage: Lineage,
     /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
@@ -75,7 +76,7 @@ pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
-    let owner = Owner::Worker(thread.index());
+    let owner = Waiter::Worker(thread.index());
     let scope = Scope::new(Finish::new(thread.pool(), owner, thread.lineage()));
     let stack = thread.local.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
@@ -97,7 +98,7 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
     let result = pool.as_outside_call(|lineage| {
-        let owner = Owner::Outside(thread::current());
+        let owner = Waiter::Outside(thread::current());
         let scope: Scope<'_, 'env, S> = Scope::new(Finish::new(pool, owner, lineage));
         let in_scope = enter_scope(scope.finish().flag());
         let result = catch(|| body(&scope));
@@ -166,7 +167,7 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
-    fn new(pool: &Shared<S>, owner: Owner, lineage: Lineage) -> Self {
+    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage) -> Self {
         Finish {
             pool,
             owner,
@@ -390,25 +391,19 @@ impl<S: Scheduler> Finish<S> {
         let pool = self.pool();
         let f = Arc::new(f);
         for worker in 0..pool.workers() {
-            self.hold();
-            let f = Arc::clone(&f);
+            let (f, queue) = (Arc::clone(&f), Arc::clone(self.queue()));
             let job: Job<'scope, S> = Job::boxed(move |thread| {
-                let in_lineage = thread.enter_lineage(self.lineage);
-                // Drops its share of `f` before the finish may end.
-                thread.run_for_others(self.is_awaited_elsewhere(), || {
-                    self.run_all::<false, _>(thread, move |token| f(token));
+                queue.run(thread, || {
+                    self.run_all::<false, _>(thread, move |token| f(token))
                 });
-                drop(in_lineage);
-                // SAFETY: the job holds the finish.
-                unsafe { Finish::release(self) };
             });
             // SAFETY: only the lifetime changes. The finish does not end before the job has, which
             // holds it.
             let job: Injected<S> = unsafe { std::mem::transmute(job) };
+            self.hold();
             if let Err(panic) = pool.post(worker, job) {
                 self.keep_panic(panic);
-                // SAFETY: the finish is held for the job that was dropped.
-                unsafe { Finish::release(self) };
+                self.queue().ended_one(pool);
             }
         }
     }
@@ -419,12 +414,6 @@ impl<S: Scheduler> Finish<S> {
         if pool.current().is_none() {
             pool.check_process();
         }
-    }
-
-    /// Returns whether a worker of another pool waits for this finish.
-    fn is_awaited_elsewhere(&self) -> bool {
-        // SAFETY: the call from which the finish descends waits for it.
-        self.owner.is_outside() && unsafe { self.lineage.has_caller() }
     }
 
     fn queue(&self) -> &Arc<Queue<S>> {

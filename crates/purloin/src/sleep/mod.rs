@@ -105,6 +105,7 @@
 mod backoff;
 mod handoff;
 mod index_users;
+mod latch;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
@@ -114,4 +115,5 @@ mod thread_indices;
 
 pub use backoff::Backoff;
 pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};
+pub(crate) use latch::{Latch, Waiter};
 pub use sleepers::{Sleep, Slept};

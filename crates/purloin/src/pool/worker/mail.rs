@@ -17,20 +17,15 @@
 //! handler, or on a thread of the program that is a worker.
 
 use std::collections::VecDeque;
-use std::panic::resume_unwind;
-use std::ptr::null;
 use std::sync::Arc;
 
 use super::WorkerThread;
-use super::current::current_call;
-use super::lineage::{Call, NO_GENERATION};
-use crate::pool::outside::block;
-use crate::pool::{Injected, Job, Pool, Shared};
-use crate::runtime::{self, ReturnBarrier, Token};
+use crate::pool::{Injected, Pool, Shared};
+use crate::runtime::Token;
 use crate::scheduler::Scheduler;
-use crate::sync::plain::{AtomicBool, AtomicUsize, Mutex, OnceLock, Ordering, lock};
+use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
 use crate::sync::thread::{self, Thread};
-use crate::unwind::{AbortOnUnwind, Panic, discard};
+use crate::unwind::Panic;
 
 /// The messages of one worker. Their number is in [`crate::sleep::Sleep`].
 pub(crate) struct Mailbox<S: Scheduler> {
@@ -151,165 +146,7 @@ impl<S: Scheduler> Shared<S> {
 /// The panic of a broadcast. Workers end only in a pool that was dropped.
 const HAS_ENDED: &str = "a worker cannot run the broadcast, because it has ended";
 
-/// A broadcast whose caller waits for it.
-struct Broadcast<'f, F, R> {
-    f: &'f F,
-    /// The call from within which the caller broadcasts, or null.
-    caller: *const Call,
-    /// The generation of the caller's jobs, if the caller is a worker of the pool.
-    generation: u64,
-    results: Box<[Mutex<Option<thread::Result<R>>>]>,
-    /// Number of workers that have not ended.
-    left: AtomicUsize,
-    waiting: Thread,
-}
-
-/// The part of a broadcast that one worker runs.
-struct Part<B> {
-    broadcast: *const B,
-    /// The number of the worker.
-    index: usize,
-}
-
-impl<B> Clone for Part<B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<B> Copy for Part<B> {}
-
-// SAFETY: `caller` lives until the broadcast is done, because it waits. The results are sent to the
-// caller, and the other fields are `Sync`.
-unsafe impl<F: Sync, R: Send> Sync for Broadcast<'_, F, R> {}
-
-impl<F, R> Broadcast<'_, F, R>
-where
-    F: for<'t> Fn(Token<'t>) -> R + Sync,
-    R: Send,
-{
-    /// Runs the broadcast's part for one worker, on its thread.
-    ///
-    /// # Safety
-    ///
-    /// `part` points at a `Part` of a broadcast with these types, which has not ended.
-    unsafe fn run_part(part: *mut (), worker: &WorkerThread<ReturnBarrier>) {
-        // SAFETY: by this function's contract. The part is copied, because the broadcast may be gone
-        // before this function returns.
-        unsafe {
-            let Part { broadcast, index } = *part.cast::<Part<Self>>();
-            Self::run_on(broadcast, worker, index);
-        }
-    }
-
-    /// Runs the function on `worker`, which is the worker with number `index`.
-    ///
-    /// # Safety
-    ///
-    /// `this` points at a broadcast that waits for this worker. It may be gone afterwards, so this
-    /// function gets no reference to it.
-    unsafe fn run_on(this: *const Self, worker: &WorkerThread<ReturnBarrier>, index: usize) {
-        // SAFETY: by this function's contract, until `end`.
-        unsafe {
-            let call = Call::new((*this).caller, (*this).generation);
-            let f = (*this).f;
-            let run = || worker.with_call(&call, || runtime::call_apart(worker, f));
-            let result = worker.run_for_others(call.has_caller(), run);
-            Self::end(this, index, result);
-        }
-    }
-
-    /// Keeps the result of the worker with number `index`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`run_on`](Self::run_on).
-    unsafe fn end(this: *const Self, index: usize, result: thread::Result<R>) {
-        // SAFETY: by this function's contract the broadcast waits until this worker is counted.
-        unsafe {
-            *lock(&(&(*this).results)[index]) = Some(result);
-            // The broadcast may be gone once no worker is left.
-            let waiting = (*this).waiting.clone();
-            // Release: the caller sees the result.
-            if (*this).left.fetch_sub(1, Ordering::Release) == 1 {
-                waiting.unpark();
-            }
-        }
-    }
-}
-
 impl Pool {
-    /// Runs `f` once on each worker of this pool, and returns the results in the order of the
-    /// workers' numbers. Waits for all of them.
-    ///
-    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future. A busy worker
-    /// first ends its task. Spare workers do not take part.
-    ///
-    /// ```
-    /// # use purloin::Pool;
-    /// let pool = Pool::builder().workers(3).build()?;
-    /// assert_eq!(pool.broadcast(|w| w.index()), [0, 1, 2]);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `f` panics on any worker, after `f` has ended on all of them; if a worker has ended,
-    /// in an exit handler for example; and in a forked process, which has a copy of the pool but none
-    /// of its threads.
-    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
-    where
-        F: for<'t> Fn(Token<'t>) -> R + Sync,
-        R: Send,
-    {
-        let pool = &*self.shared;
-        pool.check_process();
-        let workers = pool.workers();
-        let caller = pool.current();
-        let generation = caller.map(|worker| worker.lineage().generation());
-        let broadcast = Broadcast {
-            f: &f,
-            caller: current_call(),
-            generation: generation.unwrap_or(NO_GENERATION),
-            results: (0..workers).map(|_| Mutex::new(None)).collect(),
-            left: AtomicUsize::new(workers),
-            waiting: thread::current(),
-        };
-        let own = caller.filter(|worker| !worker.is_spare());
-        let this: *const Broadcast<'_, F, R> = &broadcast;
-        let part = |index| Part {
-            broadcast: this,
-            index,
-        };
-        let mut parts: Vec<_> = (0..workers).map(part).collect();
-        let guard = AbortOnUnwind::new();
-        for (worker, part) in parts.iter_mut().enumerate() {
-            if own.is_some_and(|own| own.index() == worker) {
-                continue;
-            }
-            let part: *mut Part<Broadcast<'_, F, R>> = part;
-            // SAFETY: this function does not return, nor unwind, before every job has run. `F` is
-            // `Sync` and `R` is `Send`.
-            let job = unsafe { Job::in_frame(part.cast(), Broadcast::<F, R>::run_part) };
-            if let Err(panic) = pool.post(worker, job) {
-                // SAFETY: the broadcast is in this frame, and has not counted that worker.
-                unsafe { Broadcast::end(this, worker, Err(panic)) };
-            }
-        }
-        if let Some(own) = own {
-            // SAFETY: the broadcast is in this frame, and has not counted this worker.
-            unsafe { Broadcast::run_on(this, own, own.index()) };
-        }
-        // Acquire: pairs with the release of each worker.
-        let is_over = || broadcast.left.load(Ordering::Acquire) == 0;
-        block(null(), &is_over, &|| pool.limit_outside());
-        guard.disarm();
-        let results = broadcast.results.into_iter();
-        let results = results.map(|result| result.into_inner().unwrap_or_else(|e| e.into_inner()));
-        in_order(results.map(|result| result.expect("each worker has left its result")))
-            .unwrap_or_else(|panic| resume_unwind(panic))
-    }
-
     /// Lets each worker of this pool run `f` once, and returns without waiting for it. Like a
     /// [job](Self::spawn), the function descends from no call, and its panics go to the [panic
     /// handler](crate::Builder::panic_handler) or to the next [`wait`](Self::wait), which also
@@ -344,28 +181,6 @@ impl Pool {
             if let Err(panic) = pool.post(worker, job) {
                 pool.end_job(generation, Err(panic));
             }
-        }
-    }
-}
-
-/// Returns all results, or the first panic.
-fn in_order<R>(results: impl Iterator<Item = thread::Result<R>>) -> thread::Result<Vec<R>> {
-    let mut all = Vec::new();
-    let mut first: Option<Panic> = None;
-    for result in results {
-        match result {
-            Ok(result) => all.push(result),
-            Err(panic) => match first {
-                None => first = Some(panic),
-                Some(_) => discard(panic),
-            },
-        }
-    }
-    match first {
-        None => Ok(all),
-        Some(panic) => {
-            discard(all);
-            Err(panic)
         }
     }
 }

@@ -314,3 +314,31 @@ fn a_job_is_injected_once() {
         });
     }
 }
+
+/// The handle of a future that belongs to no scope takes the task back, while a worker runs its job.
+#[test]
+fn a_task_that_is_taken_back_does_not_run() {
+    loom::model(|| {
+        let mut model = Model::new();
+        model.channel = Oneshot::new(true);
+        let model = Arc::new(model);
+        let job = {
+            let model = model.clone();
+            thread::spawn(move || model.run_job())
+        };
+        // SAFETY: this thread is the handle, and watches once.
+        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
+        let taken_back = model.channel.take_back();
+        if taken_back.is_some() {
+            // The closure is dropped, which counts as its run here.
+            model.run();
+        }
+        model.let_go();
+        job.join().unwrap();
+        assert_eq!(model.runs.load(Relaxed), 1);
+        assert_eq!(model.frees.load(Relaxed), 1);
+        // No watcher is left behind.
+        let is_returned = taken_back.is_some_and(|waiters| waiters.watcher.is_some());
+        assert_eq!(waits, is_returned || model.told.load(Relaxed) == 1);
+    });
+}

@@ -3,6 +3,7 @@
 //! A lost wake-up would leave a thread parked for ever, which loom reports as a deadlock.
 
 mod handoff;
+mod latch;
 mod mail;
 mod thread_indices;
 

@@ -1,0 +1,217 @@
+//! Calls to a pool: closures that workers run for a thread that waits, or for none.
+
+use std::panic::resume_unwind;
+use std::ptr::null;
+
+use super::inbox::{Injected, Job};
+use super::outside::block;
+use super::worker::current::{current_call, current_scope};
+use super::worker::lineage::{Call, NO_GENERATION};
+use super::{Pool, Shared, WorkerThread};
+use crate::loops::CancelFlag;
+use crate::runtime::{self, InFrame, Token};
+use crate::scheduler::Scheduler;
+use crate::sleep::{Latch, Waiter};
+use crate::sync::thread;
+use crate::unwind::{AbortOnUnwind, Panic, discard};
+
+/// A call in the frame of the thread that waits for it.
+struct AwaitedCall<F, R> {
+    task: InFrame<F, R>,
+    call: Call,
+    /// The scope around the calling code.
+    scope: CancelFlag,
+    /// In the same frame. The thread that runs the call holds it.
+    latch: *const Latch,
+}
+
+impl<F, R> AwaitedCall<F, R> {
+    fn new(f: F, call: Call, scope: CancelFlag, latch: *const Latch) -> Self {
+        AwaitedCall {
+            task: InFrame::new(f),
+            call,
+            scope,
+            latch,
+        }
+    }
+
+    /// Returns a job that runs the call on the thread of a worker.
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a call that lives, and that no other code uses, until its latch opens. `F` and `R`
+    /// may be sent to the worker.
+    unsafe fn job<S: Scheduler>(this: *mut Self) -> Injected<S>
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> R,
+    {
+        // SAFETY: by this function's contract. A job runs once.
+        unsafe { Job::in_frame(this.cast(), |this, worker| Self::run(this.cast(), worker)) }
+    }
+
+    /// Runs the call on `worker`, on its own thread.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::job`]. The caller calls this once.
+    unsafe fn run<S: Scheduler>(this: *mut Self, worker: &WorkerThread<S>)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> R,
+    {
+        // SAFETY: by this function's contract the call lives until `end`.
+        unsafe {
+            let f = InFrame::take(&raw mut (*this).task);
+            let (call, scope) = (&(*this).call, (*this).scope);
+            let run = || worker.with_call(call, || runtime::call_in(worker, scope, f));
+            let result = worker.run_for_others(call.has_caller(), run);
+            Self::end(this, worker.pool(), result);
+        }
+    }
+
+    /// Leaves the result, and opens the latch if it was the last.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::run`]. The call may be gone afterwards.
+    unsafe fn end<S: Scheduler>(this: *mut Self, pool: &Shared<S>, result: thread::Result<R>) {
+        // SAFETY: by this function's contract. The latch is copied, because the call goes with it.
+        unsafe {
+            let latch = (*this).latch;
+            InFrame::end(&raw mut (*this).task, result);
+            Latch::release(latch, &pool.sleep);
+        }
+    }
+
+    /// Takes the result.
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a call whose latch this thread has seen open. It calls this once.
+    unsafe fn result(this: *const Self) -> thread::Result<R> {
+        // SAFETY: by this function's contract.
+        unsafe { InFrame::result(&raw const (*this).task) }
+    }
+}
+
+/// Hands `f` to a worker of the pool, and waits for the result.
+pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
+where
+    F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
+    R: Send,
+{
+    let caller = current_call();
+    let latch = Latch::new(1, Waiter::Outside(thread::current()));
+    let call = Call::new(caller, NO_GENERATION);
+    let mut call = AwaitedCall::new(f, call, current_scope(), &latch);
+    let this = &raw mut call;
+    let guard = AbortOnUnwind::new();
+    // SAFETY: this thread waits below until the latch is open. `F` and `R` are `Send`.
+    pool.inject_call(unsafe { AwaitedCall::job(this) }, caller);
+    // SAFETY: the call lives in this frame.
+    let awaited = unsafe { &raw const (*this).call };
+    block(awaited, &|| latch.is_open(), &|| pool.limit_outside());
+    guard.disarm();
+    // SAFETY: the latch is open, and this is the only call to it.
+    unsafe { AwaitedCall::result(this) }.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Returns a job that runs `f` as a call without a waiting caller, and counts as one of this generation.
+pub(super) fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
+where
+    F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+{
+    Job::boxed(move |thread| {
+        let call = Call::new(null(), generation);
+        let run = || runtime::call_in(thread, CancelFlag::NONE, f);
+        thread
+            .pool()
+            .end_job(generation, thread.with_call(&call, run));
+    })
+}
+
+impl Pool {
+    /// Runs `f` once on each worker of this pool, and returns the results in the order of the
+    /// workers' numbers. Waits for all of them.
+    ///
+    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future. A busy worker
+    /// first ends its task. Spare workers do not take part.
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// let pool = Pool::builder().workers(3).build()?;
+    /// assert_eq!(pool.broadcast(|w| w.index()), [0, 1, 2]);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if `f` panics on any worker, after `f` has ended on all of them; if a worker has ended,
+    /// in an exit handler for example; and in a forked process, which has a copy of the pool but none
+    /// of its threads.
+    pub fn broadcast<F, R>(&self, f: F) -> Vec<R>
+    where
+        F: for<'t> Fn(Token<'t>) -> R + Sync,
+        R: Send,
+    {
+        let pool = &*self.shared;
+        pool.check_process();
+        let caller = pool.current();
+        let generation = caller.map_or(NO_GENERATION, |caller| caller.lineage().generation());
+        let latch = Latch::new(pool.workers(), Waiter::Outside(thread::current()));
+        let call = |_| {
+            let call = Call::new(current_call(), generation);
+            AwaitedCall::new(&f, call, CancelFlag::NONE, &latch)
+        };
+        let mut calls: Vec<_> = (0..pool.workers()).map(call).collect();
+        let own = caller.filter(|worker| !worker.is_spare());
+        let all = calls.as_mut_ptr();
+        let guard = AbortOnUnwind::new();
+        for worker in 0..pool.workers() {
+            if own.is_some_and(|own| own.index() == worker) {
+                continue;
+            }
+            // SAFETY: there is a call for each worker. This function does not return, nor unwind, before
+            // the latch is open. `F` is `Sync` and `R` is `Send`. A call whose job is dropped is the
+            // caller's.
+            unsafe {
+                let call = all.add(worker);
+                if let Err(panic) = pool.post(worker, AwaitedCall::job(call)) {
+                    AwaitedCall::end(call, pool, Err(panic));
+                }
+            }
+        }
+        if let Some(own) = own {
+            // SAFETY: this call was left out above, and this is the worker's thread.
+            unsafe { AwaitedCall::run(all.add(own.index()), own) };
+        }
+        block(null(), &|| latch.is_open(), &|| pool.limit_outside());
+        guard.disarm();
+        // SAFETY: the latch is open, and each call is read once.
+        let results = calls
+            .iter()
+            .map(|call| unsafe { AwaitedCall::result(call) });
+        in_order(results).unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+/// Returns all results, or the first panic.
+fn in_order<R>(results: impl Iterator<Item = thread::Result<R>>) -> thread::Result<Vec<R>> {
+    let mut all = Vec::new();
+    let mut first: Option<Panic> = None;
+    for result in results {
+        match result {
+            Ok(result) => all.push(result),
+            Err(panic) => match first {
+                None => first = Some(panic),
+                Some(_) => discard(panic),
+            },
+        }
+    }
+    match first {
+        None => Ok(all),
+        Some(panic) => {
+            discard(all);
+            Err(panic)
+        }
+    }
+}
