@@ -73,7 +73,7 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// If the future is polled on a worker of this pool, and no worker has begun `f`, it runs there
     /// and then. A task that waits in another way for a thread that polls, as in
-    /// [`thread::JoinHandle::join`], does so in [`blocking`](crate::blocking): if all workers are such
+    /// [`JoinHandle::join`](std::thread::JoinHandle::join), does so in [`blocking`](crate::blocking): if all workers are such
     /// tasks, no worker begins `f`.
     ///
     /// [`Pool::wait`] does not wait for `f`.

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 
 use crate::handle::Handle;
 use crate::loops::{Converted, ExactIterations, IntoIterations, Try};
-use crate::pool::{Pool, WorkerThread, current_of_default, global_or_default};
+use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, SendTask, Worker};
 
@@ -84,7 +84,7 @@ where
 }
 
 #[inline(always)]
-fn join_on<A, B, RA, RB>(thread: &WorkerThread<ReturnBarrier>, a: A, b: B) -> (RA, RB)
+fn join_on<A, B, RA, RB>(thread: Me<'_, ReturnBarrier>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
@@ -116,7 +116,7 @@ where
     RB: Send,
 {
     match current_of_default() {
-        Some(thread) => join_context_on(thread, thread, a, b),
+        Some(thread) => join_context_on(thread, thread.remote(), a, b),
         None => from_outside(a, b, outside(), join_context_here),
     }
 }
@@ -124,8 +124,8 @@ where
 /// Joins closures for `caller`, on the thread of `thread`. The caller is null if it is no worker.
 #[inline(always)]
 fn join_context_on<A, B, RA, RB>(
-    thread: &WorkerThread<ReturnBarrier>,
-    caller: *const WorkerThread<ReturnBarrier>,
+    thread: Me<'_, ReturnBarrier>,
+    caller: *const Remote<ReturnBarrier>,
     a: A,
     b: B,
 ) -> (RA, RB)
@@ -152,7 +152,7 @@ where
     join_context_on(expect_current(), std::ptr::null(), a, b)
 }
 
-fn expect_current<'w>() -> &'w WorkerThread<ReturnBarrier> {
+fn expect_current<'w>() -> Me<'w, ReturnBarrier> {
     current_of_default().expect("a call to a pool runs on a worker")
 }
 

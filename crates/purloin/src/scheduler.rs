@@ -58,7 +58,7 @@
 //!
 //! [`Builder::scheduler`]: crate::Builder::scheduler
 
-pub use crate::pool::{Search, WorkerThread};
+pub use crate::pool::{Me, Remote, Search};
 pub use crate::runtime::{BarrierHeader, BarrierScheduler, BarrierTasks};
 pub use crate::runtime::{
     Claim, Header, Reclaimed, ShortSpin, Slot, State, StateWord, Stolen, TaskStack,
@@ -91,7 +91,7 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     /// Whether the scheduler itself detects that all workers are idle.
     ///
     /// If so, it ends calls of [`Pool::wait`](crate::Pool::wait) by
-    /// [`WorkerThread::end_waits`]. If not, the pool counts its spawned tasks.
+    /// [`Remote::end_waits`]. If not, the pool counts its spawned tasks.
     const DETECTS_QUIESCENCE: bool = false;
 
     /// Whether a blocked worker hands its processor to a spare worker. If so, there may be more
@@ -114,16 +114,16 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
 
     /// Owner: answers pending requests.
     #[doc(hidden)]
-    fn serve(owner: &WorkerThread<Self>);
+    fn serve(owner: Me<'_, Self>);
 
     /// Owner: returns how many of a loop's `rest` iterations should become a task. The number is 0
     /// if no thief asks, or if the owner has older tasks for the thief.
     #[doc(hidden)]
-    fn split_hint(owner: &WorkerThread<Self>, rest: usize) -> usize;
+    fn split_hint(owner: Me<'_, Self>, rest: usize) -> usize;
 
     /// Owner: returns the slot to push to when the top that the program has may not be used.
     #[doc(hidden)]
-    fn slot_to_push(owner: &WorkerThread<Self>) -> *mut Slot<Self>;
+    fn slot_to_push(owner: Me<'_, Self>) -> *mut Slot<Self>;
 
     /// Owner: after a pop of `slot` that failed, returns true if the task is its own again. If not, a
     /// thief had it, and the task is done when this returns.
@@ -132,7 +132,7 @@ pub unsafe trait Scheduler: Sized + Send + Sync + 'static {
     ///
     /// This is the owner's thread, and it has pushed `slot`.
     #[doc(hidden)]
-    unsafe fn reclaim_or_wait(owner: &WorkerThread<Self>, slot: *mut Slot<Self>) -> bool;
+    unsafe fn reclaim_or_wait(owner: Me<'_, Self>, slot: *mut Slot<Self>) -> bool;
 }
 
 /// Implements the slow paths of a [`Scheduler`], within its `impl` block.
@@ -145,7 +145,7 @@ macro_rules! slow_paths {
     () => {
         #[cold]
         #[inline(never)]
-        fn serve(owner: &$crate::scheduler::WorkerThread<Self>) {
+        fn serve(owner: $crate::scheduler::Me<'_, Self>) {
             <Self::Protocol as $crate::scheduler::Protocol<Self>>::answer(
                 owner,
                 $crate::scheduler::Point::Join,
@@ -154,14 +154,14 @@ macro_rules! slow_paths {
 
         #[cold]
         #[inline(never)]
-        fn split_hint(owner: &$crate::scheduler::WorkerThread<Self>, rest: usize) -> usize {
+        fn split_hint(owner: $crate::scheduler::Me<'_, Self>, rest: usize) -> usize {
             $crate::scheduler::slow::split_hint(owner, rest)
         }
 
         #[cold]
         #[inline(never)]
         fn slot_to_push(
-            owner: &$crate::scheduler::WorkerThread<Self>,
+            owner: $crate::scheduler::Me<'_, Self>,
         ) -> *mut $crate::scheduler::Slot<Self> {
             $crate::scheduler::slow::slot_to_push(owner)
         }
@@ -169,7 +169,7 @@ macro_rules! slow_paths {
         #[cold]
         #[inline(never)]
         unsafe fn reclaim_or_wait(
-            owner: &$crate::scheduler::WorkerThread<Self>,
+            owner: $crate::scheduler::Me<'_, Self>,
             slot: *mut $crate::scheduler::Slot<Self>,
         ) -> bool {
             // SAFETY: the caller guarantees it.
@@ -243,7 +243,7 @@ pub unsafe trait Protocol<S: Scheduler> {
     /// Answers thieves at a point that the worker has reached. At [`Point::Loop`], returns for how many
     /// thieves the worker should split its loop: 0 if it has tasks for them, or if none asks. The number
     /// that it returns at other points has no meaning.
-    fn answer(me: &WorkerThread<S>, point: Point<'_, S>) -> usize;
+    fn answer(me: Me<'_, S>, point: Point<'_, S>) -> usize;
 
     /// Looks for a task once, for an idle worker, or for a blocked worker that may run
     /// [anything](crate::Builder::run_anything_while_blocked).
@@ -255,19 +255,19 @@ pub unsafe trait Protocol<S: Scheduler> {
     /// Tries to take, for a blocked worker, a descendant of the task that `holder` runs. `outcome`
     /// is the state of the task that `holder` runs.
     fn leapfrog(
-        me: &WorkerThread<S>,
-        holder: &WorkerThread<S>,
+        me: Me<'_, S>,
+        holder: &Remote<S>,
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<S>>;
 
     /// Looks once more before a blocked worker sleeps. Returns true if the worker should stay
     /// awake.
-    fn should_stay_awake(me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool;
+    fn should_stay_awake(me: Me<'_, S>, holder: &Remote<S>) -> bool;
 
     /// Any worker: asks `victim` anew on behalf of sleeping thieves, and wakes one of them if
     /// the victim has tasks and no thief is awake.
-    fn pass_on(victim: &WorkerThread<S>) {
+    fn pass_on(victim: &Remote<S>) {
         let _ = victim;
     }
 }
@@ -285,7 +285,7 @@ pub enum Point<'p, S: Scheduler> {
     /// The worker runs a loop, and can split it.
     Loop,
     /// The worker is blocked. The argument is the worker that runs the awaited task, if known.
-    Blocked(Option<&'p WorkerThread<S>>),
+    Blocked(Option<&'p Remote<S>>),
     /// The worker is about to sleep in a finish, in a join in which it may not leapfrog, or for a thread
     /// outside its pool. It should make all its tasks public first.
     Sleep,

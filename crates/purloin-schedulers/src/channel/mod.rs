@@ -201,7 +201,7 @@ mod thief;
 mod victim;
 
 use purloin::scheduler::{
-    Backoff, Point, Protocol, Scheduler, Search, Slept, StateWord, Stolen, TaskStack, WorkerThread,
+    Backoff, Me, Point, Protocol, Remote, Scheduler, Search, Slept, StateWord, Stolen, TaskStack,
 };
 
 use self::network::Channels;
@@ -210,7 +210,8 @@ pub use self::strategy::{Adaptive, Amount, Stealing};
 pub use self::strict::StrictChannel;
 use self::tasks::{ChannelTasks, Messages};
 
-type Worker = WorkerThread<Channel>;
+type Worker = Remote<Channel>;
+type Own<'w> = Me<'w, Channel>;
 
 /// Work stealing by messages: thieves send requests, and victims answer with tasks.
 ///
@@ -300,7 +301,7 @@ unsafe impl Protocol<Channel> for Channel {
     const SERVES_ASLEEP: bool = false;
 
     #[inline]
-    fn answer(me: &Worker, point: Point<'_, Self>) -> usize {
+    fn answer(me: Own<'_>, point: Point<'_, Self>) -> usize {
         match point {
             Point::Join => victim::check_mailbox(me, Situation::Running),
             Point::Spawn { .. } => {
@@ -331,7 +332,7 @@ unsafe impl Protocol<Channel> for Channel {
     }
 
     fn leapfrog(
-        me: &Worker,
+        me: Own<'_>,
         holder: &Worker,
         outcome: &StateWord,
         backoff: &mut Backoff,
@@ -339,7 +340,7 @@ unsafe impl Protocol<Channel> for Channel {
         thief::leapfrog(me, holder, outcome, backoff)
     }
 
-    fn should_stay_awake(me: &Worker, _holder: &Worker) -> bool {
+    fn should_stay_awake(me: Own<'_>, _holder: &Worker) -> bool {
         thief::has_leapfrog_answer(me)
     }
 }

@@ -4,7 +4,7 @@
 
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{
-    Count, Reclaimed, Scheduler, Slot, State, StateWord, Stolen, TaskPool, TaskStack, WorkerThread,
+    Count, Me, Reclaimed, Remote, Scheduler, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
 };
 
 use super::protocol::{Kind, MAX_TASKS, SentTask, Situation};
@@ -183,7 +183,7 @@ pub(super) fn claim<P: Messages>(
 /// Thief: claims the first of the received tasks from `next` that its owner has not taken back. The
 /// steal `is_free` if the worker has not sent a request for it.
 pub(super) fn claim_received<P: Messages>(
-    me: &WorkerThread<P>,
+    me: Me<'_, P>,
     is_free: bool,
     mut next: impl FnMut() -> Option<SentTask<P>>,
 ) -> Option<Stolen<P>> {
@@ -201,7 +201,7 @@ pub(super) fn claim_received<P: Messages>(
 }
 
 /// Returns the channels of a worker.
-pub(super) fn channels<P: Messages>(worker: &WorkerThread<P>) -> &P::Channels {
+pub(super) fn channels<P: Messages>(worker: &Remote<P>) -> &P::Channels {
     &worker.task_pool().channels
 }
 

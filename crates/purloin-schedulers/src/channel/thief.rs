@@ -12,11 +12,11 @@ use super::protocol::{Kind, MANAGER, SentTask, Situation};
 use super::request::{Awaited, Request, RequestState};
 use super::tasks::{channels, claim, claim_received};
 use super::victim::{cancel_leapfrogs, check_mailbox};
-use super::{Channel, Worker};
+use super::{Channel, Own, Worker};
 
 // An idle worker.
 
-pub(super) fn before_outside_work(me: &Worker) {
+pub(super) fn before_outside_work(me: Own<'_>) {
     // Withdraws the request before the worker takes any work, so that the manager does not count
     // the worker as idle.
     withdraw(me, Kind::Any);
@@ -27,7 +27,7 @@ pub(super) fn before_outside_work(me: &Worker) {
 pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> {
     let me = search.me;
     check_mailbox(me, Situation::Idle);
-    let own = channels(me).request(Kind::Any);
+    let own = channels(&me).request(Kind::Any);
     let stolen = claim_next(me, true).or_else(|| match own.state() {
         RequestState::Answered => {
             let began = me.attempt_began();
@@ -74,7 +74,7 @@ pub(super) fn look(search: &mut Search<'_, Channel>) -> Option<Stolen<Channel>> 
 /// owners naps instead, with its request withdrawn.
 pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     let me = search.me;
-    let is_answered = || channels(me).request(Kind::Any).state() == RequestState::Answered;
+    let is_answered = || channels(&me).request(Kind::Any).state() == RequestState::Answered;
     match search.backoff.nap_time() {
         Some(time) => {
             withdraw(me, Kind::Any);
@@ -87,7 +87,7 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
         None => {
             // Its last answer may have brought only a task that the owner has taken back. Nothing wakes
             // a thief without a request, and the manager does not register it.
-            if channels(me).request(Kind::Any).state() == RequestState::Unsent {
+            if channels(&me).request(Kind::Any).state() == RequestState::Unsent {
                 send_request(me, RequestState::Idle);
             }
             let limit = search.sleep_limit();
@@ -96,7 +96,7 @@ pub(super) fn sleep(search: &mut Search<'_, Channel>) -> Slept {
     }
 }
 
-pub(super) fn became_active(me: &Worker) {
+pub(super) fn became_active(me: Own<'_>) {
     if me.peers().len() == 1 {
         return;
     }
@@ -106,19 +106,19 @@ pub(super) fn became_active(me: &Worker) {
     // Dekker's pattern: the worker becomes active, and looks for registered requests at its first
     // push. The manager registers a request, and looks for active workers.
     fence(Ordering::SeqCst);
-    channels(me).worker_state().is_newly_active = true;
+    channels(&me).worker_state().is_newly_active = true;
     me.task_pool().keep_floor_raised();
 }
 
 // A blocked worker.
 
 pub(super) fn leapfrog(
-    me: &Worker,
+    me: Own<'_>,
     holder: &Worker,
     outcome: &StateWord,
     backoff: &mut Backoff,
 ) -> Option<Stolen<Channel>> {
-    let own = channels(me).request(Kind::Leapfrog);
+    let own = channels(&me).request(Kind::Leapfrog);
     match own.state() {
         RequestState::Unsent => {
             // SAFETY: this worker is the request's thief, and the request is UNSENT.
@@ -133,7 +133,7 @@ pub(super) fn leapfrog(
         RequestState::Answered => {
             let sent = receive_descendant(own)?;
             if claim(sent.slot, me.index(), || !outcome.is_done()) {
-                channels(me).worker_state().strategy.leapfrogged();
+                channels(&me).worker_state().strategy.leapfrogged();
                 // SAFETY: `claim` has taken the task, and has written the thief to its slot.
                 return Some(unsafe { Stolen::new(sent.slot, holder) });
             }
@@ -144,23 +144,23 @@ pub(super) fn leapfrog(
     }
 }
 
-pub(super) fn has_leapfrog_answer(me: &Worker) -> bool {
-    channels(me).request(Kind::Leapfrog).state() == RequestState::Answered
+pub(super) fn has_leapfrog_answer(me: Own<'_>) -> bool {
+    channels(&me).request(Kind::Leapfrog).state() == RequestState::Answered
 }
 
-pub(super) fn stop_leapfrogging(me: &Worker) {
+pub(super) fn stop_leapfrogging(me: Own<'_>) {
     if withdraw(me, Kind::Leapfrog) == RequestState::Answered {
         // The worker drops the task without claiming it. The task's owner takes it back, or sends
         // it to another thief.
-        receive_descendant(channels(me).request(Kind::Leapfrog));
+        receive_descendant(channels(&me).request(Kind::Leapfrog));
     }
 }
 
 // A worker that runs a stolen task.
 
-pub(super) fn begin_stolen(me: &Worker) {
+pub(super) fn begin_stolen(me: Own<'_>) {
     me.task_pool().mark_top();
-    let channels = channels(me);
+    let channels = channels(&me);
     let asks_ahead = {
         let own = channels.worker_state();
         own.received.is_empty() && own.strategy.asks_ahead()
@@ -170,9 +170,9 @@ pub(super) fn begin_stolen(me: &Worker) {
     }
 }
 
-pub(super) fn end_stolen(me: &Worker, outcome: &StateWord) {
+pub(super) fn end_stolen(me: Own<'_>, outcome: &StateWord) {
     let has_children = me.task_pool().has_pushed();
-    let channels = channels(me);
+    let channels = channels(&me);
     channels.worker_state().strategy.count_task(has_children);
     if !channels.mailbox.is_empty() {
         cancel_leapfrogs(me, outcome);
@@ -183,7 +183,7 @@ pub(super) fn end_stolen(me: &Worker, outcome: &StateWord) {
 
 /// Sends the worker's request for any task to a first victim. If no worker is active, an idle
 /// worker sends it to the manager, and the manager itself keeps its own.
-fn send_request(me: &Worker, state: RequestState) {
+fn send_request(me: Own<'_>, state: RequestState) {
     let victim = match me.first_victim() {
         Some(victim) => victim.index(),
         None if me.index() == MANAGER || state == RequestState::Working => return,
@@ -193,8 +193,8 @@ fn send_request(me: &Worker, state: RequestState) {
     if state == RequestState::Working {
         me.count(Count::EarlyRequests);
     }
-    let own = channels(me).request(Kind::Any);
-    let amount = channels(me).worker_state().strategy.amount();
+    let own = channels(&me).request(Kind::Any);
+    let amount = channels(&me).worker_state().strategy.amount();
     // SAFETY: this worker is the request's thief, and the request is UNSENT.
     unsafe {
         own.with(|contents| {
@@ -211,7 +211,7 @@ fn send_request(me: &Worker, state: RequestState) {
 /// Recalls the worker's request for any task from a worker that has not answered it for some
 /// time, and sends it to another one.
 #[cold]
-fn send_request_elsewhere(me: &Worker) {
+fn send_request_elsewhere(me: Own<'_>) {
     let (workers, id) = (me.peers(), RequestId::new(me.index(), Kind::Any));
     let own = workers.request(id);
     let previous = own.destination();
@@ -228,14 +228,14 @@ fn send_request_elsewhere(me: &Worker) {
 }
 
 /// Withdraws one of the worker's requests. Returns its resulting state.
-fn withdraw(me: &Worker, kind: Kind) -> RequestState {
+fn withdraw(me: Own<'_>, kind: Kind) -> RequestState {
     me.peers().withdraw(RequestId::new(me.index(), kind))
 }
 
 /// Receives the tasks that the worker's request for any task has brought.
-fn receive_tasks(me: &Worker) {
-    let request = channels(me).request(Kind::Any);
-    let mut own = channels(me).worker_state();
+fn receive_tasks(me: Own<'_>) {
+    let request = channels(&me).request(Kind::Any);
+    let mut own = channels(&me).worker_state();
     debug_assert_eq!(request.state(), RequestState::Answered);
     // SAFETY: this worker is the request's thief, and the request is ANSWERED.
     unsafe { request.with(|contents| own.received.extend(contents.tasks.drain(..))) };
@@ -254,9 +254,9 @@ fn receive_descendant(own: &Request) -> Option<SentTask<Channel>> {
 
 /// Claims the oldest received task that its owner has not taken back. The steal `is_free` if the
 /// worker has not sent a request for it.
-fn claim_next(me: &Worker, is_free: bool) -> Option<Stolen<Channel>> {
-    let next = || channels(me).worker_state().received.pop_front();
+fn claim_next(me: Own<'_>, is_free: bool) -> Option<Stolen<Channel>> {
+    let next = || channels(&me).worker_state().received.pop_front();
     let stolen = claim_received(me, is_free, next)?;
-    channels(me).worker_state().strategy.claimed();
+    channels(&me).worker_state().strategy.claimed();
     Some(stolen)
 }

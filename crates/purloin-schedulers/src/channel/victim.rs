@@ -2,7 +2,7 @@
 
 use purloin::scheduler::{Count, StateWord};
 
-use super::Worker;
+use super::Own;
 use super::forward::{ask_next, forward};
 use super::network::{Network, RequestId, WorkerState};
 use super::protocol::{Kind, MANAGER, Situation};
@@ -10,7 +10,7 @@ use super::request::RequestState;
 use super::tasks::{channels, is_unclaimed};
 
 /// Answers the requests in the worker's mailbox, and forwards the requests that it cannot answer.
-pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
+pub(super) fn check_mailbox(me: Own<'_>, situation: Situation) {
     let began = me.attempt_began();
     empty_mailbox(me, situation);
     if matches!(situation, Situation::Running | Situation::InLoop) {
@@ -20,7 +20,7 @@ pub(super) fn check_mailbox(me: &Worker, situation: Situation) {
 
 /// Answers the requests in the mailbox of a worker that runs a loop, and keeps the requests that it
 /// cannot answer. Returns the number of thieves that the loop should be split for.
-pub(super) fn check_mailbox_in_loop(me: &Worker) -> usize {
+pub(super) fn check_mailbox_in_loop(me: Own<'_>) -> usize {
     check_mailbox(me, Situation::InLoop);
     match me.task_pool().unstolen() {
         0 => begin_split(me.peers(), me.index(), me.has_searchers()),
@@ -60,10 +60,10 @@ pub(super) fn thieves_at_hand(network: &(impl Network + ?Sized), me: usize) -> u
     here + registered.filter(is_other).count()
 }
 
-fn empty_mailbox(me: &Worker, situation: Situation) {
+fn empty_mailbox(me: Own<'_>, situation: Situation) {
     let (tasks, workers) = (me.task_pool(), me.peers());
-    let mailbox = &channels(me).mailbox;
-    let own = &mut *channels(me).worker_state();
+    let mailbox = &channels(&me).mailbox;
+    let own = &mut *channels(&me).worker_state();
     let situation = situation.after_push(&mut own.is_splitting);
     loop {
         for id in mailbox.iter() {
@@ -89,7 +89,7 @@ fn empty_mailbox(me: &Worker, situation: Situation) {
 
 /// Wakes the manager if it has found no worker to ask before this worker became active. The caller
 /// has something for thieves.
-fn wake_manager(me: &Worker, own: &mut WorkerState) {
+fn wake_manager(me: Own<'_>, own: &mut WorkerState) {
     let manager = &me.peers()[MANAGER];
     // An idle manager whose own request is UNSENT has found no worker to ask.
     if std::mem::take(&mut own.is_newly_active)
@@ -103,7 +103,7 @@ fn wake_manager(me: &Worker, own: &mut WorkerState) {
 
 /// Answers one of the requests that the manager has registered. Their thieves sleep without a
 /// timer. The caller has a task.
-fn answer_registered(me: &Worker, own: &mut WorkerState) {
+fn answer_registered(me: Own<'_>, own: &mut WorkerState) {
     if me.index() == MANAGER {
         return;
     }
@@ -125,7 +125,7 @@ fn answer_registered(me: &Worker, own: &mut WorkerState) {
 
 /// Takes a request out of the worker's mailbox and answers it, forwards it, or ends it if its
 /// thief no longer wants it.
-fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situation) {
+fn handle(me: Own<'_>, own: &mut WorkerState, id: RequestId, situation: Situation) {
     let workers = me.peers();
     let request = workers.request(id);
     // The thief of a registered request sleeps. It may go on sleeping if there is no task for it,
@@ -136,7 +136,7 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
     {
         return;
     }
-    if !channels(me).mailbox.take(id) {
+    if !channels(&me).mailbox.take(id) {
         return;
     }
     if id.thief() == me.index() {
@@ -153,7 +153,7 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
         match id.kind() {
             Kind::Any if forward(workers, me.index(), id, situation) => me.count(Count::Forwards),
             Kind::Any => {}
-            Kind::Leapfrog => channels(me).mailbox.put(id),
+            Kind::Leapfrog => channels(&me).mailbox.put(id),
         }
     }
 }
@@ -161,7 +161,7 @@ fn handle(me: &Worker, own: &mut WorkerState, id: RequestId, situation: Situatio
 /// Answers a request, which this worker has taken out of a mailbox, or cancels it if its thief no
 /// longer wants it. If there is no task for it, leaves it HELD and returns its previous state.
 fn try_answer(
-    me: &Worker,
+    me: Own<'_>,
     own: &mut WorkerState,
     id: RequestId,
     situation: Situation,
@@ -210,8 +210,8 @@ fn try_answer(
 
 /// Cancels the requests of the blocked workers that wait for this task, which is about to be done.
 #[cold]
-pub(super) fn cancel_leapfrogs(me: &Worker, outcome: &StateWord) {
-    let mailbox = &channels(me).mailbox;
+pub(super) fn cancel_leapfrogs(me: Own<'_>, outcome: &StateWord) {
+    let mailbox = &channels(&me).mailbox;
     for id in mailbox.iter().filter(|id| id.kind() == Kind::Leapfrog) {
         if !mailbox.take(id) {
             continue;

@@ -290,7 +290,7 @@ impl<A> Tasks<A> {
 mod tests {
     use super::*;
 
-    /// The library's `Local::depth_of`: the depth of the stolen task, one more, and the place in the
+    /// The library's `Remote::depth_of`: the depth of the stolen task, one more, and the place in the
     /// stack above it.
     #[test]
     fn pending_tasks_are_counted_as_in_the_library() {

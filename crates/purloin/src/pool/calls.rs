@@ -7,7 +7,7 @@ use super::inbox::{Injected, Job};
 use super::outside::block;
 use super::worker::current::{current_call, current_scope};
 use super::worker::lineage::{Call, NO_GENERATION};
-use super::{Pool, Shared, WorkerThread};
+use super::{Me, Pool, Shared};
 use crate::loops::CancelFlag;
 use crate::runtime::{self, InFrame, Token};
 use crate::scheduler::Scheduler;
@@ -54,7 +54,7 @@ impl<F, R> AwaitedCall<F, R> {
     /// # Safety
     ///
     /// As for [`Self::job`]. The caller calls this once.
-    unsafe fn run<S: Scheduler>(this: *mut Self, worker: &WorkerThread<S>)
+    unsafe fn run<S: Scheduler>(this: *mut Self, worker: Me<'_, S>)
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R,
     {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Shared, WorkerThread};
+use super::{Me, Shared};
 use crate::loops::CancelFlag;
 use crate::runtime;
 use crate::scheduler::Scheduler;
@@ -24,7 +24,7 @@ pub(super) struct Handlers {
 
 impl<S: Scheduler> Shared<S> {
     /// Calls a handler on the thread of `me`, which is idle, as a call of its own.
-    pub(super) fn call_handler(&self, me: &WorkerThread<S>, handler: Option<&ThreadHandler>) {
+    pub(super) fn call_handler(&self, me: Me<'_, S>, handler: Option<&ThreadHandler>) {
         if let Some(handler) = handler {
             me.active(|| {
                 let call = || runtime::call_in(me, CancelFlag::NONE, |_| handler(me.index()));

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::WorkerThread;
+use super::Me;
 use super::worker::lineage::{Call, descends_from};
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
@@ -18,16 +18,16 @@ enum Code<'f, S: Scheduler> {
     InFrame { run: RunInFrame<S>, data: *mut () },
 }
 
-type Closure<'f, S> = Box<dyn FnOnce(&WorkerThread<S>) + Send + 'f>;
+type Closure<'f, S> = Box<dyn FnOnce(Me<'_, S>) + Send + 'f>;
 
 /// Runs a job whose data lies in the frame of a thread that waits for it.
-type RunInFrame<S> = unsafe fn(*mut (), &WorkerThread<S>);
+type RunInFrame<S> = unsafe fn(*mut (), Me<'_, S>);
 
 // SAFETY: the closure is `Send`, and any worker may use the data: `Job::in_frame` requires that.
 unsafe impl<S: Scheduler> Send for Job<'_, S> {}
 
 impl<'f, S: Scheduler> Job<'f, S> {
-    pub(crate) fn boxed(f: impl FnOnce(&WorkerThread<S>) + Send + 'f) -> Self {
+    pub(crate) fn boxed(f: impl FnOnce(Me<'_, S>) + Send + 'f) -> Self {
         Job(Code::Boxed(Box::new(f)))
     }
 
@@ -47,7 +47,7 @@ impl<'f, S: Scheduler> Job<'f, S> {
     }
 
     /// Runs the job on the thread of `worker`.
-    pub(crate) fn run(self, worker: &WorkerThread<S>) {
+    pub(crate) fn run(self, worker: Me<'_, S>) {
         match self.0 {
             Code::Boxed(f) => f(worker),
             // SAFETY: `in_frame` says so, and `self` is consumed.

@@ -43,13 +43,13 @@ pub use quiescence::Quiescence;
 pub use shared::Shared;
 use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
-pub use worker::WorkerThread;
 pub(crate) use worker::current::{
     current_of_default, current_scope, enter_scope, is_worker, keep_orphan, measured,
 };
 pub use worker::idle::Search;
 pub(crate) use worker::lineage::Lineage;
 pub use worker::row::Row;
+pub use worker::{Me, Remote};
 
 use crate::handle::Handle;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};
@@ -295,8 +295,8 @@ impl<S: Scheduler> Pool<S> {
     /// ```
     pub fn times(&self) -> Vec<Times> {
         let workers = self.shared.started().iter();
-        let times = |worker: &WorkerThread<S>| {
-            let mut times = worker.timer().read();
+        let times = |worker: &Remote<S>| {
+            let mut times = worker.times();
             if worker.is_spare() {
                 times.searching = Duration::ZERO;
             }

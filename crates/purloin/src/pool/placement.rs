@@ -198,7 +198,7 @@ mod tests {
                     jobs.wait();
                     let shared = shared.upgrade().unwrap();
                     let worker = shared.current().unwrap();
-                    let words = Hashes::of_value(worker);
+                    let words = Hashes::of_value(worker.remote());
                     let slots = worker.task_pool().stack().first();
                     let is_apart = is_apart_for(64, worker.hashes())
                         && !words.overlaps(Hashes::of_task_stack(slots.addr()));

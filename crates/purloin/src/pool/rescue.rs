@@ -52,7 +52,7 @@ use std::time::Duration;
 
 use super::threads::check_room;
 use super::worker::current::host;
-use super::{Shared, WorkerThread};
+use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::stats::Count;
@@ -246,13 +246,13 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns the number of steals so far.
     fn steals(&self) -> u64 {
-        let counters = self.started().iter().map(WorkerThread::counters);
+        let counters = self.started().iter().map(Remote::counters);
         counters.map(|counters| counters.get(Count::Steals)).sum()
     }
 
     /// Returns, as a hint, whether any worker has tasks that no thief has taken.
     fn has_waiting_tasks(&self) -> bool {
-        let mut tasks = self.started().iter().map(WorkerThread::task_pool);
+        let mut tasks = self.started().iter().map(Remote::task_pool);
         tasks.any(|tasks| tasks.stack().has_unstolen())
     }
 

@@ -17,10 +17,10 @@ use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker::lineage::{Call, Lineage, NO_GENERATION};
-use super::worker::{WorkerThread, current};
+use super::worker::{Core, Me, Remote, current};
 use crate::loops::Splitting;
 use crate::roster::Roster;
-use crate::runtime::{self, Local, Token};
+use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, fence, lock};
@@ -50,7 +50,7 @@ pub struct Shared<S: Scheduler> {
     /// The process that has the threads.
     pub(super) process: u32,
     /// The regular workers, then the spare ones whose threads have been started.
-    pub(crate) worker_threads: Roster<WorkerThread<S>>,
+    pub(crate) worker_threads: Roster<Remote<S>>,
     /// Number of regular workers.
     pub(super) workers: usize,
     /// Maximum number of spare workers.
@@ -148,7 +148,7 @@ impl<S: Scheduler> Shared<S> {
         let generation = match S::DETECTS_QUIESCENCE {
             true => NO_GENERATION,
             false => {
-                let parent = self.current().map(WorkerThread::lineage);
+                let parent = self.current().map(Me::lineage);
                 self.quiescence.spawned(parent.map(Lineage::generation))
             }
         };
@@ -179,9 +179,10 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Returns the worker of this pool that runs on this thread, if there is one.
-    pub(crate) fn current(&self) -> Option<&WorkerThread<S>> {
+    pub(crate) fn current(&self) -> Option<Me<'_, S>> {
         let (pool, index) = current::current()?;
-        (pool == self.id).then(|| &self.worker_threads[index])
+        // SAFETY: this thread runs the worker.
+        (pool == self.id).then(|| unsafe { Me::new(&self.worker_threads[index]) })
     }
 
     /// Returns how many of a loop's `rest` iterations one thief gets, if this many thieves ask.
@@ -213,7 +214,7 @@ impl<S: Scheduler> Shared<S> {
     ///
     /// A thread starts after its worker has been added. A fence of the protocol that makes any work of
     /// the thread visible therefore makes the worker visible here, too.
-    pub(crate) fn started(&self) -> &[WorkerThread<S>] {
+    pub(crate) fn started(&self) -> &[Remote<S>] {
         &self.worker_threads
     }
 
@@ -226,25 +227,28 @@ impl<S: Scheduler> Shared<S> {
         self.worker_threads.grow(worker, |index| {
             let own = Hashes::of_value(self.worker_threads.place(index));
             let parts = &self.parts;
-            let local = Local::new(&*parts.scheduler, parts.stacks, self.workers, own)?;
+            let (thread_stack, task_stack) = parts.stacks;
+            let stack = TaskStack::new(task_stack / size_of::<Slot<S>>(), own)?;
+            let tasks = parts.scheduler.task_pool(stack, self.workers);
             let walk = parts.victims.walk(index, self.workers);
+            let core = Core::new(walk, max_suspended(thread_stack));
             let pool = Arc::as_ptr(self);
-            Ok(WorkerThread::new(index, pool, local, walk, parts.timed))
+            Ok(Remote::new(index, pool, tasks, core, parts.timed))
         })
     }
 
     /// Returns the spare workers whose threads have been started.
-    pub(crate) fn started_spares(&self) -> &[WorkerThread<S>] {
+    pub(crate) fn started_spares(&self) -> &[Remote<S>] {
         &self.started()[self.workers..]
     }
 
     /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
     /// Otherwise `pool` may dangle.
-    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<&'p WorkerThread<S>> {
+    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<Me<'p, S>> {
         let (own, index) = current::current()?;
         // SAFETY: this thread runs a worker of the pool with this number, and a worker's thread
         // keeps its pool alive. The caller passes the pool with that number.
-        (own == id).then(|| unsafe { &(&(*pool).worker_threads)[index] })
+        (own == id).then(|| unsafe { Me::new(&(&(*pool).worker_threads)[index]) })
     }
 
     /// Lets [`Self::find`] find the pool.
@@ -313,9 +317,9 @@ impl<S: Scheduler> Shared<S> {
     /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
     /// a task that runs may need them.
     pub(super) fn is_over(&self) -> bool {
-        let is_any_needed = || self.started().iter().any(WorkerThread::keeps_pool);
+        let is_any_needed = || self.started().iter().any(Remote::keeps_pool);
         let is_over = self.sleep.is_over(is_any_needed);
-        // Acquire: see `WorkerThread::set_active`.
+        // Acquire: see `Me::set_active`.
         fence(Ordering::Acquire);
         is_over
     }

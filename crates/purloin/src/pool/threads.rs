@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::placement::{MAX_SKIP, run_apart};
-use super::worker::{WorkerThread, current, main_loop};
+use super::worker::{Me, current, main_loop};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{Mutex, lock};
@@ -73,7 +73,9 @@ impl<S: Scheduler> WorkerStart<S> {
         check_is_no_worker();
         if let Some(pool) = self.pool.take() {
             pool.sleep.start_searching();
-            pool.threads.run(&pool.worker_threads[self.worker]);
+            // SAFETY: this is the thread of the worker.
+            let me = unsafe { Me::new(&pool.worker_threads[self.worker]) };
+            pool.threads.run(me);
         }
     }
 
@@ -110,7 +112,8 @@ impl<S: Scheduler> WorkerStart<S> {
              that all workers are idle; drop the `WorkerStart`, or call its `run`"
         );
         if let Some(pool) = self.pool.take() {
-            pool.worker_threads[self.worker].attach();
+            // SAFETY: this is the thread of the worker.
+            unsafe { Me::new(&pool.worker_threads[self.worker]) }.attach();
             std::mem::forget(pool);
         }
     }
@@ -223,7 +226,11 @@ impl Threads {
         }
         let pool = Arc::clone(&shared);
         let thread = builder.spawn(move || match pool.add_worker(worker) {
-            Ok(()) => pool.threads.run(&pool.worker_threads[worker]),
+            Ok(()) => {
+                // SAFETY: this is the thread of the worker.
+                let me = unsafe { Me::new(&pool.worker_threads[worker]) };
+                pool.threads.run(me);
+            }
             Err(_) => Threads::start_failed(&*pool, worker),
         })?;
         lock(&threads.handles).push(thread);
@@ -231,7 +238,7 @@ impl Threads {
     }
 
     /// Runs a worker, which counts as searching, on this thread, until the pool has ended.
-    fn run<S: Scheduler>(&self, me: &WorkerThread<S>) {
+    fn run<S: Scheduler>(&self, me: Me<'_, S>) {
         match self.processors.len() {
             0 => (),
             // Otherwise it would inherit the binding to the processor of the busy worker that starts

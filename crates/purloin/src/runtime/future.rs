@@ -56,9 +56,7 @@ use super::token::Token;
 use crate::asynchronous::wake;
 use crate::handle::{Functions, Handle, Place, Promise, Wait};
 use crate::loops::CancelFlag;
-use crate::pool::{
-    Injected, Job, Lineage, Shared, WorkerThread, block_until, keep_orphan, thread_waker,
-};
+use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan, thread_waker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
@@ -93,7 +91,7 @@ struct Sender<S: Scheduler, F, T> {
 ///
 /// `token_top` is the top of the newest token.
 pub(super) fn future<S, F, T>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     token_top: *mut Slot<S>,
     finish: *const Finish<S>,
     closure: F,
@@ -103,25 +101,23 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    let local = &thread.local;
     thread.pop_claimed_tickets(token_top);
     // The scope of the frame, which waits for the ticket.
     // SAFETY: the pointer is null, or the finish lives: its scope makes the future.
-    let scope = unsafe { finish.as_ref() }.map_or(local.frame.get().scope, Finish::flag);
+    let scope = unsafe { finish.as_ref() }.map_or(thread.core().frame.get().scope, Finish::flag);
     if is_half_full(thread) {
         S::serve(thread);
         return Handle::ready(run_all_apart(thread, finish, scope, closure));
     }
-    let slot = local.stack().top();
-    // SAFETY: `thread` is the worker that runs on this thread.
-    let memory = unsafe { local.blocks.take() };
+    let slot = thread.stack().top();
+    let memory = thread.core().blocks.take();
     let place = (thread.pool(), slot, thread.index());
     let sender = Sender::new(memory, place, finish, scope, thread.lineage(), closure);
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
-    local.tickets.add(slot, local.stack().spawn_top());
-    local.tasks.push(slot);
-    local.resize_frame(slot, local.stack().top());
+    thread.core().tickets.add(slot, thread.stack().spawn_top());
+    thread.tasks.push(slot);
+    thread.resize_frame(slot, thread.stack().top());
     thread.offer_spawn();
     Sender::promise(sender)
 }
@@ -194,7 +190,7 @@ where
 {
     /// Uses the ticket. If this thread is running the closure, further down its stack, it keeps the
     /// ticket and holds the finish until the closure has ended: a wait for the closure would not end.
-    fn run(self, thread: &WorkerThread<S>) {
+    fn run(self, thread: Me<'_, S>) {
         let ticket = ManuallyDrop::new(self);
         // SAFETY: the ticket is a holder, so the channel lives.
         let sender = unsafe { ticket.sender.as_ref() };
@@ -317,7 +313,7 @@ where
 /// thread panicking.
 #[inline]
 fn run_all<S, F, T>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     finish: *const Finish<S>,
     scope: CancelFlag,
     closure: F,
@@ -330,9 +326,9 @@ where
     if unsafe { is_cancelled(finish) } {
         return drop_cancelled(closure);
     }
-    let stack = thread.local.stack();
+    let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.local.enter_in(finish, scope);
+    let frame = thread.enter_in(finish, scope);
     let result = catch(|| closure(Token::at_top(thread)));
     drop(frame);
     end_above(thread, base, spawn_top);
@@ -352,7 +348,7 @@ unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
 #[cold]
 #[inline(never)]
 fn run_all_apart<S, F, T>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     finish: *const Finish<S>,
     scope: CancelFlag,
     closure: F,
@@ -367,7 +363,7 @@ where
 /// # Safety
 ///
 /// The conditions of [`Slot::run`] hold, and the slot holds a pointer to a `Sender<S, F, T>`.
-unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, thread: &WorkerThread<S>)
+unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, thread: Me<'_, S>)
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,

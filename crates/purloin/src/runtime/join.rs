@@ -14,7 +14,7 @@ use super::slot::{Slot, fits};
 use super::spawn;
 use super::token::Token;
 use crate::loops::CancelFlag;
-use crate::pool::WorkerThread;
+use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
@@ -31,7 +31,7 @@ impl<S: Scheduler> Token<'_, S> {
         B: for<'u> FnOnce(Token<'u, S>) -> RB,
     {
         let (thread, slot) = (self.thread, self.top);
-        let tasks = &thread.local.tasks;
+        let tasks = &thread.tasks;
         let is_open = (!OLD || tasks.stack().is_top(slot))
             && tasks.stack().has_room_at(slot)
             && tasks.is_open(slot);
@@ -63,7 +63,7 @@ impl<S: Scheduler> Token<'_, S> {
 /// 0.7 times as long this way.
 #[inline(never)]
 pub(super) fn join_in_registers<S: Scheduler, A, B, RA, RB>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     top: *mut Slot<S>,
     a: A,
     b: B,
@@ -91,7 +91,7 @@ pub(crate) const fn in_registers<A, B>() -> bool {
 /// for tasks, and the owner offers this one at once.
 #[inline(always)]
 fn join_at<const SERVE: bool, S: Scheduler, A, B, RA, RB>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     slot: *mut Slot<S>,
     a: A,
     b: B,
@@ -100,7 +100,7 @@ where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
 {
-    let tasks = &thread.local.tasks;
+    let tasks = &thread.tasks;
     let mut second = Second::<S, B, RB>::new(b);
     // SAFETY: the slot is a free slot of the stack, and the owner's until it is pushed. `second`
     // stays in this frame until the task is back or done: the code below and `first_panicked` see
@@ -143,7 +143,7 @@ where
 /// Joins when a thief has asked for tasks, or the token is stale, or the stack may end at the slot.
 #[cold]
 #[inline(never)]
-fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: &WorkerThread<S>, a: A, b: B) -> (RA, RB)
+fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: Me<'_, S>, a: A, b: B) -> (RA, RB)
 where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
@@ -153,8 +153,8 @@ where
 
 /// Implements [`Scheduler::slot_to_push`]: a thief has asked for tasks, or the token is stale, or the
 /// stack may end at the slot.
-pub fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
-    let tasks = &thread.local.tasks;
+pub fn slot_to_push<S: Scheduler>(thread: Me<'_, S>) -> *mut Slot<S> {
+    let tasks = &thread.tasks;
     if !tasks.stack().make_room() {
         stack_is_full(thread);
     }
@@ -167,7 +167,7 @@ pub fn slot_to_push<S: Scheduler>(thread: &WorkerThread<S>) -> *mut Slot<S> {
 /// has the task back.
 #[cold]
 #[inline(never)]
-fn stolen_result<S: Scheduler, B, RB>(thread: &WorkerThread<S>, slot: *mut Slot<S>) -> Option<RB>
+fn stolen_result<S: Scheduler, B, RB>(thread: Me<'_, S>, slot: *mut Slot<S>) -> Option<RB>
 where
     B: for<'s> FnOnce(Token<'s, S>) -> RB,
 {
@@ -178,7 +178,7 @@ where
     // SAFETY: the thief is done, because `reclaim_or_wait` has returned false. Only this function
     // reads the result of a join that did not panic.
     let result = unsafe { Second::<S, B, RB>::result(&*slot) };
-    thread.local.tasks.release(slot);
+    thread.tasks.release(slot);
     match result {
         Ok(rb) => Some(rb),
         Err(panic) => resume_unwind(panic),
@@ -196,7 +196,7 @@ where
 #[cold]
 #[inline(never)]
 fn first_panicked<S: Scheduler, B, RA, RB>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     slot: *mut Slot<S>,
     panic: Panic,
 ) -> MaybeUninit<(RA, RB)>
@@ -215,11 +215,11 @@ where
 /// Ends the second closure of a join whose first closure has panicked, and drops its result. If no
 /// thief has the closure, runs it, or only drops it unless `begin`. Otherwise waits for the thief.
 /// Never unwinds.
-fn end_second<S: Scheduler, B, R>(thread: &WorkerThread<S>, slot: *mut Slot<S>, begin: bool)
+fn end_second<S: Scheduler, B, R>(thread: Me<'_, S>, slot: *mut Slot<S>, begin: bool)
 where
     B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
-    let tasks = &thread.local.tasks;
+    let tasks = &thread.tasks;
     // SAFETY: the join whose first closure panicked has pushed the slot, and not popped it. If the
     // owner has the task back, only the copy is used, and it runs once. If not, the thief is done,
     // and only this function reads the result.
@@ -259,9 +259,9 @@ fn is_full_stack(panic: &Panic) -> bool {
 }
 
 #[cold]
-fn stack_is_full<S: Scheduler>(thread: &WorkerThread<S>) -> ! {
+fn stack_is_full<S: Scheduler>(thread: Me<'_, S>) -> ! {
     let mut message = String::with_capacity(FULL_STACK_CAPACITY);
-    let (worker, stack) = (thread.index(), thread.local.stack());
+    let (worker, stack) = (thread.index(), thread.stack());
     let joins = stack.position(stack.top());
     message.push_str(&match stack.top() < stack.end() {
         true => format!(
@@ -353,7 +353,7 @@ where
     ///
     /// The conditions of [`Slot::run`] hold, and [`Self::write_to`] has written the closure to the
     /// slot.
-    unsafe fn run_in_slot(slot: &Slot<S>, thread: &WorkerThread<S>) {
+    unsafe fn run_in_slot(slot: &Slot<S>, thread: Me<'_, S>) {
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result.
         unsafe { slot.write_result(run_caught(thread, |token| Self::closure(slot)(token))) };
@@ -363,7 +363,7 @@ where
     ///
     /// The conditions of [`Slot::run`] hold, and [`Self::write_to`] has written a pointer to the
     /// slot.
-    unsafe fn run_in_frame(slot: &Slot<S>, thread: &WorkerThread<S>) {
+    unsafe fn run_in_frame(slot: &Slot<S>, thread: Me<'_, S>) {
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result. Both lie in the frame of the join, which waits until the task is done.
         unsafe {
@@ -375,31 +375,31 @@ where
 
 /// Calls `f` on the thread of a thief, and returns its result or its panic.
 fn run_caught<S: Scheduler, R>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> Result<R, Panic> {
-    let _frame = thread.local.enter(None);
+    let _frame = thread.enter(None);
     catch(|| f(Token::at_top(thread)))
 }
 
 /// Calls `f` with a token, on the worker's own thread, in the innermost scope, and ends the futures that
 /// it leaves behind. Returns its result or its panic.
 pub(crate) fn call<S: Scheduler, R>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    call_in(thread, thread.local.scopes.current(), f)
+    call_in(thread, thread.scope(), f)
 }
 
 /// Calls `f` as [`call`] does, in the scope with this flag.
 pub(crate) fn call_in<S: Scheduler, R>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     scope: CancelFlag,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    let stack = thread.local.stack();
+    let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.local.enter_in(std::ptr::null(), scope);
+    let frame = thread.enter_in(std::ptr::null(), scope);
     let result = catch(|| f(Token::at_top(thread)));
     spawn::end_above(thread, base, spawn_top);
     drop(frame);
@@ -419,7 +419,8 @@ mod tests {
         let pool = builder.build().unwrap();
         let (panic, seconds) = pool.run(|w| {
             let mut seconds = Vec::new();
-            let stack = w.thread().local.stack();
+            let me = w.thread();
+            let stack = me.stack();
             let top = stack.top();
             while stack.open_more() {}
             stack.set_top(stack.end().wrapping_sub(1), Ordering::Relaxed);

@@ -19,18 +19,19 @@
 use std::cell::Cell;
 
 use super::slot::StateWord;
-use crate::pool::WorkerThread;
+use super::steal;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
+use crate::pool::{Me, Remote};
+use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 use crate::sync::{Instant, Ordering};
 use crate::tunables;
 
-impl<S: Scheduler> WorkerThread<S> {
+impl<S: Scheduler> Me<'_, S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
     /// the thief offers only descendants of that task (`may_leapfrog`).
-    pub(super) fn await_stolen(&self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
+    pub(super) fn await_stolen(self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
         if self.pool().current().is_none() {
             // The thief does not exist in a forked process.
             self.pool().check_process();
@@ -57,9 +58,9 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     /// Waits for a stolen task, and begins to leapfrog later if the last awaited tasks were tiny.
-    fn await_perhaps_tiny(&self, awaited: &StolenTask<'_, S>) {
+    fn await_perhaps_tiny(self, awaited: &StolenTask<'_, S>) {
         let begin = Instant::now();
-        let row = self.tiny_awaited();
+        let row = &self.core().tiny_awaited;
         let outer = self.timer().switch_to(Activity::SearchingInJoin);
         row.get().delay_leapfrog(|| awaited.outcome.is_done());
         self.timer().switch_to(outer);
@@ -78,8 +79,8 @@ impl<S: Scheduler> WorkerThread<S> {
 /// with the tasks of the leapfrogged one. Another blocked worker that awaits the leapfrogged task
 /// might then take one of the older tasks, which do not descend from it.
 struct StolenTask<'p, S: Scheduler> {
-    me: &'p WorkerThread<S>,
-    holder: &'p WorkerThread<S>,
+    me: Me<'p, S>,
+    holder: &'p Remote<S>,
     outcome: &'p StateWord,
     /// Returns whether the thief offers only descendants of the task.
     may_leapfrog: &'p dyn Fn() -> bool,
@@ -97,14 +98,13 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         self.outcome.is_done()
     }
 
-    fn serve(&self, me: &WorkerThread<S>) {
+    fn serve(&self, me: Me<'_, S>) {
         S::Protocol::answer(me, Point::Blocked(Some(self.holder)));
     }
 
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {
-        let (me, local) = (self.me, &self.me.local);
-        let may_leapfrog =
-            local.tasks.offers_nothing() && local.may_leapfrog() && (self.may_leapfrog)();
+        let me = self.me;
+        let may_leapfrog = me.may_run_another() && (self.may_leapfrog)();
         self.leapfrogs.set(may_leapfrog && wait.may_run());
         if !self.leapfrogs.get() {
             return false;
@@ -120,7 +120,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         wait.run(|| {
             S::Protocol::pass_on(self.holder);
             self.is_woken_for_tasks.set(false);
-            me.run_stolen(stolen);
+            steal::run(me, stolen);
         });
         true
     }
@@ -129,7 +129,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         self.outcome.wait_for()
     }
 
-    fn wakes_up_for(&self, other: &WorkerThread<S>) -> bool {
+    fn wakes_up_for(&self, other: &Remote<S>) -> bool {
         let ours = [self.holder.index(), self.me.index()];
         self.leapfrogs.get() && ours.contains(&other.index())
     }

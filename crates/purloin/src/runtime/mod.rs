@@ -43,7 +43,7 @@
 //! a stale token that pops a future can leave one behind.
 //!
 //! The owner pops only tickets of the innermost frame
-//! ([`Local::oldest_poppable`](frame::Local::oldest_poppable)).
+//! ([`Me::oldest_poppable`](crate::pool::Me::oldest_poppable)).
 //!
 //! [`Pool::run`]: crate::Pool::run
 //!
@@ -96,15 +96,17 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::{Local, task_bytes};
+pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
 pub(crate) use future::detached_future;
 
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
+pub(crate) use oneshot::Blocks;
 #[cfg(loom)]
 pub use reach_in::ReachesIn;
 pub use reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
+pub(crate) use scopes::{Innermost, Scopes};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;

@@ -300,33 +300,28 @@ fn layout_of<T>() -> Layout {
     }
 }
 
-/// Free memory for futures. Used only on its worker's own thread.
+/// Free memory for futures.
 ///
 /// Allocating and freeing a few words takes longer than everything else in a future that is not
 /// stolen. So each worker keeps some of the blocks that it has freed.
 #[derive(Default)]
-pub(super) struct Blocks([std::cell::UnsafeCell<Vec<NonNull<u8>>>; SIZES.len()]);
+pub(crate) struct Blocks([std::cell::UnsafeCell<Vec<NonNull<u8>>>; SIZES.len()]);
 
 impl Blocks {
     /// # Safety
     ///
-    /// Called on the worker's own thread, and `f` does not call this again.
+    /// `f` does not call this again.
     unsafe fn with<R>(&self, class: usize, f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
-        // SAFETY: only the worker's own thread calls this, and `f` does not call it again, so this
-        // is the only reference.
+        // SAFETY: the cell is not `Sync`, and `f` does not call this again, so this is the only
+        // reference.
         f(unsafe { &mut *self.0[class].get() })
     }
 
     /// Returns uninitialised memory for a `T`.
-    ///
-    /// # Safety
-    ///
-    /// Called on the worker's own thread.
     #[inline]
-    pub(super) unsafe fn take<T>(&self) -> NonNull<T> {
+    pub(super) fn take<T>(&self) -> NonNull<T> {
         if let Some(class) = const { class(Layout::new::<T>()) }
-            // SAFETY: the caller is on the worker's own thread, and `Vec::pop` does not call
-            // `with`.
+            // SAFETY: `Vec::pop` does not call `with`.
             && let Some(block) = unsafe { self.with(class, Vec::pop) }
         {
             return block.cast();
@@ -338,13 +333,11 @@ impl Blocks {
     ///
     /// # Safety
     ///
-    /// Called on the worker's own thread. The memory holds nothing, and no thread uses it
-    /// again.
+    /// The memory holds nothing, and no thread uses it again.
     #[inline]
     pub(super) unsafe fn give<T>(&self, memory: NonNull<T>) {
         if let Some(class) = const { class(Layout::new::<T>()) } {
-            // SAFETY: the caller is on the worker's own thread, and the closure does not call
-            // `with`.
+            // SAFETY: the closure does not call `with`.
             let is_kept = unsafe {
                 self.with(class, |blocks| {
                     let has_room = blocks.len() < MAX_BLOCKS;

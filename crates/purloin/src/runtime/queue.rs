@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Injected, Job, Lineage, Row, Shared, WorkerThread};
+use crate::pool::{Injected, Job, Lineage, Me, Row, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
 use crate::sync::plain::{Mutex, lock};
@@ -75,7 +75,7 @@ impl<S: Scheduler> Queue<S> {
 
     /// Owner: runs the tasks, and waits until all of them have ended. Then withdraws the calls that no
     /// worker has answered.
-    pub(super) fn await_end(&self, owner: &WorkerThread<S>) {
+    pub(super) fn await_end(&self, owner: Me<'_, S>) {
         wait::until(owner, self);
         self.withdraw_calls(owner.pool());
     }
@@ -117,7 +117,7 @@ impl<S: Scheduler> Queue<S> {
     }
 
     /// Runs a task that holds this queue.
-    pub(super) fn run(&self, thread: &WorkerThread<S>, task: impl FnOnce()) {
+    pub(super) fn run(&self, thread: Me<'_, S>, task: impl FnOnce()) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
         let in_lineage = thread.enter_lineage(self.lineage);
@@ -171,7 +171,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
 
     fn sleep(&self, wait: &mut Wait<'_, S>) -> Slept {
         let owner = wait.me;
-        let time = match owner.local.tasks.offers_nothing() {
+        let time = match owner.tasks.offers_nothing() {
             true => wait
                 .limit_of_anything()
                 .or_else(|| wait.backoff.sleep_limit(true)),
@@ -190,7 +190,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
 /// empty by then, because the owner was faster or the finish has ended.
 fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
     let tag = queue.tag();
-    let call = move |thread: &WorkerThread<S>| {
+    let call = move |thread: Me<'_, S>| {
         let Some((task, has_more)) = queue.answer_call() else {
             return;
         };

@@ -6,7 +6,7 @@
 
 use super::slot::{Header, Slot, StateWord};
 use super::steal::Stolen;
-use crate::pool::{Search, WorkerThread};
+use crate::pool::{Me, Remote, Search};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Backoff, Slept, UNTIMED};
 use crate::stats::Count;
@@ -97,8 +97,8 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
     const SERVES_ASLEEP: bool = true;
 
     #[inline(always)]
-    fn answer(me: &WorkerThread<S>, point: Point<'_, S>) -> usize {
-        let tasks = &me.local.tasks;
+    fn answer(me: Me<'_, S>, point: Point<'_, S>) -> usize {
+        let tasks = &me.tasks;
         match point {
             Point::Join => publish_and_yield(me, Publish::OnRequest),
             Point::Spawn { is_first: false } => publish_and_yield(me, Publish::Spawn),
@@ -142,7 +142,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             }
         }
         while let Some(victim) = walk.next() {
-            let victim = &me.peers()[victim];
+            let victim = &me.remote().peers()[victim];
             if victim.is_polling() {
                 walk.met_thief();
             } else if victim.is_active()
@@ -170,27 +170,27 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
     }
 
     fn leapfrog(
-        me: &WorkerThread<S>,
-        holder: &WorkerThread<S>,
+        me: Me<'_, S>,
+        holder: &Remote<S>,
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<S>> {
         me.count(Count::StealAttempts);
         let may_take = || !outcome.is_done() && !holder.runs_on_top();
         let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
-        if stolen.is_none() && holder.local.tasks.request() {
+        if stolen.is_none() && holder.tasks.request() {
             backoff.requested_again();
         }
         stolen
     }
 
-    fn should_stay_awake(_me: &WorkerThread<S>, holder: &WorkerThread<S>) -> bool {
+    fn should_stay_awake(_me: Me<'_, S>, holder: &Remote<S>) -> bool {
         finds_anything(std::iter::once(holder))
     }
 
-    fn pass_on(victim: &WorkerThread<S>) {
+    fn pass_on(victim: &Remote<S>) {
         let sleep = &victim.pool().sleep;
-        let tasks = &victim.local.tasks;
+        let tasks = &victim.tasks;
         if sleep.has_sleepers(victim.index()) {
             tasks.request();
             if tasks.offers() != Offer::Nothing {
@@ -204,9 +204,9 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
 
 /// Makes tasks public, and wakes a sleeping thief for them. Returns true if a task became public while a
 /// thief was awake.
-fn publish<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) -> bool {
+fn publish<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
     let begin = owner.timer().now();
-    let published = owner.local.tasks.publish(what);
+    let published = owner.tasks.publish(what);
     owner.timer().served(begin);
     // A forked process has no workers to wake.
     if published == 0 || owner.pool().current().is_none() {
@@ -221,10 +221,10 @@ fn publish<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) -> bool {
 
 /// Makes tasks public, and then lets an awake thief take one. An owner that has just woken a thief does not
 /// wait, because waking takes much longer than stealing.
-fn publish_and_yield<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) {
+fn publish_and_yield<S: ReachesIn>(owner: Me<'_, S>, what: Publish) {
     if publish(owner, what) {
         let begin = owner.timer().now();
-        owner.local.tasks.yield_to_thief();
+        owner.tasks.yield_to_thief();
         owner.timer().served(begin);
     }
 }
@@ -232,25 +232,21 @@ fn publish_and_yield<S: ReachesIn>(owner: &WorkerThread<S>, what: Publish) {
 // The thief.
 
 /// Samples several victims, and returns the one whose oldest task is nearest to the root.
-fn sample<'m, S: ReachesIn>(
-    me: &'m WorkerThread<S>,
-    walk: &mut dyn Walk,
-) -> Option<&'m WorkerThread<S>> {
-    let mut best: Option<(usize, &WorkerThread<S>)> = None;
+fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut dyn Walk) -> Option<&'m Remote<S>> {
+    let mut best: Option<(usize, &Remote<S>)> = None;
     for _ in 0..walk.samples() {
         let Some(victim) = walk.next() else { break };
-        let victim = &me.peers()[victim];
+        let victim = &me.remote().peers()[victim];
         if victim.is_polling() {
             walk.met_thief();
         }
         if !victim.is_active() {
             break;
         }
-        let local = &victim.local;
-        if local.tasks.offers() != Offer::Public {
+        if victim.tasks.offers() != Offer::Public {
             break;
         }
-        let depth = local.depth_of(local.stack().bottom());
+        let depth = victim.depth_of(victim.stack().bottom());
         if best.is_none_or(|(least, _)| depth < least) {
             best = Some((depth, victim));
         }
@@ -260,8 +256,8 @@ fn sample<'m, S: ReachesIn>(
 
 /// Tries to steal from `victim`, and asks it for tasks if that fails.
 fn attempt<S: ReachesIn>(
-    me: &WorkerThread<S>,
-    victim: &WorkerThread<S>,
+    me: Me<'_, S>,
+    victim: &Remote<S>,
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     attempt_since(me.timer().now(), me, victim, backoff)
@@ -270,8 +266,8 @@ fn attempt<S: ReachesIn>(
 /// Implements [`attempt`]; the attempt has begun at `begin`, in the timer's ticks.
 fn attempt_since<S: ReachesIn>(
     begin: u64,
-    me: &WorkerThread<S>,
-    victim: &WorkerThread<S>,
+    me: Me<'_, S>,
+    victim: &Remote<S>,
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
     me.count(Count::StealAttempts);
@@ -283,19 +279,19 @@ fn attempt_since<S: ReachesIn>(
         }
         me.timer().stolen(begin);
         me.count(Count::Steals);
-    } else if victim.local.tasks.request() {
+    } else if victim.tasks.request() {
         backoff.requested_again();
     }
     stolen
 }
 
 fn steal_if<S: ReachesIn>(
-    thief: &WorkerThread<S>,
-    victim: &WorkerThread<S>,
+    thief: Me<'_, S>,
+    victim: &Remote<S>,
     is_silent: bool,
     may_take: impl Fn() -> bool,
 ) -> Option<Stolen<S>> {
-    let claim = victim.local.tasks.claim(thief.index(), is_silent, may_take);
+    let claim = victim.tasks.claim(thief.index(), is_silent, may_take);
     let slot = match claim {
         Claim::Stolen(slot) => {
             // SAFETY: slots live as long as the pool.
@@ -326,13 +322,11 @@ fn steal_if<S: ReachesIn>(
 /// A victim may be pushing a task right now, after it has checked for requests and before this
 /// request arrives. A timed sleep covers this race; in a build without timed sleeps, a fence on
 /// every processor does.
-fn finds_anything<'m, S: ReachesIn>(
-    victims: impl Iterator<Item = &'m WorkerThread<S>> + Clone,
-) -> bool {
+fn finds_anything<'m, S: ReachesIn>(victims: impl Iterator<Item = &'m Remote<S>> + Clone) -> bool {
     // The worker asks every victim, even after it has found a task.
     let mut found = false;
     for victim in victims.clone() {
-        let tasks = &victim.local.tasks;
+        let tasks = &victim.tasks;
         let was_pending = !tasks.request();
         found |= match tasks.offers() {
             Offer::Public => true,
@@ -340,6 +334,6 @@ fn finds_anything<'m, S: ReachesIn>(
             Offer::Nothing => false,
         };
     }
-    let has_tasks = |victim: &WorkerThread<S>| victim.local.tasks.offers() != Offer::Nothing;
+    let has_tasks = |victim: &Remote<S>| victim.tasks.offers() != Offer::Nothing;
     found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
 }

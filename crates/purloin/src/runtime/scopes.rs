@@ -16,14 +16,17 @@ use std::ptr::{null, null_mut};
 use crate::loops::CancelFlag;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 
-/// The scopes around the code of one worker.
+/// The scopes around the code of one worker, where thieves find them.
 pub(crate) struct Scopes {
-    /// The outermost record. Thieves read it.
+    /// The outermost record.
     first: AtomicPtr<Record>,
-    /// The innermost record in use, or null. Used by the worker's own thread.
+}
+
+/// The innermost scope around the code of one worker.
+pub(crate) struct Innermost {
+    /// The innermost record in use, or null.
     newest: Cell<*const Record>,
-    /// The flag of the innermost scope. Used by the worker's own thread.
-    current: Cell<CancelFlag>,
+    flag: Cell<CancelFlag>,
 }
 
 /// Where a scope began.
@@ -37,47 +40,52 @@ struct Record {
     outer: *const Record,
 }
 
-impl Scopes {
-    pub(super) fn new() -> Self {
-        Scopes {
-            first: AtomicPtr::new(null_mut()),
+impl Innermost {
+    pub(crate) fn new() -> Self {
+        Innermost {
             newest: Cell::new(null()),
-            current: Cell::new(CancelFlag::default()),
+            flag: Cell::new(CancelFlag::default()),
         }
     }
 
-    /// Returns the flag of the innermost scope. Called on the worker's own thread.
-    pub(crate) fn current(&self) -> CancelFlag {
-        self.current.get()
+    pub(crate) fn flag(&self) -> CancelFlag {
+        self.flag.get()
+    }
+}
+
+impl Scopes {
+    pub(crate) fn new() -> Self {
+        Scopes {
+            first: AtomicPtr::new(null_mut()),
+        }
     }
 
     /// Enters a scope, with the top of the task stack at the address `base`. Returns the scope
-    /// around it, for [`leave`](Self::leave). Called on the worker's own thread.
+    /// around it, for [`leave`](Self::leave). A worker passes the same `innermost` each time.
     #[inline]
-    pub(crate) fn enter(&self, flag: CancelFlag, base: usize) -> CancelFlag {
-        let outer = self.current.replace(flag);
+    pub(crate) fn enter(&self, innermost: &Innermost, flag: CancelFlag, base: usize) -> CancelFlag {
+        let outer = innermost.flag.replace(flag);
         if outer != flag {
-            self.record(flag, base);
+            self.record(innermost, flag, base);
         }
         outer
     }
 
-    /// Leaves the innermost scope. `outer` is the result of its `enter`. Called on the worker's own
-    /// thread, in the reverse order.
+    /// Leaves the innermost scope. `outer` is the result of its `enter`. Called in the reverse order.
     #[inline]
-    pub(crate) fn leave(&self, outer: CancelFlag) {
-        if self.current.replace(outer) != outer {
+    pub(crate) fn leave(&self, innermost: &Innermost, outer: CancelFlag) {
+        if innermost.flag.replace(outer) != outer {
             // SAFETY: `enter` has recorded a scope that differs from the one around it. Records live
             // as long as `self`.
-            let record = unsafe { &*self.newest.get() };
+            let record = unsafe { &*innermost.newest.get() };
             // Relaxed: a thief that could mistake it has acquired a later push.
             record.base.store(usize::MAX, Ordering::Relaxed);
-            self.newest.set(record.outer);
+            innermost.newest.set(record.outer);
         }
     }
 
-    fn record(&self, flag: CancelFlag, base: usize) {
-        let outer = self.newest.get();
+    fn record(&self, innermost: &Innermost, flag: CancelFlag, base: usize) {
+        let outer = innermost.newest.get();
         // SAFETY: the pointer is null or points at a record, which lives as long as `self`.
         let place = unsafe { outer.as_ref() }.map_or(&self.first, |outer| &outer.next);
         let mut record = place.load(Ordering::Relaxed);
@@ -98,12 +106,12 @@ impl Scopes {
             .flag
             .store(flag.address().cast_mut(), Ordering::Relaxed);
         in_use.base.store(base, Ordering::Relaxed);
-        self.newest.set(record);
+        innermost.newest.set(record);
     }
 
     /// Returns the flag of the scope in which the task at the address `slot` was pushed. Called by a
     /// thief while it holds the task.
-    pub(super) fn around(&self, slot: usize) -> CancelFlag {
+    pub(crate) fn around(&self, slot: usize) -> CancelFlag {
         let mut flag = null();
         let mut place = &self.first;
         // SAFETY: records live as long as `self`.
@@ -133,8 +141,6 @@ impl Drop for Scopes {
 
 #[cfg(all(loom, test))]
 mod models {
-    use std::ops::Deref;
-
     use loom::sync::Arc;
     use loom::thread;
 
@@ -144,6 +150,7 @@ mod models {
     /// The scopes of worker 0, and two tasks on its stack, at the addresses 20 and 40.
     struct Model {
         scopes: Scopes,
+        innermost: Innermost,
         states: [AtomicUsize; 2],
     }
 
@@ -151,18 +158,10 @@ mod models {
     const PUSHED: usize = 1;
     const ENDED: usize = 2;
 
-    // SAFETY: as in a worker: only the model's main thread enters and leaves scopes.
+    // SAFETY: only the model's main thread uses `innermost`.
     unsafe impl Sync for Model {}
     // SAFETY: as for `Sync`.
     unsafe impl Send for Model {}
-
-    impl Deref for Model {
-        type Target = Scopes;
-
-        fn deref(&self) -> &Scopes {
-            &self.scopes
-        }
-    }
 
     /// Returns the flag of a scope with this number.
     fn flag(scope: usize) -> CancelFlag {
@@ -171,6 +170,14 @@ mod models {
     }
 
     impl Model {
+        fn enter(&self, flag: CancelFlag, base: usize) -> CancelFlag {
+            self.scopes.enter(&self.innermost, flag, base)
+        }
+
+        fn leave(&self, outer: CancelFlag) {
+            self.scopes.leave(&self.innermost, outer);
+        }
+
         fn push(&self, task: usize) {
             // Release: like each push that a thief acquires.
             self.states[task].store(PUSHED, Ordering::Release);
@@ -198,7 +205,7 @@ mod models {
                 .compare_exchange(PUSHED, FREE, acquire, acquire)
                 .is_ok()
             {
-                assert_eq!(self.around(20 + 20 * task), flag(scope));
+                assert_eq!(self.scopes.around(20 + 20 * task), flag(scope));
                 state.store(ENDED, Ordering::Release);
             }
         }
@@ -211,6 +218,7 @@ mod models {
         builder.check(|| {
             let model = Arc::new(Model {
                 scopes: Scopes::new(),
+                innermost: Innermost::new(),
                 states: Default::default(),
             });
             let thieves = [(0, 1), (1, 3)].map(|(task, scope)| {

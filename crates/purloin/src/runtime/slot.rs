@@ -6,7 +6,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::pool::WorkerThread;
+use crate::pool::Me;
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 
@@ -14,7 +14,7 @@ use crate::sync::{AtomicU32, Ordering, UnsafeCell, spin_loop, yield_now};
 ///
 /// A thief calls it with the victim's slot and its own thread; an owner calls it with its own slot.
 /// It never unwinds: a panic becomes part of the result.
-pub(super) type Run<S> = unsafe fn(&Slot<S>, &WorkerThread<S>);
+pub(super) type Run<S> = unsafe fn(&Slot<S>, Me<'_, S>);
 
 /// Words of a slot that hold a closure or a result.
 const PAYLOAD_WORDS: usize = 6;
@@ -109,7 +109,7 @@ impl<S: Scheduler> Slot<S> {
     /// # Safety
     ///
     /// The caller has taken the task, and calls this once. `thread` runs on this thread.
-    pub(super) unsafe fn run(&self, thread: &WorkerThread<S>) {
+    pub(super) unsafe fn run(&self, thread: Me<'_, S>) {
         // SAFETY: `write` stored `run` together with the task.
         unsafe {
             let run = self.contents.with(|contents| (*contents).run.assume_init());

@@ -31,7 +31,7 @@
 //! - Two workers that leapfrog with each other could suspend any number of tasks of a chain: each
 //!   waits for the task that its last task has spawned, which the other worker holds, and takes the
 //!   next one from that worker. So after some hundreds of suspended tasks in one finish (see
-//!   [`Local`](super::frame::Local)) its spawns go to the queue. No task waits for them, and the
+//!   [`Core`](crate::pool::worker::Core)) its spawns go to the queue. No task waits for them, and the
 //!   suspended tasks end. A worker that has suspended twice as many tasks, by nested finishes or by
 //!   futures that belong to none, stops leapfrogging until some of them end.
 //!
@@ -46,7 +46,7 @@ use super::slot::{Header, Slot, fits};
 use super::token::Token;
 use crate::handle::Handle;
 use crate::loops::CancelFlag;
-use crate::pool::{Injected, Job, Lineage, Shared, WorkerThread, enter_scope};
+use crate::pool::{Injected, Job, Lineage, Me, Shared, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Waiter;
 use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
@@ -72,15 +72,15 @@ pub struct Finish<S: Scheduler> {
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
 /// Implements [`Worker::finish`](crate::Worker::finish).
-pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: &WorkerThread<S>, body: F) -> R
+pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: Me<'_, S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
     let owner = Waiter::Worker(thread.index());
     let scope = Scope::new(Finish::new(thread.pool(), owner, thread.lineage()));
-    let stack = thread.local.stack();
+    let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.local.enter_body(scope.finish());
+    let frame = thread.enter_body(scope.finish());
     let result = catch(|| body(&scope));
     end_above(thread, base, spawn_top);
     if let Some(queue) = scope.finish().queue.get() {
@@ -114,23 +114,23 @@ where
 /// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no
 /// thief has. `spawn_top` is the stack's `spawn_top` below `base`.
 pub(super) fn end_above<S: Scheduler>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     base: *mut Slot<S>,
     spawn_top: *mut Slot<S>,
 ) {
     end_above_while(thread, base, spawn_top, |_| true);
-    debug_assert!(thread.local.stack().spawn_top() <= base);
+    debug_assert!(thread.stack().spawn_top() <= base);
 }
 
 /// Implements [`end_above`], but stops at the newest task for which `ends` returns false.
 #[inline(always)]
 fn end_above_while<S: Scheduler>(
-    thread: &WorkerThread<S>,
+    thread: Me<'_, S>,
     base: *mut Slot<S>,
     spawn_top: *mut Slot<S>,
     ends: impl Fn(&Slot<S>) -> bool,
 ) {
-    let tasks = &thread.local.tasks;
+    let tasks = &thread.tasks;
     let stack = tasks.stack();
     while stack.top() > base {
         let slot = stack.top().wrapping_sub(1);
@@ -140,8 +140,8 @@ fn end_above_while<S: Scheduler>(
         }
         // Sets `spawn_top` before the pop, which opens the slots above it.
         stack.set_spawn_top(if slot > base { slot } else { spawn_top });
-        thread.local.tickets.remove(slot);
-        thread.local.lower_frame(slot);
+        thread.core().tickets.remove(slot);
+        thread.lower_frame(slot);
         // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
         if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
@@ -155,8 +155,8 @@ fn end_above_while<S: Scheduler>(
 
 /// Returns whether half of the stack is in use, or the system has no memory for more of it. The other
 /// half is for joins.
-pub(super) fn is_half_full<S: Scheduler>(thread: &WorkerThread<S>) -> bool {
-    let stack = thread.local.stack();
+pub(super) fn is_half_full<S: Scheduler>(thread: Me<'_, S>) -> bool {
+    let stack = thread.stack();
     stack.position(stack.top()) >= stack.capacity() / 2 || !stack.make_room()
 }
 
@@ -238,10 +238,9 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Returns whether a spawn on this worker goes to its stack.
-    fn may_push(&self, thread: &WorkerThread<S>) -> bool {
-        let local = &thread.local;
-        local.is_innermost(self)
-            && local.may_suspend()
+    fn may_push(&self, thread: Me<'_, S>) -> bool {
+        thread.is_innermost(self)
+            && thread.may_suspend()
             && (!is_half_full(thread) || self.makes_room(thread))
     }
 
@@ -249,24 +248,22 @@ impl<S: Scheduler> Finish<S> {
     /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
     /// finish, where no token has a top above them.
     #[cold]
-    fn makes_room(&self, thread: &WorkerThread<S>) -> bool {
-        let local = &thread.local;
-        let frame = local.frame.get();
+    fn makes_room(&self, thread: Me<'_, S>) -> bool {
+        let frame = thread.core().frame.get();
         if frame.is_body {
             let has_ended = |slot: &Slot<S>| slot.header().outcome().is_done();
             end_above_while(thread, frame.base, frame.spawn_top, has_ended);
-            local.extend_frame();
+            thread.extend_frame();
         }
         S::serve(thread);
         !is_half_full(thread)
     }
 
-    fn push<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
+    fn push<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
-        let local = &thread.local;
-        let slot = local.stack().top();
+        let slot = thread.stack().top();
         let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
         // the task, so the borrows of the task stay valid until it has run.
@@ -278,17 +275,17 @@ impl<S: Scheduler> Finish<S> {
                 (*slot).write(run_boxed::<S, IS_TICKET, F>, Spawned { finish, task });
             }
         }
-        local.tasks.push(slot);
-        local.extend_frame();
+        thread.tasks.push(slot);
+        thread.extend_frame();
         thread.offer_spawn();
     }
 
     /// Runs a task of this finish, and then all of its spawns.
-    fn run_all<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
+    fn run_all<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let stack = thread.local.stack();
+        let stack = thread.stack();
         let (base, spawn_top) = (stack.top(), stack.spawn_top());
         self.run::<IS_TICKET, F>(thread, task);
         end_above(thread, base, spawn_top);
@@ -296,11 +293,11 @@ impl<S: Scheduler> Finish<S> {
 
     /// Runs a task of this finish, and leaves its spawns on the stack. Drops the task if the scope
     /// is cancelled.
-    fn run<const IS_TICKET: bool, F>(&self, thread: &WorkerThread<S>, task: F)
+    fn run<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let frame = thread.local.enter(Some(self));
+        let frame = thread.enter(Some(self));
         let result = match !IS_TICKET && self.is_cancelled() {
             false => catch(|| task(Token::at_top(thread))),
             true => catch(|| drop(task)),
@@ -348,10 +345,10 @@ impl<S: Scheduler> Finish<S> {
     {
         match self.pool().current() {
             Some(thread) if self.may_push(thread) => {
-                let frame = thread.local.frame.get();
+                let frame = thread.core().frame.get();
                 let newest = match frame.is_body {
                     true => frame.base,
-                    false => thread.local.stack().top(),
+                    false => thread.stack().top(),
                 };
                 future::future(thread, newest, self, closure)
             }
@@ -441,10 +438,8 @@ impl<S: Scheduler> Finish<S> {
 /// # Safety
 ///
 /// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, F>`.
-unsafe fn run_in_slot<S: Scheduler, const IS_TICKET: bool, F>(
-    slot: &Slot<S>,
-    thread: &WorkerThread<S>,
-) where
+unsafe fn run_in_slot<S: Scheduler, const IS_TICKET: bool, F>(slot: &Slot<S>, thread: Me<'_, S>)
+where
     F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
@@ -458,10 +453,8 @@ unsafe fn run_in_slot<S: Scheduler, const IS_TICKET: bool, F>(
 /// # Safety
 ///
 /// The conditions of [`Slot::run`] hold, and the slot holds a `Spawned<S, Box<F>>`.
-unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(
-    slot: &Slot<S>,
-    thread: &WorkerThread<S>,
-) where
+unsafe fn run_boxed<S: Scheduler, const IS_TICKET: bool, F>(slot: &Slot<S>, thread: Me<'_, S>)
+where
     F: for<'t> FnOnce(Token<'t, S>),
 {
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits

@@ -4,7 +4,7 @@
 
 use super::slot::{Header, Slot};
 use super::spawn;
-use crate::pool::WorkerThread;
+use crate::pool::{Me, Remote};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sync::{Ordering, asymmetric};
 use crate::unwind::abort;
@@ -32,11 +32,11 @@ impl<S: Scheduler> Stolen<S> {
     ///
     /// The caller has taken the task, and has marked it stolen in the slot's
     /// [outcome](Header::outcome).
-    pub unsafe fn new(slot: *const Slot<S>, victim: &WorkerThread<S>) -> Self {
+    pub unsafe fn new(slot: *const Slot<S>, victim: &Remote<S>) -> Self {
         Stolen {
             slot,
             victim: victim.index(),
-            depth: victim.local.depth_of(slot),
+            depth: victim.depth_of(slot),
         }
     }
 }
@@ -44,35 +44,35 @@ impl<S: Scheduler> Stolen<S> {
 // A thief that has a task.
 
 /// Runs a stolen task on the thread of its thief.
-pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
-    let local = &thief.local;
-    let outer = local.depth.load(Ordering::Relaxed);
-    let base = local.stack().top();
-    let spawn_top = local.stack().spawn_top();
+pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
+    let core = thief.core();
+    let outer = thief.depth.load(Ordering::Relaxed);
+    let base = thief.stack().top();
+    let spawn_top = thief.stack().spawn_top();
     // The first task that the stolen task pushes is one level deeper.
     let depth = stolen
         .depth
         .wrapping_add(1)
-        .wrapping_sub(local.stack().position(base));
-    local.depth.store(depth, Ordering::Relaxed);
-    local.is_first_spawn.set(true);
+        .wrapping_sub(thief.stack().position(base));
+    thief.depth.store(depth, Ordering::Relaxed);
+    core.is_first_spawn.set(true);
     S::Protocol::answer(thief, Point::StolenBegin);
     let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its owner keeps the slot until the task is done.
     unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
-        let scope = victim.local.scopes.around(stolen.slot.addr());
-        let frame = local.enter_in(std::ptr::null(), scope);
+        let scope = victim.scope_around(stolen.slot.addr());
+        let frame = thief.enter_in(std::ptr::null(), scope);
         (*stolen.slot).run(thief);
-        local.suspend(|| spawn::end_above(thief, base, spawn_top));
+        thief.suspend(|| spawn::end_above(thief, base, spawn_top));
         drop(frame);
         drop(in_lineage);
-        if !local.keeps_ticket.take() {
+        if !core.keeps_ticket.take() {
             end(thief, stolen.slot, stolen.victim);
         }
     }
-    local.depth.store(outer, Ordering::Relaxed);
+    thief.depth.store(outer, Ordering::Relaxed);
 }
 
 /// Marks a stolen task done.
@@ -80,11 +80,7 @@ pub(crate) fn run<S: Scheduler>(thief: &WorkerThread<S>, stolen: Stolen<S>) {
 /// # Safety
 ///
 /// The thief has stolen the task from this slot of `victim`, and does not use the slot again.
-pub(super) unsafe fn end<S: Scheduler>(
-    thief: &WorkerThread<S>,
-    slot: *const Slot<S>,
-    victim: usize,
-) {
+pub(super) unsafe fn end<S: Scheduler>(thief: Me<'_, S>, slot: *const Slot<S>, victim: usize) {
     // SAFETY: the owner keeps the slot until the task is done.
     let outcome = unsafe { &*slot }.header().outcome();
     S::Protocol::answer(thief, Point::StolenEnd(outcome));
@@ -96,8 +92,8 @@ pub(super) unsafe fn end<S: Scheduler>(
 // The owner.
 
 /// Implements [`Scheduler::split_hint`].
-pub fn split_hint<S: Scheduler>(owner: &WorkerThread<S>, rest: usize) -> usize {
-    if rest < 2 || !owner.local.stack().make_room() {
+pub fn split_hint<S: Scheduler>(owner: Me<'_, S>, rest: usize) -> usize {
+    if rest < 2 || !owner.stack().make_room() {
         S::Protocol::answer(owner, Point::Join);
         return 0;
     }
@@ -112,8 +108,8 @@ pub fn split_hint<S: Scheduler>(owner: &WorkerThread<S>, rest: usize) -> usize {
 /// # Safety
 ///
 /// This is the owner's thread, and it has pushed `slot`.
-pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: &WorkerThread<S>, slot: *mut Slot<S>) -> bool {
-    let tasks = &owner.local.tasks;
+pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: Me<'_, S>, slot: *mut Slot<S>) -> bool {
+    let tasks = &owner.tasks;
     if tasks.stack().spawn_top() > slot.wrapping_add(1) {
         owner.end_futures_above(slot);
         if tasks.pop(slot, false) {
@@ -136,24 +132,24 @@ pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: &WorkerThread<S>, slot: *mut 
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
+impl<S: Scheduler> Me<'_, S> {
     /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it if a
     /// thief has asked.
-    pub(super) fn offer_spawn(&self) {
-        let stack = self.local.stack();
+    pub(super) fn offer_spawn(self) {
+        let stack = self.stack();
         stack.set_spawn_top(stack.top());
         // Pairs with the heavy side in `reach_in::finds_anything`.
         asymmetric::light();
-        let is_first = self.local.is_first_spawn.take();
+        let is_first = self.core().is_first_spawn.take();
         S::Protocol::answer(self, Point::Spawn { is_first });
     }
 
     /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The
     /// pop of that slot has moved the top below their tickets.
     #[cold]
-    fn end_futures_above(&self, slot: *mut Slot<S>) {
-        let (stack, bottom) = (self.local.stack(), slot.wrapping_add(1));
-        let spawn_top = self.local.tickets.spawn_top_below(bottom);
+    fn end_futures_above(self, slot: *mut Slot<S>) {
+        let (stack, bottom) = (self.stack(), slot.wrapping_add(1));
+        let spawn_top = self.core().tickets.spawn_top_below(bottom);
         let Some(spawn_top) = spawn_top else {
             // A panic would unwind the join's frame, which a thief may still use.
             abort("the first closure of a join has left a task on the stack that is not a future");

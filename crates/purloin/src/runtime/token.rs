@@ -9,7 +9,7 @@ use super::slot::Slot;
 use super::spawn::{self, Finish};
 use crate::handle::{Handle, Place};
 use crate::loops::{CancelFlag, Internal};
-use crate::pool::WorkerThread;
+use crate::pool::{Me, Remote};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::plain::AtomicBool;
 use crate::worker::{Scope, Spawner, Worker};
@@ -24,7 +24,7 @@ use crate::worker::{Scope, Spawner, Worker};
 /// barrier. There is no atomic read-modify-write and no fence. A join touches two cache lines of
 /// the worker and the line of the slot, all of them in the first-level cache.
 pub struct Token<'t, S: Scheduler = ReturnBarrier> {
-    pub(super) thread: &'t WorkerThread<S>,
+    pub(super) thread: Me<'t, S>,
     /// The top of the stack when the token was made. The token may be stale: see
     /// [the page](super).
     pub(super) top: *mut Slot<S>,
@@ -33,21 +33,21 @@ pub struct Token<'t, S: Scheduler = ReturnBarrier> {
 impl<'t, S: Scheduler> Token<'t, S> {
     /// Returns a token for the code that `thread` runs now. Called on that thread.
     #[inline(always)]
-    pub(crate) fn at_top(thread: &'t WorkerThread<S>) -> Self {
+    pub(crate) fn at_top(thread: Me<'t, S>) -> Self {
         Token {
             thread,
-            top: thread.local.stack().top(),
+            top: thread.stack().top(),
         }
     }
 
-    pub(crate) fn thread(&self) -> &'t WorkerThread<S> {
+    pub(crate) fn thread(&self) -> Me<'t, S> {
         self.thread
     }
 
     /// Returns whether this is the token of `worker`.
     #[inline(always)]
-    pub(crate) fn is_of(&self, worker: *const WorkerThread<S>) -> bool {
-        std::ptr::eq(self.thread, worker)
+    pub(crate) fn is_of(&self, worker: *const Remote<S>) -> bool {
+        std::ptr::eq(self.thread.remote(), worker)
     }
 
     /// Returns the index of the worker. A pool's regular workers have the indices below
@@ -158,12 +158,12 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     }
 
     fn cancel_flag(&self, _: Internal) -> CancelFlag {
-        self.thread.local.scopes.current()
+        self.thread.scope()
     }
 
     #[inline(always)]
     fn split_hint(&mut self, rest: usize) -> usize {
-        match self.thread.local.tasks.is_open(self.top) {
+        match self.thread.tasks.is_open(self.top) {
             true => 0,
             false => S::split_hint(self.thread, rest),
         }

@@ -7,7 +7,7 @@ use purloin::scheduler::Count;
 use super::messages::{
     Channels, Colour, LeapfrogRequest, Message, Outside, Peers, StealRequest, WorkerState,
 };
-use super::{StrictChannel, Worker};
+use super::{Own, StrictChannel};
 use crate::channel::protocol::{Kind, MANAGER, SentTask, Situation};
 use crate::channel::strategy::Amount;
 use crate::channel::tasks::{channels, is_unclaimed};
@@ -319,26 +319,26 @@ impl<P: Peers + ?Sized> Handler<'_, P> {
     }
 }
 
-impl Peers for [Worker] {
+impl Peers for Own<'_> {
     fn workers(&self) -> usize {
-        self.len()
+        self.peers().len()
     }
 
     fn channels(&self, worker: usize) -> &Channels {
-        channels(&self[worker])
+        channels(&self.peers()[worker])
     }
 
     fn unpark(&self, worker: usize) {
-        self[worker].unpark();
+        self.peers()[worker].unpark();
     }
 
     fn notify(&self, worker: usize) {
-        self[worker].task_pool().notify();
-        self[worker].unpark();
+        self.peers()[worker].task_pool().notify();
+        self.peers()[worker].unpark();
     }
 
-    fn set_floor(&self, me: usize, is_raised: bool) {
-        self[me].task_pool().set_floor(is_raised);
+    fn set_floor(&self, _me: usize, is_raised: bool) {
+        self.task_pool().set_floor(is_raised);
     }
 
     fn add_own_tasks(
@@ -348,12 +348,11 @@ impl Peers for [Worker] {
         situation: Situation,
         tasks: &mut Vec<SentTask<StrictChannel>>,
     ) {
-        self[me]
-            .task_pool()
+        self.task_pool()
             .answer_with_own(me, demand, situation, tasks);
     }
 
-    fn count(&self, me: usize, count: Count) {
-        self[me].count(count);
+    fn count(&self, _me: usize, count: Count) {
+        Own::count(*self, count);
     }
 }

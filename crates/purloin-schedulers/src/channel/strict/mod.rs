@@ -115,14 +115,15 @@ mod messages;
 mod models;
 mod worker;
 
-use purloin::scheduler::{Scheduler, StateWord, TaskStack, WorkerThread};
+use purloin::scheduler::{Me, Remote, Scheduler, StateWord, TaskStack};
 
 use super::strategy::Stealing;
 use super::tasks::ChannelTasks;
 
 use messages::Channels;
 
-type Worker = WorkerThread<StrictChannel>;
+type Worker = Remote<StrictChannel>;
+type Own<'w> = Me<'w, StrictChannel>;
 
 /// Work stealing by messages alone: [`Channel`](crate::Channel) as its source describes it, for
 /// comparisons.

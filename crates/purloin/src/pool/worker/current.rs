@@ -8,13 +8,13 @@ use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::ptr::null;
 
-use super::WorkerThread;
 use super::lineage::Call;
 use super::wait::{self, HandedOff, Outside};
+use super::{Me, Remote};
 use crate::loops::CancelFlag;
 use crate::pool::NO_POOL;
 use crate::runtime::ReturnBarrier;
-use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
 use crate::unwind::{Panic, discard};
 use crate::worker::Cancelled;
@@ -25,7 +25,7 @@ struct Current {
     pool: Cell<u64>,
     index: Cell<usize>,
     /// The worker, if its pool has the default scheduler: for token-free calls.
-    of_default: Cell<*const WorkerThread<ReturnBarrier>>,
+    of_default: Cell<*const Remote<ReturnBarrier>>,
     /// The worker as another pool sees it.
     host: Cell<Option<&'static dyn Host>>,
     /// Whether the thread runs a program that is being measured.
@@ -45,7 +45,7 @@ crate::sync::thread_local! {
 /// Implements [`crate::implement::measured`].
 pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
     struct Guard {
-        worker: (u64, usize, *const WorkerThread<ReturnBarrier>),
+        worker: (u64, usize, *const Remote<ReturnBarrier>),
         host: Option<&'static dyn Host>,
         was_measured: bool,
     }
@@ -94,22 +94,24 @@ pub(crate) fn forget() {
 }
 
 /// Makes this thread `worker`, until the guard is dropped.
-pub(crate) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S> {
+pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
     struct Guard;
     impl Drop for Guard {
         fn drop(&mut self) {
             forget();
         }
     }
-    let host: &dyn Host = worker;
+    let host: &dyn Host = worker.remote();
     // SAFETY: only the lifetime changes. The worker's own thread drops the guard, and keeps the
     // worker alive until then; the reference does not leave this thread.
     let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
     CURRENT.with(|current| {
         current.pool.set(worker.pool().id);
-        current.index.set(worker.index);
+        current.index.set(worker.index());
         if TypeId::of::<S>() == TypeId::of::<ReturnBarrier>() {
-            current.of_default.set((&raw const *worker).cast());
+            current
+                .of_default
+                .set(std::ptr::from_ref(worker.remote()).cast());
         }
         current.host.set(Some(host));
     });
@@ -118,11 +120,11 @@ pub(crate) fn enter<S: Scheduler>(worker: &WorkerThread<S>) -> impl Drop + use<S
 
 /// Returns the worker that runs on this thread, if its pool has the default scheduler.
 #[inline(always)]
-pub(crate) fn current_of_default<'w>() -> Option<&'w WorkerThread<ReturnBarrier>> {
+pub(crate) fn current_of_default<'w>() -> Option<Me<'w, ReturnBarrier>> {
     let worker = CURRENT.with(|current| current.of_default.get());
     // SAFETY: the pointer is null, or `enter` set it on this thread, which keeps the pool alive
-    // until it drops the guard. Callers use the reference on this thread only.
-    unsafe { worker.as_ref() }
+    // until it drops the guard.
+    unsafe { Some(Me::new(worker.as_ref()?)) }
 }
 
 /// Returns the numbers of the pool and of the worker, if this thread is a worker.
@@ -138,12 +140,12 @@ pub(crate) fn host() -> Option<&'static dyn Host> {
     CURRENT.with(|current| current.host.get())
 }
 
-impl<S: Scheduler> WorkerThread<S> {
+impl<S: Scheduler> Me<'_, S> {
     /// Makes this thread the worker, until the thread ends. The caller keeps the pool alive for ever.
-    pub(crate) fn attach(&self) {
+    pub(crate) fn attach(self) {
         crate::sync::thread_local!(static ATTACHED: RefCell<Option<Box<dyn Any>>> = const { RefCell::new(None) });
         let attached = Attached {
-            worker: std::ptr::from_ref(self),
+            worker: std::ptr::from_ref(self.remote()),
             _current: Box::new(enter(self)),
         };
         ATTACHED.set(Some(Box::new(attached)));
@@ -156,15 +158,16 @@ impl<S: Scheduler> WorkerThread<S> {
 
 /// What ends with a thread of the program that is a worker.
 struct Attached<S: Scheduler> {
-    worker: *const WorkerThread<S>,
+    worker: *const Remote<S>,
     /// The guard of [`enter`].
     _current: Box<dyn Any>,
 }
 
 impl<S: Scheduler> Drop for Attached<S> {
     fn drop(&mut self) {
-        // SAFETY: `WorkerStart::attach` has made sure that the pool lives for ever.
-        let worker = unsafe { &*self.worker };
+        // SAFETY: `WorkerStart::attach` has made sure that the pool lives for ever. This is the worker's
+        // thread, which ends.
+        let worker = unsafe { Me::new(&*self.worker) };
         worker.close_mailbox();
         worker.set_active(false);
     }
@@ -184,7 +187,7 @@ pub(crate) trait Host {
     /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Call;
 
-    /// See [`WorkerThread::keep_orphan`].
+    /// See [`Me::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 
     /// Enters a scope, and returns the scope around it.
@@ -197,43 +200,52 @@ pub(crate) trait Host {
     fn scope(&self) -> CancelFlag;
 }
 
-impl<S: Scheduler> Host for WorkerThread<S> {
+/// Only [`enter`] makes this a `Host`, for the worker's own thread.
+impl<S: Scheduler> Host for Remote<S> {
     fn block(&self, awaited: *const Call, is_done: &dyn Fn() -> bool) {
-        wait::until(self, &Outside::new(awaited, is_done));
+        wait::until(me(self), &Outside::new(awaited, is_done));
     }
 
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>> {
+        let me = me(self);
         // Thieves may take the tasks of this worker meanwhile.
-        S::Protocol::answer(self, Point::Sleep);
-        let worker = lends_index.then(|| self.index());
-        let handed_off = self.pool().hand_off_processor(worker);
+        S::Protocol::answer(me, Point::Sleep);
+        let worker = lends_index.then(|| me.index());
+        let handed_off = me.pool().hand_off_processor(worker);
         if handed_off.is_some() {
-            self.count(Count::Handoffs);
+            me.count(Count::Handoffs);
         }
-        self.pool().look_for_others(|_| false);
+        me.pool().look_for_others(|_| false);
         handed_off
     }
 
     fn call(&self) -> *const Call {
-        WorkerThread::call(self)
+        me(self).call()
     }
 
     fn keep_orphan(&self, panic: Panic) {
-        WorkerThread::keep_orphan(self, panic);
+        me(self).keep_orphan(panic);
     }
 
     fn enter_scope(&self, scope: CancelFlag) -> CancelFlag {
-        let base = self.task_pool().stack().top().addr();
-        self.local.scopes.enter(scope, base)
+        let base = self.stack().top().addr();
+        me(self).enter_scope(scope, base)
     }
 
     fn leave_scope(&self, outer: CancelFlag) {
-        self.local.scopes.leave(outer);
+        me(self).leave_scope(outer);
     }
 
     fn scope(&self) -> CancelFlag {
-        self.local.scopes.current()
+        me(self).scope()
     }
+}
+
+/// Returns the worker of a [`Host`].
+fn me<S: Scheduler>(host: &Remote<S>) -> Me<'_, S> {
+    // SAFETY: `enter` has stored the host on the worker's own thread, and no reference to it leaves that
+    // thread.
+    unsafe { Me::new(host) }
 }
 
 /// Keeps the panic of a task whose result is never fetched, for the call that this thread runs.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::WorkerThread;
+use super::{Me, Remote};
 use crate::pool::{Injected, Shared};
 use crate::runtime::Stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
@@ -21,13 +21,13 @@ pub(crate) enum Work<S: Scheduler> {
 }
 
 /// Blocks until there is work.
-pub(crate) fn find<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
+pub(crate) fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
     me.pool().sleep.start_searching();
     go_on_finding(me)
 }
 
 /// Blocks until there is work, for a worker that already counts as searching.
-pub(crate) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
+pub(crate) fn go_on_finding<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
     loop {
@@ -52,10 +52,7 @@ pub(crate) fn go_on_finding<S: Scheduler>(me: &WorkerThread<S>) -> Work<S> {
 }
 
 /// Looks once for a task of any worker, for a blocked worker that runs anything.
-pub(crate) fn look_once<S: Scheduler>(
-    me: &WorkerThread<S>,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
+pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> Option<Stolen<S>> {
     let mut search = Search {
         me,
         backoff: std::mem::replace(backoff, Backoff::new(me.spin_time())),
@@ -70,7 +67,7 @@ pub(crate) fn look_once<S: Scheduler>(
 
 /// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
 /// while `f` runs.
-pub(crate) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
+pub(crate) fn interrupt<S: Scheduler>(me: Me<'_, S>, f: impl FnOnce()) {
     me.pool().sleep.stop_searching();
     pass_on_all(me.pool());
     f();
@@ -80,7 +77,7 @@ pub(crate) fn interrupt<S: Scheduler>(me: &WorkerThread<S>, f: impl FnOnce()) {
 /// An idle worker's search for work, from one task to the next.
 pub struct Search<'m, S: Scheduler> {
     /// The worker that searches.
-    pub me: &'m WorkerThread<S>,
+    pub me: Me<'m, S>,
     /// Grows while the worker finds nothing.
     pub backoff: Backoff,
     /// Whether the worker has looked at no victim yet.
@@ -90,7 +87,7 @@ pub struct Search<'m, S: Scheduler> {
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
-    fn begin(me: &'m WorkerThread<S>) -> Self {
+    fn begin(me: Me<'m, S>) -> Self {
         me.set_polling(true);
         me.walk().start();
         Search {
@@ -166,7 +163,7 @@ fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
 /// Wakes a sleeper for the tasks of these workers, or for work from outside.
 pub(crate) fn pass_on<'m, S: Scheduler>(
     pool: &Shared<S>,
-    workers: impl Iterator<Item = &'m WorkerThread<S>>,
+    workers: impl Iterator<Item = &'m Remote<S>>,
 ) {
     for worker in workers.filter(|worker| worker.is_active()) {
         S::Protocol::pass_on(worker);

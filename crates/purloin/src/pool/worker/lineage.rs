@@ -16,7 +16,7 @@
 //! other calls by the time of the steal. So each call that begins within another one records where
 //! the worker's task stack ended, and a thief goes inward from the owner's **first** call, the
 //! outermost, up to the innermost call that began below the stolen slot
-//! ([`WorkerThread::lineage_of`]). The thief reads only calls around that slot. They wait for the
+//! ([`Remote::lineage_of`]). The thief reads only calls around that slot. They wait for the
 //! slot, so they neither end nor change while the thief holds the task.
 //!
 //! - If a worker leaves idleness for a call, this is its first call. It lies in the frame of the
@@ -39,7 +39,7 @@
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
 
-use super::WorkerThread;
+use super::{Me, Remote};
 use crate::runtime::Slot;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::plain::{AtomicPtr, AtomicUsize, Ordering};
@@ -221,101 +221,72 @@ unsafe impl Send for Lineage {}
 // `Send`.
 unsafe impl Sync for Lineage {}
 
-/// The calls that a worker runs. Only the worker's own thread writes it.
+/// The calls that a worker runs, where thieves find them. Only the worker's own thread writes it.
 ///
 /// All accesses are relaxed: a thief reads only calls that began before their worker pushed the
 /// task that the thief has acquired, and that do not end before the task does.
-pub(crate) struct OwnLineage {
+pub(crate) struct Calls {
     /// The outermost call, or null.
     first: AtomicPtr<Call>,
     /// The call within the first one. It is not in the first call, which other workers may share.
     inner: Inner,
-    /// The innermost call. Only its own thread reads it.
-    call: Cell<*const Call>,
-    /// Where a call within the innermost one is recorded: null for `inner`. Only its own thread
-    /// reads it.
+}
+
+impl Calls {
+    pub(super) fn new() -> Self {
+        Calls {
+            first: AtomicPtr::new(null_mut()),
+            inner: Inner::none(),
+        }
+    }
+}
+
+/// The innermost call that a worker runs.
+pub(crate) struct OwnCalls {
+    innermost: Cell<*const Call>,
+    /// Where a call within the innermost one is recorded: null for [`Calls::inner`].
     newest: Cell<*const Inner>,
 }
 
-// SAFETY: only the worker's own thread uses `call` and `newest`. The methods of `WorkerThread` that
-// use them run on that thread. The other fields are atomic.
-unsafe impl Sync for OwnLineage {}
-// SAFETY: no field is tied to a thread before the worker starts.
-unsafe impl Send for OwnLineage {}
-
-impl OwnLineage {
-    pub(crate) fn new() -> Self {
-        OwnLineage {
-            first: AtomicPtr::new(null_mut()),
-            inner: Inner::none(),
-            call: Cell::new(null()),
+impl OwnCalls {
+    pub(super) fn new() -> Self {
+        OwnCalls {
+            innermost: Cell::new(null()),
             newest: Cell::new(null()),
         }
-    }
-
-    /// Enters `call` until the guard is dropped: the first call, or one within the innermost that
-    /// begins where the task stack ends, at `base`. Guards are dropped in the reverse order.
-    ///
-    /// # Safety
-    ///
-    /// `call` lives until the guard is dropped. If it is not the first call, no other worker enters
-    /// it.
-    unsafe fn enter(&self, call: *const Call, base: usize) -> InCall<'_> {
-        let newest = self.newest.get();
-        let outer = self.call.replace(call);
-        match outer.is_null() {
-            true => self.first.store(call.cast_mut(), Ordering::Relaxed),
-            false => {
-                self.inner_at(newest).set(call, base);
-                // SAFETY: the caller guarantees that the call lives.
-                self.newest.set(unsafe { &raw const (*call).inner });
-            }
-        }
-        InCall {
-            own: self,
-            outer,
-            newest,
-        }
-    }
-
-    /// Returns where a call within the innermost one is recorded, if `newest` says so.
-    fn inner_at(&self, newest: *const Inner) -> &Inner {
-        // SAFETY: the pointer is null, or it is in a call that this worker has entered, which lives
-        // until the guard of its own `enter` is dropped. The caller uses the reference before that.
-        unsafe { newest.as_ref() }.unwrap_or(&self.inner)
     }
 }
 
 /// A guard for the time while a worker is in a call.
 #[must_use]
-struct InCall<'w> {
-    own: &'w OwnLineage,
+struct InCall<'w, S: Scheduler> {
+    me: Me<'w, S>,
     /// The call around this one, or null if this is the first.
     outer: *const Call,
-    /// [`OwnLineage::newest`] outside the call.
+    /// [`OwnCalls::newest`] outside the call.
     newest: *const Inner,
 }
 
-impl Drop for InCall<'_> {
+impl<S: Scheduler> Drop for InCall<'_, S> {
     fn drop(&mut self) {
-        let own = self.own;
+        let own = &self.me.core().calls;
         match self.outer.is_null() {
             // A destructor may run on an idle worker, and push tasks that descend from no call.
-            true => own.first.store(null_mut(), Ordering::Relaxed),
+            true => self.me.calls.first.store(null_mut(), Ordering::Relaxed),
             false => {
                 own.newest.set(self.newest);
-                own.inner_at(self.newest).clear();
+                self.me.inner_at(self.newest).clear();
             }
         }
-        own.call.set(self.outer);
+        own.innermost.set(self.outer);
     }
 }
 
 /// A guard for the time while a worker runs a task with a certain lineage, or a call.
 #[must_use]
-pub(crate) struct InLineage<'w> {
+pub(crate) struct InLineage<'w, S: Scheduler> {
     // Fields are dropped in this order.
-    _call: Option<InCall<'w>>,
+    _call: Option<InCall<'w, S>>,
     _detour: Option<Detour>,
 }
 
@@ -340,17 +311,11 @@ impl Drop for Detour {
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
-    /// Returns the lineage of what this worker runs. Called on the worker's own thread.
-    pub(crate) fn lineage(&self) -> Lineage {
-        // SAFETY: the innermost call lives until this worker leaves it.
-        unsafe { Lineage::of(self.call()) }
-    }
-
+impl<S: Scheduler> Remote<S> {
     /// Returns the lineage of the task in a slot of this worker. Called by a thief while it holds
     /// the task.
     pub(crate) fn lineage_of(&self, slot: *const Slot<S>) -> Lineage {
-        let own = self.own_lineage();
+        let own = &self.calls;
         let mut call = own.first.load(Ordering::Relaxed).cast_const();
         let mut inner = own.inner.around(slot.addr());
         while let Some(around) = inner {
@@ -362,30 +327,37 @@ impl<S: Scheduler> WorkerThread<S> {
         // SAFETY: the call is null, or it waits for the task, which the thief holds.
         unsafe { Lineage::of(call) }
     }
+}
+
+impl<'w, S: Scheduler> Me<'w, S> {
+    /// Returns the lineage of what this worker runs.
+    pub(crate) fn lineage(self) -> Lineage {
+        // SAFETY: the innermost call lives until this worker leaves it.
+        unsafe { Lineage::of(self.call()) }
+    }
 
     /// Returns the innermost call that this worker runs, or null. Called on the worker's own
     /// thread.
-    pub(crate) fn call(&self) -> *const Call {
-        self.own_lineage().call.get()
+    pub(crate) fn call(self) -> *const Call {
+        self.core().calls.innermost.get()
     }
 
     /// Enters the lineage of a task, until the guard is dropped: a task that the worker waits for,
     /// or the first item after idleness. The guard is dropped before the task is marked done.
     #[inline(never)]
-    pub(crate) fn enter_lineage(&self, lineage: Lineage) -> InLineage<'_> {
-        let own = self.own_lineage();
+    pub(crate) fn enter_lineage(self, lineage: Lineage) -> InLineage<'w, S> {
         let outer = self.call();
         let mut detour = None;
         let call = if lineage.is_none() || std::ptr::eq(lineage.call, outer) {
             None
         } else if outer.is_null() {
             // SAFETY: the call waits for the task.
-            Some(unsafe { own.enter(lineage.call, 0) })
+            Some(unsafe { self.enter_at(lineage.call, 0) })
         } else {
             let call = detour.insert(Detour::new(outer, lineage)).0;
             // SAFETY: `InLineage` leaves the call before it drops the detour, and only this worker
             // enters the call.
-            Some(unsafe { own.enter(call, self.stack_top()) })
+            Some(unsafe { self.enter_at(call, self.stack_top()) })
         };
         InLineage {
             _call: call,
@@ -396,7 +368,7 @@ impl<S: Scheduler> WorkerThread<S> {
     /// Runs a call, and returns its result, its panic, or the panic of an orphan. No worker has
     /// entered `call` before. `f` catches its panics.
     pub(crate) fn with_call<R>(
-        &self,
+        self,
         call: &Call,
         f: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
@@ -407,38 +379,70 @@ impl<S: Scheduler> WorkerThread<S> {
     }
 
     #[inline(never)]
-    fn enter_call<'w>(&'w self, call: &'w Call) -> InLineage<'w> {
-        let own = self.own_lineage();
+    fn enter_call(self, call: &'w Call) -> InLineage<'w, S> {
         InLineage {
             // SAFETY: the reference outlives the guard. By the contract of `with_call`, no other
             // worker enters the call.
-            _call: Some(unsafe { own.enter(call, self.stack_top()) }),
+            _call: Some(unsafe { self.enter_at(call, self.stack_top()) }),
             _detour: None,
         }
     }
 
-    fn stack_top(&self) -> usize {
+    fn stack_top(self) -> usize {
         self.task_pool().stack().top().addr()
     }
 
     /// Runs a task that does not descend from any call as a call of its own. `task` catches its
     /// panics.
     pub(crate) fn run_as_call<R>(
-        &self,
+        self,
         task: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
         self.with_call(&Call::new(null(), NO_GENERATION), task)
     }
 
     /// Keeps the panic of a task whose result is never fetched, for the innermost call of this
-    /// worker. Called on the worker's own thread.
-    pub(crate) fn keep_orphan(&self, panic: Panic) {
+    /// worker.
+    pub(crate) fn keep_orphan(self, panic: Panic) {
         // SAFETY: the pointer is null, or the call lives, because it waits for everything that this
         // worker runs within it.
         match unsafe { self.call().as_ref() } {
             Some(call) => call.orphan.keep(panic),
             None => discard(panic),
         }
+    }
+
+    /// Enters `call` until the guard is dropped: the first call, or one within the innermost that
+    /// begins where the task stack ends, at `base`. Guards are dropped in the reverse order.
+    ///
+    /// # Safety
+    ///
+    /// `call` lives until the guard is dropped. If it is not the first call, no other worker enters
+    /// it.
+    unsafe fn enter_at(self, call: *const Call, base: usize) -> InCall<'w, S> {
+        let own = &self.core().calls;
+        let newest = own.newest.get();
+        let outer = own.innermost.replace(call);
+        match outer.is_null() {
+            true => self.calls.first.store(call.cast_mut(), Ordering::Relaxed),
+            false => {
+                self.inner_at(newest).set(call, base);
+                // SAFETY: the caller guarantees that the call lives.
+                own.newest.set(unsafe { &raw const (*call).inner });
+            }
+        }
+        InCall {
+            me: self,
+            outer,
+            newest,
+        }
+    }
+
+    /// Returns where a call within the innermost one is recorded, if `newest` says so.
+    fn inner_at(&self, newest: *const Inner) -> &Inner {
+        // SAFETY: the pointer is null, or it is in a call that this worker has entered, which lives
+        // until the guard of its own `enter_at` is dropped. The caller uses the reference before that.
+        unsafe { newest.as_ref() }.unwrap_or(&self.remote().calls.inner)
     }
 }
 
@@ -454,8 +458,8 @@ mod tests {
         for _ in 0..10 {
             pool.run(|_| ());
         }
-        let is_null = |worker: &super::WorkerThread<_>| {
-            let first = worker.own_lineage().first.load(Ordering::Relaxed);
+        let is_null = |worker: &super::Remote<_>| {
+            let first = worker.calls.first.load(Ordering::Relaxed);
             first.is_null()
         };
         assert!(pool.shared.worker_threads.iter().all(is_null));

@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::WorkerThread;
+use super::{Me, Remote};
 use crate::pool::{Injected, Pool, Shared};
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
@@ -47,20 +47,28 @@ impl<S: Scheduler> Mailbox<S> {
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
-    /// Lets messages wake the thread of this worker, which calls this.
-    pub(crate) fn open_mailbox(&self) {
-        // A worker has one thread.
-        let _ = self.mailbox().thread.set(thread::current());
-    }
-
+impl<S: Scheduler> Remote<S> {
     /// Returns whether this worker has mail.
     pub(crate) fn has_mail(&self) -> bool {
         self.pool().sleep.has_mail(self.index())
     }
 
-    /// Takes the oldest message to this worker, on its own thread.
-    pub(crate) fn take_mail(&self) -> Option<Injected<S>> {
+    /// Returns whether tasks of this worker may descend from other work than the task for which the
+    /// worker is blocked. Called by a thief that has claimed a task.
+    pub(crate) fn runs_on_top(&self) -> bool {
+        self.mailbox().runs_on_top.load(Ordering::Relaxed)
+    }
+}
+
+impl<S: Scheduler> Me<'_, S> {
+    /// Lets messages wake the thread of this worker, which calls this.
+    pub(crate) fn open_mailbox(self) {
+        // A worker has one thread.
+        let _ = self.mailbox().thread.set(thread::current());
+    }
+
+    /// Takes the oldest message to this worker.
+    pub(crate) fn take_mail(self) -> Option<Injected<S>> {
         if !self.has_mail() {
             return None;
         }
@@ -71,8 +79,8 @@ impl<S: Scheduler> WorkerThread<S> {
         job
     }
 
-    /// Runs the mail that is left, and takes no more. Called on the worker's own thread before it ends.
-    pub(crate) fn close_mailbox(&self) {
+    /// Runs the mail that is left, and takes no more. Called before it ends.
+    pub(crate) fn close_mailbox(self) {
         loop {
             let mut jobs = lock(&self.mailbox().jobs);
             match jobs.as_mut().and_then(VecDeque::pop_front) {
@@ -86,9 +94,9 @@ impl<S: Scheduler> WorkerThread<S> {
         }
     }
 
-    /// Runs the mail of this worker, which is blocked, on its own thread. Returns whether there was
+    /// Runs the mail of this worker, which is blocked. Returns whether there was
     /// any.
-    pub(crate) fn run_mail_while_blocked(&self) -> bool {
+    pub(crate) fn run_mail_while_blocked(self) -> bool {
         let Some(mut job) = self.take_mail() else {
             return false;
         };
@@ -107,7 +115,7 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Runs work that has nothing to do with the task for which this worker is blocked. `work` must
     /// not panic.
-    pub(crate) fn run_on_top(&self, work: impl FnOnce()) {
+    pub(crate) fn run_on_top(self, work: impl FnOnce()) {
         let outer = self.timer().switch_to_application();
         let on_top = &self.mailbox().runs_on_top;
         // Relaxed: a thief that claims a task of the work has acquired it, and sees this store.
@@ -116,12 +124,6 @@ impl<S: Scheduler> WorkerThread<S> {
         // Relaxed: no task of the work is left.
         on_top.store(was_on_top, Ordering::Relaxed);
         self.timer().switch_to(outer);
-    }
-
-    /// Returns whether tasks of this worker may descend from other work than the task for which the
-    /// worker is blocked. Called by a thief that has claimed a task.
-    pub(crate) fn runs_on_top(&self) -> bool {
-        self.mailbox().runs_on_top.load(Ordering::Relaxed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The main loop of a worker's thread: it finds work, runs it, and ends with its pool.
 
 use super::idle::{self, Work};
-use super::{WorkerThread, current};
+use super::{Me, current};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
 use crate::sync::plain::{Ordering, fence};
@@ -10,7 +10,7 @@ use crate::unwind::abort;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
 /// regular workers start with the pool, and that of a spare worker when there is something to do.
-pub(crate) fn run<S: Scheduler>(me: &WorkerThread<S>) {
+pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     /// The runtime catches panics of the program where it runs tasks. A panic that gets this
     /// far is a bug in this crate, and other workers would wait for this worker for ever.
     struct AbortOnPanic;

@@ -4,7 +4,7 @@
 //! that has run a job of a queue goes on with the next one of the same queue, as long as nothing else
 //! waits for the worker, and not for long.
 
-use super::WorkerThread;
+use super::Me;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
 use crate::stats::clock::ticks;
@@ -36,7 +36,7 @@ impl Row {
         self.continues_on(token.thread())
     }
 
-    pub(crate) fn on<S: Scheduler>(worker: &WorkerThread<S>) -> Option<Row> {
+    pub(crate) fn on<S: Scheduler>(worker: Me<'_, S>) -> Option<Row> {
         let is_nested = worker.runs_on_top() || worker.yields();
         (!is_nested).then(|| Row {
             start: Instant::now(),
@@ -45,7 +45,7 @@ impl Row {
         })
     }
 
-    pub(crate) fn continues_on<S: Scheduler>(&mut self, worker: &WorkerThread<S>) -> bool {
+    pub(crate) fn continues_on<S: Scheduler>(&mut self, worker: Me<'_, S>) -> bool {
         let sleep = &worker.pool().sleep;
         if worker.is_spare() {
             sleep.release_thread_index(worker.index());

@@ -23,9 +23,10 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use super::lineage::Call;
-use super::{WorkerThread, idle};
+use super::{Me, Remote, idle};
 use crate::pool::Shared;
 use crate::pool::outside::ParkToken;
+use crate::runtime::steal;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
@@ -41,7 +42,7 @@ pub(crate) trait Awaited<S: Scheduler> {
     fn is_over(&self) -> bool;
 
     /// Answers thieves.
-    fn serve(&self, me: &WorkerThread<S>) {
+    fn serve(&self, me: Me<'_, S>) {
         S::Protocol::answer(me, Point::Blocked(None));
     }
 
@@ -56,7 +57,7 @@ pub(crate) trait Awaited<S: Scheduler> {
 
     /// Returns whether the sleeping worker itself will wake up for the tasks of `other`. Then no
     /// other worker is woken for them.
-    fn wakes_up_for(&self, other: &WorkerThread<S>) -> bool {
+    fn wakes_up_for(&self, other: &Remote<S>) -> bool {
         let _ = other;
         false
     }
@@ -66,7 +67,7 @@ pub(crate) trait Awaited<S: Scheduler> {
 }
 
 /// Blocks `me` until the wait is over.
-pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: &WorkerThread<S>, awaited: &A) {
+pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
     let outer = me.timer().switch_to(Activity::SearchingInJoin);
     let mut wait = Wait {
         me,
@@ -105,7 +106,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: &WorkerThread<S>, awaited: 
 
 /// A blocked worker, and how far its wait has come.
 pub(crate) struct Wait<'p, S: Scheduler> {
-    pub(crate) me: &'p WorkerThread<S>,
+    pub(crate) me: Me<'p, S>,
     /// Grows while the worker finds nothing to run.
     pub(crate) backoff: Backoff,
     handed_off: Option<HandedOff<'p>>,
@@ -170,11 +171,8 @@ impl<S: Scheduler> Wait<'_, S> {
         S::HANDS_OFF
             && pool.runs_anything
             && (!pool.has_spares() || is_left_alone())
-            && self.me.local.may_run_another()
-            && !pool
-                .started()
-                .iter()
-                .any(|worker| worker.local.runs_future())
+            && self.me.may_run_another()
+            && !pool.started().iter().any(|worker| worker.runs_future())
     }
 
     /// Runs a job from outside or a task of another worker, if there is one, on top of what the worker
@@ -185,13 +183,13 @@ impl<S: Scheduler> Wait<'_, S> {
         }
         let me = self.me;
         if let Some(job) = me.pool().take_injected() {
-            self.run(|| me.local.suspend(|| me.run_on_top(|| job.run(me))));
+            self.run(|| me.suspend(|| me.run_on_top(|| job.run(me))));
             return true;
         }
         let Some(stolen) = idle::look_once(me, &mut self.backoff) else {
             return false;
         };
-        self.run(|| me.local.suspend(|| me.run_on_top(|| me.run_stolen(stolen))));
+        self.run(|| me.suspend(|| me.run_on_top(|| steal::run(me, stolen))));
         true
     }
 
@@ -299,15 +297,15 @@ impl Drop for HandedOff<'_> {
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
+impl<S: Scheduler> Me<'_, S> {
     /// Runs `f`, which a worker of another pool waits for, if `is_awaited_elsewhere`.
-    pub(crate) fn run_for_others<R>(&self, is_awaited_elsewhere: bool, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn run_for_others<R>(self, is_awaited_elsewhere: bool, f: impl FnOnce() -> R) -> R {
         if !is_awaited_elsewhere {
             return f();
         }
-        self.local.begin_future();
+        self.begin_future();
         let result = f();
-        self.local.end_future();
+        self.end_future();
         result
     }
 }
@@ -333,7 +331,7 @@ impl<S: Scheduler> Shared<S> {
 
     /// Wakes a sleeper if there is anything to run, because the calling thread is going to sleep.
     /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself.
-    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&WorkerThread<S>) -> bool) {
+    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&Remote<S>) -> bool) {
         if S::HANDS_OFF {
             let others = self.started().iter().filter(|worker| !is_ours(worker));
             super::idle::pass_on(self, others);

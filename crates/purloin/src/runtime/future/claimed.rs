@@ -13,7 +13,7 @@ where
     sender: NonNull<Sender<S, F, T>>,
     /// How much the thread counts among the holders.
     count: u32,
-    thread: &'m WorkerThread<S>,
+    thread: Me<'m, S>,
     has_ended: bool,
 }
 
@@ -25,16 +25,12 @@ where
 {
     /// Begins the run of a closure that the caller has claimed. The caller is a holder that counts as
     /// `count`.
-    pub(super) fn new(
-        sender: NonNull<Sender<S, F, T>>,
-        count: u32,
-        thread: &'m WorkerThread<S>,
-    ) -> Self {
-        if thread.local.tasks.offers_nothing() {
+    pub(super) fn new(sender: NonNull<Sender<S, F, T>>, count: u32, thread: Me<'m, S>) -> Self {
+        if thread.tasks.offers_nothing() {
             // SAFETY: the claimant is a holder, so the channel lives.
             unsafe { sender.as_ref() }.channel.allow_leapfrogging();
         }
-        thread.local.begin_future();
+        thread.begin_future();
         Claimed {
             sender,
             count,
@@ -46,12 +42,8 @@ where
     /// Begins the run of a closure whose ticket stays where it is. An owner sees the requests of thieves
     /// at a push or a pop, and here it does neither. So it answers them at this point. Otherwise a
     /// worker that gets the results of a thousand tasks would run all of them by itself.
-    pub(super) fn apart(
-        sender: NonNull<Sender<S, F, T>>,
-        count: u32,
-        thread: &'m WorkerThread<S>,
-    ) -> Self {
-        let tasks = &thread.local.tasks;
+    pub(super) fn apart(sender: NonNull<Sender<S, F, T>>, count: u32, thread: Me<'m, S>) -> Self {
+        let tasks = &thread.tasks;
         if !tasks.is_open(tasks.stack().top()) {
             S::serve(thread);
         }
@@ -61,7 +53,7 @@ where
     /// Marks the task done. Returns the threads to wake.
     pub(super) fn end(&mut self) -> Waiters {
         self.has_ended = true;
-        self.thread.local.end_future();
+        self.thread.end_future();
         // SAFETY: the thread that has claimed is a holder, so the channel lives.
         unsafe { self.sender.as_ref() }.channel.end()
     }
@@ -99,9 +91,9 @@ where
     }
 }
 
-impl<S: Scheduler> WorkerThread<S> {
+impl<S: Scheduler> Me<'_, S> {
     /// Claimant: wakes the threads that wait for the closure it has run.
-    pub(super) fn wake(&self, waiters: Waiters) {
+    pub(super) fn wake(self, waiters: Waiters) {
         match waiters.worker {
             WaitingWorker::None => (),
             WaitingWorker::One(worker) => self.pool().sleep.unpark(worker),
@@ -116,24 +108,23 @@ impl<S: Scheduler> WorkerThread<S> {
 
     /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has the ticket back.
     /// If not, a thief had it, and it is done.
-    pub(super) fn pop_ticket(&self, slot: *mut Slot<S>) -> bool {
-        let local = &self.local;
-        let ticket = local.tickets.pop();
+    pub(super) fn pop_ticket(self, slot: *mut Slot<S>) -> bool {
+        let core = self.core();
+        let ticket = core.tickets.pop();
         let ticket = ticket.expect("the ticket at the top is known");
         debug_assert_eq!(ticket.slot, slot);
-        local.stack().set_spawn_top(ticket.spawn_top);
-        local.resize_frame(slot.wrapping_add(1), slot);
+        self.stack().set_spawn_top(ticket.spawn_top);
+        self.resize_frame(slot.wrapping_add(1), slot);
         // SAFETY: the ticket was pushed to this slot of the worker's own stack.
-        local.tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(self, slot) }
+        self.tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(self, slot) }
     }
 
     /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's
     /// top.
-    pub(super) fn pop_claimed_tickets(&self, token_top: *mut Slot<S>) {
-        let local = &self.local;
-        let oldest = local.oldest_poppable(token_top);
-        while let Some(slot) = local.tickets.newest_claimed()
-            && slot.wrapping_add(1) == local.stack().top()
+    pub(super) fn pop_claimed_tickets(self, token_top: *mut Slot<S>) {
+        let oldest = self.oldest_poppable(token_top);
+        while let Some(slot) = self.core().tickets.newest_claimed()
+            && slot.wrapping_add(1) == self.stack().top()
             && slot.cast_const() >= oldest
         {
             if self.pop_ticket(slot) {
@@ -141,7 +132,7 @@ impl<S: Scheduler> WorkerThread<S> {
                 // its closure is claimed, and releases the channel.
                 unsafe { (*slot).run(self) };
             } else {
-                local.tasks.release(slot);
+                self.tasks.release(slot);
             }
         }
     }

@@ -119,7 +119,7 @@ where
             if let Some(place) = place
                 && place.pool == this.pool_id
             {
-                let thread = &(&(*this.pool).worker_threads)[place.worker];
+                let thread = Me::new(&(&(*this.pool).worker_threads)[place.worker]);
                 if this.owner == place.worker && this.is_at_top(thread, place.top.cast()) {
                     return Self::pop(sender, thread);
                 }
@@ -141,7 +141,7 @@ where
     ///
     /// The caller is the handle, and does not use the channel again. Its ticket is at the top of
     /// `thread`'s stack.
-    pub(super) unsafe fn pop(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
+    pub(super) unsafe fn pop(sender: NonNull<Self>, thread: Me<'_, S>) -> T {
         // SAFETY: the handle is a holder, so the channel lives. If the pop returns the ticket, this
         // thread is both holders. No thread can have claimed then, because only this handle could
         // get the result.
@@ -150,11 +150,11 @@ where
             if thread.pop_ticket(slot) {
                 let closure = sender.as_ref().take_closure();
                 let (finish, scope) = (sender.as_ref().finish, sender.as_ref().scope);
-                thread.local.blocks.give(sender);
+                thread.core().blocks.give(sender);
                 let result = run_all(thread, finish, scope, closure);
                 return result.unwrap_or_else(|panic| resume_unwind(panic));
             }
-            thread.local.tasks.release(slot);
+            thread.tasks.release(slot);
             // The ticket is done, so the result is available.
             debug_assert!(sender.as_ref().is_done());
             Self::take_result(sender)
@@ -166,14 +166,14 @@ where
     /// # Safety
     ///
     /// The caller is the handle, and does not use the channel again. `thread` runs on this thread.
-    pub(super) unsafe fn get_on(sender: NonNull<Self>, thread: &WorkerThread<S>) -> T {
+    pub(super) unsafe fn get_on(sender: NonNull<Self>, thread: Me<'_, S>) -> T {
         // SAFETY: the handle is a holder, so the channel lives. Only the claimant moves the closure
         // out.
         unsafe {
             let this = sender.as_ref();
             if this.channel.claim(thread.index()) {
                 if this.owner == thread.index() {
-                    thread.local.tickets.set_claimed(this.slot);
+                    thread.core().tickets.set_claimed(this.slot);
                 }
                 // The ticket stays behind. The worker that reaches it waits until this closure has
                 // ended.
@@ -207,7 +207,7 @@ where
                 && this.channel.claim(thread.index())
             {
                 if this.owner == thread.index() {
-                    thread.local.tickets.set_claimed(this.slot);
+                    thread.core().tickets.set_claimed(this.slot);
                 }
                 this.channel.add_extra_holder(0);
                 Self::run_claimed(sender, thread);

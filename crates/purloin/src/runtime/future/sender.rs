@@ -52,12 +52,12 @@ where
 
     /// Returns whether the ticket is at the top of its owner's stack, belongs to the innermost
     /// frame, and is newer than a token with this top.
-    pub(super) fn is_at_top(&self, owner: &WorkerThread<S>, token_top: *const Slot<S>) -> bool {
+    pub(super) fn is_at_top(&self, owner: Me<'_, S>, token_top: *const Slot<S>) -> bool {
         // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
         // The pop finds that out.
         self.channel.is_unclaimed()
-            && owner.local.oldest_poppable(token_top) <= self.slot.cast_const()
-            && self.slot.wrapping_add(1) == owner.local.stack().top()
+            && owner.oldest_poppable(token_top) <= self.slot.cast_const()
+            && self.slot.wrapping_add(1) == owner.stack().top()
     }
 
     /// Moves the closure out.
@@ -81,7 +81,7 @@ where
     /// The caller has the ticket, which is a holder, and does not use it again. `thread` runs
     /// on this thread. If it runs the closure further down its stack, the ticket was stolen from
     /// its slot.
-    pub(super) unsafe fn use_ticket(sender: NonNull<Self>, thread: &WorkerThread<S>) {
+    pub(super) unsafe fn use_ticket(sender: NonNull<Self>, thread: Me<'_, S>) {
         // SAFETY: the ticket is a holder, so the channel lives. Only the thread that claims runs
         // the closure and writes the result.
         unsafe {
@@ -90,7 +90,7 @@ where
                 let mut claimed = Claimed::new(sender, 1, thread);
                 let closure = this.take_closure();
                 // The pointer is null, or the finish lives, because it waits for its futures.
-                let frame = thread.local.enter_in(this.finish, this.scope);
+                let frame = thread.enter_in(this.finish, this.scope);
                 let result = match is_cancelled(this.finish) {
                     false => catch(|| closure(Token::at_top(thread))),
                     true => drop_cancelled(closure),
@@ -102,7 +102,7 @@ where
                 drop(claimed);
             } else if this.is_suspended_on(thread) {
                 this.keeps_ticket.store(true, Ordering::Relaxed);
-                thread.local.keeps_ticket.set(true);
+                thread.core().keeps_ticket.set(true);
             } else {
                 this.wait(thread);
                 this.channel.await_extra_holder();
@@ -112,7 +112,7 @@ where
     }
 
     /// Returns whether `thread`, which is running, has begun the closure further down its stack.
-    pub(super) fn is_suspended_on(&self, thread: &WorkerThread<S>) -> bool {
+    pub(super) fn is_suspended_on(&self, thread: Me<'_, S>) -> bool {
         // Relaxed: only this thread claims on its behalf.
         let state = self.channel.outcome().get(Ordering::Relaxed);
         state.thief() == Some(thread.index())
@@ -127,7 +127,7 @@ where
     ///
     /// The caller has claimed the closure, is an extra holder, and does not use the channel again.
     /// `thread` runs on this thread.
-    pub(super) unsafe fn run_claimed(sender: NonNull<Self>, thread: &WorkerThread<S>) {
+    pub(super) unsafe fn run_claimed(sender: NonNull<Self>, thread: Me<'_, S>) {
         // SAFETY: the claimant is a holder, so the channel lives. Only the claimant moves the
         // closure out and writes the result.
         unsafe {
@@ -145,9 +145,9 @@ where
             };
             this.channel.send(result);
             // Wakers and the destructor of the result may leave tasks on the stack.
-            let stack = thread.local.stack();
+            let stack = thread.stack();
             let (base, spawn_top) = (stack.top(), stack.spawn_top());
-            let frame = thread.local.enter(None);
+            let frame = thread.enter(None);
             let waiters = claimed.end();
             // Before the wakers, which may run for long: the ticket waits until the channel is released.
             drop(claimed);
@@ -158,7 +158,7 @@ where
     }
 
     /// Waits until another worker has run the closure.
-    pub(super) fn wait(&self, thread: &WorkerThread<S>) {
+    pub(super) fn wait(&self, thread: Me<'_, S>) {
         let channel = &self.channel;
         channel.add_waiter(thread.index());
         thread.await_stolen(channel.outcome(), &|| channel.may_leapfrog());
@@ -182,11 +182,7 @@ where
     ///
     /// The caller is a holder, and does not use the channel again. The scope does not end before
     /// this returns, or the caller is not the last holder, or it has taken the result.
-    pub(super) unsafe fn let_go_in_scope(
-        sender: NonNull<Self>,
-        count: u32,
-        thread: &WorkerThread<S>,
-    ) {
+    pub(super) unsafe fn let_go_in_scope(sender: NonNull<Self>, count: u32, thread: Me<'_, S>) {
         // SAFETY: the caller is a holder, and does not use the channel again. If there is a panic, the
         // pointer is null, or the caller guarantees that the scope has not ended.
         unsafe {
@@ -235,7 +231,7 @@ where
                 result => catch(|| drop(result)).err(),
             };
             match Shared::worker_of(this.pool, this.pool_id) {
-                Some(thread) => thread.local.blocks.give(sender),
+                Some(thread) => thread.core().blocks.give(sender),
                 None => oneshot::free(sender),
             }
             panic

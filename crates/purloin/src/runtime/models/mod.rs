@@ -17,7 +17,7 @@ use super::reach_in::{Claim, Offer, PublicTasks, Publish, ReachesIn};
 use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::Reclaimed;
-use crate::pool::WorkerThread;
+use crate::pool::Me;
 use crate::pool::placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, yield_now};
@@ -58,7 +58,7 @@ pub fn set_spawn_top<S: Scheduler>(stack: &TaskStack<S>, slot: *mut Slot<S>) {
     stack.set_spawn_top(slot);
 }
 
-unsafe fn never<S: Scheduler>(_: &Slot<S>, _: &WorkerThread<S>) {
+unsafe fn never<S: Scheduler>(_: &Slot<S>, _: Me<'_, S>) {
     unreachable!("the models run tasks themselves");
 }
 

@@ -1,0 +1,319 @@
+//! A worker on its own thread: [`Me`], and [`Core`], what only this thread uses.
+
+use std::cell::{Cell, RefCell, RefMut};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::time::Duration;
+
+use super::Remote;
+use super::lineage::OwnCalls;
+use crate::loops::CancelFlag;
+use crate::pool::{Pool, Shared};
+use crate::runtime::{Blocks, Frame, Innermost, Stolen, Tickets, steal};
+use crate::scheduler::{Point, Protocol, Scheduler};
+use crate::sleep::{SpinTime, TinyTasks};
+use crate::stats::{Activity, Count, Timer};
+use crate::sync::Instant;
+use crate::sync::plain::Ordering;
+use crate::victim::Walk;
+
+/// A worker, on its own thread: what other threads see of it ([`Remote`]), and what only this thread may do.
+///
+/// It is not `Send`, and it is made where a thread finds its worker. So a function that gets it runs on
+/// the worker's thread, and says so by its type.
+#[repr(transparent)]
+pub struct Me<'w, S: Scheduler> {
+    remote: &'w Remote<S>,
+    not_send: PhantomData<*const ()>,
+}
+
+// Derived implementations would demand that `S` be `Clone` and `Copy`.
+impl<S: Scheduler> Clone for Me<'_, S> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S: Scheduler> Copy for Me<'_, S> {}
+
+impl<S: Scheduler> Deref for Me<'_, S> {
+    type Target = Remote<S>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Remote<S> {
+        self.remote
+    }
+}
+
+/// What only the worker's own thread uses.
+pub(crate) struct Core<S: Scheduler> {
+    /// The innermost frame.
+    pub(crate) frame: Cell<Frame<S>>,
+    /// The innermost scope around the code that this worker runs.
+    scope: Innermost,
+    /// The calls that this worker runs.
+    pub(super) calls: OwnCalls,
+    /// The futures whose tickets lie on the stack.
+    pub(crate) tickets: Tickets<S>,
+    /// Free memory for futures.
+    pub(crate) blocks: Blocks,
+    /// The number of stolen tasks on this worker that have returned and wait for their spawns, and of
+    /// waits on top of which it runs unrelated work. The worker took each of them, except the first,
+    /// while the previous one waited.
+    pub(crate) suspended: Cell<usize>,
+    /// The number of suspended tasks that one finish may cause before its spawns go to its queue.
+    pub(crate) max_suspended: usize,
+    /// Whether the stolen ticket that this worker has just used stays stolen, until the closure that
+    /// it runs further down has ended.
+    pub(crate) keeps_ticket: Cell<bool>,
+    /// Whether the next spawn is the first of a stolen task.
+    pub(crate) is_first_spawn: Cell<bool>,
+    /// Whether the worker runs a job within [`Pool::yield_now`].
+    yields: Cell<bool>,
+    walk: RefCell<Box<dyn Walk>>,
+    spin_time: Cell<SpinTime>,
+    /// How long the worker's last successful claim took.
+    claim: Cell<Duration>,
+    /// Tiny tasks that this worker has stolen while it was idle.
+    tiny_stolen: Cell<TinyTasks>,
+    /// Tiny tasks for which this worker has waited in joins.
+    pub(crate) tiny_awaited: Cell<TinyTasks>,
+}
+
+impl<S: Scheduler> Core<S> {
+    pub(crate) fn new(walk: Box<dyn Walk>, max_suspended: usize) -> Self {
+        Core {
+            frame: Cell::new(Frame::outermost()),
+            scope: Innermost::new(),
+            calls: OwnCalls::new(),
+            tickets: Tickets::default(),
+            blocks: Blocks::default(),
+            suspended: Cell::new(0),
+            max_suspended,
+            keeps_ticket: Cell::new(false),
+            is_first_spawn: Cell::new(false),
+            yields: Cell::new(false),
+            walk: RefCell::new(walk),
+            spin_time: Cell::new(SpinTime::usual()),
+            claim: Cell::new(Duration::ZERO),
+            tiny_stolen: Cell::new(TinyTasks::NONE),
+            tiny_awaited: Cell::new(TinyTasks::NONE),
+        }
+    }
+}
+
+/// What a scheduler may do on a worker's own thread.
+impl<'w, S: Scheduler> Me<'w, S> {
+    /// Begins a search for a victim. Returns the first active victim in the order of the pool's [victim
+    /// selection](crate::VictimSelection).
+    pub fn first_victim(self) -> Option<&'w Remote<S>> {
+        let mut walk = self.walk();
+        walk.start();
+        loop {
+            let victim = &self.remote.peers()[walk.next()?];
+            if victim.is_active() {
+                return Some(victim);
+            }
+            if victim.is_polling() {
+                walk.met_thief();
+            }
+        }
+    }
+
+    /// Begins a search for a victim. Returns the first victim in the order of the pool's [victim
+    /// selection](crate::VictimSelection), active or not, or `None` if the worker is the only one.
+    pub fn drawn_victim(self) -> Option<&'w Remote<S>> {
+        let mut walk = self.walk();
+        walk.start();
+        Some(&self.remote.peers()[walk.next()?])
+    }
+
+    /// Counts an event.
+    pub fn count(self, count: Count) {
+        self.remote.counters.add(count);
+    }
+
+    /// Returns the current time, as the start of an attempt to steal for [`Self::time_steal`].
+    pub fn attempt_began(self) -> u64 {
+        self.timer().now()
+    }
+
+    /// Records a successful steal, whose attempt began at `began`.
+    pub fn time_steal(self, began: u64) {
+        self.timer().stolen(began);
+    }
+
+    /// Records that the worker has been answering thieves since `began`.
+    pub fn time_service(self, began: u64) {
+        self.timer().served(began);
+    }
+}
+
+impl<'w, S: Scheduler> Me<'w, S> {
+    /// # Safety
+    ///
+    /// The calling thread is the worker's own. (The thread that makes a pool may make the worker, and the
+    /// thread that drops the pool may drop it.)
+    #[inline(always)]
+    pub(crate) unsafe fn new(remote: &'w Remote<S>) -> Self {
+        Me {
+            remote,
+            not_send: PhantomData,
+        }
+    }
+
+    /// Returns what other threads see of the worker.
+    #[inline(always)]
+    pub(crate) fn remote(self) -> &'w Remote<S> {
+        self.remote
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(self) -> &'w Core<S> {
+        self.remote.core.of(self)
+    }
+
+    pub(crate) fn pool(self) -> &'w Shared<S> {
+        self.remote.pool()
+    }
+
+    /// Returns the pool as the program sees it.
+    pub(crate) fn as_pool(self) -> &'w Pool<S> {
+        self.remote.as_pool()
+    }
+
+    /// Returns the flag of the innermost scope around the code that this worker runs.
+    pub(crate) fn scope(self) -> CancelFlag {
+        self.core().scope.flag()
+    }
+
+    /// Enters a scope where the task stack ends at the address `base`. Returns the scope around it.
+    #[inline]
+    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> CancelFlag {
+        self.remote.scopes.enter(&self.core().scope, flag, base)
+    }
+
+    /// Leaves the innermost scope. `outer` is the result of its `enter_scope`.
+    #[inline]
+    pub(crate) fn leave_scope(self, outer: CancelFlag) {
+        self.remote.scopes.leave(&self.core().scope, outer);
+    }
+
+    pub(crate) fn timer(self) -> &'w Timer {
+        &self.remote.timer
+    }
+
+    /// Returns the worker's walk through its victims.
+    pub(crate) fn walk(self) -> RefMut<'w, Box<dyn Walk>> {
+        self.core().walk.borrow_mut()
+    }
+
+    /// Runs a task that this worker has stolen while it was idle, and then rests if the task was
+    /// not worth the steal.
+    pub(crate) fn run_stolen_when_idle(self, stolen: Stolen<S>) {
+        if !S::LEAVES_TINY_TASKS {
+            return self.active(|| steal::run(self, stolen));
+        }
+        let start = Instant::now();
+        self.active(|| steal::run(self, stolen));
+        let core = self.core();
+        let limit = TinyTasks::stolen_limit(core.claim.get());
+        let row = core.tiny_stolen.get().after(start.elapsed(), limit);
+        core.tiny_stolen.set(row);
+        row.take_rest();
+    }
+
+    /// Notes how long this worker's last successful claim took.
+    pub(crate) fn note_claim(self, time: Duration) {
+        self.core().claim.set(time);
+    }
+
+    /// Runs `job` within [`Pool::yield_now`].
+    pub(crate) fn while_yielding(self, job: impl FnOnce()) {
+        // A job does not panic.
+        let outer = self.core().yields.replace(true);
+        job();
+        self.core().yields.set(outer);
+    }
+
+    /// Returns whether the worker runs a job within [`Pool::yield_now`].
+    pub(crate) fn yields(self) -> bool {
+        self.core().yields.get()
+    }
+
+    /// Runs `work` as an active worker, whose tasks thieves look for.
+    pub(crate) fn active(self, work: impl FnOnce()) {
+        debug_assert!(self.is_outermost(), "it was idle");
+        self.set_active(true);
+        S::Protocol::answer(self, Point::Active);
+        self.timer().switch_to(Activity::Application);
+        work();
+        self.timer().switch_to(Activity::Searching);
+        self.set_active(false);
+    }
+
+    /// Sets whether the worker, while it is idle, looks at one victim after another.
+    pub(crate) fn set_polling(self, is_polling: bool) {
+        self.place.polling.store(is_polling, Ordering::Relaxed);
+    }
+
+    /// Sets whether thieves look for tasks of this worker.
+    pub(crate) fn set_active(self, is_active: bool) {
+        // Release: whoever sees that the worker is inactive, and then looks for its own mail, finds
+        // the messages that this worker has sent. For the rest relaxed would do: a fence follows
+        // before each look that depends on it, and the release of the inbox's length before a job
+        // that is taken.
+        self.place.active.store(is_active, Ordering::Release);
+        if !is_active {
+            self.pool().sleep.became_inactive();
+        }
+    }
+
+    /// Lets the pool end although this worker is active.
+    pub(crate) fn let_pool_end(self) {
+        // Relaxed: a worker that misses it waits until this worker is inactive, or wakes it.
+        self.place.may_pool_end.store(true, Ordering::Relaxed);
+        self.pool().sleep.became_inactive();
+    }
+
+    /// Counts a future, or a call from a worker of another pool, that this worker begins to run.
+    pub(crate) fn begin_future(self) {
+        // Relaxed, and not atomic as a whole: only this worker writes. See `Remote::runs_future`.
+        let futures = self.futures.load(Ordering::Relaxed);
+        self.futures.store(futures + 1, Ordering::Relaxed);
+    }
+
+    /// Takes back one [`Self::begin_future`].
+    pub(crate) fn end_future(self) {
+        let futures = self.futures.load(Ordering::Relaxed);
+        self.futures.store(futures - 1, Ordering::Relaxed);
+    }
+
+    /// Returns how long the worker's next search spins.
+    pub(crate) fn spin_time(self) -> SpinTime {
+        self.core().spin_time.get()
+    }
+
+    /// Sets how long the worker's next search spins.
+    pub(crate) fn set_spin_time(self, time: SpinTime) {
+        self.core().spin_time.set(time);
+    }
+}
+
+/// A value that only the worker's own thread uses.
+pub(super) struct Owned<T>(T);
+
+// SAFETY: only the worker's own thread gets a reference to the value.
+unsafe impl<T> Sync for Owned<T> {}
+
+impl<T> Owned<T> {
+    pub(super) fn new(value: T) -> Self {
+        Owned(value)
+    }
+
+    /// Returns the value, on the thread of the worker `me`, whose value it is.
+    #[inline(always)]
+    fn of<S: Scheduler>(&self, _me: Me<'_, S>) -> &T {
+        &self.0
+    }
+}
