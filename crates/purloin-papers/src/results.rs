@@ -237,6 +237,11 @@ impl Results {
         Ok(results)
     }
 
+    /// Returns whether this build of Purloin has measured.
+    pub fn is_of(&self, build: &str) -> bool {
+        self.build == build
+    }
+
     /// Returns an error if a process other than `own` measures and writes these results.
     fn check_unused(&self, path: &Path, own: u32) -> Result<(), Failure> {
         let other = self.process.filter(|&process| process != own);

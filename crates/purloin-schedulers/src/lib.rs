@@ -5,7 +5,6 @@
 //! |---|---|---|
 //! | [`DirectStack`] | all tasks are public; owner and thieves synchronise on each task | Wool, section 3 |
 //! | [`Channel`] | no worker reaches into another's task pool; thieves send requests, victims answer | Channel |
-//! | [`StrictChannel`] | the same by messages alone: a worker knows nothing else of the others | Channel |
 //! | [`DefaultWs`] | tasks are private; each steal interrupts its victim, which offers one task | Return barrier, section 2.4 |
 //! | [`ReturnBarrierWs`] | the same, but after an answer more tasks lie below a barrier, and are stolen for free | Return barrier, section 5 |
 //! | [`ChaseLev`] | each worker has a concurrent deque, of `crossbeam-deque` | Channel (its comparisons) |
@@ -30,7 +29,7 @@ mod direct_stack;
 mod floor;
 mod return_barrier;
 
-pub use channel::{Adaptive, Amount, Channel, Stealing, StrictChannel};
+pub use channel::{Adaptive, Amount, Channel, Stealing};
 pub use chase_lev::ChaseLev;
 pub use direct_stack::{DirectStack, Fields, OneField, TwoFields};
 pub use return_barrier::{DefaultWs, ReturnBarrierWs};

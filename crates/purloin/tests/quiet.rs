@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::{busy, pool_with};
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
-use purloin_schedulers::{Channel, StrictChannel};
+use purloin_schedulers::Channel;
 
 /// How long the test measures an idle pool.
 const IDLE: Duration = Duration::from_secs(2);
@@ -65,10 +65,6 @@ fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
 #[test]
 fn workers_without_work_cost_nothing() {
     check("channel", &pool_with(Channel::default(), 4));
-    check(
-        "channel with messages alone",
-        &pool_with(StrictChannel::default(), 4),
-    );
     let pool = pool_with(ReturnBarrier::default(), 4);
     check("return-barrier", &pool);
 

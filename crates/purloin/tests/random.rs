@@ -16,8 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::Lcg;
 use purloin::{Builder, Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Spawner, Worker};
 use purloin_schedulers::{
-    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, Stealing, StrictChannel,
-    TwoFields,
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, Stealing, TwoFields,
 };
 
 /// Default number of programs for each scheduler.
@@ -453,14 +452,5 @@ fn random_programs_agree_under_channels_that_bring_half_of_the_tasks() {
 #[test]
 fn random_programs_agree_under_channels_whose_workers_refuse_requests() {
     check_all(Channel::default().forward(false));
-}
-
-#[test]
-fn random_programs_agree_under_channels_with_messages_alone() {
-    check_all(StrictChannel::default());
-    check_all(
-        StrictChannel::default()
-            .forward(false)
-            .steal(Stealing::Half),
-    );
+    check_all(Channel::default().forward(false).steal(Stealing::Half));
 }

@@ -20,8 +20,6 @@ pub struct Options {
     pub two_fields: bool,
     pub stealing: Stealing,
     pub forwards: bool,
-    /// Whether workers know nothing but what messages tell them.
-    pub strict: bool,
     pub victims: Victims,
     /// The minimum number of victims in a set (Wool's W).
     pub set_size: Option<usize>,
@@ -46,7 +44,6 @@ impl Default for Options {
             two_fields: false,
             stealing: Stealing::default(),
             forwards: true,
-            strict: false,
             victims: Victims::Random,
             set_size: None,
             thieves: None,
@@ -138,17 +135,6 @@ pub const FORWARD: Setting = Setting {
             asks the next worker",
     set: |options, value| {
         options.forwards = is_second(value, "off", "on")?;
-        Some(())
-    },
-};
-
-pub const EXPLICIT: Setting = Setting {
-    key: "explicit",
-    values: "relaxed or strict",
-    about: "a thief sees which workers are active, and can recall its request (relaxed, default); \
-            strict: workers know nothing but what messages tell them, as in Prell's work",
-    set: |options, value| {
-        options.strict = is_second(value, "relaxed", "strict")?;
         Some(())
     },
 };

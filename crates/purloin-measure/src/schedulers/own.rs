@@ -8,8 +8,7 @@ use purloin::{
 use purloin_analysis::{Profile, Profiler};
 use purloin_kernels::{Answer, Instance};
 use purloin_schedulers::{
-    Channel, ChaseLev, DefaultWs, DirectStack, Fields, OneField, ReturnBarrierWs, StrictChannel,
-    TwoFields,
+    Channel, ChaseLev, DefaultWs, DirectStack, Fields, OneField, ReturnBarrierWs, TwoFields,
 };
 
 use super::options::{self, Options, Victims};
@@ -129,22 +128,12 @@ pub const CHANNEL: Description = Description {
     has_workers: true,
     kernels: Kernels::All,
     start: Start::Threads(|workers, options| {
-        Ok(match options.strict {
-            false => Box::new(pool(workers, options, channel(options))?),
-            true => Box::new(pool(workers, options, strict_channel(options))?),
-        })
+        Ok(Box::new(pool(workers, options, channel(options))?))
     }),
-    profile: Some(|workers, options, cost, kernel| match options.strict {
-        false => profile(builder(workers, options, channel(options)), cost, kernel),
-        true => {
-            let scheduler = strict_channel(options);
-            profile(builder(workers, options, scheduler), cost, kernel)
-        }
+    profile: Some(|workers, options, cost, kernel| {
+        profile(builder(workers, options, channel(options)), cost, kernel)
     }),
-    options: &[
-        &[&options::STEAL, &options::FORWARD, &options::EXPLICIT],
-        options::EVERY_POOL,
-    ],
+    options: &[&[&options::STEAL, &options::FORWARD], options::EVERY_POOL],
 };
 
 pub const CHASE_LEV: Description = Description {
@@ -190,12 +179,6 @@ fn direct_stack<F: Fields>(options: &Options) -> DirectStack<F> {
 
 fn channel(options: &Options) -> Channel {
     Channel::default()
-        .steal(options.stealing)
-        .forward(options.forwards)
-}
-
-fn strict_channel(options: &Options) -> StrictChannel {
-    StrictChannel::default()
         .steal(options.stealing)
         .forward(options.forwards)
 }

@@ -7,10 +7,10 @@ use std::time::Instant;
 use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
 use purloin_command::Failure;
 use purloin_measure::bench::median;
-use purloin_schedulers::{Channel, ChaseLev, StrictChannel};
+use purloin_schedulers::{Channel, ChaseLev};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{CHANNEL, CHASE_LEV, STRICT};
+use super::{CHANNEL, CHASE_LEV};
 use crate::results::times;
 use crate::trial::Trial;
 
@@ -59,7 +59,6 @@ pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
         let mut round = Vec::new();
         for &workers in &sizes {
             round.extend(under(CHANNEL, Channel::default(), workers)?);
-            round.extend(under(STRICT, StrictChannel::default(), workers)?);
             round.extend(under(CHASE_LEV, ChaseLev::default(), workers)?);
             round.extend(under("return-barrier", ReturnBarrier::default(), workers)?);
         }

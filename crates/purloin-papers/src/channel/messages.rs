@@ -16,13 +16,8 @@ pub const SPC: [&str; 2] = ["spc=10000,10", "spc=100000,10"];
 /// The number of workers. With two workers, a thief has only one possible victim.
 pub const WORKERS: usize = 8;
 
-/// Both protocols, with forwarding and with acknowledgements.
-pub const SCHEDULERS: [&str; 4] = [
-    "channel:steal=one,explicit=strict",
-    "channel:steal=one,explicit=strict,forward=off",
-    "channel:steal=one",
-    "channel:steal=one,forward=off",
-];
+/// With forwarding and with acknowledgements.
+pub const SCHEDULERS: [&str; 2] = ["channel:steal=one", "channel:steal=one,forward=off"];
 
 /// The messages that the workers of a pool have sent each other in one run.
 #[derive(Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use purloin_sim::Estimate;
 use super::barrier::{Barrier, TASKS, Waiter};
 use super::messages::{Messages, Runs, SCHEDULERS, WORKERS};
 use super::{
-    BARRIER, CHANNEL, CHASE_LEV, FUTURES, MESSAGES, OPENMP, OPENMP_LLVM, STRICT, lazy_splitting,
-    operations, ranking, stealing,
+    BARRIER, CHANNEL, CHASE_LEV, EARLIER_PARTS, FUTURES, MESSAGES, OPENMP, OPENMP_LLVM,
+    TWO_PROTOCOLS, lazy_splitting, operations, ranking, stealing,
 };
 use crate::Results;
 use crate::report::{Report, Verdict, or_dash, with_margin};
@@ -20,15 +20,18 @@ use crate::trial::{Measured, Trial};
 pub fn report(trial: &Trial, results: &Results) -> Result<Report, Failure> {
     let mut report = Report::default();
     report.section("Names and methods");
+    let earlier = match results.is_of(TWO_PROTOCOLS) {
+        true => EARLIER_PARTS,
+        false => "",
+    };
     report.paragraph(&format!(
-        "**Channel WS** is `{STRICT}`: as in the paper, its workers know of each other only what \
+        "{earlier}**Channel WS** is `{CHANNEL}`: as in the paper, its workers know of each other only what \
          messages tell them. The source is a set of slides; we have not used the author's thesis. Channel WS \
          differs from the slides. Workers also tell the manager about work from outside the pool. When every \
          worker has seen a request, a worker that may get tasks keeps it; in the slides, the request \
          circulates among the idle workers. A victim can take back a task that it has sent, until the thief \
          begins it. A blocked worker asks the worker that runs the awaited task. And adaptive stealing, which \
-         decides after every {} steals, counts a stolen task as one task, or as two if it has children. In `{CHANNEL}`, a thief also sees which workers are active, and can \
-         recall its request; `docs/decisions/channel-requests-as-bits.md` says why. In both, an answer has at most \
+         decides after every {} steals, counts a stolen task as one task, or as two if it has children. An answer has at most \
          256 tasks, so a thief that steals half gets no more than that. A thief that often loses its tasks to \
          their owners naps for 0.1 to 2 ms before it sends the next request; the slides have no such nap. \
          **Chase-Lev WS** is \
@@ -132,7 +135,7 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
         .map_or(0, |barrier| barrier.seconds[0].len());
     report.paragraph(&format!(
         "The time from the first spawn to the end of the barrier: the median of {rounds} rounds, each with a \
-         new pool. A thread outside the pool waits in `Pool::wait`. Under the two channel schedulers, one \
+         new pool. A thread outside the pool waits in `Pool::wait`. Under Channel WS, one \
          worker, the manager, detects from the workers' requests that all are idle. The other schedulers \
          count jobs. In the slides, the master thread, which is a worker, spawns the tasks and takes part \
          while it waits. No worker of a pool may wait for the whole pool here. A finish waits only for its \
@@ -144,7 +147,7 @@ fn barrier(results: &Results, report: &mut Report) -> Result<(), Failure> {
             .filter(|barrier| barrier.scheduler == scheduler && barrier.waiter == Waiter::Outside);
         of.collect()
     };
-    let (channel_pools, deque_pools) = (outside(STRICT), outside(CHASE_LEV));
+    let (channel_pools, deque_pools) = (outside(CHANNEL), outside(CHASE_LEV));
     let pairs = || channel_pools.iter().zip(&deque_pools);
     // With more tasks, most of the time goes into spawning them.
     let one_task = 1;
@@ -253,13 +256,11 @@ fn messages(trial: &Trial, results: &Results, report: &mut Report) -> Result<(),
          their work begins at the master. An answer is a message with \
          tasks; a dash means that the run did not count answers. Messages per steal is (requests + forwarded or \
          sent back + control messages) / steals, without answers. Registrations send no message: the manager registers a worker as idle when it \
-         receives its request. Only Channel WS has registrations and control messages.",
+         receives its request.",
         all.first().map_or(0, |runs| runs.runs.len())
     ));
     let (bpc, spc) = all.split_at(all.len().min(SCHEDULERS.len()));
-    let ([forwarded, acknowledged, ..], [spc_forwarded, spc_acknowledged, spc_channel, _]) =
-        (bpc, spc)
-    else {
+    let ([forwarded, acknowledged], [spc_forwarded, spc_acknowledged]) = (bpc, spc) else {
         return Ok(());
     };
     let per_steal = |with: &Runs, without: &Runs| [with.per_steal(), without.per_steal()];
@@ -272,17 +273,11 @@ fn messages(trial: &Trial, results: &Results, report: &mut Report) -> Result<(),
         .map(|[with, without]| -> Pair { (with, without) });
     let ratios = pairs.map(|pair| mean_ratio(&[pair]));
     if let (Some(both), [Some(of_bpc), Some(of_spc)]) = (mean_ratio(&pairs), ratios) {
-        // Not a number without runs, so the comparison fails.
-        let seconds = |runs: &Runs| {
-            let seconds = runs.values(|run| run.seconds);
-            seconds.iter().sum::<f64>() / seconds.len() as f64
-        };
-        if trial.most_workers() < WORKERS && seconds(spc_forwarded) > 1.3 * seconds(spc_channel) {
-            report.paragraph(&format!(
-                "SPC is slow under Channel WS here, because there are more workers than processors. A request that \
-                 reaches a worker without a processor waits there until the operating system runs that worker, \
-                 often for milliseconds. Under `{CHANNEL}`, the thief recalls such a request."
-            ));
+        if trial.most_workers() < WORKERS {
+            report.paragraph(
+                "There are more workers than processors here. A request that reaches a worker without a processor \
+                 waits there until the operating system runs that worker, often for milliseconds.",
+            );
         }
         report.verdict(
             "Forwarding reduces number of messages",

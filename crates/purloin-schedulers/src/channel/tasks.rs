@@ -3,32 +3,26 @@
 //! Only the owner touches the stack. A thief touches the slots whose addresses it was sent.
 
 use purloin::scheduler::sync::Ordering;
-use purloin::scheduler::{
-    Count, Me, Reclaimed, Remote, Scheduler, Slot, State, StateWord, Stolen, TaskPool, TaskStack,
-};
+use purloin::scheduler::{Count, Reclaimed, Slot, State, Stolen, TaskPool, TaskStack};
 
-use super::protocol::{Kind, MAX_TASKS, SentTask, Situation};
+use super::handler::Situation;
+use super::messages::{Channels, Kind, MAX_TASKS, SentTask};
 use super::strategy::Amount;
+use super::{Channel, Own, Worker};
 use crate::floor::Floor;
 
-/// A scheduler whose workers send messages.
-pub trait Messages: Scheduler<Header = StateWord, TaskPool = ChannelTasks<Self>> {
-    /// A worker's mailbox, its requests, and the state that it keeps between messages.
-    type Channels: Send + Sync + 'static;
-}
-
 /// A worker's tasks, and the channels by which its protocol shares them.
-pub struct ChannelTasks<P: Messages> {
+pub struct ChannelTasks {
     /// Its bottom is the oldest task that was not sent to a thief.
-    stack: TaskStack<P>,
+    stack: TaskStack<Channel>,
     /// Raised to `REQUESTED` while the mailbox may hold a new message, or while the owner has a
     /// request that it could not answer. Otherwise the floor is above the sent tasks and the spawns.
     floor: Floor,
-    pub(super) channels: P::Channels,
+    pub(super) channels: Channels,
 }
 
-impl<P: Messages> ChannelTasks<P> {
-    pub(super) fn new(stack: TaskStack<P>, channels: P::Channels) -> Self {
+impl ChannelTasks {
+    pub(super) fn new(stack: TaskStack<Channel>, channels: Channels) -> Self {
         ChannelTasks {
             floor: Floor::new(&stack),
             channels,
@@ -37,7 +31,7 @@ impl<P: Messages> ChannelTasks<P> {
     }
 
     /// Returns the first slot that is above all sent tasks and above all spawns.
-    fn first_open(&self) -> *mut Slot<P> {
+    fn first_open(&self) -> *mut Slot<Channel> {
         self.stack.bottom().max(self.stack.spawn_top())
     }
 
@@ -97,7 +91,7 @@ impl<P: Messages> ChannelTasks<P> {
     }
 
     /// Owner: marks its oldest `count` tasks as sent, and passes their addresses to `send`.
-    pub(super) fn send_oldest(&self, count: usize, mut send: impl FnMut(*mut Slot<P>)) {
+    pub(super) fn send_oldest(&self, count: usize, mut send: impl FnMut(*mut Slot<Channel>)) {
         for _ in 0..count {
             let slot = self.stack.bottom();
             debug_assert!(slot < self.stack.top());
@@ -118,7 +112,7 @@ impl<P: Messages> ChannelTasks<P> {
         owner: usize,
         (kind, amount): (Kind, Amount),
         situation: Situation,
-        tasks: &mut Vec<SentTask<P>>,
+        tasks: &mut Vec<SentTask>,
     ) {
         let count = amount.of(self.unstolen()).min(MAX_TASKS);
         self.send_oldest(count, |slot| tasks.push(SentTask { slot, owner }));
@@ -132,7 +126,7 @@ impl<P: Messages> ChannelTasks<P> {
     }
 
     /// Owner: returns the sent tasks that no thief has claimed, the newest first.
-    fn unclaimed(&self) -> impl Iterator<Item = *mut Slot<P>> {
+    fn unclaimed(&self) -> impl Iterator<Item = *mut Slot<Channel>> {
         let sent = self.stack.position(self.stack.bottom());
         let bottom = self.stack.bottom();
         let slots = (1..=sent.min(MAX_EXAMINED)).map(move |i| bottom.wrapping_sub(i));
@@ -144,7 +138,7 @@ impl<P: Messages> ChannelTasks<P> {
 const MAX_EXAMINED: usize = 256;
 
 /// Returns, as a hint, whether the task in `slot` was sent and no thread has claimed it.
-pub(super) fn is_unclaimed<P: Messages>(slot: *mut Slot<P>) -> bool {
+pub(super) fn is_unclaimed(slot: *mut Slot<Channel>) -> bool {
     // Relaxed: the thread that claims the task checks again.
     // SAFETY: slots live as long as the pool.
     unsafe { &*slot }.header().get(Ordering::Relaxed) == State::TASK
@@ -155,11 +149,7 @@ pub(super) fn is_unclaimed<P: Messages>(slot: *mut Slot<P>) -> bool {
 ///
 /// The slot may hold a newer task by now. If its owner has sent the newer task, to any thief, this
 /// thief may take it.
-pub(super) fn claim<P: Messages>(
-    slot: *mut Slot<P>,
-    thief: usize,
-    may_take: impl Fn() -> bool,
-) -> bool {
+pub(super) fn claim(slot: *mut Slot<Channel>, thief: usize, may_take: impl Fn() -> bool) -> bool {
     // SAFETY: slots live as long as the pool.
     let state = unsafe { &*slot }.header();
     // Acquire: the contents of the task.
@@ -182,11 +172,11 @@ pub(super) fn claim<P: Messages>(
 
 /// Thief: claims the first of the received tasks from `next` that its owner has not taken back. The
 /// steal `is_free` if the worker has not sent a request for it.
-pub(super) fn claim_received<P: Messages>(
-    me: Me<'_, P>,
+pub(super) fn claim_received(
+    me: Own<'_>,
     is_free: bool,
-    mut next: impl FnMut() -> Option<SentTask<P>>,
-) -> Option<Stolen<P>> {
+    mut next: impl FnMut() -> Option<SentTask>,
+) -> Option<Stolen<Channel>> {
     loop {
         let sent = next()?;
         if claim(sent.slot, me.index(), || true) {
@@ -201,32 +191,32 @@ pub(super) fn claim_received<P: Messages>(
 }
 
 /// Returns the channels of a worker.
-pub(super) fn channels<P: Messages>(worker: &Remote<P>) -> &P::Channels {
+pub(super) fn channels(worker: &Worker) -> &Channels {
     &worker.task_pool().channels
 }
 
 // SAFETY: the page of the protocol shows that exactly one thread gets each task: private tasks are
 // the owner's, and for a sent task one atomic exchange of the slot's state decides.
-unsafe impl<P: Messages> TaskPool<P> for ChannelTasks<P> {
+unsafe impl TaskPool<Channel> for ChannelTasks {
     #[inline(always)]
-    fn stack(&self) -> &TaskStack<P> {
+    fn stack(&self) -> &TaskStack<Channel> {
         &self.stack
     }
 
     #[inline(always)]
-    fn is_open(&self, slot: *mut Slot<P>) -> bool {
+    fn is_open(&self, slot: *mut Slot<Channel>) -> bool {
         self.floor.is_open(slot)
     }
 
     #[inline(always)]
-    fn push(&self, slot: *mut Slot<P>) {
+    fn push(&self, slot: *mut Slot<Channel>) {
         // Relaxed: only the owner reads it.
         self.stack.set_top(slot.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// One store, one load, one compare.
     #[inline(always)]
-    fn pop(&self, slot: *mut Slot<P>, is_spawn: bool) -> bool {
+    fn pop(&self, slot: *mut Slot<Channel>, is_spawn: bool) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
         match is_spawn {
             true => slot >= self.stack.bottom() && !self.is_requested(),
@@ -234,13 +224,13 @@ unsafe impl<P: Messages> TaskPool<P> for ChannelTasks<P> {
         }
     }
 
-    fn reopen(&self, _slot: *mut Slot<P>) {
+    fn reopen(&self, _slot: *mut Slot<Channel>) {
         self.floor.lower(self.first_open());
     }
 
     /// Takes back a task that was sent if no thief has claimed it.
     #[cold]
-    fn reclaim(&self, slot: *mut Slot<P>) -> Reclaimed {
+    fn reclaim(&self, slot: *mut Slot<Channel>) -> Reclaimed {
         if slot < self.stack.bottom() {
             // SAFETY: the owner has pushed `slot`, so it lies in the stack.
             let state = unsafe { &*slot }.header();
@@ -269,7 +259,7 @@ unsafe impl<P: Messages> TaskPool<P> for ChannelTasks<P> {
     }
 
     #[cold]
-    fn release(&self, slot: *mut Slot<P>) {
+    fn release(&self, slot: *mut Slot<Channel>) {
         // The slot's state stays DONE until the owner sends it again.
         self.stack.set_top(slot, Ordering::Relaxed);
         self.stack.set_bottom(slot);

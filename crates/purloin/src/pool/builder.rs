@@ -120,8 +120,8 @@ impl<S: Scheduler> Builder<S> {
     ///
     /// The thread of a spare worker starts when it is first needed; until then the worker costs next
     /// to nothing. If the thread cannot be started, because of a limit of the process for example, the
-    /// pool tries again every 20 milliseconds while tasks wait for it. The schedulers `Channel` and
-    /// `StrictChannel` of the crate `purloin-schedulers` have no spare workers.
+    /// pool tries again every 20 milliseconds while tasks wait for it. The scheduler `Channel` of the crate
+    /// `purloin-schedulers` has no spare workers.
     ///
     /// ```
     /// use purloin::Pool;
@@ -145,8 +145,7 @@ impl<S: Scheduler> Builder<S> {
     /// nothing to do with each other.
     ///
     /// No worker runs unrelated tasks while any worker runs a future, because they might wait for
-    /// each other. The schedulers `Channel` and `StrictChannel` of the crate
-    /// `purloin-schedulers` ignore this option.
+    /// each other. The scheduler `Channel` of the crate `purloin-schedulers` ignores this option.
     ///
     /// ```
     /// use std::sync::mpsc::channel;

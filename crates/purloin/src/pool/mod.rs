@@ -120,7 +120,7 @@ impl<S: Scheduler> Pool<S> {
     ///   from the awaited call. So pools may call each other. But two pools hang if all workers and
     ///   spare workers of each wait for the other, for calls that descend from none of theirs: with the
     ///   default of 128 spare workers, when more than 250 calls wait in both directions at once. (The
-    ///   channel schedulers of the crate `purloin-schedulers` have no spare workers.)
+    ///   scheduler `Channel` of the crate `purloin-schedulers` has no spare workers.)
     ///
     /// If this pool begins no work from outside for 20 to 40 milliseconds, a spare worker runs `f`, unless
     /// the pool [rescues no calls](Builder::rescue_calls). This happens, for example, when all workers
@@ -238,8 +238,7 @@ impl<S: Scheduler> Pool<S> {
     /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
     /// meanwhile.
     ///
-    /// The schedulers `Channel` and `StrictChannel` of the crate `purloin-schedulers` do not count
-    /// jobs. Under them, this call waits until no worker has anything to do, including calls of
+    /// The scheduler `Channel` of the crate `purloin-schedulers` does not count jobs. Under it, this call waits until no worker has anything to do, including calls of
     /// [`run`](Pool::run).
     ///
     /// # Panics

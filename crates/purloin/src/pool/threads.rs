@@ -101,8 +101,8 @@ impl<S: Scheduler> WorkerStart<S> {
     /// # Panics
     ///
     /// Panics if this thread is a worker already, and under a scheduler that [detects by
-    /// itself](Scheduler::DETECTS_QUIESCENCE) that all workers are idle, as the channel schedulers of
-    /// the crate `purloin-schedulers` do: it would not learn that this thread is idle, and
+    /// itself](Scheduler::DETECTS_QUIESCENCE) that all workers are idle, as the scheduler `Channel` of
+    /// the crate `purloin-schedulers` does: it would not learn that this thread is idle, and
     /// [`Pool::wait`](crate::Pool::wait) would not return.
     pub fn attach(mut self) {
         check_is_no_worker();

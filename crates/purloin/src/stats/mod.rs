@@ -115,12 +115,12 @@ counted! {
     /// Steal requests that a thief has sent before it began a stolen task, to have its next task in time
     /// (Channel).
     EarlyRequests => early_requests,
-    /// Times that the manager has counted a worker as idle (Channel, `StrictChannel` only).
+    /// Times that the manager has counted a worker as idle (Channel).
     IdleRegistrations => idle_registrations,
-    /// Messages that a worker counted as idle is about to get tasks (Channel, `StrictChannel` only).
+    /// Messages that a worker counted as idle is about to get tasks (Channel).
     Updates => updates,
     /// Messages that are neither steal requests nor answers: updates to the manager, messages about work
-    /// from outside, and withdrawals of leapfrog requests (Channel, `StrictChannel` only).
+    /// from outside, and withdrawals of leapfrog requests (Channel).
     ControlMessages => control_messages,
     /// Times that a worker has gone to sleep.
     Sleeps => sleeps,

@@ -73,7 +73,6 @@ macro_rules! under_each_scheduler {
                 #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
                 under_chase_lev_deques: purloin_schedulers::ChaseLev,
                 under_channels: purloin_schedulers::Channel,
-                under_strict_channels: purloin_schedulers::StrictChannel,
             }
         )+
     };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{add, busy, eventually, pool_with};
 use purloin::{Pool, Scheduler, Worker};
-use purloin_schedulers::{Channel, Stealing, StrictChannel};
+use purloin_schedulers::{Channel, Stealing};
 
 fn pool(workers: usize, stealing: Stealing) -> Pool<Channel> {
     pool_with(Channel::default().steal(stealing), workers)
@@ -88,8 +88,8 @@ fn rest() {
 /// A request that all workers have passed on waits at the manager, until a worker tells it that the thief
 /// is about to get tasks. The tasks are leaves, so the thief asks for the next one in time.
 #[test]
-fn strict_messages_are_counted_by_their_kinds() {
-    let pool = pool_with(StrictChannel::default(), 4);
+fn messages_are_counted_by_their_kinds() {
+    let pool = pool_with(Channel::default(), 4);
     let start = Instant::now();
     loop {
         pool.run(|mut w| {
@@ -291,10 +291,4 @@ fn runs_all_jobs_and_falls_asleep<S: Scheduler + Clone>(scheduler: S) {
 #[test]
 fn a_pool_whose_workers_refuse_requests_runs_all_jobs_and_falls_asleep() {
     runs_all_jobs_and_falls_asleep(Channel::default().forward(false));
-}
-
-#[test]
-fn a_pool_whose_workers_know_messages_only_runs_all_jobs_and_falls_asleep() {
-    runs_all_jobs_and_falls_asleep(StrictChannel::default());
-    runs_all_jobs_and_falls_asleep(StrictChannel::default().forward(false));
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{busy, eventually, pool_with};
 use purloin::{ReturnBarrier, Scheduler, Worker};
 use purloin_schedulers::{
-    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, StrictChannel, TwoFields,
+    Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, TwoFields,
 };
 
 /// Each test holds this lock, because two tests at once would use up the cores.
@@ -228,7 +228,6 @@ mod without_force {
     #[test]
     fn a_blocked_worker_runs_descendants_of_the_awaited_task_only() {
         super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<Channel>();
-        super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<StrictChannel>();
         super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<DefaultWs>();
         super::a_blocked_worker_runs_descendants_of_the_awaited_task_only::<ReturnBarrierWs>();
     }

@@ -6,13 +6,34 @@ use std::collections::VecDeque;
 use crossbeam_utils::CachePadded;
 
 use purloin::scheduler::sync::{AtomicBool, Ordering, UnsafeCell};
-use purloin::scheduler::{Count, StateWord};
+use purloin::scheduler::{Count, Slot, StateWord};
 
-use super::StrictChannel;
+use super::Channel;
 use super::fifo::Fifo;
+use super::handler::Situation;
 use super::manager::Manager;
-use crate::channel::protocol::{Kind, MAX_TASKS, SentTask, Situation};
-use crate::channel::strategy::{Amount, Stealing, Strategy};
+use super::strategy::{Amount, Stealing, Strategy};
+
+/// Maximum number of tasks in one answer.
+pub(super) const MAX_TASKS: usize = if cfg!(loom) { 2 } else { 256 };
+
+/// The two requests that each worker has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// Asks for any task. Workers that cannot answer it forward it.
+    Any,
+    /// Asks for a descendant of a stolen task. It goes only to the thief of that task.
+    Leapfrog,
+}
+
+/// A task that was sent to a thief.
+#[derive(Clone, Copy)]
+pub(super) struct SentTask {
+    /// The address of the task.
+    pub(super) slot: *mut Slot<Channel>,
+    /// The number of the worker in whose stack the task lies.
+    pub(super) owner: usize,
+}
 
 /// A message in a worker's mailbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,7 +121,7 @@ fn capacity(workers: usize) -> usize {
 pub(super) struct Answer {
     /// Whether there is an answer that the thief has not read.
     is_full: AtomicBool,
-    tasks: UnsafeCell<Vec<SentTask<StrictChannel>>>,
+    tasks: UnsafeCell<Vec<SentTask>>,
 }
 
 impl Answer {
@@ -116,10 +137,7 @@ impl Answer {
     /// # Safety
     ///
     /// The caller has the request of the thief that reads this channel, and has not answered it.
-    pub(super) unsafe fn write(
-        &self,
-        fill: impl FnOnce(&mut Vec<SentTask<StrictChannel>>),
-    ) -> usize {
+    pub(super) unsafe fn write(&self, fill: impl FnOnce(&mut Vec<SentTask>)) -> usize {
         self.tasks.with_mut(|tasks| {
             // SAFETY: a request has one answer, and the thief has read the last one before it has
             // sent this request. So no other worker uses the channel.
@@ -142,10 +160,7 @@ impl Answer {
     }
 
     /// Thief: reads the answer, if there is one.
-    pub(super) fn receive<R>(
-        &self,
-        read: impl FnOnce(&mut Vec<SentTask<StrictChannel>>) -> R,
-    ) -> Option<R> {
+    pub(super) fn receive<R>(&self, read: impl FnOnce(&mut Vec<SentTask>) -> R) -> Option<R> {
         if !self.is_full() {
             return None;
         }
@@ -179,7 +194,7 @@ unsafe impl Send for Channels {}
 /// State that only the worker's own thread uses.
 pub(super) struct WorkerState {
     /// Tasks that victims have sent to this worker and that it has not claimed, the oldest first.
-    pub(super) received: VecDeque<SentTask<StrictChannel>>,
+    pub(super) received: VecDeque<SentTask>,
     pub(super) strategy: Strategy,
     /// The colour of the worker's request when the worker last had it, if the request is under way.
     pub(super) sent: Option<Colour>,
@@ -269,13 +284,13 @@ pub(super) trait Peers {
     fn set_floor(&self, me: usize, is_raised: bool);
 
     /// Worker `me`: adds own tasks to an answer, see
-    /// [`ChannelTasks::answer_with_own`](crate::channel::tasks::ChannelTasks::answer_with_own).
+    /// [`ChannelTasks::answer_with_own`](super::tasks::ChannelTasks::answer_with_own).
     fn add_own_tasks(
         &self,
         me: usize,
         demand: (Kind, Amount),
         situation: Situation,
-        tasks: &mut Vec<SentTask<StrictChannel>>,
+        tasks: &mut Vec<SentTask>,
     );
 
     /// Worker `me`: counts an event.

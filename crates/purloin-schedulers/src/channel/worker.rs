@@ -3,20 +3,16 @@
 use purloin::scheduler::{Backoff, Count, Point, Protocol, Search, Slept, StateWord, Stolen};
 
 use super::handler::{
-    begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work, handle_messages,
-    is_quiescent, send_request,
+    Situation, begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work,
+    handle_messages, is_quiescent, send_request,
 };
-use super::messages::{Channels, Colour, Leapfrog, LeapfrogRequest, Message, Peers};
-use super::{Own, StrictChannel, Worker};
-use crate::channel::protocol::{Kind, MANAGER, Situation};
-use crate::channel::tasks::{Messages, channels, claim, claim_received};
-
-impl Messages for StrictChannel {
-    type Channels = Channels;
-}
+use super::manager::MANAGER;
+use super::messages::{Colour, Kind, Leapfrog, LeapfrogRequest, Message, Peers};
+use super::tasks::{channels, claim, claim_received};
+use super::{Channel, Own, Worker};
 
 // SAFETY: a worker uses its own task pool, and the channels of the others.
-unsafe impl Protocol<StrictChannel> for StrictChannel {
+unsafe impl Protocol<Channel> for Channel {
     /// Only the worker itself can send its tasks, and it cannot while it sleeps.
     const SERVES_ASLEEP: bool = false;
 
@@ -218,7 +214,7 @@ fn receive_tasks(me: Own<'_>) -> bool {
 
 /// Claims the oldest received task that its owner has not taken back. The steal `is_free` if the
 /// worker has not sent a request for it.
-fn claim_next(me: Own<'_>, is_free: bool) -> Option<Stolen<StrictChannel>> {
+fn claim_next(me: Own<'_>, is_free: bool) -> Option<Stolen<Channel>> {
     let next = || channels(&me).worker_state().received.pop_front();
     let stolen = claim_received(me, is_free, next)?;
     channels(&me).worker_state().strategy.claimed();

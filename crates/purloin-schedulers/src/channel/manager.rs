@@ -1,6 +1,7 @@
 //! The manager's knowledge: which workers are idle, as far as messages have told it.
 
-use crate::channel::protocol::MANAGER;
+/// The worker that detects when all workers are idle. It is the root of the tree of workers.
+pub(super) const MANAGER: usize = 0;
 
 /// The manager's knowledge of the other workers.
 pub(super) struct Manager {

@@ -7,25 +7,26 @@ use std::sync::atomic::{AtomicUsize as Counter, Ordering::Relaxed};
 use loom::sync::Arc;
 use loom::thread;
 
-use super::StrictChannel;
+use super::Channel;
 use super::fifo::Fifo;
 use super::handler::{
-    begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent, send_request,
+    Situation, begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent,
+    send_request,
 };
+use super::manager::MANAGER;
 use super::messages::{
-    Channels, Colour, Leapfrog, LeapfrogRequest, Message, Outside, Peers, StealRequest,
+    Channels, Colour, Kind, Leapfrog, LeapfrogRequest, Message, Outside, Peers, SentTask,
+    StealRequest,
 };
-use crate::channel::models::jobs::Jobs;
-use crate::channel::protocol::{Kind, MANAGER, SentTask, Situation};
-use crate::channel::strategy::{Amount, Stealing};
-use crate::channel::tasks::{ChannelTasks, claim};
+use super::strategy::{Amount, Stealing};
+use super::tasks::{ChannelTasks, claim};
 use purloin::scheduler::models::{self, Quiescence, Sleep};
-use purloin::scheduler::sync::{AtomicUsize, Ordering, yield_now};
+use purloin::scheduler::sync::{AtomicUsize, Mutex, Ordering, lock, yield_now};
 use purloin::scheduler::{Count, Reclaimed, Slot, StateWord, TaskPool};
 
 /// A few workers with their task pools. Each task is a number.
 struct Model {
-    task_pools: Vec<ChannelTasks<StrictChannel>>,
+    task_pools: Vec<ChannelTasks>,
     sleep: Sleep,
     barrier: Quiescence,
     /// The jobs from outside the pool.
@@ -61,12 +62,50 @@ impl Peers for Model {
         me: usize,
         demand: (Kind, Amount),
         situation: Situation,
-        tasks: &mut Vec<SentTask<StrictChannel>>,
+        tasks: &mut Vec<SentTask>,
     ) {
         self.task_pools[me].answer_with_own(me, demand, situation, tasks);
     }
 
     fn count(&self, _: usize, _: Count) {}
+}
+
+/// Jobs from outside the pool.
+struct Jobs {
+    count: Mutex<usize>,
+    /// A copy of `count` that can be read without the lock.
+    hint: AtomicUsize,
+}
+
+impl Jobs {
+    /// Returns no jobs.
+    fn new() -> Self {
+        Jobs {
+            count: Mutex::new(0),
+            hint: AtomicUsize::new(0),
+        }
+    }
+
+    fn add(&self) {
+        let mut count = lock(&self.count);
+        *count += 1;
+        self.hint.store(*count, Ordering::Relaxed);
+    }
+
+    /// Takes a job. Returns whether there was one.
+    fn take(&self) -> bool {
+        let mut count = lock(&self.count);
+        let is_there = *count > 0;
+        *count = count.saturating_sub(1);
+        self.hint.store(*count, Ordering::Release);
+        is_there
+    }
+
+    /// Returns whether there are none. The caller acquires what the worker that took the last job
+    /// did before.
+    fn are_over(&self) -> bool {
+        self.hint.load(Ordering::Acquire) == 0
+    }
 }
 
 fn check(workers: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
@@ -123,7 +162,7 @@ impl Model {
     }
 
     /// Owner: pushes a task.
-    fn push(&self, me: usize, task: u64) -> *mut Slot<StrictChannel> {
+    fn push(&self, me: usize, task: u64) -> *mut Slot<Channel> {
         let tasks = &self.task_pools[me];
         let slot = tasks.stack().top();
         let is_open = tasks.is_open(slot);
@@ -175,7 +214,7 @@ impl Model {
             .answer(kind)
             .receive(|tasks| tasks.pop());
         if let Some(Some(sent)) = sent {
-            let slot: *mut Slot<StrictChannel> = sent.slot;
+            let slot: *mut Slot<Channel> = sent.slot;
             if claim(slot, thief, || true) {
                 // SAFETY: the thief has claimed the task, so the slot is the thief's until DONE.
                 unsafe {
