@@ -90,7 +90,7 @@ impl<S: Scheduler> Pool<S> {
         T: Send + 'static,
     {
         self.shared().check_process();
-        RunFuture(detached_future(self.shared(), f).into_future())
+        RunFuture(detached_future(self.shared(), true, f).into_future())
     }
 }
 
@@ -100,7 +100,7 @@ impl<T> Future for RunFuture<T> {
     /// # Panics
     ///
     /// Panics if the closure has panicked, if this future has completed before, and in a forked
-    /// process.
+    /// process, unless the closure had ended before the fork.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         Pin::new(&mut self.0).poll(context)
     }
@@ -197,7 +197,8 @@ impl<T> Future for HandleFuture<T> {
 
     /// # Panics
     ///
-    /// Panics where [`Handle::get`] does, and if this future has completed before.
+    /// Panics where [`Handle::get`] does, and if this future has completed before. In a forked process it
+    /// does not panic if the task had ended before the fork.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let HandleFuture { handle, latest } = &mut *self;
         let pending = handle

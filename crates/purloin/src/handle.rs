@@ -336,7 +336,7 @@ impl<T> Promise<T> {
     fn get(self, place: Option<Place>) -> T {
         let (channel, functions) = (self.channel, self.functions);
         std::mem::forget(self);
-        // SAFETY: `new`'s caller allows one call of `get` or `drop`. This is that call, because
+        // SAFETY: `new`'s caller allows one call of `get`, `drop` or `abandon`. This is that call, because
         // `self` was forgotten.
         unsafe { ((*functions).get)(channel, place) }
     }
@@ -350,25 +350,25 @@ impl<T> Promise<T> {
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
         unsafe { ((*self.functions).is_done)(self.channel) }
     }
 
     /// Returns whether this thread is a worker of the task's pool.
     pub(crate) fn is_local(&self) -> bool {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
         unsafe { ((*self.functions).is_local)(self.channel) }
     }
 
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
     pub(crate) fn run(&self) {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
         unsafe { ((*self.functions).run)(self.channel) }
     }
 
     /// Calls an idle worker for the task, if no worker has begun it.
     pub(crate) fn call_worker(&self) {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`.
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
         unsafe { ((*self.functions).call_worker)(self.channel) }
     }
 
@@ -378,7 +378,7 @@ impl<T> Promise<T> {
     ///
     /// This is the only call.
     pub(crate) unsafe fn watch(&self, watcher: Waker) -> bool {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
         // caller guarantees that it is the only call.
         unsafe { ((*self.functions).watch)(self.channel, watcher) }
     }
@@ -391,7 +391,7 @@ impl<T> Promise<T> {
     /// [helps](Wait::Help), on a worker of the task's pool. If this thread is such a worker, a worker
     /// has begun the task.
     pub(crate) unsafe fn wait(&self, how: Wait) {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
         // caller guarantees the rest.
         unsafe { ((*self.functions).wait)(self.channel, how) }
     }
@@ -402,7 +402,7 @@ impl<T> Promise<T> {
     ///
     /// The task is done, and no other thread uses the result.
     pub(crate) unsafe fn take_result(&self) -> Option<thread::Result<T>> {
-        // SAFETY: `new`'s caller allows this until `get` or `drop`, and both consume `self`. Our
+        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
         // caller guarantees that the result is there, and used by this thread alone.
         unsafe { (*((*self.functions).result)(self.channel)).take() }
     }
@@ -410,7 +410,7 @@ impl<T> Promise<T> {
 
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
-        // SAFETY: `new`'s caller allows one call of `get` or `drop`. This is that call, because
+        // SAFETY: `new`'s caller allows one call of `get`, `drop` or `abandon`. This is that call, because
         // `get` forgets `self`.
         unsafe { ((*self.functions).drop)(self.channel) };
     }

@@ -39,8 +39,8 @@ impl<F, R> AwaitedCall<F, R> {
     ///
     /// # Safety
     ///
-    /// `this` points at a call that lives, and that no other code uses, until its latch opens. `F` and `R`
-    /// may be sent to the worker.
+    /// `this` points at a call that lives until its latch opens. Until then, no other code uses the closure
+    /// and the place for the result. `F` and `R` may be sent to the worker.
     unsafe fn job<S: Scheduler>(this: *mut Self) -> Injected<S>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R,
@@ -86,7 +86,7 @@ impl<F, R> AwaitedCall<F, R> {
     ///
     /// # Safety
     ///
-    /// `this` points at a call whose latch this thread has seen open. It calls this once.
+    /// `this` points at a call whose latch the calling thread has seen open. The caller calls this once.
     unsafe fn result(this: *const Self) -> thread::Result<R> {
         // SAFETY: by this function's contract.
         unsafe { InFrame::result(&raw const (*this).task) }
@@ -171,8 +171,8 @@ impl Pool {
                 continue;
             }
             // SAFETY: there is a call for each worker. This function does not return, nor unwind, before
-            // the latch is open. `F` is `Sync` and `R` is `Send`. A call whose job is dropped is the
-            // caller's.
+            // the latch is open. `F` is `Sync` and `R` is `Send`. If the job is dropped, no worker
+            // runs the call, so this thread ends it.
             unsafe {
                 let call = all.add(worker);
                 if let Err(panic) = pool.post(worker, AwaitedCall::job(call)) {

@@ -35,6 +35,14 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
+    /// Passes a panic that no caller gets to the pool with this number, if it still exists.
+    pub(crate) fn keep_panic_of(pool: u64, panic: Panic) {
+        match Self::find(pool) {
+            Some(pool) => pool.keep_panic(panic),
+            None => discard(panic),
+        }
+    }
+
     /// Passes a panic that no caller gets to the program's handler, or else to the next
     /// [`wait`](super::Pool::wait).
     pub(crate) fn keep_panic(&self, panic: Panic) {

@@ -99,9 +99,18 @@ impl<S: Scheduler> Inbox<S> {
     pub(super) fn withdraw(&self, tag: *const (), max: usize) {
         let mut withdrawn = Vec::new();
         let mut jobs = lock(&self.jobs);
-        // The newest first: most likely they are still there.
+        // From both ends: the jobs of a program that takes its results in order, or in the reverse
+        // order, are found at once.
+        let place = |jobs: &VecDeque<Entry<S>>| {
+            let newest = jobs.len().checked_sub(1)?;
+            let ends = (0..jobs.len()).map(|i| match i % 2 {
+                0 => newest - i / 2,
+                _ => i / 2,
+            });
+            ends.into_iter().find(|&place| jobs[place].tag == tag)
+        };
         while withdrawn.len() < max
-            && let Some(place) = jobs.iter().rposition(|entry| entry.tag == tag)
+            && let Some(place) = place(&jobs)
         {
             withdrawn.extend(jobs.remove(place));
         }
@@ -166,6 +175,10 @@ impl<S: Scheduler> Inbox<S> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
     use crate::{Pool, Worker};
 
     fn pool() -> Pool {
@@ -199,6 +212,25 @@ mod tests {
                 |_| (),
             );
             assert_eq!(outside.join().unwrap(), 7);
+            assert!(pool.shared.inbox.is_empty());
+        });
+    }
+
+    #[test]
+    fn a_worker_that_gets_a_result_itself_withdraws_the_job() {
+        let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+        let futures: Vec<_> = (0..3).map(|n| pool.future(move |_| n)).collect();
+        pool.run(|w| {
+            for (n, future) in futures.into_iter().enumerate() {
+                assert_eq!(future.get(), n);
+            }
+            assert!(pool.shared.inbox.is_empty());
+            let mut call = w.pool().run_async(|_| 7);
+            assert_eq!(pool.shared.inbox.jobs(), 1);
+            let mut context = Context::from_waker(Waker::noop());
+            assert_eq!(Pin::new(&mut call).poll(&mut context), Poll::Ready(7));
+            assert!(pool.shared.inbox.is_empty());
+            drop(w.pool().run_async(|_| 7));
             assert!(pool.shared.inbox.is_empty());
         });
     }

@@ -103,7 +103,7 @@ impl Pool {
         F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        detached_future(&self.shared, f)
+        detached_future(&self.shared, false, f)
     }
 }
 

@@ -114,8 +114,13 @@ impl<S: Scheduler> Shared<S> {
         self.spares > 0
     }
 
+    /// Returns the process that has the pool's threads.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
     /// Returns whether this is the process that has the pool's threads.
-    pub(crate) fn is_in_own_process(&self) -> bool {
+    pub(super) fn is_in_own_process(&self) -> bool {
         self.process == std::process::id()
     }
 

@@ -1,4 +1,4 @@
-//! The bookkeeping of a worker: frames, tickets, and counts of nesting.
+//! The bookkeeping of a worker: frames and tickets.
 //!
 //! A **frame** is a piece of the worker's task stack: the tasks that the body of a finish, or one
 //! task, has pushed. Frames nest. A spawn may go to the stack only where its finish has the
@@ -242,8 +242,8 @@ impl<S: Scheduler> Default for Tickets<S> {
 
 impl<S: Scheduler> Tickets<S> {
     fn with<R>(&self, f: impl FnOnce(&mut Vec<Ticket<S>>) -> R) -> R {
-        // SAFETY: the cell is not `Sync`, so one thread uses it, and no `f` in this file calls `with`
-        // again.
+        // SAFETY: only `Me` gives access, so this is the worker's own thread, and no `f` in this file calls
+        // `with` again.
         f(unsafe { &mut *self.0.get() })
     }
 

@@ -49,7 +49,7 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{NonNull, null};
 
 use super::oneshot::{self, EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
-use super::slot::Slot;
+use super::slot::{Slot, State};
 use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
 use super::token::Token;
@@ -76,6 +76,10 @@ struct Sender<S: Scheduler, F, T> {
     scope: CancelFlag,
     /// The lineage of the code that made the future; none if no worker did.
     lineage: Lineage,
+    /// The process that has the pool's threads.
+    process: u32,
+    /// Whether only an asynchronous program waits for the result, so that no task of the pool does.
+    is_async: bool,
     /// Whether a worker has taken the [injected](inject) job.
     job_taken: AtomicBool,
     /// Whether the claimant has reached the ticket, and keeps it. Used by the claimant.
@@ -226,8 +230,9 @@ where
     }
 }
 
-/// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it.
-pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, closure: F) -> Handle<T>
+/// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it. `is_async` if
+/// only an asynchronous program waits for it.
+pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, is_async: bool, closure: F) -> Handle<T>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
@@ -243,6 +248,8 @@ where
         Lineage::NONE,
         closure,
     );
+    // SAFETY: the sender is new, and no other thread knows it.
+    unsafe { (*sender.as_ptr()).is_async = is_async };
     inject(pool, sender);
     Sender::promise(sender)
 }
@@ -263,7 +270,7 @@ where
 {
     fn drop(&mut self) {
         // SAFETY: the job is a holder, and a dropped job does not use the channel again.
-        unsafe { Sender::let_go(self.0) };
+        unsafe { Sender::drop_job(self.0) };
     }
 }
 

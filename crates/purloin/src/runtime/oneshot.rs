@@ -116,12 +116,6 @@ impl<T> Oneshot<T> {
         }
     }
 
-    /// The handle of a task that only workers run: ends the task if no worker has claimed it. Returns the
-    /// watcher, which is not to be woken.
-    pub(super) fn take_back(&self) -> Option<Waiters> {
-        self.claim(State::NOBODY).then(|| self.end())
-    }
-
     /// Claimant: declares that it offers only descendants of the claimed task.
     pub(super) fn allow_leapfrogging(&self) {
         // Relaxed: a worker that does not see it does not leapfrog.
@@ -201,6 +195,11 @@ impl<T> Oneshot<T> {
         // does not touch the place.
         self.watcher.with_mut(|place| unsafe { *place = None });
         false
+    }
+
+    /// Returns, as a hint, whether [`Self::call_worker`] would return false.
+    pub(super) fn needs_no_call(&self) -> bool {
+        self.is_begun() || self.is_injected.load(Ordering::Relaxed)
     }
 
     /// A holder: returns whether it must inject a job with which an idle worker claims. The job is one
@@ -312,8 +311,8 @@ impl Blocks {
     ///
     /// `f` does not call this again.
     unsafe fn with<R>(&self, class: usize, f: impl FnOnce(&mut Vec<NonNull<u8>>) -> R) -> R {
-        // SAFETY: the cell is not `Sync`, and `f` does not call this again, so this is the only
-        // reference.
+        // SAFETY: only `Me` gives access, so this is the worker's own thread, and `f` does not call this
+        // again: this is the only reference.
         f(unsafe { &mut *self.0[class].get() })
     }
 

@@ -130,9 +130,10 @@ impl<S: Scheduler> Queue<S> {
         self.ended_one(thread.pool());
     }
 
-    /// Counts a task that has ended. The finish may be gone afterwards.
+    /// Takes one [`Self::hold`] back, for a task that has ended, for example. The finish may be gone
+    /// afterwards.
     pub(super) fn ended_one(&self, pool: &Shared<S>) {
-        // SAFETY: the task holds the latch.
+        // SAFETY: each caller has held the latch, and calls this once. The queue lives, by the caller's reference.
         unsafe { Latch::release(&self.pending, &pool.sleep) };
     }
 

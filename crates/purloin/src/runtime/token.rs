@@ -31,7 +31,7 @@ pub struct Token<'t, S: Scheduler = ReturnBarrier> {
 }
 
 impl<'t, S: Scheduler> Token<'t, S> {
-    /// Returns a token for the code that `thread` runs now. Called on that thread.
+    /// Returns a token for the code that `thread` runs now.
     #[inline(always)]
     pub(crate) fn at_top(thread: Me<'t, S>) -> Self {
         Token {

@@ -34,7 +34,7 @@ pub(crate) struct Latch {
 }
 
 impl Latch {
-    /// Returns a latch that is held this often.
+    /// Returns a latch that is held this many times.
     pub(crate) fn new(left: usize, waiter: Waiter) -> Latch {
         Latch {
             left: AtomicUsize::new(left),

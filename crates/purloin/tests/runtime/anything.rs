@@ -53,6 +53,29 @@ fn a_blocked_join_runs_a_job() {
     }
 }
 
+/// A closure of `run_async` is no future that a task of the pool may wait for.
+#[test]
+fn a_blocked_join_of_an_asynchronous_call_runs_a_job() {
+    must_end("a job beside an asynchronous call", || {
+        let pool = pool(2, ReturnBarrier::default());
+        for _ in 0..rounds(100) {
+            let (send, receive) = channel();
+            let (end, ended) = channel();
+            let call = pool.run_async(move |w| {
+                let pool = w.pool();
+                let stolen = move || {
+                    pool.spawn(move |_| send.send(7).unwrap());
+                    assert_eq!(receive.recv(), Ok(7));
+                };
+                block(w, stolen);
+                end.send(()).unwrap();
+            });
+            ended.recv().unwrap();
+            drop(call);
+        }
+    });
+}
+
 #[test]
 fn a_blocked_join_runs_a_task_of_another_call() {
     let pool = pool(3, ReturnBarrier::default());

@@ -104,6 +104,12 @@ impl<S: Scheduler> Core<S> {
 
 /// What a scheduler may do on a worker's own thread.
 impl<'w, S: Scheduler> Me<'w, S> {
+    /// Returns what other threads see of the worker. It lives longer than a reference to this value.
+    #[inline(always)]
+    pub fn remote(self) -> &'w Remote<S> {
+        self.remote
+    }
+
     /// Begins a search for a victim. Returns the first active victim in the order of the pool's [victim
     /// selection](crate::VictimSelection).
     pub fn first_victim(self) -> Option<&'w Remote<S>> {
@@ -152,20 +158,13 @@ impl<'w, S: Scheduler> Me<'w, S> {
 impl<'w, S: Scheduler> Me<'w, S> {
     /// # Safety
     ///
-    /// The calling thread is the worker's own. (The thread that makes a pool may make the worker, and the
-    /// thread that drops the pool may drop it.)
+    /// The calling thread is the worker's own.
     #[inline(always)]
     pub(crate) unsafe fn new(remote: &'w Remote<S>) -> Self {
         Me {
             remote,
             not_send: PhantomData,
         }
-    }
-
-    /// Returns what other threads see of the worker.
-    #[inline(always)]
-    pub(crate) fn remote(self) -> &'w Remote<S> {
-        self.remote
     }
 
     #[inline(always)]
@@ -303,7 +302,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
 /// A value that only the worker's own thread uses.
 pub(super) struct Owned<T>(T);
 
-// SAFETY: only the worker's own thread gets a reference to the value.
+// SAFETY: only the worker's own thread gets a reference to the value. (The thread that makes a pool makes it,
+// and the thread that drops the pool drops it.)
 unsafe impl<T> Sync for Owned<T> {}
 
 impl<T> Owned<T> {

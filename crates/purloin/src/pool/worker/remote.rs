@@ -31,9 +31,10 @@ pub struct Remote<S: Scheduler> {
     /// The depth in the program's tree that a task in the first slot would have, extrapolated from
     /// the branch that the worker runs. Modulo 2⁶⁴.
     pub(crate) depth: AtomicUsize,
-    pub(super) counters: Counters,
+    /// On lines of their own: a worker that waits counts its attempts to steal all the time.
+    pub(super) counters: CachePadded<Counters>,
     pub(super) timer: Timer,
-    /// On a line of its own: thieves look at it.
+    /// On a line of its own: each thief that comes by looks at it.
     pub(super) place: CachePadded<Place<S>>,
     mailbox: Mailbox<S>,
 }
@@ -142,7 +143,7 @@ impl<S: Scheduler> Remote<S> {
             calls: Calls::new(),
             futures: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
-            counters: Counters::default(),
+            counters: CachePadded::new(Counters::default()),
             timer: Timer::new(timed),
             place: CachePadded::new(Place {
                 index,

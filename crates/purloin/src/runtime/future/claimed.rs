@@ -26,11 +26,14 @@ where
     /// Begins the run of a closure that the caller has claimed. The caller is a holder that counts as
     /// `count`.
     pub(super) fn new(sender: NonNull<Sender<S, F, T>>, count: u32, thread: Me<'m, S>) -> Self {
+        // SAFETY: the claimant is a holder, so the channel lives.
+        let this = unsafe { sender.as_ref() };
         if thread.tasks.offers_nothing() {
-            // SAFETY: the claimant is a holder, so the channel lives.
-            unsafe { sender.as_ref() }.channel.allow_leapfrogging();
+            this.channel.allow_leapfrogging();
         }
-        thread.begin_future();
+        if !this.is_async {
+            thread.begin_future();
+        }
         Claimed {
             sender,
             count,
@@ -53,9 +56,12 @@ where
     /// Marks the task done. Returns the threads to wake.
     pub(super) fn end(&mut self) -> Waiters {
         self.has_ended = true;
-        self.thread.end_future();
         // SAFETY: the thread that has claimed is a holder, so the channel lives.
-        unsafe { self.sender.as_ref() }.channel.end()
+        let this = unsafe { self.sender.as_ref() };
+        if !this.is_async {
+            self.thread.end_future();
+        }
+        this.channel.end()
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::claimed::Claimed;
 use super::*;
-use crate::unwind::discard;
 
 impl<S, F, T> Sender<S, F, T>
 where
@@ -16,10 +15,10 @@ where
 {
     const FUNCTIONS: *const Functions<T> = &Functions {
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
-        // The promise is a holder, and calls either `get` or `drop`, once.
+        // The promise is a holder, and calls `get`, `drop` or `abandon`, once.
         get: |channel, place| unsafe { Self::get(channel.cast(), place) },
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
-        // The promise is a holder, and calls either `get` or `drop`, once, as the last call.
+        // The promise is a holder, and calls `get`, `drop` or `abandon`, once, as the last call.
         drop: |channel| unsafe { Self::let_go(channel.cast()) },
         // SAFETY: as for `drop`, in whose place the promise calls this.
         abandon: |channel| unsafe { Self::abandon(channel.cast()) },
@@ -38,6 +37,11 @@ where
         // SAFETY: `Self::promise` passes these functions with the address of a sender of this type.
         // The promise is a holder.
         call_worker: |channel| unsafe {
+            let this = channel.cast::<Self>().as_ref();
+            // Most polls end here, without the lock of the registry.
+            if this.process == std::process::id() && this.channel.needs_no_call() {
+                return;
+            }
             if let Some(pool) = Self::find_pool(channel.cast()) {
                 Self::call_worker(channel.cast(), &pool);
             }
@@ -66,24 +70,21 @@ where
     ///
     /// The caller is the handle of a detached future, and does not use the channel again.
     pub(super) unsafe fn abandon(sender: NonNull<Self>) {
-        // SAFETY: the handle is a holder, so the channel lives. Only the claimant moves the closure out.
+        // SAFETY: the handle is a holder, so the channel lives until `leave`.
         unsafe {
             let this = sender.as_ref();
-            let pool = Shared::<S>::find(this.pool_id);
-            let keep = |panic| match &pool {
-                Some(pool) => pool.keep_panic(panic),
-                None => discard(panic),
-            };
-            let taken_back = this.channel.take_back();
-            if taken_back.is_some() {
-                catch(|| drop(this.take_closure())).unwrap_or_else(keep);
-                // In a forked process another thread may have held the lock of the inbox.
-                if let Some(pool) = pool.as_ref().filter(|pool| pool.is_in_own_process()) {
-                    pool.withdraw(sender.as_ptr().cast(), 1);
-                }
+            let waiters = Self::take_back(sender);
+            // In a forked process another thread may have held the lock of the inbox.
+            if waiters.is_some()
+                && this.process == std::process::id()
+                && let Some(pool) = Shared::<S>::find(this.pool_id)
+            {
+                this.withdraw_job(&pool);
             }
-            Self::leave(sender, 1, keep);
-            drop(taken_back);
+            let pool = this.pool_id;
+            Self::leave(sender, 1, |panic| Shared::<S>::keep_panic_of(pool, panic));
+            // Without a wake-up: the program has dropped its future.
+            drop(waiters);
         }
     }
 
@@ -175,6 +176,7 @@ where
                 if this.owner == thread.index() {
                     thread.core().tickets.set_claimed(this.slot);
                 }
+                this.withdraw_job(thread.pool());
                 // The ticket stays behind. The worker that reaches it waits until this closure has
                 // ended.
                 let _claimed = Claimed::apart(sender, 1, thread);
@@ -210,6 +212,7 @@ where
                     thread.core().tickets.set_claimed(this.slot);
                 }
                 this.channel.add_extra_holder(0);
+                this.withdraw_job(thread.pool());
                 Self::run_claimed(sender, thread);
             }
         }
@@ -240,7 +243,7 @@ where
         }
     }
 
-    /// Returns the pool of the task. If the pool is gone, the task has ended.
+    /// Returns the pool of the task. If the pool is gone, the task has ended or is about to be dropped.
     ///
     /// # Safety
     ///
@@ -249,10 +252,7 @@ where
         // SAFETY: the handle is a holder, so the channel lives.
         let this = unsafe { sender.as_ref() };
         let pool = Shared::<S>::find(this.pool_id);
-        match &pool {
-            Some(pool) => pool.check_process(),
-            None => debug_assert!(this.is_done()),
-        }
+        pool.iter().for_each(|pool| pool.check_process());
         pool
     }
 
@@ -284,6 +284,10 @@ where
         let this = unsafe { sender.as_ref() };
         // SAFETY: the handle is a holder, so the channel lives.
         let Some(pool) = (unsafe { Self::find_pool(sender) }) else {
+            // The thread that drops the pool may be about to end the task.
+            while !this.is_done() {
+                thread::yield_now();
+            }
             return;
         };
         // SAFETY: the caller is the handle.

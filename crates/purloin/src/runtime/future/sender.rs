@@ -40,6 +40,8 @@ where
                 finish,
                 scope,
                 lineage,
+                process: pool.process(),
+                is_async: false,
                 job_taken: AtomicBool::new(false),
                 keeps_ticket: AtomicBool::new(false),
                 slot,
@@ -147,7 +149,7 @@ where
             // Wakers and the destructor of the result may leave tasks on the stack.
             let stack = thread.stack();
             let (base, spawn_top) = (stack.top(), stack.spawn_top());
-            let frame = thread.enter(None);
+            let frame = thread.enter_in(null(), CancelFlag::NONE);
             let waiters = claimed.end();
             // Before the wakers, which may run for long: the ticket waits until the channel is released.
             drop(claimed);
@@ -173,6 +175,56 @@ where
     pub(super) unsafe fn let_go(sender: NonNull<Self>) {
         // SAFETY: the caller is a holder, and does not use the channel again.
         unsafe { Self::leave(sender, 1, keep_orphan) }
+    }
+
+    /// Ends a detached task that no thread has begun, and drops its closure. Returns the threads that wait
+    /// for it.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder.
+    pub(super) unsafe fn take_back(sender: NonNull<Self>) -> Option<Waiters> {
+        // SAFETY: the caller is a holder, so the channel lives. Only the claimant moves the closure out, and
+        // sends.
+        unsafe {
+            let this = sender.as_ref();
+            this.channel.claim(State::NOBODY).then(|| {
+                this.channel.send(drop_cancelled(this.take_closure()));
+                this.channel.end()
+            })
+        }
+    }
+
+    /// Removes the job of a detached task that the caller has claimed from the inbox, if it is there.
+    pub(super) fn withdraw_job(&self, pool: &Shared<S>) {
+        // Relaxed: the search is in vain if a worker has just taken the job.
+        if self.is_detached() && !self.job_taken.load(Ordering::Relaxed) {
+            pool.withdraw(std::ptr::from_ref(self).cast(), 1);
+        }
+    }
+
+    /// Releases the channel for a job. If a pool that ends drops the job of a detached task unrun, nobody
+    /// else runs the task, so it ends as if it were cancelled.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the job, and does not use the channel again.
+    pub(super) unsafe fn drop_job(sender: NonNull<Self>) {
+        // SAFETY: the job is a holder, so the channel lives until `leave`.
+        unsafe {
+            let this = sender.as_ref();
+            if !this.is_detached() {
+                return Self::let_go(sender);
+            }
+            let waiters = match this.job_taken.load(Ordering::Relaxed) {
+                true => None,
+                false => Self::take_back(sender),
+            };
+            let pool = this.pool_id;
+            Self::leave(sender, 1, |panic| Shared::<S>::keep_panic_of(pool, panic));
+            let watcher = waiters.and_then(|waiters| waiters.watcher);
+            watcher.into_iter().for_each(wake);
+        }
     }
 
     /// Releases the channel for a holder that counts as `count` and that the scope waits for. The panic of

@@ -7,6 +7,7 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::runtime::oneshot::{EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
+use crate::runtime::slot::State;
 use crate::shared_handle::TaskEnd;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
@@ -328,11 +329,11 @@ fn a_task_that_is_taken_back_does_not_run() {
         };
         // SAFETY: this thread is the handle, and watches once.
         let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
-        let taken_back = model.channel.take_back();
-        if taken_back.is_some() {
+        let taken_back = model.channel.claim(State::NOBODY).then(|| {
             // The closure is dropped, which counts as its run here.
             model.run();
-        }
+            model.channel.end()
+        });
         model.let_go();
         job.join().unwrap();
         assert_eq!(model.runs.load(Relaxed), 1);
