@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, fence, lock};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 
 use super::outside::block_worker;
 use super::worker::lineage::NO_GENERATION;
@@ -103,23 +103,11 @@ impl Quiescence {
         resume_panic(lock(&self.inner));
     }
 
-    /// Returns, as a hint, whether a thread waits for the scheduler to detect quiescence.
-    pub fn is_awaited(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) > 0
-    }
-
-    /// Returns [`Self::is_awaited`] after a full fence. A worker calls this when it has just
-    /// changed state that the scheduler inspects, and if the answer is true, it makes the scheduler
-    /// look again.
-    pub fn is_awaited_by_now(&self) -> bool {
-        // Orders the worker's change before this load: see `wait_for_end`.
-        fence(Ordering::SeqCst);
-        self.is_awaited()
-    }
-
-    /// Returns the number of the newest wait, if a thread waits.
+    /// Returns the number of the newest wait, if a thread waits for the scheduler to detect quiescence.
     pub fn awaited(&self) -> Option<u64> {
-        self.is_awaited().then(|| lock(&self.inner).newest_wait)
+        // Relaxed: the thread wakes the worker that must see it, see `wait_for_end`.
+        let is_awaited = self.waiting.load(Ordering::Relaxed) > 0;
+        is_awaited.then(|| lock(&self.inner).newest_wait)
     }
 
     /// Ends the waits up to this number: all jobs that were spawned before them have ended.
@@ -140,9 +128,7 @@ impl Quiescence {
         inner.newest_wait += 1;
         let wait = inner.newest_wait;
         drop(inner);
-        // Orders the start of the wait before the request. A worker that changes state that the
-        // scheduler inspects does so first, and then checks whether a thread waits.
-        fence(Ordering::SeqCst);
+        // The worker that `ask` wakes sees the wait: waking it takes a lock.
         ask();
         self.wait_until(|inner| inner.ended_wait >= wait, || None);
         self.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::sleepers::Slept;
+use super::protocol::Slept;
 use crate::sync::{Instant, spin_loop, yield_now};
 use crate::tunables;
 

@@ -9,7 +9,7 @@
 //!   [more](crate::Builder::run_anything_while_blocked) ([`wait`](mod@crate::pool::worker::wait)).
 //!
 //! Both first spin for some tens of microseconds ([`Backoff`]). Meanwhile they ask their victims
-//! for tasks, and in the end take tasks by force. Then they sleep ([`sleepers`]), and leave their
+//! for tasks, and in the end take tasks by force. Then they sleep ([`protocol`]), and leave their
 //! requests pending. A blocked worker that sleeps hands off its processor to another worker
 //! ([`handoff`]). An idle worker that is woken for tasks soon after it fell asleep spins for longer
 //! the next time.
@@ -109,11 +109,10 @@ mod latch;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
-mod processors;
-mod sleepers;
+mod protocol;
 mod thread_indices;
 
 pub use backoff::Backoff;
 pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};
 pub(crate) use latch::{Latch, Waiter};
-pub use sleepers::{Sleep, Slept};
+pub use protocol::{Sleep, Slept};

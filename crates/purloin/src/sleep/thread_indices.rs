@@ -32,7 +32,7 @@
 //! index. Suppose a task asks for its index, and then waits for a lock. If a blocked task that holds
 //! the lock is bound to the same index, neither task can go on.
 
-use super::sleepers::{Sleep, Sleepers};
+use super::protocol::{Sleep, Sleepers};
 use crate::sync::{Ordering, fence};
 
 impl Sleep {

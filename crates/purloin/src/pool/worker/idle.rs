@@ -211,9 +211,23 @@ mod tests {
                 sleep_until(|| IS_OVER.load(Ordering::Relaxed));
             });
             sleep_until(|| IS_RUNNING.load(Ordering::Relaxed) && !is_any_polling(&w));
+            let me = w.thread();
+            let finds_victim = || {
+                let mut walk = me.walk();
+                walk.start();
+                while let Some(victim) = walk.next() {
+                    let victim = &me.peers()[victim];
+                    if victim.is_active() {
+                        return true;
+                    }
+                    if victim.is_polling() {
+                        walk.met_thief();
+                    }
+                }
+                false
+            };
             // Each search starts its set at another place.
-            let found = (0..100).filter(|_| w.thread().first_victim().is_some());
-            let found = found.count();
+            let found = (0..100).filter(|_| finds_victim()).count();
             IS_OVER.store(true, Ordering::Relaxed);
             // A sleeping worker may look around for a moment.
             assert!(found > 90, "{found} of 100");

@@ -110,22 +110,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.remote
     }
 
-    /// Begins a search for a victim. Returns the first active victim in the order of the pool's [victim
-    /// selection](crate::VictimSelection).
-    pub fn first_victim(self) -> Option<&'w Remote<S>> {
-        let mut walk = self.walk();
-        walk.start();
-        loop {
-            let victim = &self.remote.peers()[walk.next()?];
-            if victim.is_active() {
-                return Some(victim);
-            }
-            if victim.is_polling() {
-                walk.met_thief();
-            }
-        }
-    }
-
     /// Begins a search for a victim. Returns the first victim in the order of the pool's [victim
     /// selection](crate::VictimSelection), active or not, or `None` if the worker is the only one.
     pub fn drawn_victim(self) -> Option<&'w Remote<S>> {

@@ -77,27 +77,6 @@ impl<S: Scheduler> Remote<S> {
         &self.pool().worker_threads
     }
 
-    /// Returns whether the worker runs anything; only then can it have tasks.
-    pub fn is_active(&self) -> bool {
-        self.place.active.load(Ordering::Relaxed)
-    }
-
-    /// Returns, as a hint, whether the worker is a thief that looks at one victim after another. A
-    /// worker that sleeps does not.
-    pub fn is_polling(&self) -> bool {
-        !self.is_active() && self.place.polling.load(Ordering::Relaxed)
-    }
-
-    /// Returns how many workers of the pool are idle, awake or asleep.
-    pub fn idle_workers(&self) -> usize {
-        self.pool().sleep.idle()
-    }
-
-    /// Returns whether an idle worker of the pool is awake and looks for work.
-    pub fn has_searchers(&self) -> bool {
-        self.pool().sleep.has_searchers()
-    }
-
     /// Wakes this worker, no matter how it sleeps, or ends its next sleep at once.
     pub fn unpark(&self) {
         self.pool().sleep.unpark(self.index());
@@ -112,13 +91,6 @@ impl<S: Scheduler> Remote<S> {
     /// waiting. For schedulers that [detect quiescence](Scheduler::DETECTS_QUIESCENCE).
     pub fn standing_wait(&self) -> Option<u64> {
         self.pool().quiescence.awaited()
-    }
-
-    /// Returns whether a call of [`Pool::wait`](crate::Pool::wait) is waiting, after a full fence.
-    /// A worker calls this when it has just changed state that the scheduler inspects, because no
-    /// other worker may make the scheduler look again.
-    pub fn is_wait_standing_by_now(&self) -> bool {
-        self.pool().quiescence.is_awaited_by_now()
     }
 
     /// Ends the calls of [`Pool::wait`](crate::Pool::wait) up to this number, because every task
@@ -154,6 +126,22 @@ impl<S: Scheduler> Remote<S> {
             }),
             mailbox: Mailbox::new(),
         }
+    }
+
+    /// Returns whether the worker runs anything; only then can it have tasks.
+    pub(crate) fn is_active(&self) -> bool {
+        self.place.active.load(Ordering::Relaxed)
+    }
+
+    /// Returns, as a hint, whether the worker is a thief that looks at one victim after another. A
+    /// worker that sleeps does not.
+    pub(crate) fn is_polling(&self) -> bool {
+        !self.is_active() && self.place.polling.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many workers of the pool are idle, awake or asleep.
+    pub(crate) fn idle_workers(&self) -> usize {
+        self.pool().sleep.idle()
     }
 
     /// Returns the hashes of the pages with this worker's words and slots.

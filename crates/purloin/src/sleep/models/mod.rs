@@ -10,7 +10,7 @@ mod thread_indices;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::sleepers::Sleep;
+use super::protocol::Sleep;
 use crate::sync::{AtomicUsize, Ordering};
 
 /// A pool in which worker 0 has tasks. A number stands for the tasks, and another for the request.
