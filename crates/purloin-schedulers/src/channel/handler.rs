@@ -7,36 +7,11 @@ use purloin::scheduler::Count;
 use super::Own;
 use super::manager::MANAGER;
 use super::messages::{
-    Channels, Colour, Kind, LeapfrogRequest, Message, Outside, Peers, SentTask, StealRequest,
-    WorkerState,
+    Channels, Colour, Kind, LeapfrogRequest, Message, Outside, Peers, SentTask, Situation,
+    StealRequest, WorkerState,
 };
 use super::strategy::Amount;
 use super::tasks::{channels, is_unclaimed};
-
-/// The state of a worker while it handles a request.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Situation {
-    /// It runs something, and may have tasks soon.
-    Running,
-    /// It runs a loop, and can split it for each request.
-    InLoop,
-    /// It waits for a stolen task. The named worker runs that task, if it is known.
-    Blocked(Option<usize>),
-    /// It has nothing to run.
-    Idle,
-}
-
-impl Situation {
-    /// Returns the situation of a worker that handles requests. `is_splitting` says whether the worker has
-    /// just pushed a part of a loop, and is cleared. That part is the share of one request; the others get
-    /// their own parts.
-    pub(super) fn after_push(self, is_splitting: &mut bool) -> Situation {
-        match std::mem::take(is_splitting) && self == Situation::Running {
-            true => Situation::InLoop,
-            false => self,
-        }
-    }
-}
 
 /// Handles all messages in the mailbox of `me`, and looks at the requests that it keeps. Leaves its
 /// floor raised if it still keeps any.

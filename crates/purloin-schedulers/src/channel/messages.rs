@@ -10,7 +10,6 @@ use purloin::scheduler::{Count, Slot, StateWord};
 
 use super::Channel;
 use super::fifo::Fifo;
-use super::handler::Situation;
 use super::manager::Manager;
 use super::strategy::{Amount, Stealing, Strategy};
 
@@ -24,6 +23,31 @@ pub(super) enum Kind {
     Any,
     /// Asks for a descendant of a stolen task. It goes only to the thief of that task.
     Leapfrog,
+}
+
+/// The state of a worker while it handles a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Situation {
+    /// It runs something, and may have tasks soon.
+    Running,
+    /// It runs a loop, and can split it for each request.
+    InLoop,
+    /// It waits for a stolen task. The named worker runs that task, if it is known.
+    Blocked(Option<usize>),
+    /// It has nothing to run.
+    Idle,
+}
+
+impl Situation {
+    /// Returns the situation of a worker that handles requests. `is_splitting` says whether the worker has
+    /// just pushed a part of a loop, and is cleared. That part is the share of one request; the others get
+    /// their own parts.
+    pub(super) fn after_push(self, is_splitting: &mut bool) -> Situation {
+        match std::mem::take(is_splitting) && self == Situation::Running {
+            true => Situation::InLoop,
+            false => self,
+        }
+    }
 }
 
 /// A task that was sent to a thief.

@@ -10,8 +10,7 @@ use loom::thread;
 use super::Channel;
 use super::fifo::Fifo;
 use super::handler::{
-    Situation, begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent,
-    send_request,
+    begin_outside_work, begin_split, end_outside_work, handle_messages, is_quiescent, send_request,
 };
 use super::manager::MANAGER;
 use super::messages::{

@@ -5,8 +5,7 @@
 use purloin::scheduler::sync::Ordering;
 use purloin::scheduler::{Count, Reclaimed, Slot, State, Stolen, TaskPool, TaskStack};
 
-use super::handler::Situation;
-use super::messages::{Channels, Kind, MAX_TASKS, SentTask};
+use super::messages::{Channels, Kind, MAX_TASKS, SentTask, Situation};
 use super::strategy::Amount;
 use super::{Channel, Own, Worker};
 use crate::floor::Floor;

@@ -3,11 +3,11 @@
 use purloin::scheduler::{Backoff, Count, Point, Protocol, Search, Slept, StateWord, Stolen};
 
 use super::handler::{
-    Situation, begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work,
-    handle_messages, is_quiescent, send_request,
+    begin_outside_work, begin_split, cancel_leapfrogs, end_outside_work, handle_messages,
+    is_quiescent, send_request,
 };
 use super::manager::MANAGER;
-use super::messages::{Colour, Kind, Leapfrog, LeapfrogRequest, Message, Peers};
+use super::messages::{Colour, Kind, Leapfrog, LeapfrogRequest, Message, Peers, Situation};
 use super::tasks::{channels, claim, claim_received};
 use super::{Channel, Own, Worker};
 

@@ -1,11 +1,12 @@
 //! `Scope::after`: a description of a task that begins after others.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::{Begin, Input, Pending};
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
-use crate::worker::{Scope, SendTask, Spawner};
+use crate::worker::{Cancelled, Scope, SendTask, Spawner};
 
 /// The tasks after which another one begins, from [`Scope::after`].
 #[must_use = "this only describes a task: call shared_future or spawn"]
@@ -69,7 +70,10 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         let (scope, address) = (self.scope, self.scope_address());
         let (inputs, others) = self.inputs();
         let f = move |token: S::Token<'_>| {
-            others.iter().for_each(Input::wait);
+            if wait_for(&others, scope) {
+                drop(f);
+                resume_unwind(Box::new(Cancelled));
+            }
             f(token)
         };
         if !S::DEFERS {
@@ -103,9 +107,9 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     {
         let scope = self.scope;
         let (inputs, others) = self.inputs();
-        let task = move |token: S::Token<'_>| {
-            others.iter().for_each(Input::wait);
-            task(token);
+        let task = move |token: S::Token<'_>| match wait_for(&others, scope) {
+            true => drop(task),
+            false => task(token),
         };
         match inputs.is_empty() {
             true => scope.spawn(task),
@@ -142,6 +146,13 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     fn scope_address(&self) -> usize {
         std::ptr::from_ref(self.scope).addr()
     }
+}
+
+/// Waits for inputs of other scopes. Returns whether the task must not begin, because its own scope was
+/// cancelled meanwhile.
+fn wait_for<S: Spawner>(others: &[Input], scope: &Scope<'_, '_, S>) -> bool {
+    others.iter().for_each(Input::wait);
+    !others.is_empty() && scope.is_cancelled()
 }
 
 impl<S: Spawner> std::fmt::Debug for After<'_, '_, S> {

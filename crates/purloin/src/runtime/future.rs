@@ -36,7 +36,8 @@
 //!
 //! # The end of the channel
 //!
-//! Each holder releases the channel once, and the last one frees it.
+//! Each holder releases the channel once, and the last one frees it. The last one that the scope waits for drops
+//! a result that was never fetched.
 //!
 //! Source: Channel (channel-based futures).
 
@@ -48,7 +49,7 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{NonNull, null};
 
-use super::oneshot::{self, EXTRA_HOLDER, Oneshot, Waiters, WaitingWorker};
+use super::oneshot::{self, EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
 use super::slot::{Slot, State};
 use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
@@ -302,7 +303,7 @@ where
             let this = sender.as_ref();
             this.job_taken.store(true, Ordering::Relaxed);
             if this.channel.claim(thread.index()) {
-                this.channel.add_extra_holder(1);
+                this.channel.add_extra_holder(this.job_count());
                 std::mem::forget(job);
                 Sender::run_claimed(sender, thread);
             }

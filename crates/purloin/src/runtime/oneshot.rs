@@ -7,7 +7,7 @@
 //! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
 //! | `watcher` | the handle, once, before it sets WATCHED | the claimant, likewise; it takes the watcher out |
 //! | `message` | the claimant, before DONE; the thread that takes it, after | |
-//! | `holders` | each holder, once | the last one frees the channel; the ticket waits until no extra holder is left |
+//! | `holders` | each holder, once | the last one but a job takes the message; the last one frees the channel; the ticket waits until no extra holder is left |
 //! | `may_leapfrog` | the claimant | the other holder |
 //! | `is_injected` | the holder that injects a job, once | holders that would inject one |
 //!
@@ -15,6 +15,11 @@
 //! result, there may be a third holder: a job with which an idle worker runs the closure. A future
 //! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
 //! closure or releases the channel; it never waits.
+//!
+//! The scope of the future does not wait for such a job, and the result may borrow from the scope. So the last
+//! holder but the job takes a result that was never fetched, and leaves only the memory to the job. The job
+//! is counted apart for this. (The result of a future without a scope borrows nothing, and its job is a holder
+//! like the handle.)
 //!
 //! A thread may claim as neither the handle nor the ticket: a worker that runs the job, or one that gets the
 //! result through a shared handle. It is an **extra holder** from then on, and counted apart. It still uses
@@ -55,6 +60,9 @@ pub(super) enum WaitingWorker {
 /// Values of `waiter` that are not the index of a worker.
 const NO_WORKER: usize = usize::MAX;
 const SEVERAL_WORKERS: usize = usize::MAX - 1;
+
+/// How much the job of a future with a scope counts in `holders`.
+pub(super) const JOB: u32 = 1 << 8;
 
 /// How much an extra holder counts in `holders`. Any other holder counts 1.
 pub(super) const EXTRA_HOLDER: u32 = 1 << 16;
@@ -203,23 +211,19 @@ impl<T> Oneshot<T> {
     }
 
     /// A holder: returns whether it must inject a job with which an idle worker claims. The job is one
-    /// more holder. Returns false if a worker has claimed, or if a job was injected before.
+    /// more holder, and counts as [`JOB`]. Returns false if a worker has claimed, or if a job was injected before.
     pub(super) fn call_worker(&self) -> bool {
         // Relaxed: one thread injects; which one does not matter.
         let calls = !self.is_begun() && !self.is_injected.swap(true, Ordering::Relaxed);
         if calls {
-            self.add_holder();
+            // Relaxed: the calling holder keeps the channel alive.
+            self.holders.fetch_add(JOB, Ordering::Relaxed);
         }
         calls
     }
 
-    /// A holder: adds one more holder.
-    fn add_holder(&self) {
-        // Relaxed: the calling holder keeps the channel alive.
-        self.holders.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The claimant: adds the calling thread as an extra holder, in place of `instead_of` plain holders.
+    /// The claimant: adds the calling thread as an extra holder, in place of a holder that counts as
+    /// `instead_of`, or of none.
     pub(super) fn add_extra_holder(&self, instead_of: u32) {
         // Relaxed: DONE, which this thread sets later, releases the count to the ticket.
         self.holders
@@ -255,20 +259,39 @@ impl<T> Oneshot<T> {
     ///
     /// # Safety
     ///
-    /// The caller is the handle and has seen the end, or it is the last holder.
+    /// The caller is the handle and has seen the end, or it is the last holder but a job.
     pub(super) unsafe fn take(&self) -> Option<thread::Result<T>> {
-        // SAFETY: the caller is the handle after the end, or the last holder. No other holder
+        // SAFETY: the caller is the handle after the end, or the last holder but a job. No other holder
         // touches the message then.
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// Releases the channel for one holder, which counts as 1 or as [`EXTRA_HOLDER`]. Returns true if it was
-    /// the last.
+    /// Releases the channel for one holder, which counts as 1, as [`JOB`] or as [`EXTRA_HOLDER`]. If it was
+    /// the last one but a job, returns the message that nobody has taken. The caller drops the message before
+    /// the scope of the task ends. Also returns whether it was the last one.
     #[must_use]
-    pub(super) fn let_go(&self, count: u32) -> bool {
+    pub(super) fn let_go(&self, count: u32) -> (Option<thread::Result<T>>, bool) {
+        let mut message = None;
+        if count != JOB {
+            // Acquire: the message.
+            let mut now = self.holders.load(Ordering::Acquire);
+            while now - now % EXTRA_HOLDER + now % JOB != count {
+                // AcqRel: as below.
+                let order = (Ordering::AcqRel, Ordering::Acquire);
+                let less = now - count;
+                match (self.holders).compare_exchange_weak(now, less, order.0, order.1) {
+                    Ok(_) => return (None, false),
+                    Err(other) => now = other,
+                }
+            }
+            // SAFETY: the caller is the last holder but a job. The ticket has seen the end before it has
+            // released the channel, so a job does not claim any more.
+            message = unsafe { self.take() };
+        }
         // AcqRel: the last holder sees what the others have done, and their accesses come
         // before the memory is used for something else.
-        self.holders.fetch_sub(count, Ordering::AcqRel) == count
+        let is_last = self.holders.fetch_sub(count, Ordering::AcqRel) == count;
+        (message, is_last)
     }
 }
 

@@ -109,6 +109,7 @@ mod latch;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
+mod processors;
 mod protocol;
 mod thread_indices;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::handoff::Processors;
 use super::index_users::ThreadIndices;
 use super::parker::Parker;
+use super::processors::Processors;
 use crate::roster::Roster;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 

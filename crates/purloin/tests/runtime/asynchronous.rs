@@ -313,6 +313,27 @@ fn a_waker_may_panic() {
     assert_eq!(block_on(task), 2);
 }
 
+/// The result may borrow from the scope. A poll on another thread has put a job for an idle worker into the
+/// queue, and the only worker takes it after the scope has ended.
+#[test]
+fn a_result_that_nobody_gets_is_dropped_before_its_scope_ends() {
+    let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+    let dropped = Arc::new(AtomicBool::new(false));
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            let result = Sets(Arc::clone(&dropped));
+            let future = scope.future(|_| result).into_future();
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    let mut future = future;
+                    assert!(poll(Pin::new(&mut future), Waker::noop()).is_pending());
+                });
+            });
+        });
+        assert!(dropped.load(SeqCst));
+    });
+}
+
 /// A waker that calls a function.
 struct Calls<F>(F);
 

@@ -1,12 +1,10 @@
 //! Promises that only the channel scheduler makes.
 
-use std::collections::HashSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{add, busy, eventually, pool_with};
+use crate::common::{add, busy, pool_with};
 use purloin::{Pool, Scheduler, Worker};
 use purloin_schedulers::{Channel, Stealing};
 
@@ -113,90 +111,6 @@ fn messages_are_counted_by_their_kinds() {
             return;
         }
         assert!(start.elapsed() < Duration::from_secs(60), "{stats:?}");
-    }
-}
-
-/// Five workers run long leaves, and answer nothing. The sixth runs a loop, and two are thieves.
-#[test]
-#[cfg_attr(purloin_untimed, ignore = "the thieves need a timer")]
-fn a_loop_is_split_for_each_request_that_reaches_it() {
-    for _ in 0..20 {
-        assert_eq!(forwards_until_two_thieves_share_a_loop(), 0);
-    }
-}
-
-fn forwards_until_two_thieves_share_a_loop() -> u64 {
-    let pool = pool(8, Stealing::One);
-    let (is_over, forwards) = (AtomicBool::new(false), AtomicU64::new(0));
-    let seen = Mutex::new(HashSet::new());
-    thread::scope(|threads| {
-        for _ in 0..5 {
-            threads.spawn(|| {
-                pool.run(|_| eventually("two thieves share the loop", || is_over.load(Acquire)))
-            });
-        }
-        threads.spawn(|| {
-            thread::sleep(Duration::from_millis(10));
-            pool.run(|mut w| {
-                let start = Instant::now();
-                let before = pool.stats().forwards;
-                w.any(0..usize::MAX, |_| {
-                    assert!(start.elapsed() < Duration::from_secs(20));
-                    let mut seen = seen.lock().unwrap();
-                    if seen.insert(thread::current().id()) && seen.len() == 3 {
-                        forwards.store(pool.stats().forwards - before, Relaxed);
-                        is_over.store(true, Release);
-                    }
-                    drop(seen);
-                    rest();
-                    is_over.load(Relaxed)
-                });
-            });
-        });
-    });
-    forwards.into_inner()
-}
-
-/// Steal requests wait at a worker that runs a long leaf; then another worker has tasks.
-#[test]
-#[cfg_attr(purloin_untimed, ignore = "the thief needs a timer")]
-fn a_thief_does_not_wait_for_a_victim_that_does_not_answer() {
-    let pool = pool(3, Stealing::One);
-    for _ in 0..5 {
-        let (is_over, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let elsewhere = AtomicUsize::new(0);
-        thread::scope(|threads| {
-            threads.spawn(|| {
-                pool.run(|_| {
-                    eventually("a thief steals a task of the other worker", || {
-                        is_over.load(Acquire)
-                    });
-                });
-            });
-            threads.spawn(|| {
-                pool.run(|mut w| {
-                    thread::sleep(Duration::from_millis(20));
-                    let own = thread::current().id();
-                    // Waits until the third worker has stolen a task.
-                    let start = Instant::now();
-                    while elsewhere.load(Relaxed) == 0 {
-                        assert!(start.elapsed() < Duration::from_secs(20));
-                        w.finish(|scope| {
-                            for _ in 0..20 {
-                                scope.spawn(|_| {
-                                    add(&runs, 1);
-                                    let is_own = thread::current().id() == own;
-                                    add(&elsewhere, usize::from(!is_own));
-                                    rest();
-                                });
-                            }
-                        });
-                    }
-                    is_over.store(true, Release);
-                });
-            });
-        });
-        assert_eq!(runs.load(Relaxed) % 20, 0);
     }
 }
 

@@ -15,6 +15,11 @@ where
         self.channel.is_done()
     }
 
+    /// Returns how much a job counts among the holders.
+    pub(super) fn job_count(&self) -> u32 {
+        if self.is_detached() { 1 } else { JOB }
+    }
+
     /// Returns whether the future belongs to no scope.
     pub(super) fn is_detached(&self) -> bool {
         self.slot.is_null() && self.finish.is_null()
@@ -214,7 +219,7 @@ where
         unsafe {
             let this = sender.as_ref();
             if !this.is_detached() {
-                return Self::let_go(sender);
+                return Self::leave(sender, JOB, |_| unreachable!("a job gets no message"));
             }
             let waiters = match this.job_taken.load(Ordering::Relaxed) {
                 true => None,
@@ -247,46 +252,36 @@ where
         }
     }
 
-    /// Releases the channel for one holder, which counts as `count`, and frees the channel if that was the
-    /// last. `keep` receives the task's panic if its result was never fetched.
+    /// Releases the channel for one holder, which counts as `count`. The last one but a job drops a result
+    /// that was never fetched; `keep` receives the task's panic, or that of the destructor of the result. The
+    /// last holder frees the channel.
     ///
     /// # Safety
     ///
     /// The caller is a holder, and does not use the channel again.
-    pub(super) unsafe fn leave(sender: NonNull<Self>, count: u32, keep: impl FnOnce(Panic)) {
-        // SAFETY: the caller is a holder, and does not use the channel again.
-        if unsafe { !sender.as_ref().channel.let_go(count) } {
-            return;
-        }
-        // SAFETY: the caller was the last holder.
-        if let Some(panic) = unsafe { Self::free(sender) } {
-            keep(panic);
-        }
-    }
-
-    /// Frees the channel. Returns the task's panic if its result was never fetched, or that of the
-    /// destructor of the result.
-    ///
-    /// # Safety
-    ///
-    /// The caller was the last holder, and does not use the channel again.
     #[inline(never)]
-    pub(super) unsafe fn free(sender: NonNull<Self>) -> Option<Panic> {
-        // SAFETY: the caller was the last holder, so no other thread uses the channel. Everything
-        // in it has been moved out, or needs no drop.
-        unsafe {
+    pub(super) unsafe fn leave(sender: NonNull<Self>, count: u32, keep: impl FnOnce(Panic)) {
+        // SAFETY: the caller is a holder, so the channel lives until `let_go`, and longer if the caller was
+        // the last holder. Then no other thread uses it, and everything in it has been moved out, or needs
+        // no drop.
+        let message = unsafe {
             let this = sender.as_ref();
-            let panic = match this.channel.take() {
-                Some(Err(panic)) if panic.is::<Cancelled>() => None,
-                Some(Err(panic)) => Some(panic),
-                // A panic of its destructor counts as the task's.
-                result => catch(|| drop(result)).err(),
-            };
-            match Shared::worker_of(this.pool, this.pool_id) {
-                Some(thread) => thread.core().blocks.give(sender),
-                None => oneshot::free(sender),
+            let (pool, pool_id) = (this.pool, this.pool_id);
+            let (message, is_last) = this.channel.let_go(count);
+            if is_last {
+                match Shared::worker_of(pool, pool_id) {
+                    Some(thread) => thread.core().blocks.give(sender),
+                    None => oneshot::free(sender),
+                }
             }
-            panic
+            message
+        };
+        match message {
+            None => (),
+            Some(Err(panic)) if panic.is::<Cancelled>() => (),
+            Some(Err(panic)) => keep(panic),
+            // A panic of its destructor counts as the task's.
+            result => catch(|| drop(result)).unwrap_or_else(keep),
         }
     }
 }
