@@ -1,4 +1,4 @@
 #[cfg(test)]
 pub(crate) fn in_worker<R: Send>(op: impl FnOnce((), bool) -> R + Send) -> R {
-    global().install(|| op((), false))
+    crate::global::global().install(|| op((), false))
 }

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use purloin::Pool;
 use purloin::implement::is_on_top;
 
-use crate::registry::{Worker, current, with_current};
+use crate::global::with_current;
+use crate::registry::{Worker, current};
 
 /// Tells a broadcast function on which thread it runs.
 pub struct BroadcastContext<'a> {

@@ -12,8 +12,7 @@ use std::thread;
 
 use purloin::{Builder, Pool, WorkerStart};
 
-use crate::ThreadPool;
-use crate::registry::{self, PanicHandler, Registry, ThreadHandler};
+use crate::registry::{self, PanicHandler, Registry, ThreadHandler, ThreadPool};
 use crate::unwind::halt_unwinding;
 
 /// Options for a [`ThreadPool`].
@@ -251,17 +250,6 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         Ok(ThreadPool { pool, registry })
     }
 
-    /// Builds the global pool, which functions use on threads that belong to no pool. Without this
-    /// call, the first of them builds it, with all options at their defaults.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error as [`build`](Self::build) does, and if there is a global pool already.
-    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
-        let set = registry::set_global(|| self.build())?;
-        set.ok_or(ErrorKind::GlobalPoolAlreadyInitialized.into())
-    }
-
     /// Starts one thread. If the program's function for names panics, keeps the panic in `unnamed`.
     fn start(&mut self, mut worker: WorkerStart, unnamed: &mut Option<Panic>) -> io::Result<()> {
         let name = self.thread_name.as_mut();
@@ -422,7 +410,7 @@ pub struct ThreadPoolBuildError {
 }
 
 #[derive(Debug)]
-enum ErrorKind {
+pub(crate) enum ErrorKind {
     GlobalPoolAlreadyInitialized,
     CurrentThreadAlreadyInPool,
     IOError(io::Error),
@@ -464,84 +452,4 @@ impl Error for ThreadPoolBuildError {
             _ => None,
         }
     }
-}
-
-/// Options for a [`ThreadPool`], in the form of rayon's early versions.
-#[deprecated(note = "Use `ThreadPoolBuilder`")]
-#[derive(Debug, Default)]
-pub struct Configuration(ThreadPoolBuilder);
-
-#[allow(deprecated)]
-impl Configuration {
-    /// See [`ThreadPoolBuilder::new`].
-    pub fn new() -> Configuration {
-        Configuration(ThreadPoolBuilder::new())
-    }
-
-    /// See [`ThreadPoolBuilder::build`].
-    ///
-    /// # Errors
-    ///
-    /// Returns an error as that function does.
-    pub fn build(self) -> Result<ThreadPool, Box<dyn Error + 'static>> {
-        self.0.build().map_err(Box::from)
-    }
-
-    /// See [`ThreadPoolBuilder::thread_name`].
-    pub fn thread_name<F>(self, closure: F) -> Self
-    where
-        F: FnMut(usize) -> String + 'static,
-    {
-        Configuration(self.0.thread_name(closure))
-    }
-
-    /// See [`ThreadPoolBuilder::num_threads`].
-    pub fn num_threads(self, num_threads: usize) -> Configuration {
-        Configuration(self.0.num_threads(num_threads))
-    }
-
-    /// See [`ThreadPoolBuilder::panic_handler`].
-    pub fn panic_handler<H>(self, panic_handler: H) -> Configuration
-    where
-        H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
-    {
-        Configuration(self.0.panic_handler(panic_handler))
-    }
-
-    /// See [`ThreadPoolBuilder::stack_size`].
-    pub fn stack_size(self, stack_size: usize) -> Self {
-        Configuration(self.0.stack_size(stack_size))
-    }
-
-    /// See [`ThreadPoolBuilder::breadth_first`].
-    pub fn breadth_first(self) -> Self {
-        Configuration(self.0.breadth_first())
-    }
-
-    /// See [`ThreadPoolBuilder::start_handler`].
-    pub fn start_handler<H>(self, start_handler: H) -> Configuration
-    where
-        H: Fn(usize) + Send + Sync + 'static,
-    {
-        Configuration(self.0.start_handler(start_handler))
-    }
-
-    /// See [`ThreadPoolBuilder::exit_handler`].
-    pub fn exit_handler<H>(self, exit_handler: H) -> Configuration
-    where
-        H: Fn(usize) + Send + Sync + 'static,
-    {
-        Configuration(self.0.exit_handler(exit_handler))
-    }
-}
-
-/// Builds the global pool. See [`ThreadPoolBuilder::build_global`].
-///
-/// # Errors
-///
-/// Returns an error as that function does.
-#[deprecated(note = "use `ThreadPoolBuilder::build_global`")]
-#[allow(deprecated)]
-pub fn initialize(config: Configuration) -> Result<(), Box<dyn Error>> {
-    config.0.build_global().map_err(Box::from)
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use purloin::implement::{join_context_or, join_or};
 
-use crate::registry::global_pool;
+use crate::global::global_pool;
 
 /// Tells a closure of [`join_context`] where it runs.
 #[derive(Debug)]

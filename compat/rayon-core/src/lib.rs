@@ -15,14 +15,16 @@
 //!
 //! # How it works
 //!
-//! - `registry` has the threads of a pool and the jobs that were spawned on them.
+//! - `registry` has the threads of a pool and the jobs that were spawned on them (`jobs`).
 //! - `join` is Purloin's own, `scope` is its `finish`, and `broadcast` its broadcast.
-//! - `builder` and `thread_pool` make and hold pools.
+//! - `builder` and `thread_pool` make pools and use them; `global` has the pool of code without one.
 
 #![deny(missing_debug_implementations)]
 
 mod broadcast;
 mod builder;
+mod configuration;
+mod global;
 mod jobs;
 mod join;
 mod registry;
@@ -32,15 +34,15 @@ mod thread_pool;
 mod unwind;
 
 pub use broadcast::{BroadcastContext, broadcast, spawn_broadcast};
-#[allow(deprecated)]
-pub use builder::{Configuration, initialize};
 pub use builder::{ThreadBuilder, ThreadPoolBuildError, ThreadPoolBuilder};
+#[allow(deprecated)]
+pub use configuration::{Configuration, initialize};
 pub use join::{FnContext, join, join_context};
+pub use registry::ThreadPool;
 pub use scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use spawn::{spawn, spawn_fifo};
 pub use thread_pool::{
-    ThreadPool, Yield, current_thread_has_pending_tasks, current_thread_index, yield_local,
-    yield_now,
+    Yield, current_thread_has_pending_tasks, current_thread_index, yield_local, yield_now,
 };
 
 /// Returns the maximum number of threads of a pool. A larger number is reduced to it.
@@ -52,6 +54,6 @@ pub fn max_num_threads() -> usize {
 pub fn current_num_threads() -> usize {
     match registry::current() {
         Some(worker) => worker.registry.num_threads(),
-        None => registry::global().registry.num_threads(),
+        None => global::global().registry.num_threads(),
     }
 }

@@ -4,20 +4,34 @@ use std::any::Any;
 use std::cell::Cell;
 use std::process::abort;
 use std::ptr::null;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use purloin::implement::Row;
 use purloin::{Pool, Token};
 
-use crate::ThreadPool;
-use crate::builder::ThreadPoolBuilder;
 use crate::jobs::{Job, Jobs};
-use crate::spawn::add_place;
 use crate::unwind::halt_unwinding;
 
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 pub(crate) type ThreadHandler = Box<dyn Fn(usize) + Send + Sync>;
+
+/// A pool of threads.
+///
+/// When it is dropped, the calling thread does not wait: the threads first run all jobs that are
+/// left, and then end.
+///
+/// ```
+/// # use rayon_core::ThreadPoolBuilder;
+/// let pool = ThreadPoolBuilder::new().num_threads(2).build()?;
+/// let (a, b) = pool.join(|| 6, || 7);
+/// assert_eq!(a * b, 42);
+/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+/// ```
+pub struct ThreadPool {
+    pub(crate) pool: Pool,
+    pub(crate) registry: Arc<Registry>,
+}
 
 /// State shared by the threads of a pool, besides the pool itself.
 pub(crate) struct Registry {
@@ -246,52 +260,15 @@ impl Registry {
     }
 }
 
+/// Lets a thread of the pool run jobs. See [`crate::jobs`].
+pub(crate) fn add_place(pool: &Pool) {
+    pool.spawn(|token| {
+        if let Some(worker) = current() {
+            worker.registry.run_place(worker, &token);
+        }
+    });
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
-
-/// Held while the global pool is built.
-static BUILDING: Mutex<()> = Mutex::new(());
-
-/// Returns the global pool, and builds it first if there is none.
-pub(crate) fn global() -> &'static ThreadPool {
-    GLOBAL.get().unwrap_or_else(|| {
-        // If another thread was faster, its pool is there.
-        let built = set_global(|| ThreadPoolBuilder::new().build());
-        match GLOBAL.get() {
-            Some(pool) => pool,
-            None => panic!("the global thread pool cannot be built: {:?}", built.err()),
-        }
-    })
-}
-
-/// Returns Purloin's pool within the global pool.
-pub(crate) fn global_pool() -> &'static Pool {
-    &global().pool
-}
-
-/// Makes the pool that `build` returns the global one. Returns `None` if there is one already.
-pub(crate) fn set_global<E>(
-    build: impl FnOnce() -> Result<ThreadPool, E>,
-) -> Result<Option<()>, E> {
-    let _guard = lock(&BUILDING);
-    if GLOBAL.get().is_some() {
-        return Ok(None);
-    }
-    let pool = build()?;
-    Ok(GLOBAL.set(pool).ok())
-}
-
-/// Calls `f` with the current pool: that of this thread, or else the global one.
-pub(crate) fn with_current<R>(f: impl FnOnce(&Pool, &Arc<Registry>) -> R) -> R {
-    purloin::with_token(|token| match (current(), token) {
-        (Some(worker), Some(token)) => f(token.pool(), &worker.registry),
-        // Also a destructor of a thread that was a worker, because it has built a pool that uses it.
-        _ => {
-            let pool = global();
-            f(&pool.pool, &pool.registry)
-        }
-    })
 }

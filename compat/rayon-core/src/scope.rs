@@ -10,7 +10,8 @@ use std::sync::Mutex;
 use purloin::Pool;
 
 use crate::broadcast::BroadcastContext;
-use crate::registry::{Registry, current, global, lock, with_current};
+use crate::global::{global, with_current};
+use crate::registry::{Registry, current, lock};
 
 /// Where tasks may be spawned that end before the scope does. See [`scope()`].
 pub struct Scope<'scope> {

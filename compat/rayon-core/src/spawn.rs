@@ -2,8 +2,9 @@
 
 use purloin::Pool;
 
+use crate::global::with_current;
 use crate::jobs::Job;
-use crate::registry::{Registry, current, with_current};
+use crate::registry::{Registry, add_place};
 
 /// Hands a job to the current pool, and returns.
 ///
@@ -42,13 +43,4 @@ pub(crate) fn spawn_fifo_in(pool: &Pool, registry: &Registry, job: Job) {
     if registry.push_fifo(job) {
         add_place(pool);
     }
-}
-
-/// Lets a thread of the pool run jobs. See [`crate::jobs`].
-pub(crate) fn add_place(pool: &Pool) {
-    pool.spawn(|token| {
-        if let Some(worker) = current() {
-            worker.registry.run_place(worker, &token);
-        }
-    });
 }

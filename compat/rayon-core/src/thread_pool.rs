@@ -2,31 +2,11 @@
 
 use std::error::Error;
 use std::fmt;
-use std::sync::Arc;
-
-use purloin::Pool;
 
 use crate::broadcast::{BroadcastContext, broadcast_in, spawn_broadcast_in};
-use crate::registry::{Registry, Worker, current};
+use crate::registry::{ThreadPool, Worker, current};
 use crate::scope::{Scope, ScopeFifo, scope_fifo_in, scope_in};
 use crate::spawn::{spawn_fifo_in, spawn_in};
-
-/// A pool of threads.
-///
-/// When it is dropped, the calling thread does not wait: the threads first run all jobs that are
-/// left, and then end.
-///
-/// ```
-/// # use rayon_core::ThreadPoolBuilder;
-/// let pool = ThreadPoolBuilder::new().num_threads(2).build()?;
-/// let (a, b) = pool.join(|| 6, || 7);
-/// assert_eq!(a * b, 42);
-/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
-/// ```
-pub struct ThreadPool {
-    pub(crate) pool: Pool,
-    pub(crate) registry: Arc<Registry>,
-}
 
 impl ThreadPool {
     /// Builds a pool.
