@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use purloin::Pool;
 
 use crate::builder::{ErrorKind, ThreadPoolBuildError, ThreadPoolBuilder};
-use crate::registry::{Registry, ThreadPool, current, lock};
+use crate::registry::{Registry, ThreadPool, current};
+use crate::sync::lock;
 
 static GLOBAL: OnceLock<ThreadPool> = OnceLock::new();
 

@@ -18,15 +18,14 @@
 //! next: without the watch, each job would add a place, another thread would take it, and find that the
 //! first thread has taken the job already. The thread that watches leaves a single job alone while
 //! other threads take jobs.
-//!
-//! A job that was spawned in FIFO order is in a second list. In the first list is an entry that
-//! stands for the oldest job of the second.
 
 use std::collections::VecDeque;
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+
+use crate::sync::lock;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
@@ -47,31 +46,19 @@ pub(crate) struct Jobs {
 }
 
 struct Lists {
-    threads: Box<[List]>,
+    /// Those that were spawned on each thread, oldest first.
+    threads: Box<[VecDeque<Job>]>,
     /// Jobs that were spawned outside of the pool, oldest first.
     outside: VecDeque<Job>,
     /// Whether the inbox has a place, or the thread that has set this is about to add one.
     has_place: bool,
 }
 
-/// The jobs that were spawned on one thread, oldest first.
-#[derive(Default)]
-struct List {
-    jobs: VecDeque<Entry>,
-    fifo: VecDeque<Job>,
-}
-
-enum Entry {
-    Job(Job),
-    /// The oldest job in `fifo`.
-    OldestOfFifo,
-}
-
 impl Jobs {
     pub(crate) fn new(threads: usize) -> Jobs {
         Jobs {
             lists: Mutex::new(Lists {
-                threads: (0..threads).map(|_| List::default()).collect(),
+                threads: (0..threads).map(|_| VecDeque::new()).collect(),
                 outside: VecDeque::new(),
                 has_place: false,
             }),
@@ -86,24 +73,9 @@ impl Jobs {
     pub(crate) fn push(&self, list: Option<usize>, job: Job) -> bool {
         let mut lists = self.lock();
         match list {
-            Some(list) => lists.threads[list].jobs.push_back(Entry::Job(job)),
+            Some(list) => lists.threads[list].push_back(job),
             None => lists.outside.push_back(job),
         }
-        self.waiting.store(self.waiting() + 1, Relaxed);
-        lists.needs_place()
-    }
-
-    /// Adds a job that runs after all others that the same thread has added in this way. Returns
-    /// whether the caller must add a place.
-    #[must_use]
-    pub(crate) fn push_fifo(&self, list: Option<usize>, job: Job) -> bool {
-        let Some(list) = list else {
-            return self.push(None, job);
-        };
-        let mut lists = self.lock();
-        let List { jobs, fifo } = &mut lists.threads[list];
-        fifo.push_back(job);
-        jobs.push_back(Entry::OldestOfFifo);
         self.waiting.store(self.waiting() + 1, Relaxed);
         lists.needs_place()
     }
@@ -148,7 +120,7 @@ impl Jobs {
     /// Takes the newest job that the thread with this list has spawned.
     pub(crate) fn take_own(&self, list: usize) -> Option<Job> {
         let mut lists = self.lock();
-        self.count(lists.threads[list].newest())
+        self.count(lists.threads[list].pop_back())
     }
 
     /// Counts a job that was taken under the lock.
@@ -167,11 +139,11 @@ impl Jobs {
 
     /// Returns whether jobs wait that the thread with this list has spawned.
     pub(crate) fn has_own(&self, list: usize) -> bool {
-        !self.lock().threads[list].jobs.is_empty()
+        !self.lock().threads[list].is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Lists> {
-        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.lists)
     }
 }
 
@@ -182,32 +154,13 @@ impl Lists {
     }
 
     fn take(&mut self, list: usize) -> Option<Job> {
-        let own = self.threads[list].newest();
+        let own = self.threads[list].pop_back();
         let job = own.or_else(|| self.outside.pop_front());
         job.or_else(|| {
             let (left, right) = self.threads.split_at_mut(list);
             let mut others = right.iter_mut().chain(left);
-            others.find_map(List::oldest)
+            others.find_map(VecDeque::pop_front)
         })
-    }
-}
-
-impl List {
-    fn newest(&mut self) -> Option<Job> {
-        let entry = self.jobs.pop_back()?;
-        self.job(entry)
-    }
-
-    fn oldest(&mut self) -> Option<Job> {
-        let entry = self.jobs.pop_front()?;
-        self.job(entry)
-    }
-
-    fn job(&mut self, entry: Entry) -> Option<Job> {
-        match entry {
-            Entry::Job(job) => Some(job),
-            Entry::OldestOfFifo => self.fifo.pop_front(),
-        }
     }
 }
 
@@ -239,7 +192,7 @@ mod tests {
         first.unwrap()();
         assert_eq!(last.load(Relaxed), 2, "own jobs come first");
         assert!(needs_place, "two jobs are left");
-        assert!(!jobs.push_fifo(Some(1), job(4)));
+        assert!(!jobs.push(Some(1), job(4)));
         for expected in [4, 3, 1] {
             jobs.take(1).unwrap()();
             assert_eq!(last.load(Relaxed), expected);

@@ -24,12 +24,14 @@
 mod broadcast;
 mod builder;
 mod configuration;
+mod fifo;
 mod global;
 mod jobs;
 mod join;
 mod registry;
 mod scope;
 mod spawn;
+mod sync;
 mod thread_pool;
 mod unwind;
 

@@ -4,13 +4,15 @@ use std::any::Any;
 use std::cell::Cell;
 use std::process::abort;
 use std::ptr::null;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use purloin::implement::Row;
 use purloin::{Pool, Token};
 
+use crate::fifo::Fifos;
 use crate::jobs::{Job, Jobs};
+use crate::sync::lock;
 use crate::unwind::halt_unwinding;
 
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
@@ -37,6 +39,7 @@ pub struct ThreadPool {
 pub(crate) struct Registry {
     threads: usize,
     jobs: Jobs,
+    fifos: Fifos<Job>,
     panic_handler: Option<PanicHandler>,
     start_handler: Option<ThreadHandler>,
     exit_handler: Option<ThreadHandler>,
@@ -151,6 +154,7 @@ impl Registry {
         Registry {
             threads,
             jobs: Jobs::new(threads),
+            fifos: Fifos::new(threads),
             panic_handler,
             start_handler,
             exit_handler,
@@ -221,7 +225,17 @@ impl Registry {
     /// whether the caller must add a place.
     #[must_use]
     pub(crate) fn push_fifo(&self, job: Job) -> bool {
-        self.jobs.push_fifo(self.current().map(Worker::list), job)
+        let Some(list) = self.current().map(Worker::list) else {
+            return self.push(job);
+        };
+        self.fifos.push(list, job);
+        let oldest = move || {
+            // A thread of this pool runs it.
+            if let Some(job) = current().and_then(|worker| worker.registry.fifos.pop(list)) {
+                job();
+            }
+        };
+        self.jobs.push(Some(list), Box::new(oldest))
     }
 
     /// Runs the newest job that the calling thread has spawned, if there is one.
@@ -267,8 +281,4 @@ pub(crate) fn add_place(pool: &Pool) {
             worker.registry.run_place(worker, &token);
         }
     });
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,17 +1,16 @@
 //! Scopes: [`purloin::Pool::finish`] in rayon's form.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::null;
-use std::sync::Mutex;
 
 use purloin::Pool;
 
 use crate::broadcast::BroadcastContext;
+use crate::fifo::Fifos;
 use crate::global::{global, with_current};
-use crate::registry::{Registry, current, lock};
+use crate::registry::{Registry, current};
 
 /// Where tasks may be spawned that end before the scope does. See [`scope()`].
 pub struct Scope<'scope> {
@@ -23,7 +22,7 @@ pub struct Scope<'scope> {
 pub struct ScopeFifo<'scope> {
     base: Base<'scope>,
     /// The tasks that each thread has spawned, oldest first.
-    fifos: Box<[Mutex<VecDeque<Task<'scope>>>]>,
+    fifos: Fifos<Task<'scope>>,
 }
 
 type Task<'scope> = Box<dyn FnOnce(&ScopeFifo<'scope>) + Send + 'scope>;
@@ -159,7 +158,7 @@ pub(crate) fn scope_fifo_in<'scope, R>(
     op: impl FnOnce(&ScopeFifo<'scope>) -> R,
 ) -> R {
     let base = Base::new(registry);
-    let fifos = (0..base.num_threads).map(|_| Mutex::default()).collect();
+    let fifos = Fifos::new(base.num_threads);
     let scope = ScopeFifo { base, fifos };
     scope.base.run(pool, || op(&scope))
 }
@@ -199,20 +198,19 @@ impl<'scope> ScopeFifo<'scope> {
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
         let this = Ptr(self);
-        let Some(index) = current().map(|worker| worker.list() % self.fifos.len()) else {
+        let Some(index) = current().map(|worker| worker.list() % self.base.num_threads) else {
             return self.base.scope().spawn(move |_| {
                 let this = &this;
                 // SAFETY: this is a task of the scope.
                 body(unsafe { this.get() });
             });
         };
-        lock(&self.fifos[index]).push_back(Box::new(body));
+        self.fifos.push(index, Box::new(body));
         self.base.scope().spawn(move |_| {
             let this = &this;
             // SAFETY: this is a task of the scope.
             let scope: &ScopeFifo<'scope> = unsafe { this.get() };
-            let oldest = lock(&scope.fifos[index]).pop_front();
-            if let Some(body) = oldest {
+            if let Some(body) = scope.fifos.pop(index) {
                 body(scope);
             }
         });
