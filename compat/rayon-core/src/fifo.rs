@@ -1,15 +1,16 @@
 //! FIFO order over jobs that run in any order.
 //!
-//! A thread runs its own jobs from the newest to the oldest. Jobs that it has spawned in FIFO order are in a
-//! list of their own. For each of them, the thread spawns a job that runs the oldest of this list, whichever
-//! that is by then.
+//! A thread runs its own jobs from the newest to the oldest. Jobs spawned in FIFO order wait in a separate
+//! list. For each, the thread spawns a **placeholder**: whoever runs a placeholder runs the job that is oldest in
+//! the list at that moment. `Registry::push_fifo` and `ScopeFifo` spawn the placeholders.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
 use crate::sync::lock;
 
-/// The jobs that each thread of a pool has spawned in FIFO order, oldest first.
+/// The jobs that were spawned in FIFO order, oldest first: a list for each thread of a pool. A spare worker
+/// shares the list of another thread.
 pub(crate) struct Fifos<J>(Box<[Mutex<VecDeque<J>>]>);
 
 impl<J> Fifos<J> {
@@ -17,12 +18,12 @@ impl<J> Fifos<J> {
         Fifos((0..threads).map(|_| Mutex::default()).collect())
     }
 
-    /// Adds a job of the thread with this list. The caller spawns a job that runs the oldest one.
+    /// Adds a job to a list. The caller spawns a placeholder.
     pub(crate) fn push(&self, list: usize, job: J) {
         lock(&self.0[list]).push_back(job);
     }
 
-    /// Takes the oldest job of the thread with this list.
+    /// Takes the oldest job of a list.
     pub(crate) fn pop(&self, list: usize) -> Option<J> {
         lock(&self.0[list]).pop_front()
     }

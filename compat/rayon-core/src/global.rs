@@ -1,10 +1,10 @@
-//! The global pool, and the pool of the code that runs.
+//! The global pool, and the current pool.
 
 use std::sync::{Arc, Mutex, OnceLock};
 
 use purloin::Pool;
 
-use crate::builder::{ErrorKind, ThreadPoolBuildError, ThreadPoolBuilder};
+use crate::builder::{ErrorKind, ThreadPoolBuildError, ThreadPoolBuilder, ThreadSpawn};
 use crate::registry::{Registry, ThreadPool, current};
 use crate::sync::lock;
 
@@ -54,9 +54,18 @@ pub(crate) fn with_current<R>(f: impl FnOnce(&Pool, &Arc<Registry>) -> R) -> R {
     })
 }
 
-impl ThreadPoolBuilder {
-    /// Builds the global pool, which functions use on threads that belong to no pool. Without this
-    /// call, the first of them builds it, with all options at their defaults.
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Builds the global pool, which the functions of this crate use on threads outside all pools. If no
+    /// code calls this, the first of these functions builds the pool, with all options at their defaults.
+    ///
+    /// ```no_run
+    /// let builder = rayon_core::ThreadPoolBuilder::new().spawn_handler(|thread| {
+    ///     std::thread::spawn(|| thread.run());
+    ///     Ok(())
+    /// });
+    /// builder.build_global()?;
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -229,13 +229,13 @@ impl Registry {
             return self.push(job);
         };
         self.fifos.push(list, job);
-        let oldest = move || {
+        let placeholder = move || {
             // A thread of this pool runs it.
             if let Some(job) = current().and_then(|worker| worker.registry.fifos.pop(list)) {
                 job();
             }
         };
-        self.jobs.push(Some(list), Box::new(oldest))
+        self.jobs.push(Some(list), Box::new(placeholder))
     }
 
     /// Runs the newest job that the calling thread has spawned, if there is one.

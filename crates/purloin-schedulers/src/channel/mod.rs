@@ -2,8 +2,8 @@
 //!
 //! # The idea
 //!
-//! No worker reaches into another's task pool, and none knows anything about another but what messages
-//! have told it. A worker without work, the **thief**, sends a **steal request** to a **victim**. A
+//! A worker touches no more of another's task pool than the slots whose addresses it was sent, and it knows
+//! about another worker only what messages have told it. A worker without work, the **thief**, sends a **steal request** to a **victim**. A
 //! victim looks into its **mailbox** when it pushes or pops, and answers with the addresses of tasks; the
 //! tasks stay where they are. A victim without tasks does not refuse a request, but passes it on. In the
 //! end the request waits with a worker that may get tasks, so an idle worker sends no more messages, and
@@ -29,11 +29,11 @@
 //!
 //! | channel | from, to | capacity | content |
 //! |---|---|---|---|
-//! | mailbox ([`fifo`]) | many, one | the most messages that all workers can send | requests, and messages to and from the manager |
-//! | answers ([`messages`]) | one at a time, one | one answer of up to 256 tasks | tasks for a thief |
+//! | mailbox ([`fifo`]) | many, one | the most messages that all workers can have under way | requests, withdrawals, and messages to and from the manager |
+//! | answers ([`messages`]) | one at a time, one | one answer of up to 256 tasks, or of one task for a leapfrog request | tasks for a thief |
 //! | [future](purloin::scheduler) | one, one | one message | a result |
 //!
-//! All channels are made with the pool.
+//! The first two are made with the pool.
 //!
 //! # The route of a steal request
 //!
@@ -44,16 +44,17 @@
 //! 2. A worker with tasks answers it. A worker without tasks passes it on to the next worker in the
 //!    order of the numbers, until all workers were asked. Without forwarding, it sends it back, and
 //!    the thief asks the next worker.
-//! 3. A WORKING request that all workers were asked for goes back to its thief. If the thief has
-//!    something to run, the request ends there. Otherwise it goes on as an IDLE one.
-//! 4. An IDLE request that all workers were asked for goes to the manager. The manager **registers**
-//!    it: it counts the thief as idle, and colours the request REGISTERED IDLE.
-//! 5. The manager passes it to a worker that it has not counted as idle, each in turn, and that worker
-//!    **keeps** it: it answers at its next push. The manager keeps the request itself if there is no
-//!    such worker, or if it runs a task and it is its own turn.
-//! 6. A worker that has nothing left to run sends the requests that it keeps back to the manager. A
-//!    blocked worker sends them to the worker that it waits for. If it does not know that worker, it
-//!    sends an IDLE request to the manager, and keeps a REGISTERED IDLE one.
+//! 3. A WORKING request that has visited all workers goes back to its thief. If the thief is idle, the
+//!    request goes on as an IDLE one. Otherwise the request ends there.
+//! 4. With an IDLE request that has visited all workers, the last of them does what its situation says. If
+//!    the worker runs something, it **keeps** the request, and answers it at its next push. If it is blocked,
+//!    it sends the request to the worker that it waits for, or to the manager if it does not know that
+//!    worker. If it is idle, it sends the request to the manager.
+//! 5. The manager **registers** the request: it counts the thief as idle, and colours the request REGISTERED
+//!    IDLE. Then it passes the request to a worker that is not registered; these take turns. If there is no
+//!    such worker, the manager keeps the request. While the manager runs a task, it takes its own turn.
+//! 6. A worker whose situation changes looks again at the requests that it keeps, by the same rules. If it is
+//!    blocked and does not know for which worker it waits, it keeps a REGISTERED IDLE request.
 //!
 //! So workers that have nothing to do send nothing, and sleep. A worker in a loop keeps all requests,
 //! and splits the loop once for each.
@@ -100,8 +101,8 @@
 //!
 //! # Tasks that were sent
 //!
-//! A slot is EMPTY while its task is private. It is TASK once its address was sent, then BUSY and
-//! STOLEN(thief) when the thief claims it, then DONE. Until a thief has claimed a task, **the owner
+//! While a task is private, its slot is EMPTY, or DONE from an earlier task. The slot is TASK once its
+//! address was sent, then BUSY and STOLEN(thief) when the thief claims the task, then DONE. Until a thief has claimed a task, **the owner
 //! may take it back**, and does so when it reaches the join. The owner may also **send it again**,
 //! to another thief, if it has nothing else to send. So no worker waits for a task that lies
 //! unclaimed with a busy thief, and a victim can send half of its tasks. The source has neither
@@ -110,10 +111,11 @@
 //! An address may be out of date when the thief uses it: the owner may have taken back the task,
 //! and pushed another task to the slot. If the new task was sent, to any thief, this thief may run
 //! it, because any thief may run a task that was sent. If the new task was not sent, the slot's
-//! state is EMPTY.
+//! state is not TASK, so the claim fails.
 //!
 //! The bottom of the stack, which only the owner uses here, is the oldest task that was not sent.
-//! The fast path pops the slot of a join only if the slot lies above the bottom.
+//! The fast path pops the slot of a join only if the slot is at or above the floor, which is never below the
+//! bottom.
 //!
 //! # What differs from the source
 //!
@@ -134,11 +136,11 @@
 //!
 //! # Limits
 //!
-//! A victim in a long leaf answers no request, and no thief can take its tasks or recall its request. A
-//! program hangs if one of its tasks waits, other than in a join, for a thief to steal another task from
+//! A victim in a long leaf answers no request, and no thief can take the victim's tasks, or recall the request
+//! that it has sent there. A program hangs if one of its tasks waits, other than in a join, for a thief to steal another task from
 //! the same worker.
 //!
-//! Each mailbox holds the most messages that all workers can send to it, so the memory grows with the
+//! Each mailbox has room for all messages that workers can have under way to it, so the memory grows with the
 //! square of the number of workers: some half a kilobyte for each pair.
 //!
 //! A thread of the program cannot be [attached](purloin::WorkerStart::attach): it handles no messages

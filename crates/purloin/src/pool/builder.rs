@@ -145,7 +145,8 @@ impl<S: Scheduler> Builder<S> {
     /// nothing to do with each other.
     ///
     /// No worker runs unrelated tasks while any worker runs a future, because they might wait for
-    /// each other. The scheduler `Channel` of the crate `purloin-schedulers` ignores this option.
+    /// each other. The closure of [`Pool::run_async`] does not count as a future: a task that waits for it, in
+    /// [`blocking`](crate::blocking) for example, must not hold a lock meanwhile that other tasks need. The scheduler `Channel` of the crate `purloin-schedulers` ignores this option.
     ///
     /// ```
     /// use std::sync::mpsc::channel;

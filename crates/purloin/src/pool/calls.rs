@@ -1,4 +1,4 @@
-//! Calls to a pool: closures that workers run for a thread that waits, or for none.
+//! Calls to a pool: closures that workers run, whether or not a thread waits for the result.
 
 use std::panic::resume_unwind;
 use std::ptr::null;
@@ -15,13 +15,13 @@ use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
 use crate::unwind::{AbortOnUnwind, Panic, discard};
 
-/// A call in the frame of the thread that waits for it.
+/// A call in memory of the thread that waits for it: its frame, or a list of the calls of a broadcast.
 struct AwaitedCall<F, R> {
     task: InFrame<F, R>,
     call: Call,
     /// The scope around the calling code.
     scope: CancelFlag,
-    /// In the same frame. The thread that runs the call holds it.
+    /// In the frame of that thread. The thread that runs the call holds it.
     latch: *const Latch,
 }
 
@@ -68,13 +68,14 @@ impl<F, R> AwaitedCall<F, R> {
         }
     }
 
-    /// Leaves the result, and opens the latch if it was the last.
+    /// Stores the result, and opens the latch if this was the last hold.
     ///
     /// # Safety
     ///
     /// As for [`Self::run`]. The call may be gone afterwards.
     unsafe fn end<S: Scheduler>(this: *mut Self, pool: &Shared<S>, result: thread::Result<R>) {
-        // SAFETY: by this function's contract. The latch is copied, because the call goes with it.
+        // SAFETY: by this function's contract. The pointer to the latch is read first, because the call may
+        // be gone once the latch is open.
         unsafe {
             let latch = (*this).latch;
             InFrame::end(&raw mut (*this).task, result);
@@ -115,7 +116,7 @@ where
     unsafe { AwaitedCall::result(this) }.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Returns a job that runs `f` as a call without a waiting caller, and counts as one of this generation.
+/// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`.
 pub(super) fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
 where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
@@ -133,8 +134,8 @@ impl Pool {
     /// Runs `f` once on each worker of this pool, and returns the results in the order of the
     /// workers' numbers. Waits for all of them.
     ///
-    /// A worker runs `f` when it is idle, or blocked in a join, a finish or a future. A busy worker
-    /// first ends its task. Spare workers do not take part.
+    /// A worker runs `f` when it is idle, or blocked in a join, a finish, a future or another pool. Spare
+    /// workers do not take part.
     ///
     /// ```
     /// # use purloin::Pool;

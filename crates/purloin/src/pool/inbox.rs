@@ -99,8 +99,8 @@ impl<S: Scheduler> Inbox<S> {
     pub(super) fn withdraw(&self, tag: *const (), max: usize) {
         let mut withdrawn = Vec::new();
         let mut jobs = lock(&self.jobs);
-        // From both ends: the jobs of a program that takes its results in order, or in the reverse
-        // order, are found at once.
+        // From both ends, where a program that takes its results in order, or in the reverse order, finds
+        // them.
         let place = |jobs: &VecDeque<Entry<S>>| {
             let newest = jobs.len().checked_sub(1)?;
             let ends = (0..jobs.len()).map(|i| match i % 2 {

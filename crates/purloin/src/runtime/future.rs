@@ -79,7 +79,8 @@ struct Sender<S: Scheduler, F, T> {
     lineage: Lineage,
     /// The process that has the pool's threads.
     process: u32,
-    /// Whether only an asynchronous program waits for the result, so that no task of the pool does.
+    /// Whether the future is the result of `run_async`. While its closure runs, blocked workers may run
+    /// [anything](crate::Builder::run_anything_while_blocked), as while a job runs.
     is_async: bool,
     /// Whether a worker has taken the [injected](inject) job.
     job_taken: AtomicBool,

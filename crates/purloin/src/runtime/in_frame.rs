@@ -1,4 +1,4 @@
-//! A task in the frame of the thread that waits for it: a closure, and later its result.
+//! A task in memory of the thread that waits for it, mostly its frame: a closure, and later its result.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 
@@ -42,7 +42,7 @@ impl<F, R> InFrame<F, R> {
         unsafe { ManuallyDrop::take(&mut (*this).closure) }
     }
 
-    /// Leaves the result, which the waiting thread reads once it has been told.
+    /// Stores the result. The waiting thread reads it once it has learned that the task is done.
     ///
     /// # Safety
     ///
@@ -56,8 +56,8 @@ impl<F, R> InFrame<F, R> {
     ///
     /// # Safety
     ///
-    /// `this` points at a task that another thread has [ended](Self::end), and that is visible to the
-    /// calling thread, which waits for the task and calls this once.
+    /// `this` points at a task that has [ended](Self::end). The end happens before this call. Only the
+    /// waiting thread calls this, and only once.
     pub(crate) unsafe fn result(this: *const Self) -> thread::Result<R> {
         // SAFETY: by this function's contract.
         unsafe { (*this).result.assume_init_read() }

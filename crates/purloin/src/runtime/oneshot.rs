@@ -1,24 +1,24 @@
 //! A oneshot channel, which carries a future's result from the worker that runs the task to the
-//! thread that gets the result; and the memory of the channel.
+//! thread that gets the result. This file also allocates the channel.
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `state`: TASK, then STOLEN, then DONE; and up to DONE two bits for holders that wait | the holder that claims moves it from TASK, and it alone from then on; a worker that waits sets WAITED_FOR, the handle WATCHED | all |
-//! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set |
+//! | `state`: TASK, then STOLEN, then DONE. Before DONE, two bits show that someone waits | the claimant moves it from TASK to STOLEN and DONE; a waiting worker sets WAITED_FOR, the handle WATCHED | all |
+//! | `waiter` | each worker that waits, before it sets the bit | the claimant, after DONE, if the bit was set; workers that wait |
 //! | `watcher` | the handle, once, before it sets WATCHED | the claimant, likewise; it takes the watcher out |
-//! | `message` | the claimant, before DONE; the thread that takes it, after | |
-//! | `holders` | each holder, once | the last one but a job takes the message; the last one frees the channel; the ticket waits until no extra holder is left |
+//! | `message` | the claimant, before DONE, unless it is the handle; the thread that takes it, after | the thread that takes it |
+//! | `holders` | each holder, when it releases the channel; the holder that adds one | the last one but a job takes the message; the last one frees the channel; the ticket waits until no extra holder is left |
 //! | `may_leapfrog` | the claimant | the other holder |
-//! | `is_injected` | the holder that injects a job, once | holders that would inject one |
+//! | `is_injected` | whoever makes a channel with a job; the holder that injects a job, once | holders that would inject one |
 //!
-//! The holders are the future's handle and its ticket. If a thread outside the pool gets the
+//! The holders are the future's handle and its ticket. If a thread outside the pool asks for the
 //! result, there may be a third holder: a job with which an idle worker runs the closure. A future
 //! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
 //! closure or releases the channel; it never waits.
 //!
 //! The scope of the future does not wait for such a job, and the result may borrow from the scope. So the last
-//! holder but the job takes a result that was never fetched, and leaves only the memory to the job. The job
-//! is counted apart for this. (The result of a future without a scope borrows nothing, and its job is a holder
+//! holder other than the job takes a result that was never fetched, and leaves only the memory to the job. For
+//! this reason the job is counted separately. (The result of a future without a scope borrows nothing, and its job is a holder
 //! like the handle.)
 //!
 //! A thread may claim as neither the handle nor the ticket: a worker that runs the job, or one that gets the
@@ -53,7 +53,7 @@ pub(super) enum WaitingWorker {
     #[default]
     None,
     One(usize),
-    /// More than one, it is not known which.
+    /// More than one; the channel does not record which.
     Several,
 }
 
@@ -267,8 +267,12 @@ impl<T> Oneshot<T> {
     }
 
     /// Releases the channel for one holder, which counts as 1, as [`JOB`] or as [`EXTRA_HOLDER`]. If it was
-    /// the last one but a job, returns the message that nobody has taken. The caller drops the message before
-    /// the scope of the task ends. Also returns whether it was the last one.
+    /// the last one but a job, returns the message that nobody has taken. Also returns whether it was the last
+    /// one.
+    ///
+    /// The caller drops the message before the scope of the task ends. The scope waits for the handle and for
+    /// the ticket. It does not wait for an extra holder that has released the channel. But an extra holder is
+    /// never the last holder of a future with a scope, because the ticket leaves after it.
     #[must_use]
     pub(super) fn let_go(&self, count: u32) -> (Option<thread::Result<T>>, bool) {
         let mut message = None;
@@ -284,8 +288,9 @@ impl<T> Oneshot<T> {
                     Err(other) => now = other,
                 }
             }
-            // SAFETY: the caller is the last holder but a job. The ticket has seen the end before it has
-            // released the channel, so a job does not claim any more.
+            // SAFETY: the caller is the last holder but a job. If the future has a scope, its ticket has seen
+            // the end before it has released the channel, so the job does not claim any more. If it has none,
+            // its job is among the holders that have released the channel.
             message = unsafe { self.take() };
         }
         // AcqRel: the last holder sees what the others have done, and their accesses come

@@ -9,7 +9,7 @@ use crate::sync::{AtomicUsize, Ordering};
 pub(crate) enum Waiter {
     /// The worker with this number.
     Worker(usize),
-    /// A thread that is not a worker of the pool.
+    /// A thread that is woken by its handle: one outside the pool, or one that waits for a broadcast.
     Outside(Thread),
 }
 

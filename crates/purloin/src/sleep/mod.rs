@@ -71,9 +71,7 @@
 //! without timers every push checks twice, and a thief that falls asleep makes every processor
 //! execute a fence.
 //!
-//! A build without timers differs in one more way: under the scheduler `Channel` (crate
-//! `purloin-schedulers`), a thief whose victim does not answer leaves its request there, instead of
-//! taking it elsewhere. The watcher of a rescue (`pool/rescue.rs`) keeps its timer in every build. A thread
+//! The watcher of a rescue (`pool/rescue.rs`) keeps its timer in every build. A thread
 //! that waits outside the pool checks for a missing watcher only if the watcher was missing before the
 //! thread's first sleep.
 //!

@@ -149,7 +149,7 @@ fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
     const SHORT_TASKS: usize = 200;
     let pool = pool(6, Stealing::Half);
     // Not in every round: a request may wait with the worker that runs the long leaf.
-    let ends_early = (0..10).any(|_| {
+    let ends_early = |_: &i32| {
         let (done, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let start = Instant::now();
         pool.run(|mut w| {
@@ -174,8 +174,12 @@ fn others_may_steal_the_tasks_that_a_busy_thief_has_not_begun() {
             });
         });
         late.into_inner() == 0
-    });
-    assert!(ends_early, "tasks waited for the long leaf to end");
+    };
+    let rounds = (0..10).filter(ends_early).count();
+    assert!(
+        rounds >= 3,
+        "tasks waited for the long leaf to end in all rounds but {rounds}"
+    );
 }
 
 /// Jobs that come while the workers sleep and search, and waits for all of them.

@@ -57,7 +57,6 @@ pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> O
         me,
         backoff: std::mem::replace(backoff, Backoff::new(me.spin_time())),
         is_fresh: false,
-        has_timed_out: false,
     };
     me.walk().start();
     let stolen = S::Protocol::look(&mut search);
@@ -82,8 +81,6 @@ pub struct Search<'m, S: Scheduler> {
     pub backoff: Backoff,
     /// Whether the worker has looked at no victim yet.
     pub is_fresh: bool,
-    /// Whether its last sleep ended by timeout, with nothing to do.
-    pub has_timed_out: bool,
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
@@ -94,7 +91,6 @@ impl<'m, S: Scheduler> Search<'m, S> {
             me,
             backoff: Backoff::new(me.spin_time()),
             is_fresh: true,
-            has_timed_out: false,
         }
     }
 
@@ -119,7 +115,6 @@ impl<'m, S: Scheduler> Search<'m, S> {
     fn restart(&mut self, slept: Slept) {
         self.me.set_polling(true);
         self.me.walk().start();
-        self.has_timed_out = slept == Slept::TimedOut;
         let spin_time = self.backoff.restart(slept);
         self.me.set_spin_time(spin_time);
     }

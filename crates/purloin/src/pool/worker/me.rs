@@ -57,14 +57,14 @@ pub(crate) struct Core<S: Scheduler> {
     pub(crate) tickets: Tickets<S>,
     /// Free memory for futures.
     pub(crate) blocks: Blocks,
-    /// The number of stolen tasks on this worker that have returned and wait for their spawns, and of
-    /// waits on top of which it runs unrelated work. The worker took each of them, except the first,
-    /// while the previous one waited.
+    /// How many waits lie on top of each other on this thread: stolen tasks whose code has returned and that
+    /// wait for their spawns, and waits during which the worker runs unrelated work. Each began while the one
+    /// below it waited.
     pub(crate) suspended: Cell<usize>,
     /// The number of suspended tasks that one finish may cause before its spawns go to its queue.
     pub(crate) max_suspended: usize,
-    /// Whether the stolen ticket that this worker has just used stays stolen, until the closure that
-    /// it runs further down has ended.
+    /// Whether the stolen ticket that this worker has just reached must stay stolen, because the future's
+    /// closure is suspended further down on the same thread.
     pub(crate) keeps_ticket: Cell<bool>,
     /// Whether the next spawn is the first of a stolen task.
     pub(crate) is_first_spawn: Cell<bool>,
@@ -104,7 +104,8 @@ impl<S: Scheduler> Core<S> {
 
 /// What a scheduler may do on a worker's own thread.
 impl<'w, S: Scheduler> Me<'w, S> {
-    /// Returns what other threads see of the worker. It lives longer than a reference to this value.
+    /// Returns what other threads see of the worker. The reference lives for `'w`, longer than one obtained
+    /// through `Deref`.
     #[inline(always)]
     pub fn remote(self) -> &'w Remote<S> {
         self.remote
@@ -191,7 +192,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().walk.borrow_mut()
     }
 
-    /// Runs a task that this worker has stolen while it was idle, and then rests if the task was
+    /// Runs a task that this worker has stolen while it was idle, and then rests if many tasks in a row were
     /// not worth the steal.
     pub(crate) fn run_stolen_when_idle(self, stolen: Stolen<S>) {
         if !S::LEAVES_TINY_TASKS {
@@ -226,7 +227,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
     /// Runs `work` as an active worker, whose tasks thieves look for.
     pub(crate) fn active(self, work: impl FnOnce()) {
-        debug_assert!(self.is_outermost(), "it was idle");
+        debug_assert!(self.is_outermost(), "only an idle worker becomes active");
         self.set_active(true);
         S::Protocol::answer(self, Point::Active);
         self.timer().switch_to(Activity::Application);
@@ -254,12 +255,12 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
     /// Lets the pool end although this worker is active.
     pub(crate) fn let_pool_end(self) {
-        // Relaxed: a worker that misses it waits until this worker is inactive, or wakes it.
+        // Relaxed: a worker that does not see it yet waits until this worker is inactive, or wakes it.
         self.place.may_pool_end.store(true, Ordering::Relaxed);
         self.pool().sleep.became_inactive();
     }
 
-    /// Counts a future, or a call from a worker of another pool, that this worker begins to run.
+    /// Counts a future, or a call that another worker waits for, that this worker begins to run.
     pub(crate) fn begin_future(self) {
         // Relaxed, and not atomic as a whole: only this worker writes. See `Remote::runs_future`.
         let futures = self.futures.load(Ordering::Relaxed);
@@ -286,8 +287,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
 /// A value that only the worker's own thread uses.
 pub(super) struct Owned<T>(T);
 
-// SAFETY: only the worker's own thread gets a reference to the value. (The thread that makes a pool makes it,
-// and the thread that drops the pool drops it.)
+// SAFETY: only the worker's own thread gets a reference to the value. (The pool's creator makes the value, and
+// the thread that drops the pool drops it.)
 unsafe impl<T> Sync for Owned<T> {}
 
 impl<T> Owned<T> {
@@ -295,7 +296,7 @@ impl<T> Owned<T> {
         Owned(value)
     }
 
-    /// Returns the value, on the thread of the worker `me`, whose value it is.
+    /// Returns the value, on the thread of the worker `_me`, which must own it.
     #[inline(always)]
     fn of<S: Scheduler>(&self, _me: Me<'_, S>) -> &T {
         &self.0

@@ -14,8 +14,8 @@ use crate::stats::{Counters, Timer, Times};
 use crate::sync::AtomicUsize;
 use crate::sync::plain::{AtomicBool, Ordering};
 
-/// A worker of a pool, as every thread sees it. What only its own thread may do stands in
-/// [`Me`](super::Me).
+/// A worker of a pool, as every thread sees it. [`Me`](super::Me) has what only the worker's own thread may
+/// do. [`PublicTasks`](crate::scheduler::PublicTasks) says what a thief may take.
 #[repr(C)]
 pub struct Remote<S: Scheduler> {
     /// First, so that the fast path addresses it without an offset.
@@ -25,7 +25,7 @@ pub struct Remote<S: Scheduler> {
     pub(super) scopes: Scopes,
     /// The calls that the worker runs.
     pub(super) calls: Calls,
-    /// The number of futures, and of calls from workers of other pools, that the worker runs, one on top of
+    /// The number of futures, and of calls that other workers wait for, that the worker runs, one on top of
     /// the other.
     pub(super) futures: AtomicUsize,
     /// The depth in the program's tree that a task in the first slot would have, extrapolated from
@@ -39,7 +39,7 @@ pub struct Remote<S: Scheduler> {
     mailbox: Mailbox<S>,
 }
 
-/// Which worker it is, and what it does.
+/// A worker's number and pool, and flags for what it is doing.
 pub(super) struct Place<S: Scheduler> {
     index: usize,
     pool: *const Shared<S>,
@@ -47,8 +47,8 @@ pub(super) struct Place<S: Scheduler> {
     pub(super) active: AtomicBool,
     /// Whether the worker is idle and awake, so that it looks at one victim after another.
     pub(super) polling: AtomicBool,
-    /// Whether the pool may end although this worker is active: its thread is one of the program's,
-    /// and never goes idle, or the worker calls its exit handler.
+    /// Whether the pool may end although this worker is active. The worker is a thread of the program, which
+    /// never goes idle, or it is in its exit handler.
     pub(super) may_pool_end: AtomicBool,
 }
 

@@ -284,7 +284,11 @@ where
         let this = unsafe { sender.as_ref() };
         // SAFETY: the handle is a holder, so the channel lives.
         let Some(pool) = (unsafe { Self::find_pool(sender) }) else {
-            // The thread that drops the pool may be about to end the task.
+            // No worker is left. The thread that drops the pool ends the task, or else this one does.
+            // SAFETY: the caller is the handle.
+            let waiters = unsafe { Self::take_back(sender) };
+            let watcher = waiters.and_then(|waiters| waiters.watcher);
+            watcher.into_iter().for_each(wake);
             while !this.is_done() {
                 thread::yield_now();
             }
