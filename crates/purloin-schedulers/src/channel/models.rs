@@ -15,7 +15,7 @@ use super::handler::{
 use super::manager::MANAGER;
 use super::messages::{
     Channels, Colour, Kind, Leapfrog, LeapfrogRequest, Message, Outside, Peers, SentTask,
-    StealRequest,
+    Situation, StealRequest,
 };
 use super::strategy::{Amount, Stealing};
 use super::tasks::{ChannelTasks, claim};
