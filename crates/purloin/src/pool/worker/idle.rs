@@ -195,6 +195,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a search takes as long there as a sleep")]
     fn a_victim_set_of_sleeping_workers_grows_until_it_has_an_active_one() {
         static IS_RUNNING: AtomicBool = AtomicBool::new(false);
         static IS_OVER: AtomicBool = AtomicBool::new(false);
