@@ -1,8 +1,9 @@
 //! FIFO order over jobs that run in any order.
 //!
-//! A thread runs its own jobs from the newest to the oldest. Jobs spawned in FIFO order wait in a separate
-//! list. For each, the thread spawns a **placeholder**: whoever runs a placeholder runs the job that is oldest in
-//! the list at that moment. `Registry::push_fifo` and `ScopeFifo` spawn the placeholders.
+//! A thread runs its own jobs from the newest to the oldest. Jobs spawned in FIFO order wait in a
+//! separate list. For each, the thread spawns a **placeholder**: whoever runs a placeholder runs the job
+//! that is oldest in the list at that moment. `Registry::push_fifo` and `ScopeFifo` spawn the
+//! placeholders.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use crate::handle::{Handle, Inner};
 use crate::pool::Pool;
-use crate::runtime::{Token, detached_future};
+use crate::runtime::{Kind, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::shared_handle::SharedHandle;
 use crate::sync::{Mutex, lock};
@@ -71,10 +71,10 @@ impl<S: Scheduler> Pool<S> {
     /// runs. If a worker has begun it, it runs to its end, and its result is dropped. When the pool
     /// is dropped, its workers first run everything that waits.
     ///
-    /// If the future is polled on a worker of this pool, and no worker has begun `f`, it runs there
-    /// and then. A task that waits in another way for a thread that polls, as in
-    /// [`JoinHandle::join`](std::thread::JoinHandle::join), does so in [`blocking`](crate::blocking): if all workers are such
-    /// tasks, no worker begins `f`.
+    /// If the future is polled on a worker of this pool, and no worker has begun `f`, it runs there and
+    /// then. A task that waits in another way for a thread that polls, as in
+    /// [`JoinHandle::join`](std::thread::JoinHandle::join), does so in [`blocking`](crate::blocking): if
+    /// all workers are such tasks, no worker begins `f`.
     ///
     /// [`Pool::wait`] does not wait for `f`.
     ///
@@ -90,7 +90,7 @@ impl<S: Scheduler> Pool<S> {
         T: Send + 'static,
     {
         self.shared().check_process();
-        RunFuture(detached_future(self.shared(), true, f).into_future())
+        RunFuture(detached_future(self.shared(), Kind::Asynchronous, f).into_future())
     }
 }
 

@@ -419,8 +419,8 @@ where
     })
 }
 
-/// Maps each of the iterations, possibly in parallel, and combines the results, until a closure fails. For code that has no token;
-/// see [`Worker::try_map_reduce`].
+/// Maps each of the iterations, possibly in parallel, and combines the results, until a closure fails.
+/// For code that has no token; see [`Worker::try_map_reduce`].
 ///
 /// ```
 /// let factorial = |n: u64| purloin::try_map_reduce(1..=n, Some, u64::checked_mul);
@@ -529,8 +529,8 @@ where
     loop_on_a_worker(iterations, move |mut w, items| w.find_first(items, holds))
 }
 
-/// Returns the position of the first item for which `holds` is true, or `None` if there is none. For code that has no token;
-/// see [`Worker::position`].
+/// Returns the position of the first item for which `holds` is true, or `None` if there is none. For
+/// code that has no token; see [`Worker::position`].
 ///
 /// ```
 /// assert_eq!(purloin::position(&[3, 4, 5, 6], |n| n % 2 == 0), Some(1));
@@ -639,7 +639,8 @@ where
     on_a_worker(move |mut w| w.sort(slice));
 }
 
-/// Sorts a slice in the order that `compare` defines. Equal elements keep their order. For code that has no token; see [`Worker::sort_by`].
+/// Sorts a slice in the order that `compare` defines. Equal elements keep their order. For code that has
+/// no token; see [`Worker::sort_by`].
 ///
 /// ```
 /// let mut numbers = [2.5, -1.0, 7.25];
@@ -659,7 +660,8 @@ where
     on_a_worker(move |mut w| w.sort_by(slice, compare));
 }
 
-/// Sorts a slice by a key of each element. Elements with equal keys keep their order. For code that has no token; see [`Worker::sort_by_key`].
+/// Sorts a slice by a key of each element. Elements with equal keys keep their order. For code that has
+/// no token; see [`Worker::sort_by_key`].
 ///
 /// ```
 /// let mut words = ["purloin", "steal", "pilfer"];
@@ -702,7 +704,8 @@ where
     on_a_worker(move |mut w| w.sort_by_cached_key(slice, key));
 }
 
-/// Sorts a slice in place. Equal elements may change their order. For code that has no token; see [`Worker::sort_unstable`].
+/// Sorts a slice in place. Equal elements may change their order. For code that has no token; see
+/// [`Worker::sort_unstable`].
 ///
 /// ```
 /// let mut numbers = [3, 1, 4, 1, 5];
@@ -720,7 +723,8 @@ where
     on_a_worker(move |mut w| w.sort_unstable(slice));
 }
 
-/// Sorts a slice in place, in the order that `compare` defines. Equal elements may change their order. For code that has no token; see [`Worker::sort_unstable_by`].
+/// Sorts a slice in place, in the order that `compare` defines. Equal elements may change their order.
+/// For code that has no token; see [`Worker::sort_unstable_by`].
 ///
 /// ```
 /// let mut numbers = [2.5, -1.0, 7.25];
@@ -740,7 +744,8 @@ where
     on_a_worker(move |mut w| w.sort_unstable_by(slice, compare));
 }
 
-/// Sorts a slice in place, by a key of each element. Elements with equal keys may change their order. For code that has no token; see [`Worker::sort_unstable_by_key`].
+/// Sorts a slice in place, by a key of each element. Elements with equal keys may change their order.
+/// For code that has no token; see [`Worker::sort_unstable_by_key`].
 ///
 /// ```
 /// let mut numbers = [-3, 1, 2];

@@ -327,8 +327,8 @@ impl<T> Promise<T> {
     /// # Safety
     ///
     /// `functions` stays valid for ever, and its functions may be called with this channel on any
-    /// thread: `get`, `drop` or `abandon` once, as the last call, and the others any number of times before, as
-    /// [`Functions`] says.
+    /// thread: `get`, `drop` or `abandon` once, as the last call, and the others any number of times
+    /// before, as [`Functions`] says.
     pub(crate) unsafe fn new(channel: NonNull<()>, functions: *const Functions<T>) -> Self {
         Promise { channel, functions }
     }

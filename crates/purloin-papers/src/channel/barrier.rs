@@ -49,8 +49,8 @@ fn all_times<'d, D: Deserializer<'d>>(
     Ok(all.map(|Times(times)| times))
 }
 
-/// Measures the barrier under each scheduler, with as many workers as cores and with eight. Each round has pools of
-/// its own, because the times differ more between pools than within one.
+/// Measures the barrier under each scheduler, with as many workers as cores and with eight. Each round
+/// has pools of its own, because the times differ more between pools than within one.
 pub fn measure(trial: &Trial) -> Result<Vec<Barrier>, Failure> {
     let mut barriers: Vec<Barrier> = Vec::new();
     let mut sizes = vec![trial.most_workers(), 8];

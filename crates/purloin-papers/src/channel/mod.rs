@@ -1,6 +1,6 @@
-//! *Embracing Explicit Communication*: private task pools and messages against concurrent deques.
-//! This file, `barrier.rs`, `messages.rs` and `operations.rs` measure, and `lazy_splitting.rs` also simulates; the other files
-//! make the tables and verdicts.
+//! *Embracing Explicit Communication*: private task pools and messages against concurrent deques. This
+//! file, `barrier.rs`, `messages.rs` and `operations.rs` measure, and `lazy_splitting.rs` also
+//! simulates; the other files make the tables and verdicts.
 
 mod barrier;
 mod lazy_splitting;
@@ -239,9 +239,9 @@ fn splittable(trial: &Trial) -> Result<[Vec<f64>; 2], Failure> {
 }
 
 /// Returns the job that is simulated for a workload. On 24 cores, adaptive stealing needs some hundred
-/// tasks for each core, so that a change of strategy pays. Without `--quick`, most jobs have the million tasks
-/// of the slides. BPC with n = 9 keeps ten cores busy. The requests of the others are most of the simulation,
-/// so it has a tenth of the tasks.
+/// tasks for each core, so that a change of strategy pays. Without `--quick`, most jobs have the million
+/// tasks of the slides. BPC with n = 9 keeps ten cores busy. The requests of the others are most of the
+/// simulation, so it has a tenth of the tasks.
 fn simulated_job(trial: &Trial, name: &str) -> &'static str {
     match name {
         "SPC, 10 µs" => trial.choose("spc=30000,10", "spc=1000000,10"),

@@ -257,7 +257,8 @@ fn first_and_second(ranking: &Ranking, report: &mut Report) {
             "1. Chase-Lev WS, 2. Channel WS",
             Verdict::within(lead, CLOSE),
             format!(
-                "here Chase-Lev WS deviates by {deque:.1} %, and Channel WS by {channel:.1} % from the best median speed-up. The difference, Chase-Lev WS minus Channel WS, is {} points \
+                "here Chase-Lev WS deviates by {deque:.1} %, and Channel WS by {channel:.1} % from the best \
+                 median speed-up. The difference, Chase-Lev WS minus Channel WS, is {} points \
                  on average over the workloads (slides: 0.8, 0.2 and 0); from {:.0} to {:.0} points, we \
                  count Channel WS as a close second. `{first}` ranks first here",
                 with_margin(lead, 1),

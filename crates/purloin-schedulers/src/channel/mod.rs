@@ -2,12 +2,12 @@
 //!
 //! # The idea
 //!
-//! A worker touches no more of another's task pool than the slots whose addresses it was sent, and it knows
-//! about another worker only what messages have told it. A worker without work, the **thief**, sends a **steal request** to a **victim**. A
-//! victim looks into its **mailbox** when it pushes or pops, and answers with the addresses of tasks; the
-//! tasks stay where they are. A victim without tasks does not refuse a request, but passes it on. In the
-//! end the request waits with a worker that may get tasks, so an idle worker sends no more messages, and
-//! sleeps.
+//! A worker touches no more of another's task pool than the slots whose addresses it was sent, and the
+//! **floor** when it sends a message. It knows about another worker only what messages have told it. A
+//! worker without work, the **thief**, sends a **steal request** to a **victim**. A victim looks into its **mailbox** when it pushes or
+//! pops, and answers with the addresses of tasks; the tasks stay where they are. A victim without tasks
+//! does not refuse a request, but passes it on. In the end the request waits with a worker that may get
+//! tasks, so an idle worker sends no more messages, and sleeps.
 //!
 //! The fast path is the same as in the default scheduler, but without the light fence: a push
 //! writes the task and the top, a pop writes the top, and both compare the slot with the **floor**.
@@ -102,11 +102,11 @@
 //! # Tasks that were sent
 //!
 //! While a task is private, its slot is EMPTY, or DONE from an earlier task. The slot is TASK once its
-//! address was sent, then BUSY and STOLEN(thief) when the thief claims the task, then DONE. Until a thief has claimed a task, **the owner
-//! may take it back**, and does so when it reaches the join. The owner may also **send it again**,
-//! to another thief, if it has nothing else to send. So no worker waits for a task that lies
-//! unclaimed with a busy thief, and a victim can send half of its tasks. The source has neither
-//! rule.
+//! address was sent, then BUSY and STOLEN(thief) when the thief claims the task, then DONE. Until a
+//! thief has claimed a task, **the owner may take it back**, and does so when it reaches the join. The
+//! owner may also **send it again**, to another thief, if it has nothing else to send. So no worker
+//! waits for a task that lies unclaimed with a busy thief, and a victim can send half of its tasks. The
+//! source has neither rule.
 //!
 //! An address may be out of date when the thief uses it: the owner may have taken back the task,
 //! and pushed another task to the slot. If the new task was sent, to any thief, this thief may run
@@ -136,9 +136,9 @@
 //!
 //! # Limits
 //!
-//! A victim in a long leaf answers no request, and no thief can take the victim's tasks, or recall the request
-//! that it has sent there. A program hangs if one of its tasks waits, other than in a join, for a thief to steal another task from
-//! the same worker.
+//! A victim in a long leaf answers no request, and no thief can take the victim's tasks, or recall the
+//! request that it has sent there. A program hangs if one of its tasks waits, other than in a join, for
+//! a thief to steal another task from the same worker.
 //!
 //! Each mailbox has room for all messages that workers can have under way to it, so the memory grows with the
 //! square of the number of workers: some half a kilobyte for each pair.

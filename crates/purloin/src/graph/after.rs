@@ -57,8 +57,9 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     /// The task begins when all of its dependencies have ended, also if a thread gets its result
     /// earlier. So it gets the results of its dependencies without waiting.
     ///
-    /// A dependency may also be a task of another scope, or a handle from [`Handle::share`](crate::Handle::share). Then the
-    /// worker that runs the task waits for this dependency, before it runs `f`.
+    /// A dependency may also be a task of another scope, or a handle from
+    /// [`Handle::share`](crate::Handle::share). Then the worker that runs the task waits for this
+    /// dependency, before it runs `f`.
     ///
     /// If a dependency panics, the task begins all the same, and getting the result of the
     /// dependency panics.

@@ -135,18 +135,19 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets whether a blocked worker runs any task or job of the pool if no [spare
-    /// worker](Self::spare_workers) is left to do so for 20 milliseconds. The default is false: it then runs only
-    /// descendants of the task that it waits for. With 0 spare workers and true, blocked workers wait
-    /// as those of most other libraries do.
+    /// worker](Self::spare_workers) is left to do so for 20 milliseconds. The default is false: it then
+    /// runs only descendants of the task that it waits for. With 0 spare workers and true, blocked
+    /// workers wait as those of most other libraries do.
     ///
     /// A program needs this if its tasks wait for each other in a way that the pool does not see, in a
     /// channel for example, and spare workers are few. In return, a task must not hold a lock across a
     /// join if other tasks lock it, a short task may end late, and the stack grows by tasks that have
     /// nothing to do with each other.
     ///
-    /// No worker runs unrelated tasks while any worker runs a future, because they might wait for
-    /// each other. The closure of [`Pool::run_async`] does not count as a future: a task that waits for it, in
-    /// [`blocking`](crate::blocking) for example, must not hold a lock meanwhile that other tasks need. The scheduler `Channel` of the crate `purloin-schedulers` ignores this option.
+    /// No worker runs unrelated tasks while any worker runs a future, because they might wait for each
+    /// other. The closure of [`Pool::run_async`] does not count as a future: a task that waits for it,
+    /// in [`blocking`](crate::blocking) for example, must not hold a lock meanwhile that other tasks
+    /// need. The scheduler `Channel` of the crate `purloin-schedulers` ignores this option.
     ///
     /// ```
     /// use std::sync::mpsc::channel;

@@ -103,7 +103,7 @@ impl Pool {
         F: for<'t> FnOnce(Token<'t>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        detached_future(&self.shared, false, f)
+        detached_future(&self.shared, runtime::Kind::Detached, f)
     }
 }
 
@@ -238,8 +238,8 @@ impl<S: Scheduler> Pool<S> {
     /// jobs that these have spawned in turn. It does not wait for jobs that other threads spawn
     /// meanwhile.
     ///
-    /// The scheduler `Channel` of the crate `purloin-schedulers` does not count jobs. Under it, this call waits until no worker has anything to do, including calls of
-    /// [`run`](Pool::run).
+    /// The scheduler `Channel` of the crate `purloin-schedulers` does not count jobs. Under it, this
+    /// call waits until no worker has anything to do, including calls of [`run`](Pool::run).
     ///
     /// # Panics
     ///

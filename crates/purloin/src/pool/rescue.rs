@@ -1,12 +1,13 @@
 //! Rescue: a pool that begins nothing gets the processor of a worker that is blocked.
 //!
-//! A worker may block in a way that its pool does not see: in a lock, in a channel, or for the end of
-//! a thread. If all workers do, work from outside waits, and it may be the very work for which they
-//! wait. So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the
-//! pool begins no work from outside for [`STALL`](tunables::STALL), the watcher hands off a processor, as if a worker
-//! were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. The watcher
-//! looks once in each interval of this length. It takes one of these processors back after two intervals
-//! in a row in which the pool has begun work. When the inbox is empty, it takes all of them back and ends.
+//! A worker may block in a way that its pool does not see: in a lock, in a channel, or for the end of a
+//! thread. If all workers do, work from outside waits, and it may be the very work for which they wait.
+//! So a thread **watches** the pool while work waits in its inbox and no worker is idle. If the pool
+//! begins no work from outside for [`STALL`](tunables::STALL), the watcher hands off a processor, as if
+//! a worker were blocked in a join: a [spare worker](super::Builder::spare_workers) begins the work. The
+//! watcher looks once in each interval of this length. It takes one of these processors back after two
+//! intervals in a row in which the pool has begun work. When the inbox is empty, it takes all of them
+//! back and ends.
 //!
 //! The watcher keeps the pool. So a drop of the pool that waits for the workers' threads also waits for
 //! the watcher's thread: afterwards the program's handlers are gone. A pool that ends alone may outlive

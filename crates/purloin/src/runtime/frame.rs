@@ -21,8 +21,9 @@ use crate::scheduler::{Scheduler, TaskPool};
 /// of them are inlined into one function and share a frame.
 const STACK_BYTES_PER_SLOT: usize = 16;
 
-/// Bytes of thread stack for each suspended task, see [`Core::suspended`](crate::pool::worker::Core::suspended). A wait takes two
-/// hundred bytes, and several thousand without optimisation; the rest is for the program.
+/// Bytes of thread stack for each suspended task, see
+/// [`Core::suspended`](crate::pool::worker::Core::suspended). A wait takes two hundred bytes, and
+/// several thousand without optimisation; the rest is for the program.
 const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
 
 /// Returns the size of the task stack of a worker whose thread has a stack of `stack_size` bytes, so

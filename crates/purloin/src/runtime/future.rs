@@ -36,8 +36,8 @@
 //!
 //! # The end of the channel
 //!
-//! Each holder releases the channel once, and the last one frees it. The last one that the scope waits for drops
-//! a result that was never fetched.
+//! Each holder releases the channel once, and the last one frees it. The last one that the scope waits
+//! for drops a result that was never fetched.
 //!
 //! Source: Channel (channel-based futures).
 
@@ -79,9 +79,7 @@ struct Sender<S: Scheduler, F, T> {
     lineage: Lineage,
     /// The process that has the pool's threads.
     process: u32,
-    /// Whether the future is the result of `run_async`. While its closure runs, blocked workers may run
-    /// [anything](crate::Builder::run_anything_while_blocked), as while a job runs.
-    is_async: bool,
+    kind: Kind,
     /// Whether a worker has taken the [injected](inject) job.
     job_taken: AtomicBool,
     /// Whether the claimant has reached the ticket, and keeps it. Used by the claimant.
@@ -90,6 +88,19 @@ struct Sender<S: Scheduler, F, T> {
     slot: *mut Slot<S>,
     owner: usize,
     closure: UnsafeCell<MaybeUninit<F>>,
+}
+
+/// What a future belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A scope, or the call from outside that made it, which waits for the future's ticket.
+    Scoped,
+    /// No scope. It has a job instead of a ticket.
+    Detached,
+    /// As [`Kind::Detached`], but an asynchronous program waits for the result, and not tasks of the
+    /// pool. While the closure runs, blocked workers may run
+    /// [anything](crate::Builder::run_anything_while_blocked), as while a job runs.
+    Asynchronous,
 }
 
 /// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack is half full,
@@ -118,7 +129,15 @@ where
     let slot = thread.stack().top();
     let memory = thread.core().blocks.take();
     let place = (thread.pool(), slot, thread.index());
-    let sender = Sender::new(memory, place, finish, scope, thread.lineage(), closure);
+    let sender = Sender::new(
+        memory,
+        Kind::Scoped,
+        place,
+        finish,
+        scope,
+        thread.lineage(),
+        closure,
+    );
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
     thread.core().tickets.add(slot, thread.stack().spawn_top());
@@ -156,6 +175,7 @@ where
     let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(
         memory,
+        Kind::Scoped,
         nowhere,
         finish,
         finish.flag(),
@@ -232,9 +252,9 @@ where
     }
 }
 
-/// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it. `is_async` if
-/// only an asynchronous program waits for it.
-pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, is_async: bool, closure: F) -> Handle<T>
+/// Makes a future of `closure` that belongs to no scope. An idle worker of `pool` runs it.
+/// `kind` is [`Kind::Detached`] or [`Kind::Asynchronous`].
+pub(crate) fn detached_future<S, F, T>(pool: &Shared<S>, kind: Kind, closure: F) -> Handle<T>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
@@ -244,14 +264,13 @@ where
     let nowhere = (pool, std::ptr::null_mut(), usize::MAX);
     let sender = Sender::new(
         memory,
+        kind,
         nowhere,
         null(),
         CancelFlag::NONE,
         Lineage::NONE,
         closure,
     );
-    // SAFETY: the sender is new, and no other thread knows it.
-    unsafe { (*sender.as_ptr()).is_async = is_async };
     inject(pool, sender);
     Sender::promise(sender)
 }

@@ -10,9 +10,9 @@
 //! task, the claimant sees that end.
 //!
 //! In a join, all older tasks of the waiting worker are stolen, too. But a worker that waits for a
-//! [`future`](super::future) may have tasks of its own that no thief has taken. In that case it does not leapfrog:
-//! it leaves its tasks to idle workers, and sleeps. A worker that runs the closure of a future may
-//! also have tasks that no thief has taken. In that case no worker leapfrogs with it.
+//! [`future`](super::future) may have tasks of its own that no thief has taken. In that case it does not
+//! leapfrog: it leaves its tasks to idle workers, and sleeps. A worker that runs the closure of a future
+//! may also have tasks that no thief has taken. In that case no worker leapfrogs with it.
 //!
 //! Source: Wool, section 3 (leapfrogging, after Wagner and Calder).
 

@@ -97,7 +97,7 @@ pub mod slow {
 }
 
 pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
-pub(crate) use future::detached_future;
+pub(crate) use future::{Kind, detached_future};
 
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};

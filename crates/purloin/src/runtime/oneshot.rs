@@ -16,10 +16,10 @@
 //! that belongs to no scope has such a job from the start, instead of a ticket. The job claims the
 //! closure or releases the channel; it never waits.
 //!
-//! The scope of the future does not wait for such a job, and the result may borrow from the scope. So the last
-//! holder other than the job takes a result that was never fetched, and leaves only the memory to the job. For
-//! this reason the job is counted separately. (The result of a future without a scope borrows nothing, and its job is a holder
-//! like the handle.)
+//! The scope of the future does not wait for such a job, and the result may borrow from the scope. So
+//! the last holder other than the job takes a result that was never fetched, and leaves only the memory
+//! to the job. For this reason the job is counted separately. (The result of a future without a scope
+//! borrows nothing, and its job is a holder like the handle.)
 //!
 //! A thread may claim as neither the handle nor the ticket: a worker that runs the job, or one that gets the
 //! result through a shared handle. It is an **extra holder** from then on, and counted apart. It still uses
@@ -211,7 +211,8 @@ impl<T> Oneshot<T> {
     }
 
     /// A holder: returns whether it must inject a job with which an idle worker claims. The job is one
-    /// more holder, and counts as [`JOB`]. Returns false if a worker has claimed, or if a job was injected before.
+    /// more holder, and counts as [`JOB`]. Returns false if a worker has claimed, or if a job was
+    /// injected before.
     pub(super) fn call_worker(&self) -> bool {
         // Relaxed: one thread injects; which one does not matter.
         let calls = !self.is_begun() && !self.is_injected.swap(true, Ordering::Relaxed);
@@ -266,9 +267,9 @@ impl<T> Oneshot<T> {
         self.message.with_mut(|place| unsafe { (*place).take() })
     }
 
-    /// Releases the channel for one holder, which counts as 1, as [`JOB`] or as [`EXTRA_HOLDER`]. If it was
-    /// the last one but a job, returns the message that nobody has taken. Also returns whether it was the last
-    /// one.
+    /// Releases the channel for one holder, which counts as 1, as [`JOB`] or as [`EXTRA_HOLDER`]. If it
+    /// was the last one but a job, returns the message that nobody has taken. Also returns whether it
+    /// was the last one.
     ///
     /// The caller drops the message before the scope of the task ends. The scope waits for the handle and for
     /// the ticket. It does not wait for an extra holder that has released the channel. But an extra holder is

@@ -133,7 +133,8 @@ impl<S: Scheduler> Queue<S> {
     /// Takes one [`Self::hold`] back, for a task that has ended, for example. The finish may be gone
     /// afterwards.
     pub(super) fn ended_one(&self, pool: &Shared<S>) {
-        // SAFETY: each caller has held the latch, and calls this once. The queue lives, by the caller's reference.
+        // SAFETY: each caller has held the latch, and calls this once. The queue lives, by the caller's
+        // reference.
         unsafe { Latch::release(&self.pending, &pool.sleep) };
     }
 

@@ -383,14 +383,17 @@ fn a_task_that_the_destructor_of_an_unwanted_result_makes_runs() {
     let pool = pool(1);
     let ran = Arc::new(AtomicBool::new(false));
     let (begin, begun) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
     let result = Spawns(Arc::clone(&ran));
     let call = pool.run_async(move |_| {
         begin.send(()).unwrap();
-        busy(Duration::from_millis(20));
+        let _ = wait.recv();
         result
     });
     begun.recv().unwrap();
+    // Before the end: this thread is no worker, and the destructor would make a global pool.
     drop(call);
+    drop(go);
     eventually("the task runs", || ran.load(SeqCst));
     // And without a call: the result of a future that nobody gets.
     let ran = Arc::new(AtomicBool::new(false));

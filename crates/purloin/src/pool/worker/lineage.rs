@@ -33,8 +33,8 @@
 //!
 //! # The generation
 //!
-//! [`Quiescence`](crate::pool::Quiescence) needs the generation of each job. It is that of the call from which
-//! the task that spawns the job descends, also on top of a task of another generation.
+//! [`Quiescence`](crate::pool::Quiescence) needs the generation of each job. It is that of the call from
+//! which the task that spawns the job descends, also on top of a task of another generation.
 
 use std::cell::Cell;
 use std::ptr::{null, null_mut};

@@ -79,7 +79,7 @@ impl<S: Scheduler> Me<'_, S> {
         job
     }
 
-    /// Runs the mail that is left, and takes no more. Called before it ends.
+    /// Runs the mail that is left, and takes no more. Called before the worker ends.
     pub(crate) fn close_mailbox(self) {
         loop {
             let mut jobs = lock(&self.mailbox().jobs);

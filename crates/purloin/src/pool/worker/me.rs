@@ -45,7 +45,7 @@ impl<S: Scheduler> Deref for Me<'_, S> {
     }
 }
 
-/// What only the worker's own thread uses.
+/// The part of a worker that only its own thread uses.
 pub(crate) struct Core<S: Scheduler> {
     /// The innermost frame.
     pub(crate) frame: Cell<Frame<S>>,
@@ -102,7 +102,7 @@ impl<S: Scheduler> Core<S> {
     }
 }
 
-/// What a scheduler may do on a worker's own thread.
+/// Operations for a scheduler, on a worker's own thread.
 impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns what other threads see of the worker. The reference lives for `'w`, longer than one obtained
     /// through `Deref`.
@@ -287,8 +287,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
 /// A value that only the worker's own thread uses.
 pub(super) struct Owned<T>(T);
 
-// SAFETY: only the worker's own thread gets a reference to the value. (The pool's creator makes the value, and
-// the thread that drops the pool drops it.)
+// SAFETY: only the worker's own thread gets a reference to the value. (The pool's creator makes the
+// value, and the thread that drops the pool drops it.)
 unsafe impl<T> Sync for Owned<T> {}
 
 impl<T> Owned<T> {

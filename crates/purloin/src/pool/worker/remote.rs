@@ -58,7 +58,7 @@ unsafe impl<S: Scheduler> Sync for Remote<S> {}
 // a worker does not move after it has started.
 unsafe impl<S: Scheduler> Send for Remote<S> {}
 
-/// What a scheduler may ask of any worker.
+/// Operations for a scheduler, on any worker.
 impl<S: Scheduler> Remote<S> {
     /// The worker's number, from 0. Spare workers come after the others.
     #[inline(always)]

@@ -31,7 +31,7 @@ where
         if thread.tasks.offers_nothing() {
             this.channel.allow_leapfrogging();
         }
-        if !this.is_async {
+        if this.kind != Kind::Asynchronous {
             thread.begin_future();
         }
         Claimed {
@@ -58,7 +58,7 @@ where
         self.has_ended = true;
         // SAFETY: the thread that has claimed is a holder, so the channel lives.
         let this = unsafe { self.sender.as_ref() };
-        if !this.is_async {
+        if this.kind != Kind::Asynchronous {
             self.thread.end_future();
         }
         this.channel.end()

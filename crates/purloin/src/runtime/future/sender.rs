@@ -17,17 +17,21 @@ where
 
     /// Returns how much a job counts among the holders.
     pub(super) fn job_count(&self) -> u32 {
-        if self.is_detached() { 1 } else { JOB }
+        match self.kind {
+            Kind::Scoped => JOB,
+            Kind::Detached | Kind::Asynchronous => 1,
+        }
     }
 
     /// Returns whether the future belongs to no scope.
     pub(super) fn is_detached(&self) -> bool {
-        self.slot.is_null() && self.finish.is_null()
+        self.kind != Kind::Scoped
     }
 
     /// Writes a sender to this memory.
     pub(super) fn new(
         memory: NonNull<Self>,
+        kind: Kind,
         (pool, slot, owner): (&Shared<S>, *mut Slot<S>, usize),
         finish: *const Finish<S>,
         scope: CancelFlag,
@@ -38,15 +42,15 @@ where
         // by no other thread.
         unsafe {
             memory.write(Sender {
-                // A future without a ticket and a finish has a job.
-                channel: Oneshot::new(slot.is_null() && finish.is_null()),
+                // A future without a scope has a job.
+                channel: Oneshot::new(kind != Kind::Scoped),
                 pool_id: pool.id,
                 pool,
                 finish,
                 scope,
                 lineage,
                 process: pool.process(),
-                is_async: false,
+                kind,
                 job_taken: AtomicBool::new(false),
                 keeps_ticket: AtomicBool::new(false),
                 slot,

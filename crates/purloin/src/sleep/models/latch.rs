@@ -8,7 +8,7 @@ use crate::sync::UnsafeCell;
 
 const WAITER: usize = 0;
 
-/// What the frame of the waiting thread has: a latch and a result for each holder.
+/// The frame of the waiting thread: a latch, and a result for each holder.
 struct Frame {
     sleep: Sleep,
     latch: Latch,
@@ -33,6 +33,12 @@ fn a_thread_whose_latch_opens_has_its_frame_to_itself() {
                 frame.frame.with(|_| ());
                 // SAFETY: each holder has its own result.
                 frame.results[holder].with_mut(|result| unsafe { *result = 7 });
+                if holder == 0 {
+                    // As a task of a finish that spawns another one, which ends first.
+                    frame.latch.hold();
+                    // SAFETY: this thread holds the latch twice.
+                    unsafe { Latch::release(&frame.latch, &frame.sleep) };
+                }
                 // SAFETY: this thread holds the latch.
                 unsafe { Latch::release(&frame.latch, &frame.sleep) };
             })
