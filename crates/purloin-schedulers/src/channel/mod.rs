@@ -3,11 +3,11 @@
 //! # The idea
 //!
 //! A worker touches no more of another's task pool than the slots whose addresses it was sent, and the
-//! **floor** when it sends a message. It knows about another worker only what messages have told it. A
-//! worker without work, the **thief**, sends a **steal request** to a **victim**. A victim looks into its **mailbox** when it pushes or
-//! pops, and answers with the addresses of tasks; the tasks stay where they are. A victim without tasks
-//! does not refuse a request, but passes it on. In the end the request waits with a worker that may get
-//! tasks, so an idle worker sends no more messages, and sleeps.
+//! floor (see below) when it sends a message. It knows about another worker only what messages have told
+//! it. A worker without work, the **thief**, sends a **steal request** to a **victim**. A victim looks
+//! into its **mailbox** when it pushes or pops, and answers with the addresses of tasks; the tasks stay
+//! where they are. A victim without tasks does not refuse a request, but passes it on. In the end the
+//! request waits with a worker that may get tasks, so an idle worker sends no more messages, and sleeps.
 //!
 //! The fast path is the same as in the default scheduler, but without the light fence: a push
 //! writes the task and the top, a pop writes the top, and both compare the slot with the **floor**.
