@@ -276,7 +276,7 @@ impl Registry {
 
 /// Lets a thread of the pool run jobs. See [`crate::jobs`].
 pub(crate) fn add_place(pool: &Pool) {
-    pool.spawn(|token| {
+    purloin::implement::spawn_uncounted(pool, |token| {
         if let Some(worker) = current() {
             worker.registry.run_place(worker, &token);
         }

@@ -14,6 +14,7 @@ pub use crate::tunables::{Tunable, Value, all as tunables};
 use std::sync::Weak;
 
 use crate::handle::Handle;
+use crate::pool::Pool;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
 use crate::unwind::catch;
@@ -49,6 +50,14 @@ pub fn ready<T>(f: impl FnOnce() -> T) -> Handle<T> {
 /// [after](Scope::after) this one.
 pub fn watched<T>(f: impl FnOnce() -> T, got: impl Fn() + Send + Sync + 'static) -> Handle<T> {
     Handle::watched(catch(f), Box::new(got))
+}
+
+/// Hands a job to an idle worker, as [`Pool::spawn`] does, but [`Pool::wait`] does not wait for it.
+pub fn spawn_uncounted<F>(pool: &Pool, f: F)
+where
+    F: for<'t> FnOnce(Token<'t>) + Send + 'static,
+{
+    pool.shared().spawn_uncounted(f);
 }
 
 /// Runs `f`, a program that is being measured. Meanwhile this thread is not a worker of any pool.

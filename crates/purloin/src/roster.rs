@@ -5,13 +5,12 @@
 //! worker, and programs that make a pool for each call would pay for all of them each time.
 //!
 //! Elements are made in the order of the workers, under a lock, and stay until the array is gone. So
-//! those that exist are a slice that only grows, and readers need no lock. Loom's models make all elements
-//! beforehand, so the length is a plain atomic.
+//! those that exist are a slice that only grows, and readers need no lock.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 
-use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// One element for each worker that exists: the regular workers, then the spare workers whose threads
 /// have been started.
@@ -88,6 +87,6 @@ impl<T> Drop for Roster<T> {
     fn drop(&mut self) {
         // SAFETY: pointer and capacity are those of the `Vec` in `with_capacity`, and `grow` has
         // written the first `len` elements.
-        drop(unsafe { Vec::from_raw_parts(self.first, *self.len.get_mut(), self.capacity) });
+        drop(unsafe { Vec::from_raw_parts(self.first, self.len(), self.capacity) });
     }
 }

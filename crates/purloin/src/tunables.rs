@@ -102,7 +102,7 @@ tunables! {
     /// than `membarrier` takes.
     SILENT_AFTER: Time = micros(30);
     /// Minimum number of rounds in which a worker tries force before it sleeps.
-    MIN_FORCING_ROUNDS: Number = 8;
+    MIN_FORCING_ROUNDS: Number = if cfg!(loom) { 1 } else { 8 };
     /// Limit of the first sleep of a search. It doubles up to MAX_SLEEP_LIMIT while any other worker is
     /// active.
     MIN_SLEEP_LIMIT: Time = millis(1);

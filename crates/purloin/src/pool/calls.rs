@@ -116,7 +116,8 @@ where
     unsafe { AwaitedCall::result(this) }.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`.
+/// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`, if that
+/// is one.
 pub(super) fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
 where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::Me;
 use super::worker::lineage::{Call, descends_from};
 use crate::scheduler::Scheduler;
-use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// A job for an idle worker.
 pub(crate) type Injected<S> = Job<'static, S>;
@@ -82,7 +82,7 @@ unsafe impl<S: Scheduler> Send for Entry<S> {}
 impl<S: Scheduler> Inbox<S> {
     pub(super) fn new() -> Self {
         Inbox {
-            jobs: Mutex::default(),
+            jobs: Mutex::new(VecDeque::new()),
             len: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
         }

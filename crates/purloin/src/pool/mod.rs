@@ -20,6 +20,8 @@ mod fork;
 mod global;
 mod handlers;
 mod inbox;
+#[cfg(all(loom, test))]
+mod models;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;

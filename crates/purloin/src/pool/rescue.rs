@@ -57,9 +57,8 @@ use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::stats::Count;
-use crate::sync::plain::{Mutex, lock};
 use crate::sync::thread::{self, JoinHandle};
-use crate::sync::{AtomicBool, Instant, Ordering, fence};
+use crate::sync::{AtomicBool, Instant, Mutex, Ordering, fence, lock};
 use crate::tunables;
 
 /// Whether a thread watches a pool.
@@ -79,13 +78,14 @@ pub(super) struct Rescue {
 impl Rescue {
     /// Watcher: waits for [`STALL`](tunables::STALL). Returns false if all workers have ended.
     fn pause(&self) -> bool {
-        let start = Instant::now();
+        let (start, mut left) = (Instant::now(), tunables::STALL.get());
         // Acquire: everything that the workers did has happened.
         while !self.is_over.load(Ordering::Acquire) {
-            match tunables::STALL.get().checked_sub(start.elapsed()) {
-                Some(left) if !left.is_zero() => thread::park_timeout(left),
-                _ => return true,
+            if left.is_zero() {
+                return true;
             }
+            thread::park_timeout(left);
+            left = tunables::STALL.get().saturating_sub(start.elapsed());
         }
         false
     }
@@ -185,7 +185,7 @@ impl<S: Scheduler> Shared<S> {
         self.rescue.is_over.store(true, Ordering::Release);
         let watcher = lock(&self.rescue.watcher).take();
         if let Some(watcher) = watcher {
-            watcher.thread().unpark();
+            thread::unpark(&watcher);
             let _ = watcher.join();
         }
     }

@@ -23,8 +23,8 @@ use crate::roster::Roster;
 use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
-use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, fence, lock};
-use crate::sync::thread;
+use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
+use crate::sync::{Ordering, fence, thread};
 use crate::victim::Selection;
 
 /// A number that no pool has.
@@ -144,6 +144,15 @@ impl<S: Scheduler> Shared<S> {
         self.inject(self.job(f).1);
     }
 
+    /// Queues a job that runs `f`, and that [`Self::wait`] does not wait for.
+    pub(crate) fn spawn_uncounted<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.check_process();
+        self.inject(calls::detached(f, NO_GENERATION));
+    }
+
     /// Returns a job that runs `f`, and that [`Self::wait`] waits for, and its generation.
     pub(super) fn job<F>(&self, f: F) -> (u64, Injected<S>)
     where
@@ -165,7 +174,7 @@ impl<S: Scheduler> Shared<S> {
         if let Err(panic) = result {
             self.keep_panic(panic);
         }
-        if !S::DETECTS_QUIESCENCE {
+        if generation != NO_GENERATION {
             self.quiescence.done(generation);
         }
     }

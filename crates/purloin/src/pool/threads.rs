@@ -257,7 +257,7 @@ impl Threads {
             let Some(thread) = lock(&self.handles).pop() else {
                 return;
             };
-            while is_watcher_missing() && !thread.is_finished() {
+            while is_watcher_missing() && !thread::is_finished(&thread) {
                 thread::sleep(tunables::STALL.get());
             }
             // A worker's thread does not panic: it catches panics of the program, and aborts the

@@ -17,7 +17,7 @@ use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Me, Row, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
-use crate::sync::plain::{Mutex, lock};
+use crate::sync::{Mutex, lock};
 
 /// The tasks of a finish that could not go to a task stack.
 pub(super) struct Queue<S: Scheduler> {

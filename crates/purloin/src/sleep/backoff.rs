@@ -6,9 +6,12 @@ use super::protocol::Slept;
 use crate::sync::{Instant, spin_loop, yield_now};
 use crate::tunables;
 
-/// Whether the sleeps of workers have no time limit. Only builds for tests set this: a lost wake-up
-/// then makes a program hang. See [the page on waiting](super).
-pub(crate) const UNTIMED: bool = cfg!(purloin_untimed);
+/// Whether the sleeps of workers have no time limit. Only builds for tests and models set this: a lost
+/// wake-up then makes a program hang. See [the page on waiting](super).
+pub(crate) const UNTIMED: bool = cfg!(any(loom, purloin_untimed));
+
+/// The number of rounds after which a spinning worker looks at the clock.
+const ROUNDS_PER_LOOK: u32 = if cfg!(loom) { 1 } else { 8 };
 
 /// Returns the longest sleep of a blocked worker that may not leapfrog. It has left its own tasks
 /// to other workers, and may leapfrog once they are stolen. `None` means no limit.
@@ -202,7 +205,7 @@ impl Backoff {
         }
         self.rounds += 1;
         self.forcing_rounds += u32::from(self.is_silent());
-        if self.rounds.is_multiple_of(8) {
+        if self.rounds.is_multiple_of(ROUNDS_PER_LOOK) {
             self.elapsed = self.elapsed.max(self.since.elapsed());
             // A worker that has lost its processor for a long time may reach the end of its spell
             // before it has used any force.

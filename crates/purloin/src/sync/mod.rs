@@ -1,9 +1,10 @@
 //! Atomics, cells, locks, threads and clocks. The rest of the crate takes them only from here, so that a
 //! build can replace them all.
 //!
-//! A build with `--cfg loom` replaces atomics, cells and locks by the model-checked types of [loom],
-//! which explores every interleaving of a protocol. What no model looks at comes from [`plain`]: the
-//! standard library's types in every build.
+//! A build with `--cfg loom` replaces atomics, cells, locks, threads and thread-local values by the
+//! model-checked types of [loom], which explores every interleaving of a protocol. There the clock says
+//! that every interval is long. What no model looks at comes from [`plain`]: the standard library's types
+//! in every build.
 //!
 //! [loom]: https://docs.rs/loom
 
@@ -13,6 +14,10 @@ pub(crate) mod asymmetric;
 mod real {
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub use std::sync::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::thread_local;
+    pub(crate) use std::time::Instant;
+
+    pub use super::plain::lock;
 
     /// Tells the processor that this thread spins.
     pub fn spin_loop() {
@@ -47,6 +52,24 @@ mod real {
             f(self.0.get())
         }
     }
+
+    /// Threads of the system: to start one, to wait, to name the current one.
+    pub(crate) mod thread {
+        pub use std::thread::{
+            Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
+            park_timeout, sleep, yield_now,
+        };
+
+        /// Returns whether a thread has ended.
+        pub fn is_finished(thread: &JoinHandle<()>) -> bool {
+            thread.is_finished()
+        }
+
+        /// Ends the current or next [`park_timeout`] of a thread.
+        pub fn unpark(thread: &JoinHandle<()>) {
+            thread.thread().unpark();
+        }
+    }
 }
 
 #[cfg(not(loom))]
@@ -54,34 +77,118 @@ pub use real::*;
 
 #[cfg(loom)]
 mod model {
+    use std::time::Duration;
+
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub use loom::sync::{Condvar, Mutex, MutexGuard};
     pub use loom::thread::yield_now;
 
+    /// A value for each thread of a model. Loom's macro takes no constant block.
+    macro_rules! model_local {
+        ($(#[$about:meta])* static $NAME:ident: $Type:ty = const $value:block $(;)?) => {
+            loom::thread_local! { $(#[$about])* static $NAME: $Type = $value }
+        };
+    }
+    pub(crate) use model_local as thread_local;
+
     /// Lets another thread of the model run.
     pub fn spin_loop() {
-        loom::thread::yield_now();
+        yield_now();
+    }
+
+    /// Locks a mutex of a model, see [`super::plain::lock`].
+    pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A point in time. In a model every interval is long, so whoever looks at the clock stops spinning.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Instant;
+
+    impl Instant {
+        pub(crate) fn now() -> Instant {
+            Instant
+        }
+
+        pub(crate) fn elapsed(self) -> Duration {
+            Duration::from_secs(3600)
+        }
+    }
+
+    /// Threads of a model. A sleep with a time limit ends when another thread has run.
+    pub(crate) mod thread {
+        use std::sync::Arc;
+        use std::time::Duration;
+
+        pub use loom::thread::{Builder, JoinHandle, panicking, yield_now};
+        pub use std::thread::{Result, available_parallelism};
+
+        use super::{Condvar, Mutex, lock};
+
+        /// A thread of a model, for [`park`]. (Loom's own type would also end other waits of the thread.)
+        #[derive(Clone)]
+        pub struct Thread(Arc<Token>);
+
+        struct Token {
+            is_there: Mutex<bool>,
+            came: Condvar,
+        }
+
+        loom::thread_local! {
+            static CURRENT: Thread = Thread(Arc::new(Token {
+                is_there: Mutex::new(false),
+                came: Condvar::new(),
+            }));
+        }
+
+        impl Thread {
+            pub fn unpark(&self) {
+                *lock(&self.0.is_there) = true;
+                self.0.came.notify_one();
+            }
+
+            pub fn id(&self) -> usize {
+                Arc::as_ptr(&self.0).addr()
+            }
+        }
+
+        pub fn current() -> Thread {
+            CURRENT.with(Thread::clone)
+        }
+
+        pub fn park() {
+            let Thread(token) = current();
+            let mut is_there = lock(&token.is_there);
+            while !std::mem::take(&mut *is_there) {
+                is_there = token.came.wait(is_there).expect("no thread panics here");
+            }
+        }
+
+        pub fn park_timeout(_: Duration) {
+            yield_now();
+        }
+
+        pub fn sleep(_: Duration) {
+            yield_now();
+        }
+
+        /// Returns whether a thread has ended: a model waits for it in any case.
+        pub fn is_finished(_: &JoinHandle<()>) -> bool {
+            true
+        }
+
+        /// Ends a thread's [`park_timeout`], which needs no help in a model.
+        pub fn unpark(_: &JoinHandle<()>) {}
     }
 }
 
 #[cfg(loom)]
 pub use model::*;
 
-#[cfg(not(loom))]
-pub use plain::lock;
-
-/// Locks a mutex of a model, see [`plain::lock`].
-#[cfg(loom)]
-pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 pub use std::sync::atomic::Ordering;
-pub(crate) use std::thread_local;
-pub(crate) use std::time::Instant;
 
 /// The standard library's atomics and locks: for statics, and where no model looks.
 pub(crate) mod plain {
@@ -97,12 +204,4 @@ pub(crate) mod plain {
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
-}
-
-/// Threads of the system: to start one, to wait, to name the current one.
-pub(crate) mod thread {
-    pub use std::thread::{
-        Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
-        park_timeout, sleep, yield_now,
-    };
 }

@@ -148,7 +148,7 @@ impl<S: Scheduler> Me<'_, S> {
             worker: std::ptr::from_ref(self.remote()),
             _current: Box::new(enter(self)),
         };
-        ATTACHED.set(Some(Box::new(attached)));
+        ATTACHED.with(|slot| slot.replace(Some(Box::new(attached))));
         self.open_mailbox();
         self.let_pool_end();
         self.set_active(true);
@@ -267,7 +267,7 @@ crate::sync::thread_local! {
 pub(crate) fn current_scope() -> CancelFlag {
     match host() {
         Some(host) => host.scope(),
-        None => SCOPE.get(),
+        None => SCOPE.with(Cell::get),
     }
 }
 
@@ -275,7 +275,7 @@ pub(crate) fn current_scope() -> CancelFlag {
 pub(crate) fn enter_scope(scope: CancelFlag) -> InScope {
     let outer = match host() {
         Some(host) => host.enter_scope(scope),
-        None => SCOPE.replace(scope),
+        None => SCOPE.with(|innermost| innermost.replace(scope)),
     };
     InScope(outer)
 }
@@ -288,7 +288,7 @@ impl Drop for InScope {
     fn drop(&mut self) {
         match host() {
             Some(host) => host.leave_scope(self.0),
-            None => SCOPE.set(self.0),
+            None => SCOPE.with(|innermost| innermost.set(self.0)),
         }
     }
 }

@@ -23,8 +23,9 @@ use super::{Me, Remote};
 use crate::pool::{Injected, Pool, Shared};
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
-use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
+use crate::sync::plain::{AtomicBool, OnceLock, Ordering};
 use crate::sync::thread::{self, Thread};
+use crate::sync::{Mutex, lock};
 use crate::unwind::Panic;
 
 /// The messages of one worker. Their number is in [`crate::sleep::Sleep`].

@@ -4,8 +4,7 @@ use super::idle::{self, Work};
 use super::{Me, current};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
-use crate::sync::plain::{Ordering, fence};
-use crate::sync::thread;
+use crate::sync::{Ordering, fence, thread};
 use crate::unwind::abort;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of

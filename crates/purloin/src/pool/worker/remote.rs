@@ -11,8 +11,7 @@ use crate::pool::{Pool, Shared};
 use crate::runtime::{Scopes, Slot, TaskStack};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::{Counters, Timer, Times};
-use crate::sync::AtomicUsize;
-use crate::sync::plain::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, plain};
 
 /// A worker of a pool, as every thread sees it. [`Me`](super::Me) has what only the worker's own thread may
 /// do. [`PublicTasks`](crate::scheduler::PublicTasks) says what a thief may take.
@@ -46,7 +45,7 @@ pub(super) struct Place<S: Scheduler> {
     /// Whether the worker runs anything; only then can it have tasks.
     pub(super) active: AtomicBool,
     /// Whether the worker is idle and awake, so that it looks at one victim after another.
-    pub(super) polling: AtomicBool,
+    pub(super) polling: plain::AtomicBool,
     /// Whether the pool may end although this worker is active. The worker is a thread of the program, which
     /// never goes idle, or it is in its exit handler.
     pub(super) may_pool_end: AtomicBool,
@@ -121,7 +120,7 @@ impl<S: Scheduler> Remote<S> {
                 index,
                 pool,
                 active: AtomicBool::new(false),
-                polling: AtomicBool::new(false),
+                polling: plain::AtomicBool::new(false),
                 may_pool_end: AtomicBool::new(false),
             }),
             mailbox: Mailbox::new(),

@@ -11,8 +11,7 @@ use crate::sync::{AtomicUsize, Ordering};
 const BLOCKED: usize = 0;
 
 impl Model {
-    /// Runs tasks as an idle worker does in `pool/worker/idle.rs`, but does not spin. The pool stops after
-    /// `tasks` tasks in total.
+    /// Runs tasks, as an idle worker that does not spin. The pool stops after `tasks` tasks in total.
     pub(super) fn serve(&self, me: usize, tasks: usize) {
         while self.done.load(Ordering::Relaxed) < tasks {
             if self.sleep.enter_reserve(me) {

@@ -1,6 +1,9 @@
 //! Loom models of sleeping and waking: no wake-up is lost.
 //!
 //! A lost wake-up would leave a thread parked for ever, which loom reports as a deadlock.
+//!
+//! These models call [`Sleep`] in the shortest way that its rules allow, so they are small enough for many
+//! preemptions, and for more workers. The models in `pool/models.rs` run the workers' own loops.
 
 mod handoff;
 mod latch;
@@ -64,7 +67,7 @@ impl Model {
                 .is_ok()
     }
 
-    /// Finds a task as an idle worker does in `pool/worker/idle.rs`, but does not spin.
+    /// Finds a task, as an idle worker that does not spin.
     fn find(&self, me: usize) {
         self.sleep.start_searching();
         while !self.take() {
@@ -89,33 +92,6 @@ impl Model {
     fn is_over(&self) -> bool {
         let is_any_active = || self.active.load(Ordering::Relaxed) > 0;
         self.sleep.is_over(is_any_active)
-    }
-
-    /// Takes jobs from the inbox, whose length is the number of tasks, until the pool is over, as
-    /// an idle worker does in `pool/worker/idle.rs`. Calls `job` for each.
-    fn serve_inbox(&self, me: usize, job: impl Fn()) {
-        self.sleep.start_searching();
-        loop {
-            let is_stopping = self.sleep.is_stopping();
-            if self.tasks.load(Ordering::Acquire) > 0 {
-                self.active.fetch_add(1, Ordering::Relaxed);
-                let taken = self
-                    .tasks
-                    .compare_exchange(1, 0, Ordering::Release, Ordering::Relaxed);
-                if taken.is_ok() {
-                    job();
-                    self.done.fetch_add(1, Ordering::Relaxed);
-                }
-                self.active.fetch_sub(1, Ordering::Relaxed);
-                self.sleep.became_inactive();
-            }
-            if is_stopping && self.is_over() {
-                return;
-            }
-            self.sleep.sleep_idle(me, None, || {
-                self.tasks.load(Ordering::Acquire) > 0 || self.is_over()
-            });
-        }
     }
 
     fn publish(&self, tasks: usize) {
@@ -215,27 +191,6 @@ fn the_last_active_worker_ends_the_sleep_of_a_stopping_pool() {
         model.sleep.stop();
         worker.join().unwrap();
         sleeper.join().unwrap();
-    });
-}
-
-#[test]
-fn no_worker_of_a_stopping_pool_ends_before_the_last_job_does() {
-    Model::check_with(3, 0, 2, |model| {
-        let ended = Arc::new(AtomicUsize::new(0));
-        let workers = [1, 2].map(|me| {
-            let (model, ended) = (model.clone(), ended.clone());
-            thread::spawn(move || {
-                model.serve_inbox(me, || assert_eq!(ended.load(Ordering::Relaxed), 0));
-                ended.store(1, Ordering::Relaxed);
-            })
-        });
-        model.tasks.store(1, Ordering::Relaxed);
-        model.sleep.injected();
-        model.sleep.stop();
-        for worker in workers {
-            worker.join().unwrap();
-        }
-        assert_eq!(model.done.load(Ordering::Relaxed), 1);
     });
 }
 
