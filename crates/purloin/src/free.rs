@@ -802,7 +802,7 @@ where
 }
 
 /// Runs `run` on this worker, or on a worker of the global pool.
-fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
+pub(crate) fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
     match current_of_default() {
         // Runs in a frame of its own: `run` may spawn into a finish around this call, and uses its
         // token after that.

@@ -123,6 +123,7 @@ mod graph;
 mod handle;
 pub mod implement;
 mod loops;
+mod par;
 mod pool;
 mod roster;
 mod runtime;
@@ -162,6 +163,17 @@ pub use shared_handle::{SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{Cancelled, Scope, SendTask, Spawner, SyncBody, Worker};
+
+/// Parallel iterators, and what they need in scope: `use purloin::prelude::*`.
+pub mod prelude {
+    pub use crate::par::{IntoParallel, Parallel, ParallelMut};
+    pub use crate::worker::Worker;
+}
+
+/// The types of parallel iterators. A program names them where it returns or stores one.
+pub mod iter {
+    pub use crate::par::*;
+}
 
 /// Runs the examples of the README and of the guides as tests.
 #[cfg(doctest)]

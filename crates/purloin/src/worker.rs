@@ -10,6 +10,7 @@ use crate::handle::Handle;
 use crate::loops::{
     self, CancelFlag, ExactIterations, Internal, IntoIterations, Try, UntilCancelled, keep,
 };
+use crate::par::{Par, Source};
 use crate::pool::current_scope;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
@@ -1027,6 +1028,22 @@ pub trait Worker: Sized {
         F: Fn(&T) -> K + Sync,
     {
         sort::sort_unstable_by(self, slice, &|a: &T, b: &T| key(a).cmp(&key(b)));
+    }
+
+    /// Makes a parallel iterator that runs on this worker, from a reference to a collection, a range, or anything
+    /// else that a loop can run over. For programs that are generic over their worker; others call
+    /// [`par`](crate::prelude::Parallel::par).
+    ///
+    /// ```
+    /// # use purloin::Serial;
+    /// use purloin::prelude::*;
+    ///
+    /// let squares: Vec<u32> = Serial.par(&[1, 2, 3]).map(|n| n * n).collect();
+    /// assert_eq!(squares, [1, 4, 9]);
+    /// ```
+    #[inline]
+    fn par<I: IntoIterations>(&mut self, items: I) -> Par<&mut Self, Source<I::Iterations>> {
+        Par::over(self, items)
     }
 
     /// Folds the iterations like [`Self::fold_with`]. If `step` returns [`ControlFlow::Break`], its

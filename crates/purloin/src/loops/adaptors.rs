@@ -42,7 +42,12 @@ where
     I: IntoIterations,
     I::Iterations: ReversibleIterations,
 {
-    Reversed(iterations.into_iterations())
+    reversed(iterations.into_iterations())
+}
+
+/// Returns iterations in the reverse order.
+pub(crate) fn reversed<I: ReversibleIterations>(iterations: I) -> Reversed<I> {
+    Reversed(iterations)
 }
 
 /// Iterations in the reverse order, from [`rev`].
@@ -55,6 +60,8 @@ impl<I: ReversibleIterations> Iterations for Reversed<I> {
         = I::Back<'s>
     where
         Self: 's;
+
+    const IS_EXACT: bool = true;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -70,6 +77,24 @@ impl<I: ReversibleIterations> Iterations for Reversed<I> {
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         self.0.strip_back(len)
+    }
+}
+
+impl<I: ReversibleIterations> ReversibleIterations for Reversed<I> {
+    type Back<'s>
+        = I::Strip<'s>
+    where
+        Self: 's;
+
+    #[inline]
+    fn split_back(self, len: usize) -> (Self, Self) {
+        let (last, rest) = self.0.split_at(len);
+        (Reversed(rest), Reversed(last))
+    }
+
+    #[inline]
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        self.0.strip(len)
     }
 }
 
@@ -89,13 +114,7 @@ pub fn step_by<I>(iterations: I, step: usize) -> Stepped<I::Iterations>
 where
     I: IntoIterations<Iterations: ExactIterations>,
 {
-    assert!(step > 0, "the step must be at least 1");
-    let all = iterations.into_iterations();
-    assert!(
-        all.remaining() < usize::MAX,
-        "`step_by` needs fewer than `usize::MAX` iterations"
-    );
-    Stepped { all, step }
+    Stepped::new(iterations.into_iterations(), step)
 }
 
 /// Every n-th of some iterations, from [`step_by`].
@@ -105,19 +124,31 @@ pub struct Stepped<I> {
     step: usize,
 }
 
-impl<I: ExactIterations> Stepped<I> {
+impl<I: Iterations> Stepped<I> {
+    /// The iterations must be exact.
+    pub(crate) fn new(all: I, step: usize) -> Self {
+        assert!(step > 0, "the step must be at least 1");
+        assert!(
+            all.remaining() < usize::MAX,
+            "`step_by` needs fewer than `usize::MAX` iterations"
+        );
+        Stepped { all, step }
+    }
+
     /// Returns how many of all iterations the first `len` of these take.
     fn width(&self, len: usize) -> usize {
         len.saturating_mul(self.step).min(self.all.remaining())
     }
 }
 
-impl<I: ExactIterations> Iterations for Stepped<I> {
+impl<I: Iterations> Iterations for Stepped<I> {
     type Item = I::Item;
     type Strip<'s>
         = StepBy<I::Strip<'s>>
     where
         Self: 's;
+
+    const IS_EXACT: bool = I::IS_EXACT;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -195,6 +226,8 @@ impl<'s, T: Sync> Iterations for Windows<'s, T> {
         = slice::Windows<'s, T>
     where
         Self: 'p;
+
+    const IS_EXACT: bool = true;
 
     #[inline]
     fn remaining(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{ExactIterations, IntoIterations};
+use super::{Converted, IntoIterations, Pair};
 use crate::sync::plain::{AtomicUsize, Ordering};
 use crate::worker::Worker;
 
@@ -85,7 +85,7 @@ pub(crate) fn keep<R: Try>(result: R) -> ControlFlow<R, Option<R::Output>> {
     }
 }
 
-/// Returns the first value that `pick` returns, in the order of the iterations, and its position.
+/// Returns the first value that `pick` returns, in the order of these exact iterations, and its position.
 pub(crate) fn first<W, I, T>(
     w: &mut W,
     iterations: I,
@@ -93,13 +93,13 @@ pub(crate) fn first<W, I, T>(
 ) -> Option<(usize, T)>
 where
     W: Worker,
-    I: IntoIterations<Iterations: ExactIterations>,
+    I: IntoIterations,
     T: Send,
 {
     // The first position so far. Relaxed: a worker that misses it runs some iterations in vain.
     let first = AtomicUsize::new(usize::MAX);
     w.run_loop(
-        (0.., iterations),
+        Converted(Pair::new(0..usize::MAX, iterations.into_iterations())),
         || None,
         |_, found, (position, item)| {
             if position >= first.load(Ordering::Relaxed) {

@@ -56,7 +56,7 @@ impl CancelFlag {
 pub struct Internal(pub(crate) ());
 
 /// Iterations of which none are left once the flag is set.
-pub(crate) struct UntilCancelled<I> {
+pub struct UntilCancelled<I> {
     iterations: I,
     flag: CancelFlag,
 }

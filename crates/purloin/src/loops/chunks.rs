@@ -127,6 +127,8 @@ macro_rules! pieces {
                 where
                     Self: 'p;
 
+                const IS_EXACT: bool = true;
+
                 #[inline]
                 fn remaining(&self) -> usize {
                     self.slice.len().div_ceil(self.size)

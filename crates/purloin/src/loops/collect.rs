@@ -3,7 +3,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
-use super::{Converted, ExactIterations, IntoIterations, Iterations};
+use super::{Converted, ExactIterations, IntoIterations, Iterations, Pair};
 use crate::worker::Worker;
 
 /// The places for the results of a loop: the spare capacity of a vector, which outlives them.
@@ -46,6 +46,8 @@ impl Indices {
 impl Iterations for Indices {
     type Item = usize;
     type Strip<'s> = Range<usize>;
+
+    const IS_EXACT: bool = true;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -163,12 +165,12 @@ fn check_len(is_right: bool) {
     assert!(is_right, "the length of these iterations is wrong");
 }
 
-/// Implements [`Worker::map_into_vec_with`]. `map` also gets the position of its result. The
+/// Implements [`Worker::map_into_vec_with`], over exact iterations. `map` also gets the position of its result. The
 /// positions differ and are less than the number of iterations, whatever the worker does.
 pub(crate) fn map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
 where
     W: Worker,
-    I: IntoIterations<Iterations: ExactIterations>,
+    I: IntoIterations,
     M: for<'t> Fn(W::Token<'t>, usize, I::Item) -> T + Sync,
     T: Send,
 {
@@ -177,7 +179,7 @@ where
     let mut vec = Vec::with_capacity(len);
     let places = Places::of(&mut vec);
     let run = w.run_loop(
-        (Converted(Indices(0..len)), Converted(iterations)),
+        Converted(Pair::new(Indices(0..len), iterations)),
         || Run::empty(places),
         |w, mut run, (index, item)| {
             let value = map(w, index, item);

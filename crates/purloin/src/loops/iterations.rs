@@ -26,6 +26,10 @@ pub trait Iterations: Sized + Send {
     where
         Self: 's;
 
+    /// Whether these are [`ExactIterations`], so that their results can be collected in place.
+    #[doc(hidden)]
+    const IS_EXACT: bool = false;
+
     /// Returns the number of iterations, or [`usize::MAX`] if there are more.
     ///
     /// The number may be larger, unless these are [`ExactIterations`]: that of the bytes of a text,
@@ -136,6 +140,8 @@ macro_rules! ranges {
                 type Item = $Int;
                 type Strip<'s> = Range<$Int>;
 
+                const IS_EXACT: bool = true;
+
                 #[inline]
                 fn remaining(&self) -> usize {
                     match self.start < self.end {
@@ -167,6 +173,8 @@ macro_rules! ranges {
             impl Iterations for RangeInclusive<$Int> {
                 type Item = $Int;
                 type Strip<'s> = RangeInclusive<$Int>;
+
+                const IS_EXACT: bool = true;
 
                 #[inline]
                 fn remaining(&self) -> usize {
@@ -201,6 +209,7 @@ macro_rules! ranges {
             }
         )*
         into_iterations! { $([] Range<$Int>, [] RangeInclusive<$Int>,)* }
+        into_copy! { $(Range<$Int>, RangeInclusive<$Int>,)* }
     };
 }
 
@@ -221,6 +230,23 @@ macro_rules! into_iterations {
     };
 }
 
+/// Implements `IntoIterations` for references to ranges.
+macro_rules! into_copy {
+    ($($Type:ty,)*) => {
+        $(
+            impl IntoIterations for &$Type {
+                type Iterations = $Type;
+                type Item = <$Type as Iterations>::Item;
+
+                #[inline]
+                fn into_iterations(self) -> $Type {
+                    self.clone()
+                }
+            }
+        )*
+    };
+}
+
 ranges!(
     u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
 );
@@ -231,6 +257,8 @@ impl<'s, T: Sync> Iterations for &'s [T] {
         = slice::Iter<'s, T>
     where
         Self: 'p;
+
+    const IS_EXACT: bool = true;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -257,6 +285,8 @@ impl<'s, T: Send> Iterations for &'s mut [T] {
     where
         Self: 'p;
 
+    const IS_EXACT: bool = true;
+
     #[inline]
     fn remaining(&self) -> usize {
         <[T]>::len(self)
@@ -276,12 +306,14 @@ impl<'s, T: Send> Iterations for &'s mut [T] {
 }
 
 /// Iterates over both in step.
-impl<A: ExactIterations, B: ExactIterations> Iterations for Pair<A, B> {
+impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     type Item = (A::Item, B::Item);
     type Strip<'s>
         = Zip<A::Strip<'s>, B::Strip<'s>>
     where
         Self: 's;
+
+    const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -312,6 +344,13 @@ impl<I: ExactIterations> ExactIterations for super::Stepped<I> {}
 /// The iterations of a pair: a loop over both in step.
 #[derive(Debug)]
 pub struct Pair<A, B>(A, B);
+
+impl<A, B> Pair<A, B> {
+    /// Both must be exact.
+    pub(crate) fn new(a: A, b: B) -> Self {
+        Pair(a, b)
+    }
+}
 
 impl<A: IntoIterations, B: IntoIterations> IntoIterations for (A, B)
 where
@@ -364,6 +403,8 @@ where
         = Map<P::Strip<'s>, fn(P::Item) -> T>
     where
         Self: 's;
+
+    const IS_EXACT: bool = P::IS_EXACT;
 
     #[inline]
     fn remaining(&self) -> usize {

@@ -68,6 +68,7 @@ mod pace;
 mod splitting;
 mod text;
 
+pub(crate) use adaptors::reversed;
 pub use adaptors::{Reversed, ReversibleIterations, Stepped, Windows, rev, step_by, windows};
 pub use attempt::Try;
 pub use owned::{Owned, Taken};

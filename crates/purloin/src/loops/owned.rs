@@ -75,6 +75,8 @@ impl<T: Send> Iterations for Owned<T> {
     where
         T: 's;
 
+    const IS_EXACT: bool = true;
+
     #[inline]
     fn remaining(&self) -> usize {
         self.items.len()

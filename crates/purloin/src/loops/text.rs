@@ -48,6 +48,16 @@ macro_rules! pieces {
                 }
             }
 
+            impl<'s> IntoIterations for &$Type<'s> {
+                type Iterations = $Type<'s>;
+                type Item = $Item;
+
+                #[inline]
+                fn into_iterations(self) -> $Type<'s> {
+                    self.clone()
+                }
+            }
+
             impl<'s> IntoIterations for $Type<'s> {
                 type Iterations = Self;
                 type Item = $Item;

@@ -1,0 +1,325 @@
+//! Chains with adaptors that look at one item at a time.
+
+use std::iter;
+
+use super::chain::{Chain, Exact, Reversible, sealed};
+use crate::loops::{CancelFlag, Iterations, UntilCancelled};
+use crate::sync::plain::{AtomicBool, Ordering};
+
+/// An adaptor that looks at one item at a time.
+///
+/// This trait is sealed: only Purloin implements it.
+pub trait Adaptor<T>: Sync {
+    /// What the adaptor makes of items.
+    type Item;
+
+    /// Whether it makes one item of each item.
+    const IS_EXACT: bool;
+
+    /// The adaptor over some of the items.
+    type Strip<'c, S: Iterator<Item = T>>: Iterator<Item = Self::Item>
+    where
+        Self: 'c;
+
+    /// Returns the adaptor over some of the items.
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S>;
+}
+
+/// An adaptor that makes one item of each item.
+pub trait OneToOne<T>: Adaptor<T> {}
+
+/// An adaptor that makes the same items of a reversed chain, in the reverse order.
+pub trait Symmetric<T>: Adaptor<T> {}
+
+/// Calls a closure on each item, from [`Par::map`](super::Par::map).
+#[derive(Clone, Copy, Debug)]
+pub struct Map<F>(pub(super) F);
+
+impl<T, U, F: Fn(T) -> U + Sync> Adaptor<T> for Map<F> {
+    type Item = U;
+    const IS_EXACT: bool = true;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::Map<S, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.map(&self.0)
+    }
+}
+
+impl<T, U, F: Fn(T) -> U + Sync> OneToOne<T> for Map<F> {}
+impl<T, U, F: Fn(T) -> U + Sync> Symmetric<T> for Map<F> {}
+
+/// Leaves out items, from [`Par::filter`](super::Par::filter).
+#[derive(Clone, Copy, Debug)]
+pub struct Filter<F>(pub(super) F);
+
+impl<T, F: Fn(&T) -> bool + Sync> Adaptor<T> for Filter<F> {
+    type Item = T;
+    const IS_EXACT: bool = false;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::Filter<S, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.filter(&self.0)
+    }
+}
+
+impl<T, F: Fn(&T) -> bool + Sync> Symmetric<T> for Filter<F> {}
+
+/// Calls a closure on each item, and leaves out some results, from [`Par::filter_map`](super::Par::filter_map).
+#[derive(Clone, Copy, Debug)]
+pub struct FilterMap<F>(pub(super) F);
+
+impl<T, U, F: Fn(T) -> Option<U> + Sync> Adaptor<T> for FilterMap<F> {
+    type Item = U;
+    const IS_EXACT: bool = false;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::FilterMap<S, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.filter_map(&self.0)
+    }
+}
+
+impl<T, U, F: Fn(T) -> Option<U> + Sync> Symmetric<T> for FilterMap<F> {}
+
+/// Makes several items of each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
+#[derive(Clone, Copy, Debug)]
+pub struct FlatMap<F>(pub(super) F);
+
+impl<T, U: IntoIterator, F: Fn(T) -> U + Sync> Adaptor<T> for FlatMap<F> {
+    type Item = U::Item;
+    const IS_EXACT: bool = false;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::FlatMap<S, U, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.flat_map(&self.0)
+    }
+}
+
+/// Calls a closure on a reference to each item, from [`Par::inspect`](super::Par::inspect).
+#[derive(Clone, Copy, Debug)]
+pub struct Inspect<F>(pub(super) F);
+
+impl<T, F: Fn(&T) + Sync> Adaptor<T> for Inspect<F> {
+    type Item = T;
+    const IS_EXACT: bool = true;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::Inspect<S, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.inspect(&self.0)
+    }
+}
+
+impl<T, F: Fn(&T) + Sync> OneToOne<T> for Inspect<F> {}
+impl<T, F: Fn(&T) + Sync> Symmetric<T> for Inspect<F> {}
+
+/// Clones or copies each item, from [`Par::cloned`](super::Par::cloned) and [`Par::copied`](super::Par::copied).
+#[derive(Clone, Copy, Debug)]
+pub struct Cloned;
+
+impl<'t, T: Clone + 't> Adaptor<&'t T> for Cloned {
+    type Item = T;
+    const IS_EXACT: bool = true;
+    type Strip<'c, S: Iterator<Item = &'t T>>
+        = iter::Cloned<S>
+    where
+        Self: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = &'t T>>(&'c self, items: S) -> iter::Cloned<S> {
+        items.cloned()
+    }
+}
+
+impl<'t, T: Clone + 't> OneToOne<&'t T> for Cloned {}
+impl<'t, T: Clone + 't> Symmetric<&'t T> for Cloned {}
+
+/// A chain with one more adaptor.
+#[derive(Clone, Debug)]
+pub struct Adapted<C, A> {
+    pub(super) chain: C,
+    pub(super) adaptor: A,
+}
+
+impl<C, A> sealed::Sealed for Adapted<C, A> {}
+
+impl<C: Chain, A: Adaptor<C::Item>> Chain for Adapted<C, A> {
+    type Item = A::Item;
+    type Source = C::Source;
+    type Closures = (C::Closures, A);
+    type Iterations<'c>
+        = AdaptedIterations<'c, C::Iterations<'c>, A>
+    where
+        Self: 'c;
+
+    #[inline]
+    fn take_apart(self) -> (Self::Source, Self::Closures) {
+        let (source, closures) = self.chain.take_apart();
+        (source, (closures, self.adaptor))
+    }
+
+    #[inline]
+    fn iterations<'c>(source: Self::Source, closures: &'c Self::Closures) -> Self::Iterations<'c>
+    where
+        Self: 'c,
+    {
+        let (closures, adaptor) = closures;
+        AdaptedIterations {
+            iterations: C::iterations(source, closures),
+            adaptor,
+        }
+    }
+}
+
+impl<C: Exact, A: OneToOne<C::Item>> Exact for Adapted<C, A> {
+    fn items(&self) -> usize {
+        self.chain.items()
+    }
+}
+
+impl<C: Reversible, A: Symmetric<C::Item>> Reversible for Adapted<C, A> {
+    type Reversed = Adapted<C::Reversed, A>;
+
+    #[inline]
+    fn reversed(self) -> Self::Reversed {
+        Adapted {
+            chain: self.chain.reversed(),
+            adaptor: self.adaptor,
+        }
+    }
+}
+
+/// Iterations with an adaptor.
+pub struct AdaptedIterations<'c, I, A> {
+    iterations: I,
+    adaptor: &'c A,
+}
+
+impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I, A> {
+    type Item = A::Item;
+    type Strip<'s>
+        = A::Strip<'s, I::Strip<'s>>
+    where
+        Self: 's;
+
+    const IS_EXACT: bool = I::IS_EXACT && A::IS_EXACT;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.iterations.remaining()
+    }
+
+    #[inline]
+    fn may_end_early(&self) -> bool {
+        self.iterations.may_end_early()
+    }
+
+    #[inline]
+    fn split_at(self, index: usize) -> (Self, Self) {
+        let adaptor = self.adaptor;
+        let (front, back) = self.iterations.split_at(index);
+        let with_adaptor = |iterations| AdaptedIterations {
+            iterations,
+            adaptor,
+        };
+        (with_adaptor(front), with_adaptor(back))
+    }
+
+    #[inline]
+    fn strip(&mut self, len: usize) -> Self::Strip<'_> {
+        self.adaptor.strip(self.iterations.strip(len))
+    }
+}
+
+/// Goes on until an item is `None`, from [`Par::while_some`](super::Par::while_some).
+#[derive(Debug, Default)]
+pub struct UntilNone {
+    is_over: AtomicBool,
+}
+
+/// An iterator that sets a flag at the first `None`, and ends there.
+pub struct UntilNoneStrip<'c, S> {
+    items: S,
+    is_over: &'c AtomicBool,
+}
+
+impl<T, S: Iterator<Item = Option<T>>> Iterator for UntilNoneStrip<'_, S> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        let next = self.items.next()?;
+        if next.is_none() {
+            // Relaxed: another part of the loop that misses it sees it later.
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        next
+    }
+}
+
+impl<T> Adaptor<Option<T>> for UntilNone {
+    type Item = T;
+    const IS_EXACT: bool = false;
+    type Strip<'c, S: Iterator<Item = Option<T>>>
+        = UntilNoneStrip<'c, S>
+    where
+        Self: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = Option<T>>>(&'c self, items: S) -> UntilNoneStrip<'c, S> {
+        let is_over = &self.is_over;
+        UntilNoneStrip { items, is_over }
+    }
+}
+
+/// The values of a chain of options, until one of them is `None`, from [`Par::while_some`](super::Par::while_some).
+#[derive(Debug)]
+pub struct WhileSome<C>(pub(super) C);
+
+impl<C> sealed::Sealed for WhileSome<C> {}
+
+impl<T, C: Chain<Item = Option<T>>> Chain for WhileSome<C> {
+    type Item = T;
+    type Source = C::Source;
+    type Closures = (C::Closures, UntilNone);
+    type Iterations<'c>
+        = UntilCancelled<AdaptedIterations<'c, C::Iterations<'c>, UntilNone>>
+    where
+        Self: 'c;
+
+    fn take_apart(self) -> (Self::Source, Self::Closures) {
+        let (source, closures) = self.0.take_apart();
+        (source, (closures, UntilNone::default()))
+    }
+
+    #[inline]
+    fn iterations<'c>(source: Self::Source, closures: &'c Self::Closures) -> Self::Iterations<'c>
+    where
+        Self: 'c,
+    {
+        let (closures, adaptor) = closures;
+        let iterations = AdaptedIterations {
+            iterations: C::iterations(source, closures),
+            adaptor,
+        };
+        UntilCancelled::new(iterations, CancelFlag::of(&adaptor.is_over))
+    }
+}

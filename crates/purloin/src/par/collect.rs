@@ -1,0 +1,162 @@
+//! Collections from parallel iterators.
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::hash::{BuildHasher, Hash};
+use std::rc::Rc;
+use std::sync::{Arc, PoisonError};
+
+use super::chain::Chain;
+use super::{Par, Runner};
+use crate::loops::{Converted, Iterations, filter_map_into_vec, map_into_vec};
+use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
+use crate::worker::Worker;
+
+/// A collection that [`Par::collect`] can make.
+///
+/// | collection | how |
+/// |---|---|
+/// | [`Vec`] of an exact chain | workers write the items where they belong |
+/// | [`Vec`] of another chain | each run of items has a vector of its own, and these are put together at the end |
+/// | [`String`] | as a vector of an inexact chain, from characters, `&str` or strings |
+/// | [`Option`] and [`Result`] of a collection | until an item fails: `None`, or one of the errors |
+/// | slices in boxes, sets, maps, other lists | from a vector, on one worker |
+/// | `()` | from items `()` |
+#[diagnostic::on_unimplemented(
+    message = "items `{T}` of a parallel iterator cannot be collected into `{Self}`",
+    note = "collect a `Vec`, and make the collection from its iterator"
+)]
+pub trait FromPar<T>: Sized {
+    /// Collects the items of a parallel iterator.
+    fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self;
+}
+
+impl<T: Send> FromPar<T> for Vec<T> {
+    #[inline]
+    fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self {
+        items.run(|mut w, items| into_vec(&mut w, items))
+    }
+}
+
+#[inline]
+fn into_vec<W: Worker, I: Iterations<Item: Send>>(w: &mut W, items: Converted<I>) -> Vec<I::Item> {
+    match I::IS_EXACT {
+        true => map_into_vec(w, items, |_, _, item| item),
+        false => filter_map_into_vec(w, items, Some),
+    }
+}
+
+impl<T: Send> FromPar<T> for Box<[T]> {
+    fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self {
+        Vec::from_par(items).into()
+    }
+}
+
+impl<T: Send> FromPar<T> for Arc<[T]> {
+    fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self {
+        Vec::from_par(items).into()
+    }
+}
+
+impl<T: Send> FromPar<T> for Rc<[T]> {
+    fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self {
+        Vec::from_par(items).into()
+    }
+}
+
+/// Implements `FromPar` by way of a vector.
+macro_rules! from_vec {
+    ($([$($generics:tt)*] $Item:ty => $Collection:ty;)*) => {
+        $(
+            impl<$($generics)*> FromPar<$Item> for $Collection {
+                fn from_par<R: Runner, C: Chain<Item = $Item>>(items: Par<R, C>) -> Self {
+                    Vec::from_par(items).into_iter().collect()
+                }
+            }
+        )*
+    };
+}
+
+from_vec! {
+    [T: Send] T => VecDeque<T>;
+    [T: Send] T => LinkedList<T>;
+    [T: Ord + Send] T => BinaryHeap<T>;
+    [T: Ord + Send] T => BTreeSet<T>;
+    [K: Ord + Send, V: Send] (K, V) => BTreeMap<K, V>;
+    [T: Hash + Eq + Send, S: BuildHasher + Default] T => HashSet<T, S>;
+    [K: Hash + Eq + Send, V: Send, S: BuildHasher + Default] (K, V) => HashMap<K, V, S>;
+}
+
+impl FromPar<()> for () {
+    fn from_par<R: Runner, C: Chain<Item = ()>>(items: Par<R, C>) -> Self {
+        items.for_each(|()| ());
+    }
+}
+
+/// Implements `FromPar` for strings.
+macro_rules! strings {
+    ($([$($generics:tt)*] $Item:ty, $push:expr;)*) => {
+        $(
+            impl<$($generics)*> FromPar<$Item> for String {
+                fn from_par<R: Runner, C: Chain<Item = $Item>>(items: Par<R, C>) -> Self {
+                    let push: fn(&mut String, $Item) = $push;
+                    items.fold(
+                        String::new,
+                        |mut text, item| {
+                            push(&mut text, item);
+                            text
+                        },
+                        |a, b| match a.is_empty() {
+                            true => b,
+                            false => a + &b,
+                        },
+                    )
+                }
+            }
+        )*
+    };
+}
+
+strings! {
+    [] char, String::push;
+    ['t] &'t char, |text, item| text.push(*item);
+    ['t] &'t str, String::push_str;
+    [] String, |text, item| text.push_str(&item);
+    ['t] &'t String, |text, item| text.push_str(item);
+}
+
+impl<T, V: FromPar<T>> FromPar<Option<T>> for Option<V> {
+    fn from_par<R: Runner, C: Chain<Item = Option<T>>>(items: Par<R, C>) -> Self {
+        let found_none = AtomicBool::new(false);
+        let values = items.inspect(|item| {
+            if item.is_none() {
+                // Relaxed: the end of the loop orders it before the look below.
+                found_none.store(true, Ordering::Relaxed);
+            }
+        });
+        let collected = V::from_par(values.while_some());
+        (!found_none.load(Ordering::Relaxed)).then_some(collected)
+    }
+}
+
+impl<T, E: Send, V: FromPar<T>> FromPar<Result<T, E>> for Result<V, E> {
+    fn from_par<R: Runner, C: Chain<Item = Result<T, E>>>(items: Par<R, C>) -> Self {
+        let failure = Mutex::new(None);
+        let values = items.map(|item| match item {
+            Ok(value) => Some(value),
+            Err(error) => {
+                // Others are dropped without the lock, because their destructors may be the program's.
+                let other = lock(&failure).replace(error);
+                drop(other);
+                None
+            }
+        });
+        let collected = V::from_par(values.while_some());
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => {
+                drop(collected);
+                Err(error)
+            }
+            None => Ok(collected),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Parallel iterators against the standard library's, over random data: each adaptor, each end, and chains of
+//! several, on a pool, serially, and without a token.
+
+#[path = "common/mod.rs"]
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use common::Lcg;
+use common::counted::{Counted, Counting};
+use purloin::Serial;
+use purloin::prelude::*;
+
+/// Number of rounds of random data for each test.
+const ROUNDS: u64 = if cfg!(miri) { 2 } else { 60 };
+
+/// Calls `check` with random numbers, in vectors of various lengths, and with two small numbers.
+fn for_random_data(check: impl Fn(&[u64], usize, usize)) {
+    for seed in common::seeds(ROUNDS) {
+        let mut numbers = Lcg::of_seed(seed);
+        let longest = if numbers.below(4) == 0 && !cfg!(miri) {
+            20_000
+        } else {
+            20
+        };
+        let len = numbers.below(longest);
+        let data: Vec<u64> = (0..len).map(|_| numbers.below(1000)).collect();
+        let (a, b) = (numbers.below(30) as usize, 1 + numbers.below(7) as usize);
+        check(&data, a, b);
+    }
+}
+
+/// Checks that a chain returns what the standard iterator returns: without a token, and with each kind.
+macro_rules! check {
+    ($source:expr => $($chain:tt)*) => {{
+        let expected: Vec<_> = $source.into_iter() $($chain)* .collect();
+        let free: Vec<_> = $source.into_par() $($chain)* .collect();
+        assert_eq!(free, expected, "{}", stringify!($($chain)*));
+        let serial: Vec<_> = Serial.par($source) $($chain)* .collect();
+        assert_eq!(serial, expected, "{}", stringify!($($chain)*));
+    }};
+}
+
+#[test]
+#[allow(
+    clippy::unnecessary_to_owned,
+    reason = "a chain over a vector by value is checked"
+)]
+fn adaptors_return_what_the_standard_ones_do() {
+    for_random_data(|data, a, b| {
+        check!(data => .map(|n| n * 3));
+        check!(data => .filter(|n| **n % 3 == 0));
+        check!(data => .filter_map(|n| n.checked_sub(500)));
+        check!(data => .inspect(|_| ()).cloned());
+        check!(data => .copied());
+        check!(data => .enumerate());
+        check!(data => .zip(&data[..data.len() / 2]));
+        check!(data => .chain(&data[data.len() / 2..]));
+        check!(data => .rev());
+        check!(data => .skip(a));
+        check!(data => .take(a));
+        check!(data => .step_by(b));
+        check!(0..data.len() => .map(|i| data[i]));
+        check!(data.to_vec() => .map(|n| n + 1));
+    });
+}
+
+#[test]
+fn chains_of_adaptors_return_what_the_standard_ones_do() {
+    for_random_data(|data, a, b| {
+        check!(data => .map(|n| n + 1).filter(|n| n % 2 == 0).map(|n| n / 2));
+        check!(data => .enumerate().rev().skip(a).step_by(b));
+        check!(data => .step_by(b).rev().enumerate());
+        check!(data => .take(a).rev().skip(b));
+        check!(data => .skip(a).rev().take(b).map(|n| n + 1));
+        check!(data => .zip(data.to_vec()).rev().map(|(a, b)| a + b));
+        check!(data => .map(|n| n + 1).zip((0..a).collect::<Vec<_>>()));
+        check!(data => .copied().chain(vec![1, 2, 3]).rev().step_by(b));
+        check!(data => .copied().chain(0..7_u64).enumerate().filter(|(i, _)| i % 2 == 0));
+        check!(data => .chain(data).chain(data).skip(a).map(|n| n * 2));
+        check!(data => .filter(|n| **n > 400).map(|n| n * 2).filter(|n| n % 3 == 0));
+        check!(data => .rev().filter(|n| **n > 400).rev().map(|n| n * 2));
+    });
+}
+
+#[test]
+fn inner_iterators_are_flattened_in_order() {
+    for_random_data(|data, _, b| {
+        let expected: Vec<u64> = data.iter().flat_map(|n| 0..n % b as u64).collect();
+        let all: Vec<u64> = data.par().flat_map_iter(|n| 0..n % b as u64).collect();
+        assert_eq!(all, expected);
+    });
+}
+
+#[test]
+fn ends_return_what_the_standard_ones_do() {
+    for_random_data(|data, a, _| {
+        let (par, std) = (|| data.par().copied(), || data.iter().copied());
+        let is_large = |n: u64| n > 990;
+        assert_eq!(par().sum::<u64>(), std().sum());
+        assert_eq!(
+            par().map(|n| n % 3).product::<u64>(),
+            std().map(|n| n % 3).product()
+        );
+        assert_eq!((par().min(), par().max()), (std().min(), std().max()));
+        assert_eq!(par().count(), data.len());
+        assert_eq!(par().any(is_large), std().any(is_large));
+        assert_eq!(par().all(is_large), std().all(is_large));
+        assert_eq!(par().position(is_large), std().position(is_large));
+        assert_eq!(
+            par().find_first(|n| is_large(*n)),
+            std().find(|n| is_large(*n))
+        );
+        assert_eq!(
+            par().find_any(|n| is_large(*n)).is_some(),
+            std().any(is_large)
+        );
+        assert_eq!(par().reduce(|a, b| a.max(b)), std().max());
+        // The first of several that are equal, and the last.
+        let key = |(_, n): &(usize, u64)| n % 10;
+        let (pairs, expected) = (|| par().enumerate(), || std().enumerate());
+        assert_eq!(pairs().min_by_key(key), expected().min_by_key(key));
+        assert_eq!(pairs().max_by_key(key), expected().max_by_key(key));
+        let (left, right) = pairs().partition::<Vec<_>, _>(|(i, _)| *i < a);
+        assert_eq!((left, right), expected().partition(|(i, _)| *i < a));
+        let unzipped: (Vec<_>, Vec<_>) = pairs().unzip();
+        assert_eq!(unzipped, expected().unzip());
+        let seen = AtomicUsize::new(0);
+        par().for_each(|n| _ = seen.fetch_add(n as usize, Relaxed));
+        assert_eq!(seen.into_inner() as u64, std().sum::<u64>());
+        let failed = par().try_for_each(|n| match is_large(n) {
+            true => ControlFlow::Break(n),
+            false => ControlFlow::Continue(()),
+        });
+        assert_eq!(failed.is_break(), std().any(is_large));
+        let folded = par().fold(String::new, |text, n| text + &n.to_string(), |a, b| a + &b);
+        assert_eq!(folded, std().map(|n| n.to_string()).collect::<String>());
+    });
+}
+
+#[test]
+fn collections_are_those_of_the_standard_iterators() {
+    for_random_data(|data, _, _| {
+        macro_rules! collects {
+            ($($Collection:ty),*) => {
+                $(
+                    let all = data.par().copied().collect::<$Collection>();
+                    assert_eq!(all, data.iter().copied().collect::<$Collection>());
+                )*
+            };
+        }
+        collects!(
+            Vec<u64>,
+            VecDeque<u64>,
+            LinkedList<u64>,
+            BTreeSet<u64>,
+            HashSet<u64>,
+            Box<[u64]>
+        );
+        let pairs = || data.par().enumerate().map(|(i, n)| (n % 50, i));
+        let expected = || data.iter().enumerate().map(|(i, n)| (n % 50, i));
+        // Later values win.
+        assert_eq!(pairs().collect::<HashMap<_, _>>(), expected().collect());
+        assert_eq!(pairs().collect::<BTreeMap<_, _>>(), expected().collect());
+        let heap: BinaryHeap<_> = data.par().collect();
+        assert_eq!(heap.into_sorted_vec(), sorted(data));
+        let letters: String = data
+            .par()
+            .map(|n| char::from(b'a' + (n % 26) as u8))
+            .collect();
+        assert_eq!(letters.len(), data.len());
+        let small: Option<Vec<u64>> = data.par().map(|n| (*n < 990).then_some(*n)).collect();
+        assert_eq!(
+            small,
+            data.iter().map(|n| (*n < 990).then_some(*n)).collect()
+        );
+        let small: Result<Vec<u64>, u64> = data
+            .par()
+            .map(|n| if *n < 990 { Ok(*n) } else { Err(*n) })
+            .collect();
+        match small {
+            Ok(all) => assert_eq!(all, data),
+            Err(large) => assert!(data.contains(&large) && large >= 990),
+        }
+        let words = data
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(" ");
+        let numbers: Vec<u64> = purloin::words(&words)
+            .par()
+            .map(|word| word.parse().unwrap())
+            .collect();
+        assert_eq!(numbers, data);
+    });
+}
+
+fn sorted(data: &[u64]) -> Vec<&u64> {
+    let mut sorted: Vec<_> = data.iter().collect();
+    sorted.sort();
+    sorted
+}
+
+/// Every item is dropped once, whoever leaves it out, and also if a closure panics.
+#[test]
+fn no_item_is_lost_or_dropped_twice() {
+    let counting = Counting::begin();
+    for_random_data(|data, a, b| {
+        let items = || {
+            data.iter()
+                .map(|key| Counted::new(*key))
+                .collect::<Vec<_>>()
+        };
+        let sum = |all: Vec<Counted>| all.iter().map(Counted::key).sum::<u64>();
+        let expect_none_left = || counting.expect_none_left(|| format!("{} items", data.len()));
+        assert_eq!(sum(items().into_par().collect()), data.iter().sum());
+        expect_none_left();
+        items().into_par().skip(a).take(b).for_each(drop);
+        expect_none_left();
+        items()
+            .into_par()
+            .zip(items().into_par().skip(a))
+            .step_by(b)
+            .for_each(drop);
+        expect_none_left();
+        let _ = items()
+            .into_par()
+            .rev()
+            .chain(items())
+            .find_any(|item| item.key() > 900);
+        expect_none_left();
+        let panicked = std::panic::catch_unwind(|| {
+            items()
+                .into_par()
+                .map(|item| match item.key() {
+                    990.. => std::panic::resume_unwind(Box::new(())),
+                    key => Counted::new(key),
+                })
+                .collect::<Vec<_>>()
+        });
+        assert_eq!(panicked.is_err(), data.iter().any(|key| *key >= 990));
+        drop(panicked);
+        expect_none_left();
+        let some: Option<Vec<_>> = items()
+            .into_par()
+            .map(|item| (item.key() < 990).then_some(item))
+            .collect();
+        drop(some);
+        expect_none_left();
+    });
+}
