@@ -100,6 +100,8 @@ fn two_jobs_meet() {
             let meeting = meeting.clone();
             pool.spawn(move |_| meeting.of(2));
         }
+        // A pool that is dropped wakes all workers.
+        pool.wait();
     });
 }
 
