@@ -52,7 +52,8 @@ pub fn watched<T>(f: impl FnOnce() -> T, got: impl Fn() + Send + Sync + 'static)
     Handle::watched(catch(f), Box::new(got))
 }
 
-/// Hands a job to an idle worker, as [`Pool::spawn`] does, but [`Pool::wait`] does not wait for it.
+/// Hands a job to an idle worker, as [`Pool::spawn`] does, but [`Pool::wait`] does not wait for it. A panic of the
+/// job goes where that of a spawned job goes.
 pub fn spawn_uncounted<F>(pool: &Pool, f: F)
 where
     F: for<'t> FnOnce(Token<'t>) + Send + 'static,

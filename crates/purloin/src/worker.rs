@@ -8,7 +8,8 @@ use std::ops::ControlFlow;
 use crate::graph::After;
 use crate::handle::Handle;
 use crate::loops::{
-    self, CancelFlag, ExactIterations, Internal, IntoIterations, Try, UntilCancelled, keep,
+    self, CancelFlag, ExactIterations, Internal, IntoIterations, Iterations, Try, UntilCancelled,
+    keep,
 };
 use crate::par::{Par, Source};
 use crate::pool::current_scope;
@@ -566,8 +567,13 @@ pub trait Worker: Sized {
             is_over.store(true, Ordering::Relaxed);
             ControlFlow::Break(failure)
         };
+        // A part that leaves out all of its items never comes to a step, which would see the flag.
+        let flag = match I::Iterations::IS_EXACT {
+            true => CancelFlag::NONE,
+            false => CancelFlag::of(&is_over),
+        };
         let result = self.run_loop(
-            iterations,
+            UntilCancelled::new(iterations.into_iterations(), flag),
             || ControlFlow::Continue(init()),
             |w, sum, item| match sum {
                 ControlFlow::Continue(so_far) if !is_over.load(Ordering::Relaxed) => {

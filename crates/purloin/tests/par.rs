@@ -251,3 +251,100 @@ fn no_item_is_lost_or_dropped_twice() {
         expect_none_left();
     });
 }
+
+#[test]
+fn a_search_ends_although_a_filter_leaves_out_almost_all_items() {
+    let pool = purloin::Pool::builder().workers(2).build().unwrap();
+    pool.run(|mut w| {
+        let all = w.par(0..u64::MAX).filter(|n| *n == 50_000);
+        assert_eq!(all.find_any(|_| true), Some(50_000));
+        assert!(
+            w.par(0..u64::MAX)
+                .filter_map(|n| (n == 7).then_some(n))
+                .any(|n| n == 7)
+        );
+    });
+}
+
+#[test]
+fn no_value_follows_a_none_on_one_worker() {
+    let all = (0..100_000_u32).map(|n| (n != 5_000).then_some(n));
+    let expected: Vec<u32> = all.map_while(|n| n).collect();
+    let pool = purloin::Pool::builder()
+        .workers(1)
+        .spare_workers(0)
+        .build()
+        .unwrap();
+    let items = |n: u32| (n != 5_000).then_some(n);
+    let found: Vec<u32> = pool.run(|mut w| w.par(0..100_000_u32).map(items).while_some().collect());
+    assert_eq!(found, expected);
+}
+
+/// After the `None`, the first of the two chains seems empty. No items of the second may be invented.
+#[test]
+fn a_chain_after_one_that_ends_early_has_its_own_items_only() {
+    for _ in 0..if cfg!(miri) { 1 } else { 300 } {
+        let first = (0..50_000_u32)
+            .into_par()
+            .map(|n| (n != 20_000).then_some(0));
+        assert_eq!(first.while_some().chain(0..10_u32).max(), Some(9));
+    }
+}
+
+#[test]
+fn a_cancelled_scope_stops_no_loop_with_a_result() {
+    let pool = purloin::Pool::builder().workers(2).build().unwrap();
+    pool.run(|mut w| {
+        w.finish(|scope| {
+            scope.cancel();
+            let items = || {
+                (0..1000)
+                    .into_par()
+                    .map(|n| if n == 999 { Err(n) } else { Ok(()) })
+            };
+            assert_eq!(items().collect::<Result<(), i32>>(), Err(999));
+        });
+    });
+}
+
+#[test]
+#[should_panic = "fewer than `usize::MAX` items"]
+fn a_part_of_an_endless_chain_cannot_run_backwards() {
+    (0..=u64::MAX).into_par().take(3).rev().for_each(drop);
+}
+
+#[test]
+fn endless_numbers_go_in_steps() {
+    let letters = ['a', 'b', 'c'];
+    let all: Vec<_> = (0..).into_par().step_by(2).zip(&letters).rev().collect();
+    assert_eq!(all, [(4, &'c'), (2, &'b'), (0, &'a')]);
+}
+
+/// The destructors of left-out items panic. The others are dropped all the same.
+#[test]
+fn items_are_dropped_although_the_destructor_of_another_one_panics() {
+    let counting = Counting::begin();
+    for bomb in 0..6 {
+        let items = || {
+            (0..6)
+                .map(|key| {
+                    if key == bomb {
+                        Counted::bomb(key)
+                    } else {
+                        Counted::new(key)
+                    }
+                })
+                .collect::<Vec<_>>()
+        };
+        let chains: [&dyn Fn(); 4] = [
+            &|| items().into_par().skip(3).for_each(drop),
+            &|| items().into_par().take(3).for_each(drop),
+            &|| drop(items().into_par().min_by_key(Counted::key)),
+            &|| drop(items().into_par().zip(items()).rev().collect::<Vec<_>>()),
+        ];
+        for chain in chains {
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(chain));
+            counting.expect_none_left(|| format!("bomb {bomb}"));
+        }
+    }
+}

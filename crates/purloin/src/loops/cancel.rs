@@ -77,7 +77,7 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
 
     #[inline]
     fn may_end_early(&self) -> bool {
-        self.flag != CancelFlag::default()
+        self.flag != CancelFlag::NONE || self.iterations.may_end_early()
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ops::{ControlFlow, Range, RangeFrom, RangeInclusive};
 use std::slice;
+use std::sync::Arc;
 
 /// The iterations of a loop: a sequence with a length, which can be split.
 ///
@@ -87,7 +88,7 @@ pub trait ExactIterations: Iterations {}
 /// | value | item |
 /// |---|---|
 /// | `a..b`, `a..=b`, of any integer type | the integer |
-/// | slices, `&vec`, `&array` | `&T` |
+/// | slices, `&vec`, `&array`, `&boxed_slice`, `&Arc<[T]>` | `&T` |
 /// | mutable slices, `&mut vec`, `&mut array` | `&mut T` |
 /// | `vec`, `array`, `boxed_slice`, by value | `T` |
 /// | [`chunks`](crate::chunks), [`chunks_exact`](crate::chunks_exact), [`windows`](crate::windows) of a slice | `&[T]` |
@@ -477,7 +478,7 @@ impl IntoIterations for RangeFrom<usize> {
 
     #[inline]
     fn into_iterations(self) -> Range<usize> {
-        self.start..usize::MAX
+        self.start..usize::MAX - 1
     }
 }
 
@@ -501,6 +502,9 @@ macro_rules! into_slice {
 into_slice! {
     ['s, T: Sync] &'s Vec<T> => &'s [T],
     ['s, T: Send] &'s mut Vec<T> => &'s mut [T],
+    ['s, T: Sync] &'s Box<[T]> => &'s [T],
+    ['s, T: Send] &'s mut Box<[T]> => &'s mut [T],
+    ['s, T: Sync] &'s Arc<[T]> => &'s [T],
     ['s, T: Sync, const N: usize] &'s [T; N] => &'s [T],
     ['s, T: Send, const N: usize] &'s mut [T; N] => &'s mut [T],
 }

@@ -7,8 +7,6 @@ use crate::loops::{CancelFlag, Iterations, UntilCancelled};
 use crate::sync::plain::{AtomicBool, Ordering};
 
 /// An adaptor that looks at one item at a time.
-///
-/// This trait is sealed: only Purloin implements it.
 pub trait Adaptor<T>: Sync {
     /// What the adaptor makes of items.
     type Item;
@@ -266,9 +264,12 @@ impl<T, S: Iterator<Item = Option<T>>> Iterator for UntilNoneStrip<'_, S> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
+        // Relaxed: another part of the loop that misses the store sees it later.
+        if self.is_over.load(Ordering::Relaxed) {
+            return None;
+        }
         let next = self.items.next()?;
         if next.is_none() {
-            // Relaxed: another part of the loop that misses it sees it later.
             self.is_over.store(true, Ordering::Relaxed);
         }
         next

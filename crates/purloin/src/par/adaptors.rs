@@ -105,8 +105,8 @@ impl<R, C: Chain> Par<R, C> {
         self.adapt(Cloned)
     }
 
-    /// Goes on with the values in `Some`, until an item is `None`. Then no worker begins another item, but some
-    /// later values may have been used already. See [`Iterator::map_while`].
+    /// Goes on with the values in `Some`, until a worker meets a `None`. Other workers go on until they notice, so
+    /// some values before the `None` may be missing, and some after it may be there.
     #[inline]
     pub fn while_some<T>(self) -> Par<R, WhileSome<C>>
     where
@@ -132,6 +132,11 @@ impl<R, C: Chain> Par<R, C> {
     }
 
     /// Returns the items in the reverse order. See [`Iterator::rev`].
+    ///
+    /// # Panics
+    ///
+    /// Panics if a part of a chain, after `zip`, `skip`, `take` or `step_by` for example, is reversed and the chain
+    /// has [`usize::MAX`] items or more.
     ///
     /// ```
     /// use purloin::prelude::*;
@@ -161,7 +166,7 @@ impl<R, C: Exact> Par<R, C> {
     /// ```
     #[inline]
     pub fn enumerate(self) -> Par<R, Zip<Source<Range<usize>>, C>> {
-        self.with(|chain| Zip(Source::new(0..usize::MAX), chain))
+        self.with(|chain| Zip(Source::new(0..usize::MAX - 1), chain))
     }
 
     /// Goes over this chain and `other` in step, until one of them ends. See [`Iterator::zip`].
@@ -177,7 +182,8 @@ impl<R, C: Exact> Par<R, C> {
         self.with(|chain| Zip(chain, other.into_chain()))
     }
 
-    /// Leaves out the first `count` items. See [`Iterator::skip`].
+    /// Leaves out the first `count` items. See [`Iterator::skip`]. Unlike there, no closure before `skip` is called
+    /// for them.
     #[inline]
     pub fn skip(self, count: usize) -> Par<R, Skip<C>> {
         self.with(|chain| Skip(chain, count))
@@ -200,14 +206,18 @@ impl<R, C: Exact> Par<R, C> {
     ///
     /// # Panics
     ///
-    /// Panics if `step` is 0.
+    /// Panics if `step` is 0, and if there are [`usize::MAX`] items or more.
     #[inline]
     pub fn step_by(self, step: usize) -> Par<R, StepBy<C>> {
         assert!(step > 0, "the step must be at least 1");
+        assert!(
+            self.chain.items() < usize::MAX,
+            "`step_by` needs fewer than `usize::MAX` items"
+        );
         self.with(|chain| StepBy(chain, step))
     }
 
-    /// Returns the number of items.
+    /// Returns the number of items, or [`usize::MAX`] if there are more.
     #[allow(
         clippy::len_without_is_empty,
         reason = "as rayon's, for a chain that runs once"

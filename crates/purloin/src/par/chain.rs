@@ -126,8 +126,6 @@ impl<I: ReversibleIterations> Reversible for Source<I> {
 
 /// What can follow a chain, or run in step with it: another parallel iterator, or anything that a loop can run
 /// over.
-///
-/// This trait is sealed: only Purloin implements it.
 pub trait IntoChain {
     /// The chain that this is converted into.
     type Chain: Chain;

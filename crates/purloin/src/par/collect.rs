@@ -18,8 +18,8 @@ use crate::worker::Worker;
 /// | [`Vec`] of an exact chain | workers write the items where they belong |
 /// | [`Vec`] of another chain | each run of items has a vector of its own, and these are put together at the end |
 /// | [`String`] | as a vector of an inexact chain, from characters, `&str` or strings |
-/// | [`Option`] and [`Result`] of a collection | until an item fails: `None`, or one of the errors |
-/// | slices in boxes, sets, maps, other lists | from a vector, on one worker |
+/// | [`Option`] and [`Result`] of a collection | until an item fails: `None`, or one of the errors, not always the first |
+/// | other lists, slices behind pointers, sets, maps | from a vector, on one worker |
 /// | `()` | from items `()` |
 #[diagnostic::on_unimplemented(
     message = "items `{T}` of a parallel iterator cannot be collected into `{Self}`",
@@ -88,7 +88,8 @@ from_vec! {
 
 impl FromPar<()> for () {
     fn from_par<R: Runner, C: Chain<Item = ()>>(items: Par<R, C>) -> Self {
-        items.for_each(|()| ());
+        // Not `for_each`, which stops if the scope around it is cancelled.
+        items.fold(|| (), |(), ()| (), |(), ()| ());
     }
 }
 

@@ -53,8 +53,8 @@ where
     type Reversed = Zip<Skip<A::Reversed>, Skip<B::Reversed>>;
 
     fn reversed(self) -> Self::Reversed {
-        let len = self.items();
-        let (beyond_a, beyond_b) = (self.0.items() - len, self.1.items() - len);
+        let (of_a, of_b) = (count(&self.0), count(&self.1));
+        let (beyond_a, beyond_b) = (of_a.saturating_sub(of_b), of_b.saturating_sub(of_a));
         let a = Skip(self.0.reversed(), beyond_a);
         Zip(a, Skip(self.1.reversed(), beyond_b))
     }
@@ -132,8 +132,10 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
 
     fn split_at(self, index: usize) -> (Self, Self) {
         let of_first = index.min(self.0.remaining());
+        // There may be fewer than the caller has seen, after a `while_some` or in a cancelled scope.
+        let of_second = (index - of_first).min(self.1.remaining());
         let (first, rest) = self.0.split_at(of_first);
-        let (second, others) = self.1.split_at(index - of_first);
+        let (second, others) = self.1.split_at(of_second);
         (
             ConcatIterations(first, second),
             ConcatIterations(rest, others),
@@ -159,6 +161,20 @@ pub struct Take<C>(pub(super) C, pub(super) usize);
 /// Every n-th item of a chain, from [`Par::step_by`](super::Par::step_by).
 #[derive(Clone, Debug)]
 pub struct StepBy<C>(pub(super) C, pub(super) usize);
+
+/// Returns the number of items of a chain that is to run backwards.
+///
+/// # Panics
+///
+/// Panics if there are [`usize::MAX`] items or more, because nobody knows how many.
+fn count<C: Exact>(chain: &C) -> usize {
+    let items = chain.items();
+    assert!(
+        items < usize::MAX,
+        "a part of a chain can run backwards only if the chain has fewer than `usize::MAX` items"
+    );
+    items
+}
 
 /// Implements chains that are made of an exact chain and a number.
 macro_rules! with_number {
@@ -206,10 +222,21 @@ macro_rules! with_number {
 
 with_number! {
     Skip, C::Iterations<'c>,
-        |iterations, number| { let len = iterations.remaining(); iterations.split_at(number.min(len)).1 },
+        |iterations, number| {
+            let number = number.min(iterations.remaining());
+            let (skipped, rest) = iterations.split_at(number);
+            // While the rest is in a variable: if a destructor panics, the rest is still dropped.
+            drop(skipped);
+            rest
+        },
         |len| len.saturating_sub(number);
     Take, C::Iterations<'c>,
-        |iterations, number| { let len = iterations.remaining(); iterations.split_at(number.min(len)).0 },
+        |iterations, number| {
+            let number = number.min(iterations.remaining());
+            let (first, rest) = iterations.split_at(number);
+            drop(rest);
+            first
+        },
         |len| len.min(number);
     StepBy, Stepped<C::Iterations<'c>>,
         |iterations, number| Stepped::new(iterations, number),
@@ -220,7 +247,7 @@ impl<C: Exact + Reversible<Reversed: Exact>> Reversible for Skip<C> {
     type Reversed = Take<C::Reversed>;
 
     fn reversed(self) -> Self::Reversed {
-        let len = self.items();
+        let len = count(&self.0).saturating_sub(self.1);
         Take(self.0.reversed(), len)
     }
 }
@@ -229,7 +256,7 @@ impl<C: Exact + Reversible<Reversed: Exact>> Reversible for Take<C> {
     type Reversed = Skip<C::Reversed>;
 
     fn reversed(self) -> Self::Reversed {
-        let left_out = self.0.items() - self.items();
+        let left_out = count(&self.0).saturating_sub(self.1);
         Skip(self.0.reversed(), left_out)
     }
 }
@@ -240,7 +267,7 @@ impl<C: Exact + Reversible<Reversed: Exact>> Reversible for StepBy<C> {
     fn reversed(self) -> Self::Reversed {
         let StepBy(chain, step) = self;
         // The items after the last one that the chain returns.
-        let left_out = chain.items().saturating_sub(1) % step;
+        let left_out = count(&chain).saturating_sub(1) % step;
         StepBy(Skip(chain.reversed(), left_out), step)
     }
 }

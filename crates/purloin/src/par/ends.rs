@@ -17,13 +17,18 @@ impl<R: Runner, C: Chain> Par<R, C> {
         run: impl for<'w, 'c> FnOnce(R::Worker<'w>, Converted<C::Iterations<'c>>) -> T + Send,
     ) -> T {
         let (source, closures) = self.chain.take_apart();
-        let closures = &closures;
-        self.runner
-            .on_worker(move |w| run(w, Converted(C::iterations(source, closures))))
+        let result = {
+            let closures = &closures;
+            self.runner
+                .on_worker(move |w| run(w, Converted(C::iterations(source, closures))))
+        };
+        // While the result is in a variable: if a destructor panics, the result is still dropped.
+        drop(closures);
+        result
     }
 
-    /// Calls `body` on each item. If the innermost scope around the loop is cancelled, no worker begins another
-    /// item.
+    /// Calls `body` on each item. If the innermost scope around the loop is cancelled, the loop stops within some
+    /// microseconds. No other end stops then, because its result would be wrong.
     ///
     /// ```
     /// use purloin::prelude::*;
@@ -40,8 +45,8 @@ impl<R: Runner, C: Chain> Par<R, C> {
 
     /// Calls `body` on each item, until it fails. Returns a failure, or success.
     ///
-    /// `body` returns a [`Result`], an [`Option`] or a [`ControlFlow`]. After a failure no worker begins another
-    /// item. If several items fail, one of the failures is returned, and the others are dropped.
+    /// `body` returns a [`Result`], an [`Option`] or a [`ControlFlow`]. After a failure the other workers stop within
+    /// some microseconds. If several items fail, one of the failures is returned, and the others are dropped.
     ///
     /// ```
     /// use purloin::prelude::*;
@@ -181,8 +186,15 @@ impl<R: Runner, C: Chain> Par<R, C> {
         F: Fn(&C::Item, &C::Item) -> Ordering + Sync,
     {
         self.reduce(|a, b| match compare(&a, &b) {
-            Ordering::Greater => b,
-            _ => a,
+            Ordering::Greater => {
+                // Before the result: see the page on panics in `loops`.
+                drop(a);
+                b
+            }
+            _ => {
+                drop(b);
+                a
+            }
         })
     }
 
@@ -194,8 +206,14 @@ impl<R: Runner, C: Chain> Par<R, C> {
         F: Fn(&C::Item, &C::Item) -> Ordering + Sync,
     {
         self.reduce(|a, b| match compare(&a, &b) {
-            Ordering::Greater => a,
-            _ => b,
+            Ordering::Greater => {
+                drop(b);
+                a
+            }
+            _ => {
+                drop(a);
+                b
+            }
         })
     }
 
@@ -210,7 +228,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
         let smallest = self
             .map(|item| (key(&item), item))
             .min_by(|a, b| a.0.cmp(&b.0));
-        smallest.map(|(_, item)| item)
+        smallest.map(item)
     }
 
     /// Returns the item with the largest key, the last of several. Computes each key once. See
@@ -231,10 +249,10 @@ impl<R: Runner, C: Chain> Par<R, C> {
         let largest = self
             .map(|item| (key(&item), item))
             .max_by(|a, b| a.0.cmp(&b.0));
-        largest.map(|(_, item)| item)
+        largest.map(item)
     }
 
-    /// Returns whether `holds` is true for any item. Once it is, no worker begins another item. See
+    /// Returns whether `holds` is true for any item. Once it is, the loop stops within some microseconds. See
     /// [`Iterator::any`].
     ///
     /// ```
@@ -251,7 +269,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
         found.is_break()
     }
 
-    /// Returns whether `holds` is true for all items. Once it is not, no worker begins another item. See
+    /// Returns whether `holds` is true for all items. Once it is not, the loop stops within some microseconds. See
     /// [`Iterator::all`].
     #[inline]
     pub fn all<F: Fn(C::Item) -> bool + Sync>(self, holds: F) -> bool {
@@ -342,6 +360,12 @@ impl<R: Runner, C: Chain> Par<R, C> {
         }
         (left, right)
     }
+}
+
+/// Drops the key of an item first: see the page on panics in `loops`.
+fn item<K, T>((key, item): (K, T)) -> T {
+    drop(key);
+    item
 }
 
 /// Ends that need positions.

@@ -11,7 +11,7 @@
 //!
 //! Most sources are **exact**: they know how many items they have, and the loop can begin at any of them. A
 //! `map` stays exact. After a `filter`, or over the words of a text, nobody knows the position of an item. Such
-//! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `position`.
+//! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `position`, `find_first`.
 
 mod adapted;
 mod adaptors;
@@ -53,8 +53,8 @@ pub use self::combined::{Concat, Skip, StepBy, Take, Zip};
 /// assert_eq!(squares, [0, 9, 36, 81]);
 /// ```
 ///
-/// Results keep the order of the items: [`collect`](Self::collect) and [`fold`](Self::fold) combine them from
-/// left to right, although several workers compute them.
+/// Results keep the order of the items: [`collect`](Self::collect) and [`fold`](Self::fold) combine them in their
+/// order, although several workers compute them. Only the bracketing depends on chance.
 ///
 /// # Panics
 ///
@@ -120,7 +120,9 @@ pub trait Parallel<'s> {
     /// The iterations over the collection.
     type Iterations: Iterations;
 
-    /// Returns a parallel iterator over references to the items.
+    /// Returns a parallel iterator over references to the items; over the items themselves, if this is a range or
+    /// the lines, words or characters of a text. It runs on [the worker of this thread, or on the global
+    /// pool](Here).
     fn par(&'s self) -> Par<Here, Source<Self::Iterations>>;
 }
 

@@ -3,8 +3,8 @@
 //!
 //! A build with `--cfg loom` replaces atomics, cells, locks, threads and thread-local values by the
 //! model-checked types of [loom], which explores every interleaving of a protocol. There the clock says
-//! that every interval is long. What no model looks at comes from [`plain`]: the standard library's types
-//! in every build.
+//! that every interval is long. What no model checks comes from [`plain`]: the standard library's types in
+//! every build.
 //!
 //! [loom]: https://docs.rs/loom
 
@@ -190,7 +190,7 @@ pub use model::*;
 
 pub use std::sync::atomic::Ordering;
 
-/// The standard library's atomics and locks: for statics, and where no model looks.
+/// The standard library's atomics and locks: for statics, and for what no model checks.
 pub(crate) mod plain {
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
     pub use std::sync::{Mutex, MutexGuard, Once, OnceLock};
