@@ -100,7 +100,7 @@ tunables! {
     LONG_SPIN_TIME: Time = micros(250);
     /// A victim that has not answered for this long counts as silent: it is in a leaf. The time is longer
     /// than `membarrier` takes.
-    SILENT_AFTER: Time = micros(30);
+    SILENT_AFTER: Time = if cfg!(loom) { 0 } else { micros(30) };
     /// Minimum number of rounds in which a worker tries force before it sleeps.
     MIN_FORCING_ROUNDS: Number = if cfg!(loom) { 1 } else { 8 };
     /// Limit of the first sleep of a search. It doubles up to MAX_SLEEP_LIMIT while any other worker is

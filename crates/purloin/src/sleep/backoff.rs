@@ -161,6 +161,12 @@ impl Backoff {
     /// spell is short, because the victims have had the whole sleep to answer. Returns the spin
     /// time of later searches.
     pub(crate) fn restart(&mut self, slept: Slept) -> SpinTime {
+        if cfg!(loom) {
+            // In a model, a worker does not spin: a thread that yields waits until all others have yielded or
+            // blocked, so nothing would happen while the worker falls asleep. It yields here, because its last
+            // look may have found something that it cannot take yet.
+            yield_now();
+        }
         let spin = SpinTime::after(slept, self.since.elapsed());
         let fresh = Backoff::new(spin);
         *self = Backoff {
