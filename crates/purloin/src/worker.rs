@@ -242,7 +242,7 @@ pub trait Worker: Sized {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// A loop runs over [`Iterations`](crate::Iterations): ranges, slices, chunks, and pairs of
+    /// A loop runs over [`Iterations`]: ranges, slices, chunks, and pairs of
     /// these. A body that is itself parallel needs [`Self::for_each_with`].
     ///
     /// # Panics
