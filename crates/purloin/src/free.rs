@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 
 use crate::handle::Handle;
 use crate::loops::{Converted, ExactIterations, IntoIterations, Try};
+use crate::par::{Here, Runner};
 use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::worker::{Scope, SendTask, Worker};
@@ -801,8 +802,17 @@ where
     on_a_worker(move |w| run(w, iterations))
 }
 
+impl Runner for Here {
+    type Worker<'w> = Token<'w>;
+
+    #[inline]
+    fn on_worker<R: Send>(self, run: impl for<'w> FnOnce(Token<'w>) -> R + Send) -> R {
+        on_a_worker(run)
+    }
+}
+
 /// Runs `run` on this worker, or on a worker of the global pool.
-pub(crate) fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
+fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
     match current_of_default() {
         // Runs in a frame of its own: `run` may spawn into a finish around this call, and uses its
         // token after that.

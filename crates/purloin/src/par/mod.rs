@@ -20,12 +20,10 @@ mod collect;
 mod combined;
 mod ends;
 
-use crate::free::on_a_worker;
 use crate::loops::{
     Chunks, ChunksExact, ChunksExactMut, ChunksMut, IntoIterations, Iterations, Windows, chunks,
     chunks_exact, chunks_exact_mut, chunks_mut, windows,
 };
-use crate::runtime::Token;
 use crate::worker::Worker;
 
 pub use self::adapted::{
@@ -83,15 +81,6 @@ pub trait Runner: Sized + sealed::Sealed {
 /// The worker of the calling thread, if its pool has the default scheduler, or else the global pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Here;
-
-impl Runner for Here {
-    type Worker<'w> = Token<'w>;
-
-    #[inline]
-    fn on_worker<T: Send>(self, run: impl for<'w> FnOnce(Token<'w>) -> T + Send) -> T {
-        on_a_worker(run)
-    }
-}
 
 impl<W: Worker> Runner for &mut W {
     type Worker<'w> = W::Token<'w>;
