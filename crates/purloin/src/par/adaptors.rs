@@ -194,7 +194,7 @@ impl<R, C: Exact> Par<R, C> {
     /// ```
     /// use purloin::prelude::*;
     ///
-    /// let all: Vec<u64> = (0..100).into_par().skip(2).take(3).collect();
+    /// let all: Vec<u64> = (0..100_u64).into_par().skip(2).take(3).collect();
     /// assert_eq!(all, [2, 3, 4]);
     /// ```
     #[inline]

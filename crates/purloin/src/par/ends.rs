@@ -177,7 +177,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// ```
     /// use purloin::prelude::*;
     ///
-    /// assert_eq!([2.5, 1.5].par().min_by(|a, b| a.total_cmp(b)), Some(&1.5));
+    /// assert_eq!([2.5_f64, 1.5].par().min_by(|a, b| a.total_cmp(b)), Some(&1.5));
     /// ```
     #[inline]
     pub fn min_by<F>(self, compare: F) -> Option<C::Item>
@@ -316,7 +316,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// ```
     /// use purloin::prelude::*;
     ///
-    /// let squares: Vec<u64> = (0..4).into_par().map(|n| n * n).collect();
+    /// let squares: Vec<u64> = (0..4_u64).into_par().map(|n| n * n).collect();
     /// assert_eq!(squares, [0, 1, 4, 9]);
     /// let numbers: Result<Vec<u32>, _> = ["1", "x"].par().map(|text| text.parse::<u32>()).collect();
     /// assert!(numbers.is_err());
@@ -331,7 +331,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// ```
     /// use purloin::prelude::*;
     ///
-    /// let (even, half): (Vec<u32>, Vec<u32>) = (0..3).into_par().map(|n| (2 * n, n / 2)).unzip();
+    /// let (even, half): (Vec<u32>, Vec<u32>) = (0..3_u32).into_par().map(|n| (2 * n, n / 2)).unzip();
     /// assert_eq!((even, half), (vec![0, 2, 4], vec![0, 0, 1]));
     /// ```
     #[inline]

@@ -47,7 +47,7 @@ pub use self::combined::{Concat, Skip, StepBy, Take, Zip};
 /// let letters: usize = words.par().map(|word| word.len()).sum();
 /// assert_eq!(letters, 18);
 ///
-/// let squares: Vec<u32> = (0..10).into_par().filter(|n| n % 3 == 0).map(|n| n * n).collect();
+/// let squares: Vec<u32> = (0..10_u32).into_par().filter(|n| n % 3 == 0).map(|n| n * n).collect();
 /// assert_eq!(squares, [0, 9, 36, 81]);
 /// ```
 ///
