@@ -67,7 +67,7 @@ impl Meeting {
 
 #[test]
 fn a_pool_without_work_ends() {
-    check(3, 0, 2, |_| ());
+    check(3, 0, 1, |_| ());
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_pool_that_is_dropped_runs_its_jobs() {
 
 #[test]
 fn every_worker_runs_a_broadcast() {
-    check(2, 0, 1, |pool| {
+    check(2, 0, 0, |pool| {
         assert_eq!(pool.broadcast(|w| w.index()), [0, 1]);
     });
 }
@@ -145,7 +145,7 @@ fn the_tasks_of_a_join_meet() {
 
 #[test]
 fn the_tasks_of_a_finish_meet() {
-    check(2, 0, 1, |pool| {
+    check(2, 0, 0, |pool| {
         let meeting = Meeting::new();
         pool.run(|mut w| {
             w.finish(|scope| {
