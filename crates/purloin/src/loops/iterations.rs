@@ -509,7 +509,7 @@ into_slice! {
     ['s, T: Send, const N: usize] &'s mut [T; N] => &'s mut [T],
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::ReversibleIterations;
     use super::*;
