@@ -8,10 +8,10 @@ use crate::sync::plain::{AtomicBool, Ordering};
 
 /// An adaptor that looks at one item at a time.
 pub trait Adaptor<T>: Sync {
-    /// What the adaptor makes of items.
+    /// The items that the adaptor returns.
     type Item;
 
-    /// Whether it makes one item of each item.
+    /// Whether it returns one item for each item.
     const IS_EXACT: bool;
 
     /// The adaptor over some of the items.
@@ -23,10 +23,10 @@ pub trait Adaptor<T>: Sync {
     fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S>;
 }
 
-/// An adaptor that makes one item of each item.
+/// An adaptor that returns one item for each item.
 pub trait OneToOne<T>: Adaptor<T> {}
 
-/// An adaptor that makes the same items of a reversed chain, in the reverse order.
+/// An adaptor that returns the same items over a reversed chain, in the reverse order.
 pub trait Symmetric<T>: Adaptor<T> {}
 
 /// Calls a closure on each item, from [`Par::map`](super::Par::map).
@@ -90,7 +90,7 @@ impl<T, U, F: Fn(T) -> Option<U> + Sync> Adaptor<T> for FilterMap<F> {
 
 impl<T, U, F: Fn(T) -> Option<U> + Sync> Symmetric<T> for FilterMap<F> {}
 
-/// Makes several items of each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
+/// Returns several items for each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
 #[derive(Clone, Copy, Debug)]
 pub struct FlatMap<F>(pub(super) F);
 

@@ -9,7 +9,7 @@ use crate::loops::{
 ///
 /// This trait is sealed: only Purloin implements it.
 pub trait Chain: Sized + sealed::Sealed {
-    /// What the chain returns.
+    /// The items that the chain returns.
     type Item;
 
     /// The sources, which are split between workers.
@@ -39,7 +39,7 @@ pub trait Chain: Sized + sealed::Sealed {
 
 /// A chain that knows how many items it has, so that the loop can begin at any of them.
 #[diagnostic::on_unimplemented(
-    message = "nobody knows the positions of the items of `{Self}`",
+    message = "the items of `{Self}` have no positions",
     label = "this chain does not know how many items it has",
     note = "call the adaptors that count, such as `enumerate`, `zip`, `skip` and `take`, before `filter`, \
             `filter_map` and `flat_map_iter`; over lines, words and characters, collect a `Vec` first"
@@ -124,7 +124,7 @@ impl<I: ReversibleIterations> Reversible for Source<I> {
     }
 }
 
-/// What can follow a chain, or run in step with it: another parallel iterator, or anything that a loop can run
+/// An argument of [`Par::chain`] and [`Par::zip`]: another parallel iterator, or anything that a loop can run
 /// over.
 pub trait IntoChain {
     /// The chain that this is converted into.

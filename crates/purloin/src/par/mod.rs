@@ -1,16 +1,16 @@
 //! Parallel iterators: loops as chains of adaptors, without a grain size to choose.
 //!
 //! A [`Par`] is a place to run, a source of [iterations](crate::Iterations) and a **chain** of adaptors
-//! ([`chain`], [`adaptors`]). Nothing runs before an **end** ([`ends`], [`collect`]) is called. The end takes the chain apart:
-//! the source, which is split between workers, and the closures of the adaptors, which all workers share. Then
-//! it puts both together again as iterations, and runs a loop over them ([`crate::loops`]). So a chain of
-//! adaptors costs what one body with the same code costs: within a strip, the compiler sees a chain of the
+//! ([`chain`], [`adaptors`]). Nothing runs before an **end** ([`ends`], [`collect`]) is called. The end takes
+//! the chain apart into the source, which is split between workers, and the closures of the adaptors, which all
+//! workers share. Then it puts both together again as iterations, and runs a loop over them
+//! ([`crate::loops`]). So a chain of adaptors costs what one body with the same code costs: within a strip, the compiler sees a chain of the
 //! standard library's adaptors over a slice or a range.
 //!
 //! # Positions
 //!
 //! Most sources are **exact**: they know how many items they have, and the loop can begin at any of them. A
-//! `map` stays exact. After a `filter`, or over the words of a text, nobody knows the position of an item. Such
+//! `map` stays exact. After a `filter`, or over the words of a text, items have no known positions. Such
 //! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `position`, `find_first`.
 
 mod adapted;

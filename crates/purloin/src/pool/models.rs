@@ -136,7 +136,7 @@ fn a_pool_that_is_dropped_runs_its_mail() {
     });
 }
 
-/// The owner is in a leaf, and nobody else pushes: the idle worker must not sleep.
+/// The owner is in a leaf, and no other worker pushes, so the idle worker must not sleep.
 #[test]
 fn the_tasks_of_a_join_meet() {
     check(2, 0, 0, |pool| {
