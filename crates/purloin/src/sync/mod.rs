@@ -133,21 +133,21 @@ mod model {
         pub struct Thread(Arc<Token>);
 
         struct Token {
-            is_there: Mutex<bool>,
-            came: Condvar,
+            is_available: Mutex<bool>,
+            changed: Condvar,
         }
 
         loom::thread_local! {
             static CURRENT: Thread = Thread(Arc::new(Token {
-                is_there: Mutex::new(false),
-                came: Condvar::new(),
+                is_available: Mutex::new(false),
+                changed: Condvar::new(),
             }));
         }
 
         impl Thread {
             pub fn unpark(&self) {
-                *lock(&self.0.is_there) = true;
-                self.0.came.notify_one();
+                *lock(&self.0.is_available) = true;
+                self.0.changed.notify_one();
             }
 
             pub fn id(&self) -> usize {
@@ -161,9 +161,9 @@ mod model {
 
         pub fn park() {
             let Thread(token) = current();
-            let mut is_there = lock(&token.is_there);
-            while !std::mem::take(&mut *is_there) {
-                is_there = token.came.wait(is_there).expect("no thread panics here");
+            let mut is_available = lock(&token.is_available);
+            while !std::mem::take(&mut *is_available) {
+                is_available = token.changed.wait(is_available).expect("no thread panics here");
             }
         }
 
