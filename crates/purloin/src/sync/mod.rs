@@ -163,7 +163,10 @@ mod model {
             let Thread(token) = current();
             let mut is_available = lock(&token.is_available);
             while !std::mem::take(&mut *is_available) {
-                is_available = token.changed.wait(is_available).expect("no thread panics here");
+                is_available = token
+                    .changed
+                    .wait(is_available)
+                    .expect("no thread panics here");
             }
         }
 
