@@ -1,9 +1,10 @@
 //! Counting the tasks of a program.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use purloin::{Handle, Scope, Spawner, Worker, implement};
+use purloin::implement::{self, CancelState};
+use purloin::{Handle, Scope, Spawner, Worker};
 
 use crate::finish::{Wrapped, finish};
 
@@ -116,7 +117,7 @@ impl<S: Spawner> Spawner for CountedSpawner<S> {
     type Token<'t> = Counted<'t, S::Token<'t>>;
     type Finish = Finish<S::Finish>;
 
-    fn cancelled(finish: &Self::Finish) -> &AtomicBool {
+    fn cancelled(finish: &Self::Finish) -> &CancelState {
         S::cancelled(finish.inner())
     }
 

@@ -4,7 +4,7 @@
 //! Source: Return barrier, section 3.1 (10 steps on 1024 × 1024 doubles), after the program of the
 //! same name in Java's Fork/Join framework.
 
-use purloin::{Worker, chunks_mut};
+use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::random::Xorshift;
@@ -143,9 +143,10 @@ impl Kernel for Jacobi {
         let size = self.size;
         for _ in 0..self.steps {
             let (mesh, next) = (&self.mesh, &mut self.next[size..size * (size - 1)]);
-            w.for_each((1.., chunks_mut(next, size)), move |(i, row)| {
-                relax(size, mesh, i, row);
-            });
+            w.par(next)
+                .chunks(size)
+                .enumerate()
+                .for_each(|(i, row)| relax(size, mesh, i + 1, row));
             std::mem::swap(&mut self.mesh, &mut self.next);
         }
         digest(&self.mesh)

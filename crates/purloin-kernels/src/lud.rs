@@ -3,7 +3,7 @@
 //! Source: Return barrier, section 3.1 (1024 × 1024 doubles), after the program of the same name in
 //! the Cilk distribution.
 
-use purloin::{Worker, chunks_mut};
+use purloin::Worker;
 
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel, Range};
 use crate::random::Xorshift;
@@ -111,7 +111,7 @@ fn decompose<W: Worker>(mut w: W, side: usize, blocks: &mut [Block]) {
         let diagonal = &*diagonal;
         w.for_each(&mut *right, |block| block.solve_lower(diagonal));
         let right = &*right;
-        w.for_each(chunks_mut(below, side), |row| {
+        w.par(below).chunks(side).for_each(|row| {
             let (left, rest) = row[k..].split_first_mut().expect("a row");
             left.solve_upper(diagonal);
             for (block, right) in rest.iter_mut().zip(right) {

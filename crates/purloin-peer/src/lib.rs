@@ -10,9 +10,9 @@
 use std::cell::OnceCell;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use purloin::{Handle, IntoIterations, Scope, Spawner, Worker, implement::in_pieces};
+use purloin::implement::{CancelState, in_pieces};
+use purloin::{Handle, IntoIterations, Scope, Spawner, Worker};
 
 /// A library for joins, which runs a kernel on the threads of its own pool.
 pub trait Peer: Sized + 'static {
@@ -133,7 +133,7 @@ where
     let scope = OnceCell::new();
     P::scope(|inner| {
         body(scope.get_or_init(|| {
-            purloin::implement::scope(Finish(std::ptr::from_ref(inner), AtomicBool::new(false)))
+            purloin::implement::scope(Finish(std::ptr::from_ref(inner), CancelState::new()))
         }))
     })
 }
@@ -210,7 +210,7 @@ impl<P: Peer> Worker for Token<'_, P> {
 pub struct PeerSpawner<P>(PhantomData<P>);
 
 /// A pointer to a scope of a peer, and whether the scope is cancelled.
-pub struct Finish<P: SpawningPeer>(*const P::Scope, AtomicBool);
+pub struct Finish<P: SpawningPeer>(*const P::Scope, CancelState);
 
 // SAFETY: a finish gives access to a `&P::Scope` only, and `P::Scope` is `Sync`.
 unsafe impl<P: SpawningPeer> Sync for Finish<P> {}
@@ -227,7 +227,7 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
     type Token<'t> = Token<'t, P>;
     type Finish = Finish<P>;
 
-    fn cancelled(finish: &Finish<P>) -> &AtomicBool {
+    fn cancelled(finish: &Finish<P>) -> &CancelState {
         &finish.1
     }
 
@@ -236,7 +236,7 @@ impl<P: SpawningPeer> Spawner for PeerSpawner<P> {
         F: for<'t> FnOnce(Token<'t, P>) + Send + 'scope,
     {
         let task = move |context: P::Context<'_>| {
-            if !finish.1.load(Ordering::Relaxed) {
+            if !finish.1.is_set() {
                 task(Token::new(context));
             }
         };

@@ -15,7 +15,7 @@ use tokio::{task, time};
 /// The parallel work, which never runs on tokio's thread.
 async fn count_primes(pool: &Pool, limit: u64) -> u64 {
     let is_prime = |n: u64| u64::from(n > 1 && (2..=n.isqrt()).all(|d| !n.is_multiple_of(d)));
-    let count = move |mut w: Token| w.map_reduce_from(0..limit, || 0, is_prime, |a, b| a + b);
+    let count = move |mut w: Token| w.par(0..limit).map(is_prime).sum();
     pool.run_async(count).await
 }
 

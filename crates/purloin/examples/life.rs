@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use purloin::{Pool, Worker, chunks_mut};
+use purloin::{Pool, Worker};
 
 /// A square board of living and dead cells.
 #[derive(Clone, PartialEq)]
@@ -26,7 +26,8 @@ impl Board {
 
     fn next<W: Worker>(&self, mut w: W) -> Board {
         let mut cells = vec![false; self.cells.len()];
-        w.for_each((0.., chunks_mut(&mut cells, self.size)), |(y, row)| {
+        let rows = w.par(&mut cells[..]).chunks(self.size).enumerate();
+        rows.for_each(|(y, row)| {
             for (x, cell) in row.iter_mut().enumerate() {
                 *cell = match self.neighbours(y, x) {
                     2 => self.cells[y * self.size + x],

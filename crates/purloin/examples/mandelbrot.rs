@@ -8,7 +8,8 @@ use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
 
-use purloin::{Pool, Worker, chunks, chunks_mut};
+use purloin::Pool;
+use purloin::prelude::*;
 
 /// The part of the complex plane that the image shows. Its centre is on the real axis.
 const LEFT: f64 = -2.2;
@@ -21,7 +22,8 @@ const STEPS: u8 = 255;
 fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {
     let scale = VIEW_HEIGHT / height as f64;
     let mut pixels = vec![0; width * height];
-    w.for_each((0.., chunks_mut(&mut pixels, width)), |(y, row)| {
+    let rows = w.par(&mut pixels[..]).chunks(width).enumerate();
+    rows.for_each(|(y, row)| {
         let im = scale * (y as f64 + 0.5 - height as f64 / 2.0);
         for (x, pixel) in row.iter_mut().enumerate() {
             let re = LEFT + scale * (x as f64 + 0.5);
@@ -34,8 +36,9 @@ fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {
 /// Halves the width and the height of an image.
 fn shrink<W: Worker>(mut w: W, pixels: &[u8], width: usize) -> Vec<u8> {
     let mut small = vec![0; pixels.len() / 4];
-    let rows = (chunks_mut(&mut small, width / 2), chunks(pixels, 2 * width));
-    w.for_each(rows, |(row, two_rows)| {
+    let rows = w.par(&mut small[..]).chunks(width / 2);
+    let of_pixels = pixels.into_par().chunks(2 * width);
+    rows.zip(of_pixels).for_each(|(row, two_rows)| {
         for (x, pixel) in row.iter_mut().enumerate() {
             let square = [0, 1, width, width + 1].map(|i| u16::from(two_rows[2 * x + i]));
             *pixel = (square.iter().sum::<u16>() / 4) as u8;

@@ -12,7 +12,7 @@ use purloin::{Pool, Worker, lines};
 
 /// Returns the lines of a text, sorted.
 fn sorted_lines<'t, W: Worker>(mut w: W, text: &'t str, order: &str) -> Option<Vec<&'t str>> {
-    let mut found = w.filter_map_into_vec(lines(text), Some);
+    let mut found = w.par(lines(text)).collect::<Vec<_>>();
     match order {
         // Equal texts cannot be told apart, so their order does not matter.
         "text" => w.sort_unstable(&mut found),

@@ -1,4 +1,4 @@
-//! Solves a sudoku by parallel search. It shows `Worker::map_reduce_with`, whose body is itself
+//! Solves a sudoku by parallel search. It shows `map_with_token`, whose closure is itself
 //! parallel, and cancellation: the task that finds a solution sets a flag, and all others stop.
 //!
 //! Run it: `cargo run --release --example sudoku [PUZZLE]` (81 characters, 0 or . for empty cells)
@@ -62,7 +62,10 @@ fn solve<W: Worker>(mut w: W, board: &Board, solved: &AtomicBool) -> Option<Boar
         board[cell] = *digit;
         solve(w, &board, solved)
     };
-    w.map_reduce_with(&digits, try_digit, Option::or).flatten()
+    w.par(&digits)
+        .map_with_token(try_digit)
+        .reduce(Option::or)
+        .flatten()
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Counts the words in all files of a folder and its subfolders. It shows `Worker::try_fold`: there
+//! Counts the words in all files of a folder and its subfolders. It shows `try_fold`: there
 //! is one map of counts as long as no other worker has nothing to do, and the first error ends the
 //! loop.
 //!
@@ -27,8 +27,7 @@ fn find_files(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
 }
 
 fn count_words<W: Worker>(mut w: W, files: &[PathBuf]) -> io::Result<Counts> {
-    w.try_fold(
-        files,
+    w.par(files).try_fold(
         Counts::new,
         |mut counts, file| {
             let text = fs::read(file)?;

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::cancel::Cancel;
 use crate::handle::{Handle, Inner};
 use crate::pool::Pool;
 use crate::runtime::{Kind, Token, detached_future};
@@ -30,7 +31,11 @@ pub(crate) fn wake(waker: Waker) {
 ///
 /// Dropping it takes the closure back if no worker has begun to run it.
 #[must_use = "dropping this takes the closure back"]
-pub struct RunFuture<T>(HandleFuture<T>);
+pub struct RunFuture<T> {
+    result: HandleFuture<T>,
+    /// What to cancel if this is dropped before it has completed.
+    cancel: Option<Cancel>,
+}
 
 impl<S: Scheduler> Pool<S> {
     /// Hands `f` to this pool at once, and returns a future of its result. No thread waits: the
@@ -58,7 +63,7 @@ impl<S: Scheduler> Pool<S> {
     /// #     }
     /// # }
     /// async fn squares(pool: &Pool, limit: u64) -> u64 {
-    ///     pool.run_async(move |mut w| w.map_reduce_from(0..limit, || 0, |n| n * n, |a, b| a + b))
+    ///     pool.run_async(move |mut w| w.par(0..limit).map(|n| n * n).sum::<u64>())
     ///         .await
     /// }
     ///
@@ -90,7 +95,34 @@ impl<S: Scheduler> Pool<S> {
         T: Send + 'static,
     {
         self.shared().check_process();
-        RunFuture(detached_future(self.shared(), Kind::Asynchronous, f).into_future())
+        RunFuture {
+            result: detached_future(self.shared(), Kind::Asynchronous, f).into_future(),
+            cancel: None,
+        }
+    }
+}
+
+impl<T> RunFuture<T> {
+    /// Cancels the token if this future is dropped before it has completed: by `select!` or by a time limit, for example.
+    /// The closure looks at its clone of the token, and ends early.
+    ///
+    /// ```
+    /// # use purloin::{Cancel, Cancelled, Pool, prelude::*};
+    /// async fn sum(pool: &Pool) -> Result<u64, Cancelled> {
+    ///     let cancel = Cancel::new();
+    ///     let until = cancel.clone();
+    ///     let sum = pool.run_async(move |mut w| w.par(0..u64::MAX).until(&until).sum());
+    ///     sum.cancel_on_drop(&cancel).await
+    /// }
+    ///
+    /// let pool = Pool::new()?;
+    /// // The sum would take centuries, but nobody awaits it.
+    /// drop(sum(&pool));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn cancel_on_drop(mut self, cancel: &Cancel) -> Self {
+        self.cancel = Some(cancel.clone());
+        self
     }
 }
 
@@ -102,14 +134,19 @@ impl<T> Future for RunFuture<T> {
     /// Panics if the closure has panicked, if this future has completed before, and in a forked
     /// process, unless the closure had ended before the fork.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        Pin::new(&mut self.0).poll(context)
+        Pin::new(&mut self.result).poll(context)
     }
 }
 
 impl<T> Drop for RunFuture<T> {
     fn drop(&mut self) {
-        if let Some(Handle(Inner::Promised(promise))) = self.0.handle.take() {
-            promise.abandon();
+        if let Some(handle) = self.result.handle.take() {
+            if let Some(cancel) = &self.cancel {
+                cancel.cancel();
+            }
+            if let Handle(Inner::Promised(promise)) = handle {
+                promise.abandon();
+            }
         }
     }
 }
@@ -269,7 +306,9 @@ impl<T> Drop for SharedHandleFuture<'_, T> {
 
 impl<T> std::fmt::Debug for RunFuture<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("RunFuture").field(&self.0.handle).finish()
+        f.debug_tuple("RunFuture")
+            .field(&self.result.handle)
+            .finish()
     }
 }
 

@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 use std::sync::Weak;
 use std::task::Waker;
 
+use crate::cancel::Cancelled;
 use crate::pool::{is_worker, keep_orphan};
 use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, catch, discard};
-use crate::worker::Cancelled;
 
 /// The result of a task, available now or later, from [`Worker::future`](crate::Worker::future) or
 /// [`Scope::future`](crate::Scope::future).

@@ -5,6 +5,7 @@
 //! each implementation. The crate `purloin-analysis` has two implementations: one counts tasks, the
 //! other measures strands for profiles and recordings.
 
+pub use crate::cancel::CancelState;
 pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
 pub use crate::pool::{Row, pause};

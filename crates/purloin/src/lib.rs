@@ -50,15 +50,34 @@
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
 //! | give a result to several tasks | [`Scope::shared_future`] | [`Handle::share`] |
 //! | run tasks that depend on each other | [`Scope::after`] | [`Scope::after`] |
-//! | run a loop in parallel | [`Worker::for_each`] | [`for_each`] |
-//! | compute a sum, a maximum or the like | [`Worker::map_reduce_from`], [`Worker::map_reduce`] | [`map_reduce_from`], [`map_reduce`] |
-//! | count into a map, or the like | [`Worker::fold`] | [`fold`] |
-//! | collect results into a vector | [`Worker::map_into_vec`] | [`map_into_vec`] |
-//! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`sort`](sort()), [`sort_unstable`] |
-//! | search, or stop at the first error | [`Worker::find_first`], [`Worker::try_for_each`] | [`find_first`], [`try_for_each`] |
+//! | run a loop in parallel | [`Worker::par`] | [`par`](prelude::Parallel::par), [`par_mut`](prelude::ParallelMut::par_mut), [`into_par`](prelude::IntoParallel::into_par) |
+//! | run a loop over an iterator of unknown length | [`Worker::par`] with [`bridge`] | [`par_bridge`](prelude::ParBridge::par_bridge) |
+//! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`par_sort`](prelude::ParallelSort::par_sort), [`par_sort_unstable`](prelude::ParallelSort::par_sort_unstable) |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
 //! | do parallel work in an asynchronous program | | [`Pool::run_async`] |
 //! | wait for a lock, a file or a channel in a task | [`blocking`] | |
+//!
+//! A loop is a chain of methods, as with the standard library's iterators:
+//!
+//! ```
+//! use purloin::prelude::*;
+//!
+//! let prices = [3.0, 4.5, 1.0];
+//! let total: f64 = prices.par().filter(|price| **price < 4.0).sum();
+//! assert_eq!(total, 4.0);
+//! ```
+//!
+//! | to | call, on a [parallel iterator](iter::Par) |
+//! |---|---|
+//! | run a body for each item | [`for_each`](iter::Par::for_each) |
+//! | compute a sum, a maximum or the like | [`sum`](iter::Par::sum), [`max`](iter::Par::max), [`reduce`](iter::Par::reduce) |
+//! | count into a map, or the like | [`fold`](iter::Par::fold) |
+//! | collect results | [`collect`](iter::Par::collect), [`collect_into`](iter::Par::collect_into) |
+//! | search, or stop at the first error | [`find_first`](iter::Par::find_first), [`try_for_each`](iter::Par::try_for_each) |
+//! | keep a buffer from item to item | [`map_init`](iter::Par::map_init), [`PerWorker`] |
+//! | pass a token to the body | [`for_each_with_token`](iter::Par::for_each_with_token), [`map_with_token`](iter::Par::map_with_token) |
+//!
+//! [`for_each`] and [`map_reduce`] are shorthands, with a token and without.
 //!
 //! # What is promised
 //!
@@ -102,6 +121,7 @@
 //! # Where to look next
 //!
 //! - [`Worker`]: the programming model, with tokens, panics and loops.
+//! - [`iter::Par`]: parallel iterators.
 //! - [`Pool`] and [`Builder`]: threads and options.
 //! - [`Stats`] and [`Times`]: what the workers have done, and where their time has gone.
 //! - [`ReturnBarrier`]: the default scheduler. The crate `purloin-schedulers` has others, and
@@ -118,12 +138,14 @@ compile_error!(
 );
 
 mod asynchronous;
+mod cancel;
 mod free;
 mod graph;
 mod handle;
 pub mod implement;
 mod loops;
 mod par;
+mod per_worker;
 mod pool;
 mod roster;
 mod runtime;
@@ -140,20 +162,14 @@ mod victim;
 mod worker;
 
 pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
-pub use free::{
-    all, any, filter_map_into_vec, find_any, find_first, finish, fold, for_each, future, join,
-    map_into_vec, map_into_vecs, map_reduce, map_reduce_from, position, sort, sort_by,
-    sort_by_cached_key, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
-    try_fold, try_for_each, try_map_reduce, with_token,
-};
+pub use cancel::{Cancel, Cancelled};
+pub use free::{finish, for_each, future, join, map_reduce, with_token};
 pub use graph::After;
 pub use handle::Handle;
 pub use loops::{
-    CharsOf, Chunks, ChunksExact, ChunksExactMut, ChunksMut, ExactIterations, Flat, IntoIterations,
-    Iterations, LinesOf, Owned, Pair, Reversed, ReversibleIterations, Splitting, Stepped, Taken,
-    Try, Tuple, Windows, WordsOf, chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines,
-    rev, step_by, windows, words,
+    ExactIterations, IntoIterations, Iterations, Splitting, bridge, chars, lines, words,
 };
+pub use per_worker::{Lent, PerWorker};
 pub use pool::{BuildError, Builder, Pool, WorkerStart, blocking, configure_global, global};
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
@@ -162,16 +178,20 @@ pub use serial::Serial;
 pub use shared_handle::{SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
-pub use worker::{Cancelled, Scope, SendTask, Spawner, SyncBody, Worker};
+pub use worker::{Scope, SendTask, Spawner, SyncBody, Worker};
 
 /// Parallel iterators, and what they need in scope: `use purloin::prelude::*`.
 pub mod prelude {
-    pub use crate::par::{IntoParallel, Parallel, ParallelMut};
+    pub use crate::par::{IntoParallel, ParBridge, Parallel, ParallelMut, ParallelSort};
     pub use crate::worker::Worker;
 }
 
 /// The types of parallel iterators. A program names them where it returns or stores one.
 pub mod iter {
+    pub use crate::loops::{
+        Bridged, CharsOf, Chunks, ChunksExact, ChunksExactMut, ChunksMut, Flat, Integer, LinesOf,
+        Owned, Pair, Reversed, ReversibleIterations, Stepped, Taken, Try, Tuple, Windows, WordsOf,
+    };
     pub use crate::par::*;
 }
 

@@ -4,13 +4,15 @@ use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use crate::cancel::Cancelled;
+use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::implement;
-use crate::loops::{self, CancelFlag, IntoIterations};
+use crate::loops::{self, IntoIterations};
 use crate::pool::enter_scope;
-use crate::sync::plain::{AtomicBool, OnceLock, Ordering};
+use crate::sync::plain::OnceLock;
 use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
-use crate::worker::{Cancelled, Scope, Spawner, Worker};
+use crate::worker::{Scope, Spawner, Worker};
 
 /// The state of a finish.
 #[derive(Default)]
@@ -18,12 +20,12 @@ pub struct Finish {
     /// The first panic of a task, or of a future whose result is never fetched. It continues when the
     /// finish ends. Made for the first panic; the handles of futures may outlive the finish.
     panic: OnceLock<Arc<FirstPanic>>,
-    is_cancelled: AtomicBool,
+    is_cancelled: CancelState,
 }
 
 impl Finish {
     fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+        self.is_cancelled.is_set()
     }
 
     fn flag(&self) -> CancelFlag {
@@ -142,7 +144,7 @@ impl Spawner for Serial {
     type Token<'t> = Serial;
     type Finish = Finish;
 
-    fn cancelled(finish: &Finish) -> &AtomicBool {
+    fn cancelled(finish: &Finish) -> &CancelState {
         &finish.is_cancelled
     }
 

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use crate::asynchronous::wake;
+use crate::cancel::Cancelled;
 use crate::graph::{Look, Node, Pending};
 use crate::handle::{Got, Handle, Inner, Promise, Wait, keep_unheard, reveal};
 use crate::pool::thread_waker;
@@ -18,7 +19,6 @@ use crate::sync::plain::OnceLock;
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::unwind::Panic;
-use crate::worker::Cancelled;
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///

@@ -5,8 +5,8 @@ use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::cancel::Cancelled;
 use crate::sync::plain::{Mutex, lock};
-use crate::worker::Cancelled;
 
 /// The payload of a panic on its way from a thief to the owner of the task.
 pub(crate) type Panic = Box<dyn Any + Send>;
@@ -27,11 +27,21 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     caught.map(|()| unsafe { result.assume_init() })
 }
 
+/// Drops a value, and returns the panic of its destructor. One copy of `catch` serves all types.
+pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
+    #[inline(never)]
+    fn run(drop: &mut dyn FnMut()) -> Option<Panic> {
+        catch(drop).err()
+    }
+
+    let mut value = Some(value);
+    run(&mut || drop(value.take()))
+}
+
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.
 #[cold]
 pub(crate) fn drop_cancelled<F, T>(closure: F) -> Result<T, Panic> {
-    let dropped = catch(|| drop(closure));
-    Err(dropped.err().unwrap_or_else(|| Box::new(Cancelled)))
+    Err(drop_catching(closure).unwrap_or_else(|| Box::new(Cancelled)))
 }
 
 /// Maximum number of panics that [`discard`] drops. Each is a panic of the destructor of the
@@ -42,10 +52,17 @@ const MAX_DISCARDED: usize = 16;
 /// the destructor of the new panic's payload; after [`MAX_DISCARDED`] of them the payload is
 /// leaked. Never unwinds.
 pub(crate) fn discard<T>(unheard: T) {
-    let mut panic = catch(|| drop(unheard)).err();
-    for _ in 0..MAX_DISCARDED {
+    if let Some(panic) = drop_catching(unheard) {
+        discard_panic(panic);
+    }
+}
+
+#[cold]
+fn discard_panic(payload: Panic) {
+    let mut panic = drop_catching(payload);
+    for _ in 1..MAX_DISCARDED {
         let Some(payload) = panic else { return };
-        panic = catch(|| drop(payload)).err();
+        panic = drop_catching(payload);
     }
     std::mem::forget(panic);
 }

@@ -1,22 +1,18 @@
 //! The programming model: [`Worker`] and [`Scope`].
 
 use std::cmp;
-use std::fmt;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
+use crate::cancel::{Cancel, CancelFlag, CancelState, Cancelled};
 use crate::graph::After;
 use crate::handle::Handle;
-use crate::loops::{
-    self, CancelFlag, ExactIterations, Internal, IntoIterations, Iterations, Try, UntilCancelled,
-    keep,
-};
+use crate::loops::{self, Internal, IntoIterations};
 use crate::par::{Par, Source};
 use crate::pool::current_scope;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
 use crate::sort;
-use crate::sync::plain::{AtomicBool, Ordering};
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///
@@ -223,27 +219,28 @@ pub trait Worker: Sized {
         future.get()
     }
 
-    /// Runs `body` for each of the iterations, possibly in parallel.
+    /// Runs `body` for each of the iterations, possibly in parallel. This is a shorthand for
+    /// `self.par(iterations).for_each(body)`; see [`Par`] for other loops.
     ///
     /// There is no grain size to choose. A worker runs the iterations in their order, as a plain
     /// loop would. When another worker has nothing to do, it gets a part of the remaining
     /// iterations.
     ///
     /// ```
-    /// # use purloin::{Pool, Worker, chunks_mut};
+    /// # use purloin::{Pool, Worker};
     /// # let pool = Pool::new()?;
     /// let mut squares = vec![0; 1000];
     /// pool.run(|mut w| {
     ///     w.for_each((0..1000, &mut squares), |(i, square)| *square = i * i);
     ///     w.for_each(&mut squares, |square| *square += 1);
-    ///     w.for_each(chunks_mut(&mut squares, 10), |ten| ten.reverse());
+    ///     w.par(&mut squares).chunks(10).for_each(|ten| ten.reverse());
     /// });
     /// assert_eq!(squares[9], 1);
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// A loop runs over [`Iterations`]: ranges, slices, chunks, and pairs of
-    /// these. A body that is itself parallel needs [`Self::for_each_with`].
+    /// A loop runs over [`IntoIterations`]: ranges, slices, collections, and tuples of
+    /// these. A body that is itself parallel needs [`Par::for_each_with_token`].
     ///
     /// # Panics
     ///
@@ -258,37 +255,12 @@ pub trait Worker: Sized {
         I: IntoIterations,
         F: Fn(I::Item) + SyncBody,
     {
-        self.for_each_with(iterations, move |_, item| body(item));
-    }
-
-    /// Runs `body` for each of the iterations, possibly in parallel, and gives it a token, so that
-    /// the body can itself be parallel. See [`Self::for_each`].
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker, chunks_mut};
-    /// # let pool = Pool::new()?;
-    /// let mut table = vec![0_usize; 12];
-    /// pool.run(|mut w| {
-    ///     w.for_each_with((0.., chunks_mut(&mut table, 4)), |mut w, (i, row)| {
-    ///         w.for_each((0.., row), |(j, entry)| *entry = 10 * i + j);
-    ///     })
-    /// });
-    /// assert_eq!(table[7], 13);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    #[inline]
-    fn for_each_with<I, F>(&mut self, iterations: I, body: F)
-    where
-        I: IntoIterations,
-        F: for<'t> Fn(Self::Token<'t>, I::Item) + SyncBody,
-    {
-        let flag = self.cancel_flag(Internal(()));
-        let iterations = UntilCancelled::new(iterations.into_iterations(), flag);
-        self.fold_with(iterations, || (), |w, (), item| body(w, item), |(), ()| ());
+        loops::for_each(self, iterations.into_iterations(), |_, item| body(item));
     }
 
     /// Maps each of the iterations, possibly in parallel, and combines the results. Returns `None`
-    /// if there are no iterations.
+    /// if there are no iterations. This is a shorthand for
+    /// `self.par(iterations).map(map).reduce(combine)`.
     ///
     /// Results are combined in the order of the iterations, so `combine` need not be commutative.
     /// It must be associative: the bracketing may differ from run to run, and with it the rounding
@@ -318,575 +290,8 @@ pub trait Worker: Sized {
         C: Fn(T, T) -> T + Sync,
         T: Send,
     {
-        self.map_reduce_with(iterations, move |_, item| map(item), combine)
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and combines the results; gives `map` a
-    /// token. See [`Self::map_reduce`].
-    #[inline]
-    fn map_reduce_with<I, M, C, T>(&mut self, iterations: I, map: M, combine: C) -> Option<T>
-    where
-        I: IntoIterations,
-        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
-    {
-        self.fold_with(
-            iterations,
-            || None,
-            |w, sum, item| {
-                let item = map(w, item);
-                Some(match sum {
-                    Some(sum) => combine(sum, item),
-                    None => item,
-                })
-            },
-            |left, right| match (left, right) {
-                (Some(left), Some(right)) => Some(combine(left, right)),
-                (left, None) => left,
-                (None, right) => right,
-            },
-        )
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and combines the results, beginning with
-    /// `identity()`. If there are no iterations, returns that.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let words = ["steal", "pilfer", "purloin"];
-    /// let messages = pool.run(|mut w| {
-    ///     w.map_reduce_from(&words, || 0, |word| word.len(), |a, b| a + b)
-    /// });
-    /// assert_eq!(messages, 18);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// `combine` must be associative, and `identity()` must not change what it is combined with: each
-    /// part of the loop begins with one.
-    ///
-    /// # Panics
-    ///
-    /// Panics if a closure panics, after all iterations that were started have ended. The results of
-    /// these iterations are dropped.
-    #[inline]
-    #[doc(alias = "sum")]
-    #[doc(alias = "product")]
-    #[doc(alias = "count")]
-    #[doc(alias = "reduce")]
-    fn map_reduce_from<I, N, M, C, T>(
-        &mut self,
-        iterations: I,
-        identity: N,
-        map: M,
-        combine: C,
-    ) -> T
-    where
-        I: IntoIterations,
-        N: Fn() -> T + Sync,
-        M: Fn(I::Item) -> T + SyncBody,
-        C: Fn(T, T) -> T + Sync,
-        T: Send,
-    {
-        let step = |sum, item| combine(sum, map(item));
-        self.fold(iterations, identity, step, &combine)
-    }
-
-    /// Folds the iterations, possibly in parallel, and combines the results.
-    ///
-    /// A **run** is a series of consecutive iterations that one worker runs, from the first
-    /// iteration or a split on. Each run begins with a value of `init`, and `step` adds the
-    /// iterations to it in their order. Then `combine` puts the values of the runs together, also
-    /// in order. A loop is split only when another worker has nothing to do, so there are few runs,
-    /// and few values: on one worker, a single one.
-    ///
-    /// ```
-    /// use std::collections::HashMap;
-    ///
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let words = ["to", "be", "or", "not", "to", "be"];
-    /// let counts = pool.run(|mut w| {
-    ///     w.fold(
-    ///         &words,
-    ///         HashMap::new,
-    ///         |mut counts, word| {
-    ///             *counts.entry(word).or_insert(0) += 1;
-    ///             counts
-    ///         },
-    ///         |mut left, right| {
-    ///             for (word, count) in right {
-    ///                 *left.entry(word).or_insert(0) += count;
-    ///             }
-    ///             left
-    ///         },
-    ///     )
-    /// });
-    /// assert_eq!(counts[&"be"], 2);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// The result of a loop without iterations is a value of `init`. `combine` must be associative,
-    /// and a value of `init` must not change what it is combined with: the number of runs differs
-    /// from time to time.
-    ///
-    /// # Panics
-    ///
-    /// Panics if a closure panics, after all iterations that were started have ended. The values of
-    /// all runs are dropped.
-    #[inline]
-    fn fold<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
-    where
-        I: IntoIterations,
-        N: Fn() -> A + Sync,
-        F: Fn(A, I::Item) -> A + SyncBody,
-        C: Fn(A, A) -> A + Sync,
-        A: Send,
-    {
-        self.fold_with(
-            iterations,
-            init,
-            move |_, sum, item| step(sum, item),
-            combine,
-        )
-    }
-
-    /// Folds the iterations, possibly in parallel, and combines the results; gives `step` a token.
-    /// See [`Self::fold`].
-    #[inline]
-    fn fold_with<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
-    where
-        I: IntoIterations,
-        N: Fn() -> A + Sync,
-        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> A + SyncBody,
-        C: Fn(A, A) -> A + Sync,
-        A: Send,
-    {
-        let step = move |w: Self::Token<'_>, sum, item| ControlFlow::Continue(step(w, sum, item));
-        self.run_loop(iterations, init, step, combine)
-    }
-
-    /// Runs `body` for each of the iterations, possibly in parallel, until one fails.
-    ///
-    /// `body` returns a `Result`, an `Option` or a `ControlFlow`. `Err`, `None` and `Break` end the
-    /// loop: no worker begins another iteration once it knows. If several iterations fail, the loop
-    /// returns the result of one of them.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let lines = ["7", "11", "twelve"];
-    /// let all_numbers = pool.run(|mut w| {
-    ///     w.try_for_each(&lines, |line| line.parse::<u64>().map(|_| ()))
-    /// });
-    /// assert!(all_numbers.is_err());
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if an iteration panics, after all iterations that were started have ended.
-    #[inline]
-    fn try_for_each<I, F, R>(&mut self, iterations: I, body: F) -> R
-    where
-        I: IntoIterations,
-        F: Fn(I::Item) -> R + SyncBody,
-        R: Try<Output = ()> + Send,
-    {
-        self.try_for_each_with(iterations, move |_, item| body(item))
-    }
-
-    /// Runs `body` for each of the iterations, possibly in parallel, until one fails; gives `body` a
-    /// token. See [`Self::try_for_each`].
-    #[inline]
-    fn try_for_each_with<I, F, R>(&mut self, iterations: I, body: F) -> R
-    where
-        I: IntoIterations,
-        F: for<'t> Fn(Self::Token<'t>, I::Item) -> R + SyncBody,
-        R: Try<Output = ()> + Send,
-    {
-        self.try_fold_with(
-            iterations,
-            || (),
-            move |w, (), item| body(w, item),
-            |(), ()| R::from_output(()),
-        )
-    }
-
-    /// Folds the iterations, possibly in parallel, until a step fails. See [`Self::fold`], and
-    /// [`Self::try_for_each`] for what ends the loop.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let sizes = [200_u8, 50, 10];
-    /// let sum = pool.run(|mut w| {
-    ///     w.try_fold(&sizes, || 0_u8, |sum, &size| sum.checked_add(size), u8::checked_add)
-    /// });
-    /// assert_eq!(sum, None);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if a closure panics, after all iterations that were started have ended.
-    #[inline]
-    fn try_fold<I, A, N, F, C, R>(&mut self, iterations: I, init: N, step: F, combine: C) -> R
-    where
-        I: IntoIterations,
-        N: Fn() -> A + Sync,
-        F: Fn(A, I::Item) -> R + SyncBody,
-        C: Fn(A, A) -> R + Sync,
-        A: Send,
-        R: Try<Output = A> + Send,
-    {
-        self.try_fold_with(
-            iterations,
-            init,
-            move |_, sum, item| step(sum, item),
-            combine,
-        )
-    }
-
-    /// Folds the iterations, possibly in parallel, until a step fails; gives `step` a token. See
-    /// [`Self::try_fold`].
-    #[inline]
-    fn try_fold_with<I, A, N, F, C, R>(&mut self, iterations: I, init: N, step: F, combine: C) -> R
-    where
-        I: IntoIterations,
-        N: Fn() -> A + Sync,
-        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> R + SyncBody,
-        C: Fn(A, A) -> R + Sync,
-        A: Send,
-        R: Try<Output = A> + Send,
-    {
-        // Relaxed: each worker finds out sooner or later, and the joins order the results.
-        let is_over = AtomicBool::new(false);
-        let end = |failure| {
-            is_over.store(true, Ordering::Relaxed);
-            ControlFlow::Break(failure)
-        };
-        // A part that leaves out all of its items never comes to a step, which would see the flag.
-        let flag = match I::Iterations::IS_EXACT {
-            true => CancelFlag::NONE,
-            false => CancelFlag::of(&is_over),
-        };
-        let result = self.run_loop(
-            UntilCancelled::new(iterations.into_iterations(), flag),
-            || ControlFlow::Continue(init()),
-            |w, sum, item| match sum {
-                ControlFlow::Continue(so_far) if !is_over.load(Ordering::Relaxed) => {
-                    match step(w, so_far, item).branch() {
-                        ControlFlow::Continue(sum) => {
-                            ControlFlow::Continue(ControlFlow::Continue(sum))
-                        }
-                        ControlFlow::Break(failure) => ControlFlow::Break(end(failure)),
-                    }
-                }
-                sum => {
-                    // Before the result: if its destructor panics, `sum` is still dropped.
-                    drop(item);
-                    ControlFlow::Break(sum)
-                }
-            },
-            |left, right| match (left, right) {
-                (ControlFlow::Continue(left), ControlFlow::Continue(right)) => {
-                    match combine(left, right).branch() {
-                        ControlFlow::Continue(sum) => ControlFlow::Continue(sum),
-                        ControlFlow::Break(failure) => end(failure),
-                    }
-                }
-                (ControlFlow::Break(failure), other) => {
-                    drop(other);
-                    ControlFlow::Break(failure)
-                }
-                (other, ControlFlow::Break(failure)) => {
-                    drop(other);
-                    ControlFlow::Break(failure)
-                }
-            },
-        );
-        match result {
-            ControlFlow::Continue(sum) => R::from_output(sum),
-            ControlFlow::Break(failure) => failure,
-        }
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and combines the results, until `map` or
-    /// `combine` fails. Returns `None` if there are no iterations. See [`Self::map_reduce`], and
-    /// [`Self::try_for_each`] for what ends the loop.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let lines = ["7", "11", "twelve"];
-    /// let sum = pool.run(|mut w| {
-    ///     w.try_map_reduce(&lines, |line| line.parse::<u64>(), |a, b| Ok(a + b))
-    /// });
-    /// assert!(sum.is_some_and(|sum| sum.is_err()));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if a closure panics, after all iterations that were started have ended.
-    #[inline]
-    fn try_map_reduce<I, T, M, C, R>(&mut self, iterations: I, map: M, combine: C) -> Option<R>
-    where
-        I: IntoIterations,
-        M: Fn(I::Item) -> R + SyncBody,
-        C: Fn(T, T) -> R + Sync,
-        T: Send,
-        R: Try<Output = T> + Send,
-    {
-        let result = self.try_fold(
-            iterations,
-            || None,
-            |sum, item| match map(item).branch() {
-                ControlFlow::Continue(item) => match sum {
-                    Some(sum) => keep(combine(sum, item)),
-                    None => ControlFlow::Continue(Some(item)),
-                },
-                ControlFlow::Break(failure) => {
-                    drop(sum);
-                    ControlFlow::Break(failure)
-                }
-            },
-            |left, right| match (left, right) {
-                (Some(left), Some(right)) => keep(combine(left, right)),
-                (left, right) => ControlFlow::Continue(left.or(right)),
-            },
-        );
-        match result {
-            ControlFlow::Continue(sum) => sum.map(R::from_output),
-            ControlFlow::Break(failure) => Some(failure),
-        }
-    }
-
-    /// Returns whether `holds` is true for any of the iterations. Once it knows, no worker begins
-    /// another iteration.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// assert!(pool.run(|mut w| w.any(0..1000, |n| n * n == 49)));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `holds` panics, after all iterations that were started have ended.
-    #[inline]
-    fn any<I, F>(&mut self, iterations: I, holds: F) -> bool
-    where
-        I: IntoIterations,
-        F: Fn(I::Item) -> bool + SyncBody,
-    {
-        self.try_for_each(iterations, |item| match holds(item) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        })
-        .is_break()
-    }
-
-    /// Returns whether `holds` is true for all of the iterations. Once it knows that it is not, no
-    /// worker begins another iteration.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// assert!(pool.run(|mut w| w.all(0..1000, |n| n * n != 50)));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `holds` panics, after all iterations that were started have ended.
-    #[inline]
-    fn all<I, F>(&mut self, iterations: I, holds: F) -> bool
-    where
-        I: IntoIterations,
-        F: Fn(I::Item) -> bool + SyncBody,
-    {
-        !self.any(iterations, |item| !holds(item))
-    }
-
-    /// Returns an item for which `holds` is true, or `None` if there is none. If there are several,
-    /// it is the first that some worker finds; see [`Self::find_first`].
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let even = pool.run(|mut w| w.find_any(&[3, 4, 5, 6], |n| *n % 2 == 0));
-    /// assert!(even == Some(&4) || even == Some(&6));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `holds` panics, after all iterations that were started have ended.
-    #[inline]
-    fn find_any<I, F>(&mut self, iterations: I, holds: F) -> Option<I::Item>
-    where
-        I: IntoIterations,
-        I::Item: Send,
-        F: Fn(&I::Item) -> bool + SyncBody,
-    {
-        let found = self.try_for_each(iterations, |item| match holds(&item) {
-            true => ControlFlow::Break(item),
-            false => ControlFlow::Continue(()),
-        });
-        match found {
-            ControlFlow::Break(item) => Some(item),
-            ControlFlow::Continue(()) => None,
-        }
-    }
-
-    /// Returns the first item, in the order of the iterations, for which `holds` is true. Once a
-    /// worker has found one, no worker begins a later iteration.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let even = pool.run(|mut w| w.find_first(&[3, 4, 5, 6], |n| *n % 2 == 0));
-    /// assert_eq!(even, Some(&4));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `holds` panics, after all iterations that were started have ended.
-    #[inline]
-    fn find_first<I, F>(&mut self, iterations: I, holds: F) -> Option<I::Item>
-    where
-        I: IntoIterations<Iterations: ExactIterations>,
-        I::Item: Send,
-        F: Fn(&I::Item) -> bool + SyncBody,
-    {
-        let pick = |item| holds(&item).then_some(item);
-        loops::first(self, iterations, pick).map(|(_, item)| item)
-    }
-
-    /// Returns the position of the first item, in the order of the iterations, for which `holds` is
-    /// true. Once a worker has found one, no worker begins a later iteration.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let position = pool.run(|mut w| w.position(&[3, 4, 5, 6], |n| n % 2 == 0));
-    /// assert_eq!(position, Some(1));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if `holds` panics, after all iterations that were started have ended.
-    #[inline]
-    fn position<I, F>(&mut self, iterations: I, holds: F) -> Option<usize>
-    where
-        I: IntoIterations<Iterations: ExactIterations>,
-        F: Fn(I::Item) -> bool + SyncBody,
-    {
-        let pick = |item| holds(item).then_some(());
-        loops::first(self, iterations, pick).map(|(position, ())| position)
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and collects the results into a vector, in
-    /// the order of the iterations.
-    ///
-    /// The results are written in place: no worker has a vector of its own.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let words = ["steal", "pilfer", "purloin"];
-    /// let lengths = pool.run(|mut w| w.map_into_vec(&words, |word| word.len()));
-    /// assert_eq!(lengths, [5, 6, 7]);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the closure panics, after all iterations that were started have ended. The results
-    /// of these iterations are dropped.
-    #[inline]
-    #[doc(alias = "collect")]
-    fn map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
-    where
-        I: IntoIterations<Iterations: ExactIterations>,
-        M: Fn(I::Item) -> T + SyncBody,
-        T: Send,
-    {
-        self.map_into_vec_with(iterations, move |_, item| map(item))
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and collects the results into a vector;
-    /// gives `map` a token. See [`Self::map_into_vec`].
-    #[inline]
-    fn map_into_vec_with<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
-    where
-        I: IntoIterations<Iterations: ExactIterations>,
-        M: for<'t> Fn(Self::Token<'t>, I::Item) -> T + SyncBody,
-        T: Send,
-    {
-        loops::map_into_vec(self, iterations, |w, _, item| map(w, item))
-    }
-
-    /// Maps each of the iterations to a pair, possibly in parallel, and collects the two halves of
-    /// the pairs into two vectors, in the order of the iterations.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let halves = |n| (n / 2, n % 2);
-    /// let (quotients, remainders) = pool.run(|mut w| w.map_into_vecs(4..7, halves));
-    /// assert_eq!((quotients, remainders), (vec![2, 2, 3], vec![0, 1, 0]));
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the closure panics, after all iterations that were started have ended. The results
-    /// of these iterations are dropped.
-    #[inline]
-    #[doc(alias = "unzip")]
-    fn map_into_vecs<I, M, T, U>(&mut self, iterations: I, map: M) -> (Vec<T>, Vec<U>)
-    where
-        I: IntoIterations<Iterations: ExactIterations>,
-        M: Fn(I::Item) -> (T, U) + SyncBody,
-        T: Send,
-        U: Send,
-    {
-        loops::map_into_vecs(self, iterations, map)
-    }
-
-    /// Maps each of the iterations, possibly in parallel, and collects the results that are `Some`
-    /// into a vector, in the order of the iterations.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let texts = ["4", "x", "7"];
-    /// let numbers = pool.run(|mut w| w.filter_map_into_vec(&texts, |text| text.parse::<u32>().ok()));
-    /// assert_eq!(numbers, [4, 7]);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// Panics if the closure panics, after all iterations that were started have ended. The results
-    /// of these iterations are dropped.
-    #[inline]
-    #[doc(alias = "collect")]
-    #[doc(alias = "filter")]
-    fn filter_map_into_vec<I, M, T>(&mut self, iterations: I, map: M) -> Vec<T>
-    where
-        I: IntoIterations,
-        M: Fn(I::Item) -> Option<T> + SyncBody,
-        T: Send,
-    {
-        loops::filter_map_into_vec(self, iterations, map)
+        let iterations = iterations.into_iterations();
+        loops::map_reduce(self, iterations, |_, item| map(item), combine)
     }
 
     /// Sorts a slice. Equal elements keep their order.
@@ -1052,7 +457,7 @@ pub trait Worker: Sized {
         Par::over(self, items)
     }
 
-    /// Folds the iterations like [`Self::fold_with`]. If `step` returns [`ControlFlow::Break`], its
+    /// Folds the iterations like [`Par::fold`]. If `step` returns [`ControlFlow::Break`], its
     /// run ends with that value. All other runs go on.
     ///
     /// All loops are built on this method. Implementors of `Worker` may override it.
@@ -1109,7 +514,7 @@ impl<T: Send> SendTask for T {}
 #[diagnostic::on_unimplemented(
     message = "this loop's body may run on several workers at once, but captures a token or another value that is not `Sync`",
     label = "captures a value that must stay on its thread",
-    note = "a body that is itself parallel needs a token of its own: `for_each_with(items, |w, item| ..)`, `map_reduce_with`, `fold_with` and so on",
+    note = "a body that is itself parallel needs a token of its own: `w.par(items).for_each_with_token(|w, item| ..)`, `map_with_token`",
     note = "\"Tokens in practice\", a page of Purloin's documentation, has more about tokens"
 )]
 pub trait SyncBody: Sync {}
@@ -1162,7 +567,7 @@ pub trait Spawner: Sized + 'static {
 
     /// Returns the flag that says whether tasks that have not begun are dropped.
     #[doc(hidden)]
-    fn cancelled(finish: &Self::Finish) -> &AtomicBool;
+    fn cancelled(finish: &Self::Finish) -> &CancelState;
 
     /// Spawns the ticket of a [deferred future](Self::deferred_future), which runs even if the scope
     /// is cancelled. If a thread outside the pool waits for it, the caller `calls` an idle worker.
@@ -1230,25 +635,6 @@ pub trait Spawner: Sized + 'static {
         RA: Send,
         RB: Send;
 }
-
-/// The error of a task that was dropped because its scope was [cancelled](Scope::cancel).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Cancelled;
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the scope of this task was cancelled before the task began")
-    }
-}
-
-/// The text of the error: `main` and `unwrap` print errors in this form.
-impl fmt::Debug for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl std::error::Error for Cancelled {}
 
 impl<'scope> Scope<'scope, '_> {
     /// Lets each worker of the pool run `f` once before the finish ends. See
@@ -1368,12 +754,13 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
 
     /// Cancels the tasks of this scope that have not begun: they are dropped. Tasks that run go on.
     ///
-    /// - A loop [`for_each`](Worker::for_each) that runs in the scope's body or in one of its tasks
+    /// - A loop [`for_each`](Par::for_each) that runs in the scope's body or in one of its tasks
     ///   stops before the next block of iterations, some microseconds long. It does so whichever
     ///   token it has, if any, and whichever worker runs it: in a closure of a [`join`](Self::join),
     ///   in a future, or in a call of [`Pool::run`](crate::Pool::run) that the scope waits for. A
     ///   loop within several scopes belongs to the innermost one. Other loops go on, because their
-    ///   results would be wrong; use [`Self::check`] with `try_for_each` and `try_fold`.
+    ///   results would be wrong; use [`Self::check`] with [`try_for_each`](Par::try_for_each) and
+    ///   [`try_fold`](Par::try_fold).
     /// - The result of a dropped task cannot be got: [`Handle::try_get`] returns [`Cancelled`], and
     ///   [`Handle::get`] panics with it. A task of the scope that panics with it has just ended.
     /// - Scopes within tasks that run are not cancelled. A second call does nothing.
@@ -1405,25 +792,58 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn cancel(&self) {
-        // Release: a task that sees the flag sees what was done before.
-        S::cancelled(&self.finish).store(true, Ordering::Release);
+        S::cancelled(&self.finish).set();
     }
 
-    /// Returns whether [`Self::cancel`] was called.
+    /// Cancels the scope, as [`Self::cancel`] does, when the token is cancelled.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use purloin::{Cancel, Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let limit = Cancel::after(Duration::from_millis(10));
+    /// pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         scope.cancel_by(&limit);
+    ///         // Without the limit this would take an hour.
+    ///         w_for_an_hour(scope);
+    ///     })
+    /// });
+    /// # fn w_for_an_hour(_: &purloin::Scope<'_, '_>) {
+    /// purloin::for_each(0..3_600_000, |_| std::thread::sleep(Duration::from_millis(1)));
+    /// # }
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Panics if the scope has another token. Make one that both cancel: [`Cancel::child`].
+    pub fn cancel_by(&self, cancel: &'env Cancel) {
+        // SAFETY: the token is borrowed for longer than the scope lasts.
+        let is_linked = unsafe { S::cancelled(&self.finish).link(cancel) };
+        assert!(
+            is_linked,
+            "this scope has another token; make one that both cancel, with `Cancel::child`"
+        );
+    }
+
+    /// Returns whether [`Self::cancel`] was called, or whether the token of [`Self::cancel_by`] is cancelled.
     pub fn is_cancelled(&self) -> bool {
-        S::cancelled(&self.finish).load(Ordering::Acquire)
+        S::cancelled(&self.finish).is_set()
     }
 
     /// Returns an error if the scope is cancelled, for loops that end at the first error.
     ///
     /// ```
-    /// # use purloin::{Cancelled, Pool, Worker};
+    /// # use purloin::{Cancelled, Pool};
+    /// use purloin::prelude::*;
+    ///
     /// # let pool = Pool::new()?;
     /// let sum: Result<u32, Cancelled> = pool.run(|mut w| {
     ///     w.finish(|scope| {
     ///         scope.cancel();
     ///         let add = |sum: u32, n: u32| scope.check().map(|()| sum + n);
-    ///         purloin::try_fold(0..100_u32, || 0, add, |a, b| Ok(a + b))
+    ///         (0..100_u32).into_par().try_fold(|| 0, add, |a, b| Ok(a + b))
     ///     })
     /// });
     /// assert_eq!(sum, Err(Cancelled));

@@ -285,7 +285,10 @@ fn run<W: Worker>(mut w: W, program: &'static Program, leaves: &'static AtomicU6
         }),
         Loop(items) => {
             let run = |w: W::Token<'_>, item| vec![run(w, item, leaves)];
-            let values = w.map_reduce_with(items, run, |a, b| [a, b].concat());
+            let values = w
+                .par(items)
+                .map_with_token(run)
+                .reduce(|a, b| [a, b].concat());
             values.unwrap_or_default().into_iter().fold(0, mix)
         }
     }

@@ -553,7 +553,7 @@ impl<'s, S: Spawner> Here<'s, '_, S> {
                 }
             }
         };
-        let result = catch(|| w.for_each_with(0..count, body));
+        let result = catch(|| w.par(0..count).for_each_with_token(body));
         let is_cancelled = self.scope.is_cancelled();
         for (i, seen) in seen.iter().enumerate() {
             let seen = seen.load(SeqCst);
@@ -565,7 +565,7 @@ impl<'s, S: Spawner> Here<'s, '_, S> {
                 format!("iteration {i} of a loop in a cancelled scope runs")
             });
         }
-        let sum = w.map_reduce_from(0..count, || 0, |i| i, |a, b| a + b);
+        let sum: u64 = w.par(0..count).sum();
         program.expect(sum == count * count.saturating_sub(1) / 2, || {
             "a sum is wrong".to_string()
         });

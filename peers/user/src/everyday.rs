@@ -100,7 +100,7 @@ pub const ROWS: &[Row] = &[
         par_sort_unstable
     ),
     Row {
-        what: "map_into_vec of 10⁷ u64",
+        what: "collect of 10⁷ u64",
         ideal: None,
         workers: 1,
         contestants: &[
@@ -111,7 +111,7 @@ pub const ROWS: &[Row] = &[
                 mapped(|| {
                     pools
                         .purloin
-                        .run(|mut w| w.map_into_vec(&*RANDOM, |n| n / 3))
+                        .run(|mut w| w.par(&*RANDOM).map(|n| n / 3).collect::<Vec<_>>())
                 })
             }),
             ("rayon", |pools| {
@@ -126,7 +126,7 @@ pub const ROWS: &[Row] = &[
     // More would not fit in one heap of a thread's arena of glibc, 64 MiB. Then times depend on which
     // of its pages each run gives back to the system, and vary by 20 %.
     Row {
-        what: "map_into_vec of 400,000 strings",
+        what: "collect of 400,000 strings",
         ideal: None,
         workers: 1,
         contestants: &[
@@ -142,7 +142,7 @@ pub const ROWS: &[Row] = &[
                 mapped(|| {
                     pools
                         .purloin
-                        .run(|mut w| w.map_into_vec(&STRINGS[..MAPPED], |s| s.replace('1', "one")))
+                        .run(|mut w| w.par(&STRINGS[..MAPPED]).map(|s| s.replace('1', "one")).collect::<Vec<_>>())
                 })
             }),
             ("rayon", |pools| {
@@ -178,7 +178,7 @@ pub const ROWS: &[Row] = &[
                 })
             }),
             ("token", |pools| {
-                timed(true, || pools.purloin.run(|mut w| w.any(0..MANY, is_hit)))
+                timed(true, || pools.purloin.run(|mut w| w.par(0..MANY).any(is_hit)))
             }),
             ("rayon", |pools| {
                 timed(true, || {
@@ -210,7 +210,7 @@ pub const ROWS: &[Row] = &[
     adaptor!(
         "sum over a slice",
         || NUMBERS.iter().fold(0, |sum: u64, n| sum ^ mix(*n)),
-        |mut w: purloin::Token| w.fold(&*NUMBERS, zero, |sum, n| sum ^ mix(*n), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).fold(zero, |sum, n| sum ^ mix(*n), xor)
     ),
     adaptor!(
         "sum over a tuple",
@@ -218,29 +218,19 @@ pub const ROWS: &[Row] = &[
             .iter()
             .zip(&*OTHERS)
             .fold(0, |sum: u64, (a, b)| sum ^ mix(a + b)),
-        |mut w: purloin::Token| w.fold(
-            (&*NUMBERS, &*OTHERS),
-            zero,
-            |sum, (a, b)| sum ^ mix(a + b),
-            xor
-        )
+        |mut w: purloin::Token| w.par(&*NUMBERS).zip(&*OTHERS).fold(zero, |sum, (a, b)| sum ^ mix(a + b), xor)
     ),
     adaptor!(
         "sum over rev",
         || NUMBERS.iter().rev().fold(0, |sum: u64, n| sum ^ mix(*n)),
-        |mut w: purloin::Token| w.fold(purloin::rev(&*NUMBERS), zero, |sum, n| sum ^ mix(*n), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).rev().fold(zero, |sum, n| sum ^ mix(*n), xor)
     ),
     adaptor!(
         "sum over enumerate",
         || (0..)
             .zip(&*NUMBERS)
             .fold(0, |sum: u64, (i, n): (usize, _)| sum ^ mix(i as u64 + n)),
-        |mut w: purloin::Token| w.fold(
-            (0.., &*NUMBERS),
-            zero,
-            |sum, (i, n)| sum ^ mix(i as u64 + n),
-            xor
-        )
+        |mut w: purloin::Token| w.par(&*NUMBERS).enumerate().fold(zero, |sum, (i, n)| sum ^ mix(i as u64 + n), xor)
     ),
     adaptor!(
         "sum over step_by",
@@ -248,36 +238,21 @@ pub const ROWS: &[Row] = &[
             .iter()
             .step_by(2)
             .fold(0, |sum: u64, n| sum ^ mix(*n)),
-        |mut w: purloin::Token| w.fold(
-            purloin::step_by(&*NUMBERS, 2),
-            zero,
-            |sum, n| sum ^ mix(*n),
-            xor
-        )
+        |mut w: purloin::Token| w.par(&*NUMBERS).step_by(2).fold(zero, |sum, n| sum ^ mix(*n), xor)
     ),
     adaptor!(
         "sum over windows",
         || NUMBERS
             .windows(2)
             .fold(0, |sum: u64, w| sum ^ mix(w[0] + w[1])),
-        |mut w: purloin::Token| w.fold(
-            purloin::windows(&NUMBERS, 2),
-            zero,
-            |sum, w| sum ^ mix(w[0] + w[1]),
-            xor
-        )
+        |mut w: purloin::Token| w.par(&*NUMBERS).windows(2).fold(zero, |sum, w| sum ^ mix(w[0] + w[1]), xor)
     ),
     adaptor!(
         "sum over chunks_exact",
         || NUMBERS
             .chunks_exact(2)
             .fold(0, |sum: u64, c| sum ^ mix(c[0] + c[1])),
-        |mut w: purloin::Token| w.fold(
-            purloin::chunks_exact(&NUMBERS, 2),
-            zero,
-            |sum, c| sum ^ mix(c[0] + c[1]),
-            xor
-        )
+        |mut w: purloin::Token| w.par(&*NUMBERS).chunks_exact(2).fold(zero, |sum, c| sum ^ mix(c[0] + c[1]), xor)
     ),
 ];
 
@@ -351,12 +326,7 @@ fn count_by_hand(mut w: purloin::Token) -> Counts {
 }
 
 fn count_by_fold(mut w: purloin::Token) -> Counts {
-    w.fold(
-        &*TEXTS,
-        Counts::new,
-        |counts, text| with_text(counts, text),
-        merge,
-    )
+    w.par(&*TEXTS).fold(Counts::new, |counts, text| with_text(counts, text), merge)
 }
 
 fn count_by_rayon() -> Counts {

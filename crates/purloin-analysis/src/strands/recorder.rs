@@ -3,14 +3,14 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::mark::Mark;
 use super::times::{Sink, StrandTimes};
 use crate::finish::{Wrapped, finish};
 use purloin::implement::clock::ordered_ticks;
-use purloin::implement::{self, in_pieces};
+use purloin::implement::{self, CancelState, in_pieces};
 use purloin::{Handle, IntoIterations, Scope, Serial, Spawner, Worker};
 
 /// Passes a program's strands to a sink, in the order of its serial elision.
@@ -279,7 +279,7 @@ impl Spawner for RecordedSpawner {
     type Token<'t> = Recorded<'t>;
     type Finish = Finish;
 
-    fn cancelled(finish: &Finish) -> &AtomicBool {
+    fn cancelled(finish: &Finish) -> &CancelState {
         Serial::cancelled(finish.inner())
     }
 

@@ -12,7 +12,7 @@
 
 pub mod sums;
 
-use purloin::{Worker, chunks, chunks_mut};
+use purloin::prelude::*;
 
 use crate::dense::{add_image, add_product, are_close, fill_randomly};
 use crate::kernel::{Answer, Description, Input, Inputs, Kernel};
@@ -118,8 +118,10 @@ fn multiply<W: Worker>(mut w: W, left: &[f64], right: &[f64], result: &mut [f64]
             scope.spawn(move |w| *products = multiply(w, left, right, result));
         }
     });
-    let results = [c11, c12, c21, c22].map(|quadrant| chunks_mut(quadrant, TILE));
-    let [p5, p6, p7] = [&*p5, &*p6, &*p7].map(|product| chunks(product, TILE));
+    let results =
+        [c11, c12, c21, c22].map(|quadrant| quadrant.into_par().chunks(TILE).into_iterations());
+    let [p5, p6, p7] =
+        [&*p5, &*p6, &*p7].map(|product| product.into_par().chunks(TILE).into_iterations());
     let [c11, c12, c21, c22] = results;
     w.for_each(
         ((c11, c12, c21, c22), (p5, p6, p7)),
@@ -136,7 +138,7 @@ type SumOfFour = fn(&mut [f64], &mut [f64], &mut [f64], &mut [f64]);
 /// Writes the sums of the quadrants of a factor to `into`.
 fn sum_quadrants<W: Worker>(w: &mut W, factor: &[f64], into: [&mut [f64]; 4], sum: SumOfFour) {
     let len = factor.len() / 4;
-    let [a, b, c, d] = into.map(|sum| chunks_mut(sum, TILE));
+    let [a, b, c, d] = into.map(|sum| sum.into_par().chunks(TILE).into_iterations());
     w.for_each((0..len / TILE, (a, b, c, d)), |(tile, (a, b, c, d))| {
         let quadrants: [&[f64]; 4] = parts(factor, len);
         let tile = tile * TILE..(tile + 1) * TILE;

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
+use purloin::prelude::*;
 use purloin::{Handle, IntoIterations, Pool, ReturnBarrier, Scope, Spawner, Stats, Times};
 use purloin_kernels::{Answer, Instance};
 use purloin_peer::{Peer, PeerSpawner, SpawningPeer, Token, finish_in_scope};
@@ -77,8 +78,7 @@ impl Peer for Free {
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
-        let sum = purloin::fold(
-            iterations,
+        let sum = iterations.into_par().fold(
             || ControlFlow::Continue(init()),
             |sum, item| match sum {
                 ControlFlow::Continue(sum) => step(OnWorker::here(), sum, item),

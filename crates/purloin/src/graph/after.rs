@@ -4,9 +4,10 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use super::{Begin, Input, Pending};
+use crate::cancel::Cancelled;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
-use crate::worker::{Cancelled, Scope, SendTask, Spawner};
+use crate::worker::{Scope, SendTask, Spawner};
 
 /// The tasks after which another one begins, from [`Scope::after`].
 #[must_use = "this only describes a task: call shared_future or spawn"]

@@ -1,10 +1,10 @@
 //! Other orders and other items: backwards, every n-th iteration, windows.
 
 use std::iter::{Rev, StepBy};
-use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::ops::ControlFlow;
 use std::slice;
 
-use super::{ExactIterations, IntoIterations, Iterations, fold_items};
+use super::{ExactIterations, Iterations, fold_items};
 
 /// Iterations that can also run backwards.
 pub trait ReversibleIterations: ExactIterations {
@@ -29,28 +29,12 @@ pub trait ReversibleIterations: ExactIterations {
     fn strip_back(&mut self, len: usize) -> Self::Back<'_>;
 }
 
-/// Returns iterations in the reverse order: ranges, slices, chunks and vectors.
-///
-/// ```
-/// use purloin::{Serial, Worker, rev};
-///
-/// let text = Serial.map_reduce(rev(&["a", "b", "c"]), |s| s.to_string(), |a, b| a + &b);
-/// assert_eq!(text.as_deref(), Some("cba"));
-/// ```
-pub fn rev<I>(iterations: I) -> Reversed<I::Iterations>
-where
-    I: IntoIterations,
-    I::Iterations: ReversibleIterations,
-{
-    reversed(iterations.into_iterations())
-}
-
 /// Returns iterations in the reverse order.
 pub(crate) fn reversed<I: ReversibleIterations>(iterations: I) -> Reversed<I> {
     Reversed(iterations)
 }
 
-/// Iterations in the reverse order, from [`rev`].
+/// Iterations in the reverse order, from [`Par::rev`](crate::iter::Par::rev).
 #[derive(Debug)]
 pub struct Reversed<I>(I);
 
@@ -98,26 +82,7 @@ impl<I: ReversibleIterations> ReversibleIterations for Reversed<I> {
     }
 }
 
-/// Returns every `step`-th of these iterations, beginning with the first.
-///
-/// ```
-/// use purloin::{Serial, Worker, step_by};
-///
-/// let sum = Serial.fold(step_by(0..10, 3), || 0, |sum, n| sum + n, |a, b| a + b);
-/// assert_eq!(sum, 0 + 3 + 6 + 9);
-/// ```
-///
-/// # Panics
-///
-/// Panics if `step` is 0, and if there are [`usize::MAX`] iterations or more.
-pub fn step_by<I>(iterations: I, step: usize) -> Stepped<I::Iterations>
-where
-    I: IntoIterations<Iterations: ExactIterations>,
-{
-    Stepped::new(iterations.into_iterations(), step)
-}
-
-/// Every n-th of some iterations, from [`step_by`].
+/// Every n-th of some iterations, from [`Par::step_by`](crate::iter::Par::step_by).
 #[derive(Debug)]
 pub struct Stepped<I> {
     all: I,
@@ -188,22 +153,15 @@ impl<I: Iterations> Iterations for Stepped<I> {
 /// Returns all series of `size` consecutive elements of a slice as the iterations of a loop. They
 /// overlap.
 ///
-/// ```
-/// use purloin::{Serial, Worker, windows};
-///
-/// let rises = Serial.all(windows(&[1, 2, 5, 7], 2), |pair| pair[0] < pair[1]);
-/// assert!(rises);
-/// ```
-///
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn windows<T>(slice: &[T], size: usize) -> Windows<'_, T> {
+pub(crate) fn windows<T>(slice: &[T], size: usize) -> Windows<'_, T> {
     assert!(size > 0, "the size of windows must be at least 1");
     Windows { slice, size }
 }
 
-/// Series of consecutive elements, from [`windows`].
+/// Series of consecutive elements, from [`Par::windows`](crate::iter::Par::windows).
 #[derive(Debug)]
 pub struct Windows<'s, T> {
     slice: &'s [T],
@@ -262,59 +220,20 @@ impl<'s, T: Sync> Iterations for Windows<'s, T> {
     }
 }
 
-macro_rules! reversible_ranges {
-    ($($Int:ident),*) => {
-        $(
-            impl ReversibleIterations for Range<$Int> {
-                type Back<'s> = Rev<Range<$Int>>;
+impl<'s, T: Sync> ReversibleIterations for Windows<'s, T> {
+    type Back<'p>
+        = Rev<slice::Windows<'s, T>>
+    where
+        Self: 'p;
 
-                #[inline]
-                fn split_back(self, len: usize) -> (Self, Self) {
-                    // Wrapping: `len` may be too large for a signed type, but the difference is in
-                    // range. An empty range stays as it is.
-                    let middle = self.end.wrapping_sub(len as $Int);
-                    (self.start..middle, middle..self.end)
-                }
-
-                #[inline]
-                fn strip_back(&mut self, len: usize) -> Rev<Range<$Int>> {
-                    let (rest, strip) = self.clone().split_back(len);
-                    *self = rest;
-                    strip.rev()
-                }
-            }
-
-            impl ReversibleIterations for RangeInclusive<$Int> {
-                type Back<'s> = Rev<RangeInclusive<$Int>>;
-
-                #[inline]
-                #[allow(clippy::reversed_empty_ranges)]
-                fn split_back(self, len: usize) -> (Self, Self) {
-                    let (start, end) = (*self.start(), *self.end());
-                    if len == 0 {
-                        return (self, 1..=0);
-                    }
-                    let first = end.wrapping_sub((len - 1) as $Int);
-                    if first == start {
-                        return (1..=0, self);
-                    }
-                    (start..=first.wrapping_sub(1), first..=end)
-                }
-
-                #[inline]
-                fn strip_back(&mut self, len: usize) -> Rev<RangeInclusive<$Int>> {
-                    let (rest, strip) = self.clone().split_back(len);
-                    *self = rest;
-                    strip.rev()
-                }
-            }
-        )*
-    };
+    #[inline]
+    fn strip_back(&mut self, len: usize) -> Self::Back<'_> {
+        let rest = self.remaining() - len;
+        let strip = self.slice[rest..].windows(self.size);
+        self.slice = self.front(rest);
+        strip.rev()
+    }
 }
-
-reversible_ranges!(
-    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
-);
 
 impl<'s, T: Sync> ReversibleIterations for &'s [T] {
     type Back<'p>

@@ -2,10 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use super::{Converted, IntoIterations, Pair};
-use crate::sync::plain::{AtomicUsize, Ordering};
-use crate::worker::Worker;
-
 /// A result that may end a loop early: [`Result`], [`Option`] or [`ControlFlow`].
 ///
 /// `Err`, `None` and `Break` end the loop. The standard library has the same trait, but it is not
@@ -75,52 +71,4 @@ impl<T, B> Try for ControlFlow<B, T> {
             ControlFlow::Break(value) => ControlFlow::Break(ControlFlow::Break(value)),
         }
     }
-}
-
-/// Returns the value of a result in `Some`, or the result itself if it ends the loop.
-pub(crate) fn keep<R: Try>(result: R) -> ControlFlow<R, Option<R::Output>> {
-    match result.branch() {
-        ControlFlow::Continue(output) => ControlFlow::Continue(Some(output)),
-        ControlFlow::Break(failure) => ControlFlow::Break(failure),
-    }
-}
-
-/// Returns the first value that `pick` returns, in the order of these exact iterations, and its position.
-pub(crate) fn first<W, I, T>(
-    w: &mut W,
-    iterations: I,
-    pick: impl Fn(I::Item) -> Option<T> + Sync,
-) -> Option<(usize, T)>
-where
-    W: Worker,
-    I: IntoIterations,
-    T: Send,
-{
-    // The first position so far. Relaxed: a worker that misses it runs some iterations in vain.
-    let first = AtomicUsize::new(usize::MAX);
-    w.run_loop(
-        Converted(Pair::new(0..usize::MAX, iterations.into_iterations())),
-        || None,
-        |_, found, (position, item)| {
-            if position >= first.load(Ordering::Relaxed) {
-                // Before the result: see the page on panics.
-                drop(item);
-                return ControlFlow::Break(found);
-            }
-            match pick(item) {
-                Some(value) => {
-                    first.fetch_min(position, Ordering::Relaxed);
-                    ControlFlow::Break(Some((position, value)))
-                }
-                None => ControlFlow::Continue(found),
-            }
-        },
-        |left, right| match left {
-            Some(_) => {
-                drop(right);
-                left
-            }
-            None => right,
-        },
-    )
 }

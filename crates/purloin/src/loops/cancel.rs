@@ -1,56 +1,9 @@
 //! Loops that stop when their scope is cancelled.
 
 use std::ops::ControlFlow;
-use std::ptr::null;
 
 use super::{IntoIterations, Iterations};
-use crate::sync::plain::{AtomicBool, Ordering};
-
-/// The flag of the scope around a loop, or none. A worker knows it for the code that it runs, see
-/// `runtime/scopes.rs`; so does any other thread that runs the body of a finish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CancelFlag(*const AtomicBool);
-
-// SAFETY: the pointer gives access to an atomic only.
-unsafe impl Send for CancelFlag {}
-
-impl Default for CancelFlag {
-    fn default() -> Self {
-        CancelFlag::NONE
-    }
-}
-
-impl CancelFlag {
-    pub(crate) const NONE: CancelFlag = CancelFlag(null());
-
-    pub(crate) fn of(flag: &AtomicBool) -> Self {
-        CancelFlag(flag)
-    }
-
-    /// Returns the address of the flag, or null.
-    pub(crate) fn address(self) -> *const () {
-        self.0.cast()
-    }
-
-    /// Returns the flag with this [`address`](Self::address).
-    ///
-    /// # Safety
-    ///
-    /// The address is that of a flag that is still valid while a loop uses it, or null.
-    pub(crate) unsafe fn at(address: *const ()) -> Self {
-        CancelFlag(address.cast())
-    }
-
-    /// # Safety
-    ///
-    /// The flag is still valid.
-    unsafe fn is_set(self) -> bool {
-        // SAFETY: the pointer is null, or the caller says that the flag is valid.
-        let flag = unsafe { self.0.as_ref() };
-        // Relaxed: a part of the loop that misses it sees it after its next block.
-        flag.is_some_and(|flag| flag.load(Ordering::Relaxed))
-    }
-}
+use crate::cancel::CancelFlag;
 
 /// An argument that only this crate can pass. A flag that left the crate could be used too late.
 pub struct Internal(pub(crate) ());

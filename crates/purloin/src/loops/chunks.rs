@@ -10,18 +10,10 @@ use super::{ExactIterations, IntoIterations, Iterations, ReversibleIterations};
 /// Returns the pieces of a slice as the iterations of a loop. Each piece has `size` elements; the
 /// last one may have fewer.
 ///
-/// ```
-/// use purloin::{Serial, Worker, chunks};
-///
-/// let numbers = [1, 2, 3, 4, 5];
-/// let largest = Serial.map_reduce(chunks(&numbers, 2), |pair| pair.iter().sum(), i32::max);
-/// assert_eq!(largest, Some(7));
-/// ```
-///
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
+pub(crate) fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     Chunks { slice, size }
 }
@@ -29,18 +21,10 @@ pub fn chunks<T>(slice: &[T], size: usize) -> Chunks<'_, T> {
 /// Returns the pieces of a mutable slice as the iterations of a loop. Each piece has `size`
 /// elements; the last one may have fewer.
 ///
-/// ```
-/// use purloin::{Serial, Worker, chunks_mut};
-///
-/// let mut numbers = [3, 2, 1, 5, 4];
-/// Serial.for_each(chunks_mut(&mut numbers, 3), |part| part.sort());
-/// assert_eq!(numbers, [1, 2, 3, 4, 5]);
-/// ```
-///
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
+pub(crate) fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     ChunksMut { slice, size }
 }
@@ -48,17 +32,10 @@ pub fn chunks_mut<T>(slice: &mut [T], size: usize) -> ChunksMut<'_, T> {
 /// Returns the pieces of a slice that have exactly `size` elements. The elements that are left at
 /// the end belong to no piece.
 ///
-/// ```
-/// use purloin::{Serial, Worker, chunks_exact};
-///
-/// let numbers = [1, 2, 3, 4, 5];
-/// assert!(Serial.all(chunks_exact(&numbers, 2), |pair| pair.len() == 2));
-/// ```
-///
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks_exact<T>(slice: &[T], size: usize) -> ChunksExact<'_, T> {
+pub(crate) fn chunks_exact<T>(slice: &[T], size: usize) -> ChunksExact<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     let whole = slice.len() - slice.len() % size;
     ChunksExact {
@@ -70,18 +47,10 @@ pub fn chunks_exact<T>(slice: &[T], size: usize) -> ChunksExact<'_, T> {
 /// Returns the pieces of a mutable slice that have exactly `size` elements. The elements that are
 /// left at the end belong to no piece.
 ///
-/// ```
-/// use purloin::{Serial, Worker, chunks_exact_mut};
-///
-/// let mut numbers = [3, 1, 2, 9, 5];
-/// Serial.for_each(chunks_exact_mut(&mut numbers, 2), |pair| pair.sort());
-/// assert_eq!(numbers, [1, 3, 2, 9, 5]);
-/// ```
-///
 /// # Panics
 ///
 /// Panics if `size` is 0.
-pub fn chunks_exact_mut<T>(slice: &mut [T], size: usize) -> ChunksExactMut<'_, T> {
+pub(crate) fn chunks_exact_mut<T>(slice: &mut [T], size: usize) -> ChunksExactMut<'_, T> {
     assert!(size > 0, "the size of chunks must be at least 1");
     let whole = slice.len() - slice.len() % size;
     ChunksExactMut {
@@ -94,7 +63,7 @@ pub fn chunks_exact_mut<T>(slice: &mut [T], size: usize) -> ChunksExactMut<'_, T
 macro_rules! pieces {
     ($($Chunks:ident: [$function:literal], $Slice:ty, $Bound:ident, $split_at:ident, $chunks:ident;)*) => {
         $(
-            #[doc = concat!("The pieces of a slice, from [`", $function, "`](crate::", $function, ").")]
+            #[doc = concat!("The pieces of a slice, from [`Par::", $function, "`](crate::iter::Par::", $function, ").")]
             #[derive(Debug)]
             pub struct $Chunks<'s, T> {
                 slice: $Slice,
@@ -190,7 +159,7 @@ macro_rules! pieces {
 
 pieces! {
     Chunks: ["chunks"], &'s [T], Sync, split_at, chunks;
-    ChunksMut: ["chunks_mut"], &'s mut [T], Send, split_at_mut, chunks_mut;
+    ChunksMut: ["chunks"], &'s mut [T], Send, split_at_mut, chunks_mut;
     ChunksExact: ["chunks_exact"], &'s [T], Sync, split_at, chunks_exact;
-    ChunksExactMut: ["chunks_exact_mut"], &'s mut [T], Send, split_at_mut, chunks_exact_mut;
+    ChunksExactMut: ["chunks_exact"], &'s mut [T], Send, split_at_mut, chunks_exact_mut;
 }

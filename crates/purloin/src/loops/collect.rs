@@ -1,9 +1,9 @@
 //! Collecting the results of a loop into vectors, in the order of the iterations.
 
-use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
+use std::mem::{self, ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
-use super::{Converted, ExactIterations, IntoIterations, Iterations, Pair};
+use super::{Converted, ExactIterations, Iterations, Pair};
 use crate::worker::Worker;
 
 /// The places for the results of a loop: the spare capacity of a vector, which outlives them.
@@ -165,19 +165,37 @@ fn check_len(is_right: bool) {
     assert!(is_right, "the length of these iterations is wrong");
 }
 
-/// Implements [`Worker::map_into_vec_with`], over exact iterations. `map` also gets the position of its result. The
-/// positions differ and are less than the number of iterations, whatever the worker does.
-pub(crate) fn map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
+/// Appends the results of `map` to a vector, in the order of the iterations.
+#[inline]
+pub(crate) fn append<W, I, M, T>(w: &mut W, iterations: I, vec: &mut Vec<T>, map: M)
 where
     W: Worker,
-    I: IntoIterations,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    T: Send,
+{
+    match I::IS_EXACT {
+        true => append_exact(w, iterations, vec, |w, _, item| map(w, item)),
+        false => {
+            let push = |w: W::Token<'_>, run: &mut Vec<T>, item| run.push(map(w, item));
+            append_all(vec, runs(w, iterations, push));
+        }
+    }
+}
+
+/// Appends the results of `map` to a vector, over exact iterations: workers write the results where they belong. `map`
+/// also gets the position of its result. The positions differ and are less than the number of iterations,
+/// whatever the worker does.
+pub(crate) fn append_exact<W, I, M, T>(w: &mut W, iterations: I, vec: &mut Vec<T>, map: M)
+where
+    W: Worker,
+    I: Iterations,
     M: for<'t> Fn(W::Token<'t>, usize, I::Item) -> T + Sync,
     T: Send,
 {
-    let iterations = iterations.into_iterations();
     let len = iterations.remaining();
-    let mut vec = Vec::with_capacity(len);
-    let places = Places::of(&mut vec);
+    vec.reserve(len);
+    let places = Places::of(vec);
     let run = w.run_loop(
         Converted(Pair::new(Indices(0..len), iterations)),
         || Run::empty(places),
@@ -190,30 +208,35 @@ where
         },
         Run::append,
     );
-    let len = run.into_len();
-    // SAFETY: the first `len` places have values, and no run owns them any more.
+    let len = vec.len() + run.into_len();
+    // SAFETY: the first places behind the values of the vector have values, and no run owns them any more.
     unsafe { vec.set_len(len) };
-    vec
 }
 
-/// Implements [`Worker::map_into_vecs`].
-pub(crate) fn map_into_vecs<W, I, M, T, U>(w: &mut W, iterations: I, map: M) -> (Vec<T>, Vec<U>)
+/// Collects pairs into two vectors.
+pub(crate) fn unzip<W, I, T, U>(w: &mut W, iterations: I) -> (Vec<T>, Vec<U>)
 where
     W: Worker,
-    I: IntoIterations<Iterations: ExactIterations>,
-    M: Fn(I::Item) -> (T, U) + Sync,
+    I: Iterations<Item = (T, U)>,
     T: Send,
     U: Send,
 {
-    let iterations = iterations.into_iterations();
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    if !I::IS_EXACT {
+        let push = |_: W::Token<'_>, run: &mut (Vec<T>, Vec<U>), (value, second)| {
+            run.0.push(value);
+            run.1.push(second);
+        };
+        return concat(runs(w, iterations, push));
+    }
     let len = iterations.remaining();
-    let (mut left, mut right) = (Vec::with_capacity(len), Vec::with_capacity(len));
+    left.reserve(len);
+    right.reserve(len);
     let (places, others) = (Places::of(&mut left), Places::of(&mut right));
     let (run, other) = w.run_loop(
-        (Converted(Indices(0..len)), Converted(iterations)),
+        Converted(Pair::new(Indices(0..len), iterations)),
         || (Run::empty(places), Run::empty(others)),
-        |_, (mut run, mut other), (index, item)| {
-            let (value, second) = map(item);
+        |_, (mut run, mut other), (index, (value, second))| {
             // SAFETY: the indices end at the length, for which the vectors have room, and each of
             // them belongs to one iteration.
             unsafe {
@@ -233,34 +256,57 @@ where
     (left, right)
 }
 
-/// Implements [`Worker::filter_map_into_vec`]. Each run collects into a vector of its own, and the
-/// runs are put together once, at the end.
-pub(crate) fn filter_map_into_vec<W, I, M, T>(w: &mut W, iterations: I, map: M) -> Vec<T>
+/// Collects the items for which `holds` is true, and the others.
+pub(crate) fn partition<W, I, H>(w: &mut W, iterations: I, holds: H) -> (Vec<I::Item>, Vec<I::Item>)
 where
     W: Worker,
-    I: IntoIterations,
-    M: Fn(I::Item) -> Option<T> + Sync,
-    T: Send,
+    I: Iterations<Item: Send>,
+    H: Fn(&I::Item) -> bool + Sync,
 {
-    let mut runs = w.run_loop(
-        iterations,
-        || vec![Vec::new()],
-        |_, mut runs, item| {
-            if let Some(value) = map(item) {
-                // The step of a run sees the vector of `init` only.
-                runs[0].push(value);
-            }
+    let push = |_: W::Token<'_>, run: &mut (Vec<_>, Vec<_>), item| match holds(&item) {
+        true => run.0.push(item),
+        false => run.1.push(item),
+    };
+    concat(runs(w, iterations, push))
+}
+
+/// Lets each serial run of iterations push to a value of its own, and returns these values in their order.
+pub(crate) fn runs<W, I, R, P>(w: &mut W, iterations: I, push: P) -> Vec<R>
+where
+    W: Worker,
+    I: Iterations,
+    R: Default + Send,
+    P: for<'t> Fn(W::Token<'t>, &mut R, I::Item) + Sync,
+{
+    w.run_loop(
+        Converted(iterations),
+        || vec![R::default()],
+        |w, mut runs, item| {
+            // The step of a run sees the value of `init` only.
+            push(w, &mut runs[0], item);
             ControlFlow::Continue(runs)
         },
         |mut left, mut right| {
             left.append(&mut right);
             left
         },
-    );
-    if runs.len() == 1 {
-        return runs.remove(0);
+    )
+}
+
+fn concat<T, U>(runs: Vec<(Vec<T>, Vec<U>)>) -> (Vec<T>, Vec<U>) {
+    let (left, right): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let (mut all_left, mut all_right) = (Vec::new(), Vec::new());
+    append_all(&mut all_left, left);
+    append_all(&mut all_right, right);
+    (all_left, all_right)
+}
+
+/// Moves the values of all runs to the end of a vector.
+fn append_all<T>(vec: &mut Vec<T>, mut runs: Vec<Vec<T>>) {
+    if let ([run], true) = (&mut runs[..], vec.capacity() == 0) {
+        *vec = mem::take(run);
+        return;
     }
-    let mut all = Vec::with_capacity(runs.iter().map(Vec::len).sum());
-    runs.iter_mut().for_each(|run| all.append(run));
-    all
+    vec.reserve(runs.iter().map(Vec::len).sum());
+    runs.iter_mut().for_each(|run| vec.append(run));
 }

@@ -1,9 +1,9 @@
-//! The iterations of a loop: ranges, slices, chunks and pairs.
+//! The iterations of a loop: slices and tuples, and what all iterations have in common.
 
 use std::iter::{Map, Zip};
 use std::marker::PhantomData;
 use std::mem;
-use std::ops::{ControlFlow, Range, RangeFrom, RangeInclusive};
+use std::ops::ControlFlow;
 use std::slice;
 use std::sync::Arc;
 
@@ -70,16 +70,14 @@ pub trait Iterations: Sized + Send {
     }
 }
 
-/// Iterations whose number is exact: all but [`lines`](crate::lines), [`words`](crate::words) and
-/// [`chars`](crate::chars).
+/// Iterations whose number is exact: all but [`lines`](crate::lines), [`words`](crate::words),
+/// [`chars`](crate::chars) and [`bridge`](crate::bridge()).
 ///
 /// Only these have positions, and can run in step with others.
 #[diagnostic::on_unimplemented(
     message = "the iterations `{Self}` have no numbers",
-    label = "nobody knows how many lines, words or characters are before one of them",
-    note = "`for_each`, `fold`, `map_reduce`, `any` and `filter_map_into_vec` need no numbers",
-    note = "for tuples, positions and `map_into_vec`, collect a vector first, as in \
-            `filter_map_into_vec(lines(text), Some)`"
+    label = "nobody knows how many lines, words, characters or items of an iterator are before one of them",
+    note = "for tuples and positions, collect a vector first: `lines(text).into_par().collect::<Vec<_>>()`"
 )]
 pub trait ExactIterations: Iterations {}
 
@@ -91,24 +89,22 @@ pub trait ExactIterations: Iterations {}
 /// | slices, `&vec`, `&array`, `&boxed_slice`, `&Arc<[T]>` | `&T` |
 /// | mutable slices, `&mut vec`, `&mut array` | `&mut T` |
 /// | `vec`, `array`, `boxed_slice`, by value | `T` |
-/// | [`chunks`](crate::chunks), [`chunks_exact`](crate::chunks_exact), [`windows`](crate::windows) of a slice | `&[T]` |
-/// | [`chunks_mut`](crate::chunks_mut), [`chunks_exact_mut`](crate::chunks_exact_mut) | `&mut [T]` |
 /// | the standard collections, by value or by reference | what their iterators return |
 /// | a tuple of two to four of these | a tuple; the loop ends with the shortest |
 /// | `(0.., a)` | the index, as a `usize`, and the item |
 /// | [`lines`](crate::lines), [`words`](crate::words), [`chars`](crate::chars) of a text; not in tuples | `&str`, `char` |
-/// | [`rev`](crate::rev)`(a)`, [`step_by`](crate::step_by)`(a, n)` | the same items |
+/// | [`bridge`](crate::bridge)`(iterator)`; not in tuples | the item |
+/// | a parallel iterator without closures: [`par.chunks(n).into_iterations()`](crate::iter::Par::into_iterations) | the item |
 ///
 /// A collection that cannot be split in place is copied into a vector first: a map by value, item
 /// by item; a map by reference, one reference for each item.
 #[diagnostic::on_unimplemented(
     message = "a parallel loop cannot run over `{Self}`",
-    label = "not ranges, slices, collections, chunks or tuples of these",
+    label = "not ranges, slices, collections or tuples of these",
     note = "a loop can run over ranges of integers, slices, collections by value or by reference, \
-            `chunks`, `windows`, `lines`, `words`, `chars`, `rev`, `step_by`, and tuples of these",
-    note = "instead of `.iter()`, pass `&collection`; instead of `.enumerate()`, `(0.., &collection)`; \
-            instead of `a.iter().zip(&b)`, `(&a, &b)`; instead of `text.lines()`, `lines(text)`; \
-            from any other iterator, collect a `Vec` first"
+            `lines`, `words` and `chars` of a text, and tuples of these",
+    note = "instead of `.iter()`, pass `&collection`; instead of `text.lines()`, `lines(text)`; \
+            from any other iterator, collect a `Vec` first, or call `bridge(iterator)`"
 )]
 pub trait IntoIterations {
     /// The iterations that this is converted into.
@@ -134,86 +130,6 @@ impl<I: Iterations> IntoIterations for Converted<I> {
     }
 }
 
-macro_rules! ranges {
-    ($($Int:ident),*) => {
-        $(
-            impl Iterations for Range<$Int> {
-                type Item = $Int;
-                type Strip<'s> = Range<$Int>;
-
-                const IS_EXACT: bool = true;
-
-                #[inline]
-                fn remaining(&self) -> usize {
-                    match self.start < self.end {
-                        // The difference of two signed numbers may be too large for their type.
-                        true => usize::try_from(self.end.abs_diff(self.start)).unwrap_or(usize::MAX),
-                        false => 0,
-                    }
-                }
-
-                #[inline]
-                fn split_at(self, index: usize) -> (Self, Self) {
-                    // Wrapping: `index` may be too large for a signed type, but the sum is in
-                    // range.
-                    let middle = self.start.wrapping_add(index as $Int);
-                    (self.start..middle, middle..self.end)
-                }
-
-                #[inline]
-                fn strip(&mut self, len: usize) -> Range<$Int> {
-                    let start = self.start;
-                    self.start = start.wrapping_add(len as $Int);
-                    start..self.start
-                }
-            }
-
-            impl ExactIterations for Range<$Int> {}
-            impl ExactIterations for RangeInclusive<$Int> {}
-
-            impl Iterations for RangeInclusive<$Int> {
-                type Item = $Int;
-                type Strip<'s> = RangeInclusive<$Int>;
-
-                const IS_EXACT: bool = true;
-
-                #[inline]
-                fn remaining(&self) -> usize {
-                    match self.is_empty() {
-                        false => usize::try_from(self.end().abs_diff(*self.start()))
-                            .unwrap_or(usize::MAX)
-                            .saturating_add(1),
-                        true => 0,
-                    }
-                }
-
-                #[inline]
-                #[allow(clippy::reversed_empty_ranges)]
-                fn split_at(self, index: usize) -> (Self, Self) {
-                    let (start, end) = (*self.start(), *self.end());
-                    if index == 0 {
-                        return (1..=0, self);
-                    }
-                    let last = start.wrapping_add((index - 1) as $Int);
-                    if last == end {
-                        return (self, 1..=0);
-                    }
-                    (start..=last, last.wrapping_add(1)..=end)
-                }
-
-                #[inline]
-                fn strip(&mut self, len: usize) -> RangeInclusive<$Int> {
-                    let (strip, rest) = self.clone().split_at(len);
-                    *self = rest;
-                    strip
-                }
-            }
-        )*
-        into_iterations! { $([] Range<$Int>, [] RangeInclusive<$Int>,)* }
-        into_copy! { $(Range<$Int>, RangeInclusive<$Int>,)* }
-    };
-}
-
 /// Implements `IntoIterations` for iterations, which convert into themselves.
 macro_rules! into_iterations {
     ($([$($generics:tt)*] $Type:ty,)*) => {
@@ -230,27 +146,6 @@ macro_rules! into_iterations {
         )*
     };
 }
-
-/// Implements `IntoIterations` for references to ranges.
-macro_rules! into_copy {
-    ($($Type:ty,)*) => {
-        $(
-            impl IntoIterations for &$Type {
-                type Iterations = $Type;
-                type Item = <$Type as Iterations>::Item;
-
-                #[inline]
-                fn into_iterations(self) -> $Type {
-                    self.clone()
-                }
-            }
-        )*
-    };
-}
-
-ranges!(
-    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize
-);
 
 impl<'s, T: Sync> Iterations for &'s [T] {
     type Item = &'s T;
@@ -471,17 +366,6 @@ into_iterations! {
     [I: ExactIterations] super::Stepped<I>,
 }
 
-/// An endless range, which numbers the iterations of a loop over a pair.
-impl IntoIterations for RangeFrom<usize> {
-    type Iterations = Range<usize>;
-    type Item = usize;
-
-    #[inline]
-    fn into_iterations(self) -> Range<usize> {
-        self.start..usize::MAX - 1
-    }
-}
-
 /// Implements `IntoIterations` for references that convert into slices.
 macro_rules! into_slice {
     ($([$($generics:tt)*] $Type:ty => $Slice:ty,)*) => {
@@ -511,7 +395,7 @@ into_slice! {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::ReversibleIterations;
+    use super::super::{Reversed, ReversibleIterations, Stepped};
     use super::*;
     use crate::Worker;
 
@@ -570,8 +454,13 @@ mod tests {
 
     #[test]
     fn iterations_may_run_backwards() {
-        use crate::{chunks, chunks_mut, rev};
+        use super::super::{chunks, chunks_mut, reversed};
 
+        fn rev<I: IntoIterations<Iterations: ReversibleIterations>>(
+            items: I,
+        ) -> Reversed<I::Iterations> {
+            reversed(items.into_iterations())
+        }
         let numbers = [1, 2, 3, 4, 5];
         check_all(|| rev(-2..3), &[2, 1, 0, -1, -2]);
         check_all(
@@ -592,15 +481,22 @@ mod tests {
         assert_eq!(numbers, [1, 32, 23, 0, 5]);
     }
 
+    fn step_by<I: IntoIterations<Iterations: ExactIterations>>(
+        items: I,
+        step: usize,
+    ) -> Stepped<I::Iterations> {
+        Stepped::new(items.into_iterations(), step)
+    }
+
     #[test]
     #[should_panic = "fewer than"]
     fn steps_need_iterations_that_can_be_counted() {
-        crate::step_by(0..=u64::MAX, 1 << 62);
+        step_by(0..=u64::MAX, 1 << 62);
     }
 
     #[test]
     fn iterations_may_leave_others_out() {
-        use crate::{chunks_exact, chunks_exact_mut, step_by, windows};
+        use super::super::{chunks_exact, chunks_exact_mut, reversed, windows};
 
         let numbers = [1, 2, 3, 4, 5];
         check_all(|| step_by(0..10, 3), &[0, 3, 6, 9]);
@@ -612,6 +508,11 @@ mod tests {
             &[&[1, 2, 3][..], &[2, 3, 4], &[3, 4, 5]],
         );
         check_all(|| windows(&numbers, 6), &[]);
+        check_all(
+            || reversed(windows(&numbers, 3)),
+            &[&[3, 4, 5][..], &[2, 3, 4], &[1, 2, 3]],
+        );
+        check_all(|| reversed(windows(&numbers, 6)), &[]);
         check_all(|| chunks_exact(&numbers, 2), &[&[1, 2][..], &[3, 4]]);
         check_all(|| chunks_exact(&numbers, 9), &[]);
         let mut numbers = numbers;
@@ -678,12 +579,16 @@ mod tests {
         assert!(map.values().chain(&list).all(|&n| n == 1));
 
         let set = HashSet::from(numbers);
-        let sum = |set| crate::Serial.fold(set, || 0, |sum, n: i32| sum + n, |a, b| a + b);
+        let sum = |set| {
+            crate::Serial
+                .par(set)
+                .fold(|| 0, |sum, n: i32| sum + n, |a, b| a + b)
+        };
         assert_eq!(sum(set.clone()), 6);
         assert_eq!((&set).into_iterations().remaining(), 3);
         let mut map = HashMap::from(numbers.map(|n| (n, -n)));
         crate::Serial.for_each(&mut map, |(key, value)| *value += key);
-        assert!(crate::Serial.all(&map, |(_, value)| *value == 0));
+        assert!(crate::Serial.par(&map).all(|(_, value)| *value == 0));
         assert_eq!(map.into_iterations().remaining(), 3);
         let heap = BinaryHeap::from(numbers);
         assert_eq!((&heap).into_iterations().remaining(), 3);
@@ -705,7 +610,7 @@ mod tests {
         drop(back.strip_back(2).next());
         drop(back);
         assert_eq!(Arc::strong_count(&counted), 1);
-        assert!(crate::Serial.any((0.., many()), |(i, _)| i == 4));
+        assert!(crate::Serial.par((0.., many())).any(|(i, _)| i == 4));
         assert_eq!(Arc::strong_count(&counted), 1);
     }
 

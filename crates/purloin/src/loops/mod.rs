@@ -59,30 +59,35 @@ macro_rules! with_size {
 
 mod adaptors;
 mod attempt;
+mod bridge;
 mod cancel;
 mod chunks;
 mod collect;
+mod first;
+mod folds;
 mod iterations;
 mod owned;
 mod pace;
+mod ranges;
 mod splitting;
 mod text;
 
-pub(crate) use adaptors::reversed;
-pub use adaptors::{Reversed, ReversibleIterations, Stepped, Windows, rev, step_by, windows};
+pub use adaptors::{Reversed, ReversibleIterations, Stepped, Windows};
+pub(crate) use adaptors::{reversed, windows};
 pub use attempt::Try;
+pub use bridge::{Bridged, bridge};
 pub use owned::{Owned, Taken};
 
-pub(crate) use attempt::{first, keep};
+pub use cancel::Internal;
 pub(crate) use cancel::UntilCancelled;
-pub use cancel::{CancelFlag, Internal};
-pub use chunks::{
-    Chunks, ChunksExact, ChunksExactMut, ChunksMut, chunks, chunks_exact, chunks_exact_mut,
-    chunks_mut,
-};
-pub(crate) use collect::{filter_map_into_vec, map_into_vec, map_into_vecs};
+pub use chunks::{Chunks, ChunksExact, ChunksExactMut, ChunksMut};
+pub(crate) use chunks::{chunks, chunks_exact, chunks_exact_mut, chunks_mut};
+pub(crate) use collect::{append, append_exact, partition, runs, unzip};
+pub(crate) use first::first;
+pub(crate) use folds::{fold, for_each, map_reduce, try_fold, try_map_reduce};
 pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
+pub use ranges::Integer;
 pub use splitting::Splitting;
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 

@@ -79,7 +79,7 @@ pieces! {
     /// use purloin::{Serial, Worker, lines};
     ///
     /// let text = "7\n11\n\n13\n";
-    /// let numbers = Serial.filter_map_into_vec(lines(text), |line| line.parse::<u32>().ok());
+    /// let numbers = Serial.par(lines(text)).filter_map(|line| line.parse::<u32>().ok()).collect::<Vec<_>>();
     /// assert_eq!(numbers, [7, 11, 13]);
     /// ```
     lines, LinesOf, Lines, &'s str, lines, end_of_line;
@@ -100,7 +100,7 @@ pieces! {
     /// ```
     /// use purloin::{Serial, Worker, chars};
     ///
-    /// assert!(Serial.any(chars("naïve"), |c| !c.is_ascii()));
+    /// assert!(Serial.par(chars("naïve")).any(|c| !c.is_ascii()));
     /// ```
     chars, CharsOf, Chars, char, chars, end_of_char;
 }
@@ -181,14 +181,16 @@ mod tests {
         let expected: Vec<&str> = text.lines().collect();
         let pool = Pool::builder().workers(3).spare_workers(1).build().unwrap();
         for _ in 0..if cfg!(miri) { 1 } else { 20 } {
-            let found = pool.run(|mut w| w.filter_map_into_vec(lines(&text), Some));
+            let found = pool.run(|mut w| w.par(lines(&text)).collect::<Vec<_>>());
             assert_eq!(found, expected);
-            let found = pool.run(|mut w| w.filter_map_into_vec(words(&text), Some));
+            let found = pool.run(|mut w| w.par(words(&text)).collect::<Vec<_>>());
             assert_eq!(found, expected);
         }
         let count = |_: usize, _: &str| 1;
         assert_eq!(
-            Serial.fold(lines("one long line"), || 0, count, |a, b| a + b),
+            Serial
+                .par(lines("one long line"))
+                .fold(|| 0, count, |a, b| a + b),
             1
         );
     }
@@ -199,7 +201,11 @@ mod tests {
     fn a_text_of_one_line_is_one_iteration() {
         let text = "x".repeat(if cfg!(miri) { 100 } else { 1 << 20 });
         let pool = Pool::builder().workers(3).spare_workers(1).build().unwrap();
-        let lens = pool.run(|mut w| w.filter_map_into_vec(lines(&text), |line| Some(line.len())));
+        let lens = pool.run(|mut w| {
+            w.par(lines(&text))
+                .filter_map(|line| Some(line.len()))
+                .collect::<Vec<_>>()
+        });
         assert_eq!(lens, [text.len()]);
         let pieces = crate::implement::in_pieces(
             &mut Serial,

@@ -3,11 +3,13 @@
 use std::iter;
 
 use super::chain::{Chain, Exact, Reversible, sealed};
-use crate::loops::{CancelFlag, Iterations, UntilCancelled};
-use crate::sync::plain::{AtomicBool, Ordering};
+use crate::cancel::{CancelFlag, CancelState};
+use crate::loops::{Iterations, UntilCancelled};
 
 /// An adaptor that looks at one item at a time.
-pub trait Adaptor<T>: Sync {
+///
+/// This trait is sealed: only Purloin implements it.
+pub trait Adaptor<T>: Sync + sealed::Sealed {
     /// The items that the adaptor returns.
     type Item;
 
@@ -24,114 +26,78 @@ pub trait Adaptor<T>: Sync {
 }
 
 /// An adaptor that returns one item for each item.
+#[diagnostic::on_unimplemented(
+    message = "the items after this adaptor have no positions",
+    label = "this chain does not know how many items it has",
+    note = "call the adaptors that count, such as `enumerate`, `zip`, `skip` and `take`, before `filter`, \
+            `filter_map`, `flat_map_iter` and `while_some`"
+)]
 pub trait OneToOne<T>: Adaptor<T> {}
 
 /// An adaptor that returns the same items over a reversed chain, in the reverse order.
+#[diagnostic::on_unimplemented(
+    message = "a chain with this adaptor cannot run backwards",
+    note = "call `rev` before this adaptor"
+)]
 pub trait Symmetric<T>: Adaptor<T> {}
 
-/// Calls a closure on each item, from [`Par::map`](super::Par::map).
-#[derive(Clone, Copy, Debug)]
-pub struct Map<F>(pub(super) F);
+/// Defines the adaptors that call a closure. An adaptor is named as that of the standard library which it becomes
+/// within a strip.
+macro_rules! with_closure {
+    ($($(#[$doc:meta])* $Name:ident [$($generics:tt)*], $closure:path, $Item:ty, $adapt:ident, $Strip:ty, $is_exact:literal;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug)]
+            pub struct $Name<F>(pub(super) F);
 
-impl<T, U, F: Fn(T) -> U + Sync> Adaptor<T> for Map<F> {
-    type Item = U;
-    const IS_EXACT: bool = true;
-    type Strip<'c, S: Iterator<Item = T>>
-        = iter::Map<S, &'c F>
-    where
-        F: 'c;
+            impl<F> sealed::Sealed for $Name<F> {}
 
-    #[inline]
-    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
-        items.map(&self.0)
-    }
+            impl<T, $($generics)*> Adaptor<T> for $Name<F>
+            where
+                F: $closure + Sync,
+            {
+                type Item = $Item;
+                const IS_EXACT: bool = $is_exact;
+                type Strip<'c, S: Iterator<Item = T>>
+                    = $Strip
+                where
+                    F: 'c;
+
+                #[inline]
+                fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+                    items.$adapt(&self.0)
+                }
+            }
+        )*
+    };
+}
+
+with_closure! {
+    /// Calls a closure on each item, from [`Par::map`](super::Par::map).
+    Map [U, F], Fn(T) -> U, U, map, iter::Map<S, &'c F>, true;
+    /// Leaves out items, from [`Par::filter`](super::Par::filter).
+    Filter [F], Fn(&T) -> bool, T, filter, iter::Filter<S, &'c F>, false;
+    /// Calls a closure on each item, and leaves out some results, from [`Par::filter_map`](super::Par::filter_map).
+    FilterMap [U, F], Fn(T) -> Option<U>, U, filter_map, iter::FilterMap<S, &'c F>, false;
+    /// Returns several items for each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
+    FlatMap [U: IntoIterator, F], Fn(T) -> U, U::Item, flat_map, iter::FlatMap<S, U, &'c F>, false;
+    /// Calls a closure on a reference to each item, from [`Par::inspect`](super::Par::inspect).
+    Inspect [F], Fn(&T), T, inspect, iter::Inspect<S, &'c F>, true;
 }
 
 impl<T, U, F: Fn(T) -> U + Sync> OneToOne<T> for Map<F> {}
-impl<T, U, F: Fn(T) -> U + Sync> Symmetric<T> for Map<F> {}
-
-/// Leaves out items, from [`Par::filter`](super::Par::filter).
-#[derive(Clone, Copy, Debug)]
-pub struct Filter<F>(pub(super) F);
-
-impl<T, F: Fn(&T) -> bool + Sync> Adaptor<T> for Filter<F> {
-    type Item = T;
-    const IS_EXACT: bool = false;
-    type Strip<'c, S: Iterator<Item = T>>
-        = iter::Filter<S, &'c F>
-    where
-        F: 'c;
-
-    #[inline]
-    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
-        items.filter(&self.0)
-    }
-}
-
-impl<T, F: Fn(&T) -> bool + Sync> Symmetric<T> for Filter<F> {}
-
-/// Calls a closure on each item, and leaves out some results, from [`Par::filter_map`](super::Par::filter_map).
-#[derive(Clone, Copy, Debug)]
-pub struct FilterMap<F>(pub(super) F);
-
-impl<T, U, F: Fn(T) -> Option<U> + Sync> Adaptor<T> for FilterMap<F> {
-    type Item = U;
-    const IS_EXACT: bool = false;
-    type Strip<'c, S: Iterator<Item = T>>
-        = iter::FilterMap<S, &'c F>
-    where
-        F: 'c;
-
-    #[inline]
-    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
-        items.filter_map(&self.0)
-    }
-}
-
-impl<T, U, F: Fn(T) -> Option<U> + Sync> Symmetric<T> for FilterMap<F> {}
-
-/// Returns several items for each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
-#[derive(Clone, Copy, Debug)]
-pub struct FlatMap<F>(pub(super) F);
-
-impl<T, U: IntoIterator, F: Fn(T) -> U + Sync> Adaptor<T> for FlatMap<F> {
-    type Item = U::Item;
-    const IS_EXACT: bool = false;
-    type Strip<'c, S: Iterator<Item = T>>
-        = iter::FlatMap<S, U, &'c F>
-    where
-        F: 'c;
-
-    #[inline]
-    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
-        items.flat_map(&self.0)
-    }
-}
-
-/// Calls a closure on a reference to each item, from [`Par::inspect`](super::Par::inspect).
-#[derive(Clone, Copy, Debug)]
-pub struct Inspect<F>(pub(super) F);
-
-impl<T, F: Fn(&T) + Sync> Adaptor<T> for Inspect<F> {
-    type Item = T;
-    const IS_EXACT: bool = true;
-    type Strip<'c, S: Iterator<Item = T>>
-        = iter::Inspect<S, &'c F>
-    where
-        F: 'c;
-
-    #[inline]
-    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
-        items.inspect(&self.0)
-    }
-}
-
 impl<T, F: Fn(&T) + Sync> OneToOne<T> for Inspect<F> {}
+
+impl<T, U, F: Fn(T) -> U + Sync> Symmetric<T> for Map<F> {}
+impl<T, F: Fn(&T) -> bool + Sync> Symmetric<T> for Filter<F> {}
+impl<T, U, F: Fn(T) -> Option<U> + Sync> Symmetric<T> for FilterMap<F> {}
 impl<T, F: Fn(&T) + Sync> Symmetric<T> for Inspect<F> {}
 
 /// Clones or copies each item, from [`Par::cloned`](super::Par::cloned) and [`Par::copied`](super::Par::copied).
 #[derive(Clone, Copy, Debug)]
 pub struct Cloned;
+
+impl sealed::Sealed for Cloned {}
 
 impl<'t, T: Clone + 't> Adaptor<&'t T> for Cloned {
     type Item = T;
@@ -250,13 +216,13 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
 /// Goes on until an item is `None`, from [`Par::while_some`](super::Par::while_some).
 #[derive(Debug, Default)]
 pub struct UntilNone {
-    is_over: AtomicBool,
+    is_over: CancelState,
 }
 
 /// An iterator that sets a flag at the first `None`, and ends there.
 pub struct UntilNoneStrip<'c, S> {
     items: S,
-    is_over: &'c AtomicBool,
+    is_over: &'c CancelState,
 }
 
 impl<T, S: Iterator<Item = Option<T>>> Iterator for UntilNoneStrip<'_, S> {
@@ -264,17 +230,19 @@ impl<T, S: Iterator<Item = Option<T>>> Iterator for UntilNoneStrip<'_, S> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        // Relaxed: another part of the loop that misses the store sees it later.
-        if self.is_over.load(Ordering::Relaxed) {
+        // Another part of the loop that misses it sees it later.
+        if self.is_over.is_set() {
             return None;
         }
         let next = self.items.next()?;
         if next.is_none() {
-            self.is_over.store(true, Ordering::Relaxed);
+            self.is_over.set();
         }
         next
     }
 }
+
+impl sealed::Sealed for UntilNone {}
 
 impl<T> Adaptor<Option<T>> for UntilNone {
     type Item = T;

@@ -8,6 +8,7 @@ use super::adapted::{
 };
 use super::chain::{Chain, Exact, IntoChain, Reversible, Source};
 use super::combined::{Concat, Skip, StepBy, Take, Zip};
+use crate::worker::SyncBody;
 
 /// Adaptors.
 impl<R, C: Chain> Par<R, C> {
@@ -25,7 +26,7 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!(lengths, [1, 2]);
     /// ```
     #[inline]
-    pub fn map<T, F: Fn(C::Item) -> T + Sync>(self, f: F) -> Par<R, Adapted<C, Map<F>>> {
+    pub fn map<T, F: Fn(C::Item) -> T + SyncBody>(self, f: F) -> Par<R, Adapted<C, Map<F>>> {
         self.adapt(Map(f))
     }
 
@@ -37,7 +38,10 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!((0..10).into_par().filter(|n| n % 2 == 0).sum::<i32>(), 20);
     /// ```
     #[inline]
-    pub fn filter<F: Fn(&C::Item) -> bool + Sync>(self, holds: F) -> Par<R, Adapted<C, Filter<F>>> {
+    pub fn filter<F: Fn(&C::Item) -> bool + SyncBody>(
+        self,
+        holds: F,
+    ) -> Par<R, Adapted<C, Filter<F>>> {
         self.adapt(Filter(holds))
     }
 
@@ -50,7 +54,7 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!(numbers, [7, 11]);
     /// ```
     #[inline]
-    pub fn filter_map<T, F: Fn(C::Item) -> Option<T> + Sync>(
+    pub fn filter_map<T, F: Fn(C::Item) -> Option<T> + SyncBody>(
         self,
         f: F,
     ) -> Par<R, Adapted<C, FilterMap<F>>> {
@@ -67,7 +71,7 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!(all, [0, 0, 1, 0, 1, 2]);
     /// ```
     #[inline]
-    pub fn flat_map_iter<T: IntoIterator, F: Fn(C::Item) -> T + Sync>(
+    pub fn flat_map_iter<T: IntoIterator, F: Fn(C::Item) -> T + SyncBody>(
         self,
         f: F,
     ) -> Par<R, Adapted<C, FlatMap<F>>> {
@@ -76,7 +80,7 @@ impl<R, C: Chain> Par<R, C> {
 
     /// Calls `f` on a reference to each item. See [`Iterator::inspect`].
     #[inline]
-    pub fn inspect<F: Fn(&C::Item) + Sync>(self, f: F) -> Par<R, Adapted<C, Inspect<F>>> {
+    pub fn inspect<F: Fn(&C::Item) + SyncBody>(self, f: F) -> Par<R, Adapted<C, Inspect<F>>> {
         self.adapt(Inspect(f))
     }
 
@@ -154,7 +158,7 @@ impl<R, C: Chain> Par<R, C> {
 }
 
 /// Adaptors that count items.
-impl<R, C: Exact> Par<R, C> {
+impl<R, C: Chain> Par<R, C> {
     /// Adds the position to each item. See [`Iterator::enumerate`].
     ///
     /// ```
@@ -165,7 +169,10 @@ impl<R, C: Exact> Par<R, C> {
     /// assert_eq!(squares, [0, 1, 4, 9]);
     /// ```
     #[inline]
-    pub fn enumerate(self) -> Par<R, Zip<Source<Range<usize>>, C>> {
+    pub fn enumerate(self) -> Par<R, Zip<Source<Range<usize>>, C>>
+    where
+        C: Exact,
+    {
         self.with(|chain| Zip(Source::new(0..usize::MAX - 1), chain))
     }
 
@@ -178,14 +185,20 @@ impl<R, C: Exact> Par<R, C> {
     /// assert_eq!(a.par().zip(&b).map(|(a, b)| a * b).sum::<i32>(), 32);
     /// ```
     #[inline]
-    pub fn zip<D: IntoChain<Chain: Exact>>(self, other: D) -> Par<R, Zip<C, D::Chain>> {
+    pub fn zip<D: IntoChain<Chain: Exact>>(self, other: D) -> Par<R, Zip<C, D::Chain>>
+    where
+        C: Exact,
+    {
         self.with(|chain| Zip(chain, other.into_chain()))
     }
 
     /// Leaves out the first `count` items. See [`Iterator::skip`]. Unlike there, no closure before `skip` is called
     /// for them.
     #[inline]
-    pub fn skip(self, count: usize) -> Par<R, Skip<C>> {
+    pub fn skip(self, count: usize) -> Par<R, Skip<C>>
+    where
+        C: Exact,
+    {
         self.with(|chain| Skip(chain, count))
     }
 
@@ -198,17 +211,24 @@ impl<R, C: Exact> Par<R, C> {
     /// assert_eq!(all, [2, 3, 4]);
     /// ```
     #[inline]
-    pub fn take(self, count: usize) -> Par<R, Take<C>> {
+    pub fn take(self, count: usize) -> Par<R, Take<C>>
+    where
+        C: Exact,
+    {
         self.with(|chain| Take(chain, count))
     }
 
-    /// Returns every `step`-th item, beginning with the first. See [`Iterator::step_by`].
+    /// Returns every `step`-th item, beginning with the first. See [`Iterator::step_by`]. As there, closures before
+    /// `step_by` are called for all items.
     ///
     /// # Panics
     ///
     /// Panics if `step` is 0, and if there are [`usize::MAX`] items or more.
     #[inline]
-    pub fn step_by(self, step: usize) -> Par<R, StepBy<C>> {
+    pub fn step_by(self, step: usize) -> Par<R, StepBy<C>>
+    where
+        C: Exact,
+    {
         assert!(step > 0, "the step must be at least 1");
         assert!(
             self.chain.items() < usize::MAX,
@@ -222,7 +242,10 @@ impl<R, C: Exact> Par<R, C> {
         clippy::len_without_is_empty,
         reason = "as rayon's, for a chain that runs once"
     )]
-    pub fn len(&self) -> usize {
+    pub fn len(&self) -> usize
+    where
+        C: Exact,
+    {
         self.chain.items()
     }
 }

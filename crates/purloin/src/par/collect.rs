@@ -7,9 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use super::chain::Chain;
 use super::{Par, Runner};
-use crate::loops::{Converted, Iterations, filter_map_into_vec, map_into_vec};
+use crate::loops::runs;
 use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
-use crate::worker::Worker;
 
 /// A collection that [`Par::collect`] can make.
 ///
@@ -33,15 +32,9 @@ pub trait FromPar<T>: Sized {
 impl<T: Send> FromPar<T> for Vec<T> {
     #[inline]
     fn from_par<R: Runner, C: Chain<Item = T>>(items: Par<R, C>) -> Self {
-        items.run(|mut w, items| into_vec(&mut w, items))
-    }
-}
-
-#[inline]
-fn into_vec<W: Worker, I: Iterations<Item: Send>>(w: &mut W, items: Converted<I>) -> Vec<I::Item> {
-    match I::IS_EXACT {
-        true => map_into_vec(w, items, |_, _, item| item),
-        false => filter_map_into_vec(w, items, Some),
+        let mut vec = Vec::new();
+        items.collect_into(&mut vec);
+        vec
     }
 }
 
@@ -100,17 +93,12 @@ macro_rules! strings {
             impl<$($generics)*> FromPar<$Item> for String {
                 fn from_par<R: Runner, C: Chain<Item = $Item>>(items: Par<R, C>) -> Self {
                     let push: fn(&mut String, $Item) = $push;
-                    items.fold(
-                        String::new,
-                        |mut text, item| {
-                            push(&mut text, item);
-                            text
-                        },
-                        |a, b| match a.is_empty() {
-                            true => b,
-                            false => a + &b,
-                        },
-                    )
+                    let runs: Vec<String> =
+                        items.run(|mut w, items, ()| runs(&mut w, items, |_, text, item| push(text, item)));
+                    match <[String; 1]>::try_from(runs) {
+                        Ok([text]) => text,
+                        Err(runs) => runs.concat(),
+                    }
                 }
             }
         )*

@@ -5,38 +5,55 @@ use std::iter;
 use super::chain::{Chain, Exact, Reversible, sealed};
 use crate::loops::{Iterations, Pair, Stepped};
 
-/// Two chains in step, from [`Par::zip`](super::Par::zip) and [`Par::enumerate`](super::Par::enumerate).
-#[derive(Clone, Debug)]
-pub struct Zip<A, B>(pub(super) A, pub(super) B);
+/// Implements chains that are made of two chains.
+macro_rules! of_two {
+    ($($(#[$doc:meta])* $Name:ident, [$($bounds:tt)*], $Item:ty, $Iterations:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug)]
+            pub struct $Name<A, B>(pub(super) A, pub(super) B);
 
-impl<A, B> sealed::Sealed for Zip<A, B> {}
+            impl<A, B> sealed::Sealed for $Name<A, B> {}
 
-impl<A: Exact, B: Exact> Chain for Zip<A, B> {
-    type Item = (A::Item, B::Item);
-    type Source = (A::Source, B::Source);
-    type Closures = (A::Closures, B::Closures);
-    type Iterations<'c>
-        = Pair<A::Iterations<'c>, B::Iterations<'c>>
-    where
-        Self: 'c;
+            impl<A, B> Chain for $Name<A, B>
+            where
+                $($bounds)*
+            {
+                type Item = $Item;
+                type Source = (A::Source, B::Source);
+                type Closures = (A::Closures, B::Closures);
+                type Iterations<'c>
+                    = $Iterations<A::Iterations<'c>, B::Iterations<'c>>
+                where
+                    Self: 'c;
 
-    #[inline]
-    fn take_apart(self) -> (Self::Source, Self::Closures) {
-        let (a, of_a) = self.0.take_apart();
-        let (b, of_b) = self.1.take_apart();
-        ((a, b), (of_a, of_b))
-    }
+                #[inline]
+                fn take_apart(self) -> (Self::Source, Self::Closures) {
+                    let (a, of_a) = self.0.take_apart();
+                    let (b, of_b) = self.1.take_apart();
+                    ((a, b), (of_a, of_b))
+                }
 
-    #[inline]
-    fn iterations<'c>(
-        (a, b): Self::Source,
-        (of_a, of_b): &'c Self::Closures,
-    ) -> Self::Iterations<'c>
-    where
-        Self: 'c,
-    {
-        Pair::new(A::iterations(a, of_a), B::iterations(b, of_b))
-    }
+                #[inline]
+                fn iterations<'c>(
+                    (a, b): Self::Source,
+                    (of_a, of_b): &'c Self::Closures,
+                ) -> Self::Iterations<'c>
+                where
+                    Self: 'c,
+                {
+                    $Iterations::new(A::iterations(a, of_a), B::iterations(b, of_b))
+                }
+            }
+        )*
+    };
+}
+
+of_two! {
+    /// Two chains in step, from [`Par::zip`](super::Par::zip) and [`Par::enumerate`](super::Par::enumerate).
+    Zip, [A: Exact, B: Exact], (A::Item, B::Item), Pair;
+    /// One chain after the other, from [`Par::chain`](super::Par::chain).
+    Concat, [A: Chain, B: Chain<Item = A::Item>], A::Item, ConcatIterations;
 }
 
 impl<A: Exact, B: Exact> Exact for Zip<A, B> {
@@ -60,40 +77,6 @@ where
     }
 }
 
-/// One chain after the other, from [`Par::chain`](super::Par::chain).
-#[derive(Clone, Debug)]
-pub struct Concat<A, B>(pub(super) A, pub(super) B);
-
-impl<A, B> sealed::Sealed for Concat<A, B> {}
-
-impl<A: Chain, B: Chain<Item = A::Item>> Chain for Concat<A, B> {
-    type Item = A::Item;
-    type Source = (A::Source, B::Source);
-    type Closures = (A::Closures, B::Closures);
-    type Iterations<'c>
-        = ConcatIterations<A::Iterations<'c>, B::Iterations<'c>>
-    where
-        Self: 'c;
-
-    #[inline]
-    fn take_apart(self) -> (Self::Source, Self::Closures) {
-        let (a, of_a) = self.0.take_apart();
-        let (b, of_b) = self.1.take_apart();
-        ((a, b), (of_a, of_b))
-    }
-
-    #[inline]
-    fn iterations<'c>(
-        (a, b): Self::Source,
-        (of_a, of_b): &'c Self::Closures,
-    ) -> Self::Iterations<'c>
-    where
-        Self: 'c,
-    {
-        ConcatIterations(A::iterations(a, of_a), B::iterations(b, of_b))
-    }
-}
-
 impl<A: Exact, B: Exact<Item = A::Item>> Exact for Concat<A, B> {
     fn items(&self) -> usize {
         self.0.items().saturating_add(self.1.items())
@@ -110,6 +93,12 @@ impl<A: Reversible, B: Reversible<Item = A::Item>> Reversible for Concat<A, B> {
 
 /// Iterations after others.
 pub struct ConcatIterations<A, B>(A, B);
+
+impl<A, B> ConcatIterations<A, B> {
+    fn new(a: A, b: B) -> Self {
+        ConcatIterations(a, b)
+    }
+}
 
 impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIterations<A, B> {
     type Item = A::Item;

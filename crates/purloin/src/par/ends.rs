@@ -5,25 +5,31 @@ use std::iter::{Product, Sum, empty, once};
 use std::ops::ControlFlow;
 
 use super::chain::{Chain, Exact};
-use super::{FromPar, Par, Runner};
-use crate::loops::{Converted, Try};
-use crate::worker::Worker;
+use super::{FromPar, Par, Run, Runner};
+use crate::loops::{self, Try};
+use crate::worker::SyncBody;
 
-impl<R: Runner, C: Chain> Par<R, C> {
-    /// Calls `run` with a worker and the iterations of the chain.
+impl<R: Runner, C: Run<R>> Par<R, C> {
+    /// Calls `run` with a worker, the iterations of the chain, and what it does with their items.
     #[inline]
     pub(super) fn run<T: Send>(
         self,
-        run: impl for<'w, 'c> FnOnce(R::Worker<'w>, Converted<C::Iterations<'c>>) -> T + Send,
+        run: impl for<'t, 'c> FnOnce(
+            R::Token<'t>,
+            <C::Chain as Chain>::Iterations<'c>,
+            &'c C::Body,
+        ) -> T
+        + Send,
     ) -> T {
-        let (source, closures) = self.chain.take_apart();
+        let (chain, body) = self.chain.into_parts();
+        let (source, closures) = chain.take_apart();
         let result = {
-            let closures = &closures;
+            let (closures, body) = (&closures, &body);
             self.runner
-                .on_worker(move |w| run(w, Converted(C::iterations(source, closures))))
+                .on_worker(move |w| run(w, C::Chain::iterations(source, closures), body))
         };
         // While the result is in a variable: if a destructor panics, the result is still dropped.
-        drop(closures);
+        drop((closures, body));
         result
     }
 
@@ -38,9 +44,11 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// assert_eq!(numbers, [2, 4, 6]);
     /// ```
     #[inline]
-    pub fn for_each<F: Fn(C::Item) + Sync>(self, body: F) {
+    pub fn for_each<F: Fn(C::Item) + SyncBody>(self, body: F) {
         let body = &body;
-        self.run(move |mut w, items| w.for_each(items, body));
+        self.run(move |mut w, items, map| {
+            loops::for_each(&mut w, items, |w, item| body(C::item(map, w, item)));
+        });
     }
 
     /// Calls `body` on each item, until it fails. Returns a failure, or success.
@@ -57,11 +65,10 @@ impl<R: Runner, C: Chain> Par<R, C> {
     #[inline]
     pub fn try_for_each<F, T>(self, body: F) -> T
     where
-        F: Fn(C::Item) -> T + Sync,
+        F: Fn(C::Item) -> T + SyncBody,
         T: Try<Output = ()> + Send,
     {
-        let body = &body;
-        self.run(move |mut w, items| w.try_for_each(items, body))
+        self.try_fold(|| (), |(), item| body(item), |(), ()| T::from_output(()))
     }
 
     /// Folds the items. Each serial run of items begins with the value of `init` and adds one item after the
@@ -80,12 +87,15 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn fold<A, N, F, K>(self, init: N, step: F, combine: K) -> A
     where
         A: Send,
-        N: Fn() -> A + Sync,
-        F: Fn(A, C::Item) -> A + Sync,
-        K: Fn(A, A) -> A + Sync,
+        N: Fn() -> A + SyncBody,
+        F: Fn(A, C::Item) -> A + SyncBody,
+        K: Fn(A, A) -> A + SyncBody,
     {
         let (init, step, combine) = (&init, &step, &combine);
-        self.run(move |mut w, items| w.fold(items, init, step, combine))
+        self.run(move |mut w, items, map| {
+            let step = |w: R::Token<'_>, sum, item| step(sum, C::item(map, w, item));
+            loops::fold(&mut w, items, init, step, combine)
+        })
     }
 
     /// Folds the items until a step or a combination fails. See [`fold`](Self::fold) and
@@ -94,13 +104,16 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn try_fold<A, N, F, K, T>(self, init: N, step: F, combine: K) -> T
     where
         A: Send,
-        N: Fn() -> A + Sync,
-        F: Fn(A, C::Item) -> T + Sync,
-        K: Fn(A, A) -> T + Sync,
+        N: Fn() -> A + SyncBody,
+        F: Fn(A, C::Item) -> T + SyncBody,
+        K: Fn(A, A) -> T + SyncBody,
         T: Try<Output = A> + Send,
     {
         let (init, step, combine) = (&init, &step, &combine);
-        self.run(move |mut w, items| w.try_fold(items, init, step, combine))
+        self.run(move |mut w, items, map| {
+            let step = |w: R::Token<'_>, sum, item| step(sum, C::item(map, w, item));
+            loops::try_fold(&mut w, items, init, step, combine)
+        })
     }
 
     /// Combines the items, or returns `None` if there are none. Items are combined in their order, so `combine`
@@ -116,10 +129,48 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn reduce<K>(self, combine: K) -> Option<C::Item>
     where
         C::Item: Send,
-        K: Fn(C::Item, C::Item) -> C::Item + Sync,
+        K: Fn(C::Item, C::Item) -> C::Item + SyncBody,
+    {
+        self.reduce_mapped(|item| item, combine)
+    }
+
+    /// Combines what `map` returns for the items.
+    #[inline]
+    fn reduce_mapped<T: Send, M, K>(self, map: M, combine: K) -> Option<T>
+    where
+        M: Fn(C::Item) -> T + Sync,
+        K: Fn(T, T) -> T + Sync,
+    {
+        let (map, combine) = (&map, &combine);
+        self.run(move |mut w, items, body| {
+            let map = |w: R::Token<'_>, item| map(C::item(body, w, item));
+            loops::map_reduce(&mut w, items, map, combine)
+        })
+    }
+
+    /// Combines the values of the items, until an item or a combination fails. Returns a failure, or success, or
+    /// `None` if there are no items. See [`reduce`](Self::reduce) and [`try_for_each`](Self::try_for_each).
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let sum = |numbers: &[u8]| numbers.par().map(|&n| Some(n)).try_reduce(u8::checked_add);
+    /// assert_eq!(sum(&[1, 2]), Some(Some(3)));
+    /// assert_eq!(sum(&[200, 100]), Some(None));
+    /// assert_eq!(sum(&[]), None);
+    /// ```
+    #[inline]
+    pub fn try_reduce<T, K>(self, combine: K) -> Option<C::Item>
+    where
+        T: Send,
+        C::Item: Try<Output = T> + Send,
+        K: Fn(T, T) -> C::Item + SyncBody,
     {
         let combine = &combine;
-        self.run(move |mut w, items| w.map_reduce(items, |item| item, combine))
+        self.run(move |mut w, items, body| {
+            let map = |w: R::Token<'_>, item| C::item(body, w, item);
+            loops::try_map_reduce(&mut w, items, map, combine)
+        })
     }
 
     /// Returns the sum of the items. See [`Iterator::sum`].
@@ -183,19 +234,9 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn min_by<F>(self, compare: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item, &C::Item) -> Ordering + Sync,
+        F: Fn(&C::Item, &C::Item) -> Ordering + SyncBody,
     {
-        self.reduce(|a, b| match compare(&a, &b) {
-            Ordering::Greater => {
-                // Before the result: see the page on panics in `loops`.
-                drop(a);
-                b
-            }
-            _ => {
-                drop(b);
-                a
-            }
-        })
+        self.reduce(|a, b| smaller(a, b, &compare))
     }
 
     /// Returns the item that is largest by `compare`, the last of several. See [`Iterator::max_by`].
@@ -203,18 +244,9 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn max_by<F>(self, compare: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item, &C::Item) -> Ordering + Sync,
+        F: Fn(&C::Item, &C::Item) -> Ordering + SyncBody,
     {
-        self.reduce(|a, b| match compare(&a, &b) {
-            Ordering::Greater => {
-                drop(b);
-                a
-            }
-            _ => {
-                drop(a);
-                b
-            }
-        })
+        self.reduce(|a, b| larger(a, b, &compare))
     }
 
     /// Returns the item with the smallest key, the first of several. Computes each key once. See
@@ -223,11 +255,10 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn min_by_key<K: Ord + Send, F>(self, key: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item) -> K + Sync,
+        F: Fn(&C::Item) -> K + SyncBody,
     {
-        let smallest = self
-            .map(|item| (key(&item), item))
-            .min_by(|a, b| a.0.cmp(&b.0));
+        let by_key = |a: &(K, _), b: &(K, _)| a.0.cmp(&b.0);
+        let smallest = self.reduce_mapped(|item| (key(&item), item), |a, b| smaller(a, b, &by_key));
         smallest.map(item)
     }
 
@@ -244,11 +275,10 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn max_by_key<K: Ord + Send, F>(self, key: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item) -> K + Sync,
+        F: Fn(&C::Item) -> K + SyncBody,
     {
-        let largest = self
-            .map(|item| (key(&item), item))
-            .max_by(|a, b| a.0.cmp(&b.0));
+        let by_key = |a: &(K, _), b: &(K, _)| a.0.cmp(&b.0);
+        let largest = self.reduce_mapped(|item| (key(&item), item), |a, b| larger(a, b, &by_key));
         largest.map(item)
     }
 
@@ -261,7 +291,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// assert!((0..1000).into_par().any(|n| n * n == 49));
     /// ```
     #[inline]
-    pub fn any<F: Fn(C::Item) -> bool + Sync>(self, holds: F) -> bool {
+    pub fn any<F: Fn(C::Item) -> bool + SyncBody>(self, holds: F) -> bool {
         let found = self.try_for_each(|item| match holds(item) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -272,7 +302,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     /// Returns whether `holds` is true for all items. Once it is not, the loop stops within some microseconds. See
     /// [`Iterator::all`].
     #[inline]
-    pub fn all<F: Fn(C::Item) -> bool + Sync>(self, holds: F) -> bool {
+    pub fn all<F: Fn(C::Item) -> bool + SyncBody>(self, holds: F) -> bool {
         !self.any(|item| !holds(item))
     }
 
@@ -282,7 +312,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn find_any<F>(self, holds: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item) -> bool + Sync,
+        F: Fn(&C::Item) -> bool + SyncBody,
     {
         self.find_map_any(|item| holds(&item).then_some(item))
     }
@@ -298,7 +328,7 @@ impl<R: Runner, C: Chain> Par<R, C> {
     #[inline]
     pub fn find_map_any<T: Send, F>(self, f: F) -> Option<T>
     where
-        F: Fn(C::Item) -> Option<T> + Sync,
+        F: Fn(C::Item) -> Option<T> + SyncBody,
     {
         let found = self.try_for_each(|item| match f(item) {
             Some(value) => ControlFlow::Break(value),
@@ -309,56 +339,34 @@ impl<R: Runner, C: Chain> Par<R, C> {
             ControlFlow::Continue(()) => None,
         }
     }
+}
 
-    /// Collects the items, in their order, into a vector, a string, or another collection. See
-    /// [`Iterator::collect`], and [`FromPar`] for the collections.
-    ///
-    /// ```
-    /// use purloin::prelude::*;
-    ///
-    /// let squares: Vec<u64> = (0..4_u64).into_par().map(|n| n * n).collect();
-    /// assert_eq!(squares, [0, 1, 4, 9]);
-    /// let numbers: Result<Vec<u32>, _> = ["1", "x"].par().map(|text| text.parse::<u32>()).collect();
-    /// assert!(numbers.is_err());
-    /// ```
-    #[inline]
-    pub fn collect<T: FromPar<C::Item>>(self) -> T {
-        T::from_par(self)
-    }
-
-    /// Collects pairs into two collections. See [`Iterator::unzip`].
-    ///
-    /// ```
-    /// use purloin::prelude::*;
-    ///
-    /// let (even, half): (Vec<u32>, Vec<u32>) = (0..3_u32).into_par().map(|n| (2 * n, n / 2)).unzip();
-    /// assert_eq!((even, half), (vec![0, 2, 4], vec![0, 0, 1]));
-    /// ```
-    #[inline]
-    pub fn unzip<A: Send, B: Send, X, Y>(self) -> (X, Y)
-    where
-        C: Chain<Item = (A, B)>,
-        X: Default + Extend<A>,
-        Y: Default + Extend<B>,
-    {
-        self.collect::<Vec<_>>().into_iter().unzip()
-    }
-
-    /// Collects the items for which `holds` is true, and the others. See [`Iterator::partition`].
-    #[inline]
-    pub fn partition<T, F>(self, holds: F) -> (T, T)
-    where
-        C::Item: Send,
-        T: Default + Extend<C::Item>,
-        F: Fn(&C::Item) -> bool + Sync,
-    {
-        let sorted = self.map(|item| (holds(&item), item)).collect::<Vec<_>>();
-        let (mut left, mut right) = (T::default(), T::default());
-        for (holds, item) in sorted {
-            let side = if holds { &mut left } else { &mut right };
-            side.extend(once(item));
+/// Returns the smaller item, the first of two equal ones.
+fn smaller<T>(a: T, b: T, compare: &impl Fn(&T, &T) -> Ordering) -> T {
+    match compare(&a, &b) {
+        Ordering::Greater => {
+            // Before the result: see the page on panics in `loops`.
+            drop(a);
+            b
         }
-        (left, right)
+        _ => {
+            drop(b);
+            a
+        }
+    }
+}
+
+/// Returns the larger item, the last of two equal ones.
+fn larger<T>(a: T, b: T, compare: &impl Fn(&T, &T) -> Ordering) -> T {
+    match compare(&a, &b) {
+        Ordering::Greater => {
+            drop(b);
+            a
+        }
+        _ => {
+            drop(a);
+            b
+        }
     }
 }
 
@@ -368,10 +376,86 @@ fn item<K, T>((key, item): (K, T)) -> T {
     item
 }
 
-/// Ends that need positions.
-impl<R: Runner, C: Exact> Par<R, C> {
+/// Ends that keep items.
+impl<R: Runner, C: Chain> Par<R, C> {
+    /// Collects the items, in their order, into a vector, a string, or another collection. See
+    /// [`Iterator::collect`], and [`FromPar`] for the collections.
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let squares: Vec<u64> = (0..4).into_par().map(|n| n * n).collect();
+    /// assert_eq!(squares, [0, 1, 4, 9]);
+    /// let numbers: Result<Vec<u32>, _> = ["1", "x"].par().map(|text| text.parse::<u32>()).collect();
+    /// assert!(numbers.is_err());
+    /// ```
+    #[inline]
+    pub fn collect<T: FromPar<C::Item>>(self) -> T {
+        T::from_par(self)
+    }
+
+    /// Appends the items, in their order, to a vector. The vector keeps its memory if there is room.
+    ///
+    /// If a closure panics, the vector keeps the items that it had before.
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let mut numbers = vec![7];
+    /// (0..3).into_par().map(|n| n * n).collect_into(&mut numbers);
+    /// assert_eq!(numbers, [7, 0, 1, 4]);
+    /// ```
+    #[inline]
+    pub fn collect_into(self, vec: &mut Vec<C::Item>)
+    where
+        C::Item: Send,
+    {
+        self.run(move |mut w, items, ()| loops::append(&mut w, items, vec, |_, item| item));
+    }
+
+    /// Collects pairs into two collections. See [`Iterator::unzip`].
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (even, half): (Vec<u32>, Vec<u32>) = (0..3).into_par().map(|n| (2 * n, n / 2)).unzip();
+    /// assert_eq!((even, half), (vec![0, 2, 4], vec![0, 0, 1]));
+    /// ```
+    #[inline]
+    pub fn unzip<A: Send, B: Send, X, Y>(self) -> (X, Y)
+    where
+        C: Chain<Item = (A, B)>,
+        X: FromIterator<A>,
+        Y: FromIterator<B>,
+    {
+        let (left, right) = self.run(|mut w, items, ()| loops::unzip(&mut w, items));
+        // The standard library makes a vector of a vector without a copy.
+        (left.into_iter().collect(), right.into_iter().collect())
+    }
+
+    /// Collects the items for which `holds` is true, and the others. See [`Iterator::partition`].
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (odd, even): (Vec<u32>, Vec<u32>) = (0..5).into_par().partition(|n| n % 2 == 1);
+    /// assert_eq!((odd, even), (vec![1, 3], vec![0, 2, 4]));
+    /// ```
+    #[inline]
+    pub fn partition<T, F>(self, holds: F) -> (T, T)
+    where
+        C::Item: Send,
+        T: FromIterator<C::Item>,
+        F: Fn(&C::Item) -> bool + SyncBody,
+    {
+        let holds = &holds;
+        let (left, right) =
+            self.run(move |mut w, items, ()| loops::partition(&mut w, items, holds));
+        (left.into_iter().collect(), right.into_iter().collect())
+    }
+
     /// Returns the first item, in the order of the chain, for which `holds` is true. Once a worker has found
-    /// one, no worker begins a later item. See [`Iterator::find`].
+    /// one, the parts of the loop behind it end within some microseconds. See [`Iterator::find`].
     ///
     /// ```
     /// use purloin::prelude::*;
@@ -382,23 +466,37 @@ impl<R: Runner, C: Exact> Par<R, C> {
     pub fn find_first<F>(self, holds: F) -> Option<C::Item>
     where
         C::Item: Send,
-        F: Fn(&C::Item) -> bool + Sync,
+        F: Fn(&C::Item) -> bool + SyncBody,
     {
-        let found = self.first(|item| holds(&item).then_some(item));
-        found.map(|(_, item)| item)
+        self.find_map_first(|item| holds(&item).then_some(item))
     }
 
-    /// Returns the position of the first item for which `holds` is true. Once a worker has found one, no worker
-    /// begins a later item. See [`Iterator::position`].
+    /// Returns the value in the first `Some`, in the order of the chain, that `f` returns. See
+    /// [`find_first`](Self::find_first) and [`Iterator::find_map`].
     #[inline]
-    pub fn position<F: Fn(C::Item) -> bool + Sync>(self, holds: F) -> Option<usize> {
-        let found = self.first(|item| holds(item).then_some(()));
-        found.map(|(position, ())| position)
+    pub fn find_map_first<T: Send, F>(self, f: F) -> Option<T>
+    where
+        F: Fn(C::Item) -> Option<T> + SyncBody,
+    {
+        let f = &f;
+        self.run(move |mut w, items, ()| loops::first(&mut w, items, f))
     }
 
+    /// Returns the position of the first item for which `holds` is true. See [`find_first`](Self::find_first) and
+    /// [`Iterator::position`].
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// assert_eq!([3, 4, 6].par().position(|n| n % 2 == 0), Some(1));
+    /// ```
     #[inline]
-    fn first<T: Send>(self, pick: impl Fn(C::Item) -> Option<T> + Sync) -> Option<(usize, T)> {
-        let pick = &pick;
-        self.run(move |mut w, items| crate::loops::first(&mut w, items, pick))
+    pub fn position<F>(self, holds: F) -> Option<usize>
+    where
+        C: Exact,
+        F: Fn(C::Item) -> bool + SyncBody,
+    {
+        self.enumerate()
+            .find_map_first(|(position, item)| holds(item).then_some(position))
     }
 }

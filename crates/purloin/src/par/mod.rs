@@ -11,7 +11,7 @@
 //!
 //! Most sources are **exact**: they know how many items they have, and the loop can begin at any of them. A
 //! `map` stays exact. After a `filter`, or over the words of a text, items have no known positions. Such
-//! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `position`, `find_first`.
+//! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `take`, `step_by`, `position`.
 
 mod adapted;
 mod adaptors;
@@ -19,10 +19,14 @@ mod chain;
 mod collect;
 mod combined;
 mod ends;
+mod init;
+mod sort;
+mod until;
+mod with_token;
 
 use crate::loops::{
-    Chunks, ChunksExact, ChunksExactMut, ChunksMut, IntoIterations, Iterations, Windows, chunks,
-    chunks_exact, chunks_exact_mut, chunks_mut, windows,
+    Bridged, Chunks, ChunksExact, ChunksExactMut, ChunksMut, IntoIterations, Iterations, Windows,
+    bridge, chunks, chunks_exact, chunks_exact_mut, chunks_mut, windows,
 };
 use crate::worker::Worker;
 
@@ -33,6 +37,10 @@ pub use self::adapted::{
 pub use self::chain::{Chain, Exact, IntoChain, Reversible, Source};
 pub use self::collect::FromPar;
 pub use self::combined::{Concat, Skip, StepBy, Take, Zip};
+pub use self::init::MapInit;
+pub use self::sort::ParallelSort;
+pub use self::until::Until;
+pub use self::with_token::{MapWithToken, Run};
 
 /// A parallel iterator: a chain of adaptors that workers run over parts of a collection.
 ///
@@ -52,7 +60,8 @@ pub use self::combined::{Concat, Skip, StepBy, Take, Zip};
 /// ```
 ///
 /// Results keep the order of the items: [`collect`](Self::collect) and [`fold`](Self::fold) combine them in their
-/// order, although several workers compute them. Only the bracketing depends on chance.
+/// order, although several workers compute them. Only the bracketing depends on chance. (The items of a
+/// [`bridge`](crate::bridge()) have no order.)
 ///
 /// # Panics
 ///
@@ -69,13 +78,12 @@ pub struct Par<R, C> {
 ///
 /// This trait is sealed: only Purloin implements it.
 pub trait Runner: Sized + sealed::Sealed {
-    /// The worker that runs the loop.
-    #[doc(hidden)]
-    type Worker<'w>: Worker;
+    /// The token of the worker that runs a part of the loop.
+    type Token<'t>: for<'u> Worker<Token<'u> = Self::Token<'u>>;
 
-    /// Calls `run` with the worker.
+    /// Calls `run` on the worker that begins the loop.
     #[doc(hidden)]
-    fn on_worker<T: Send>(self, run: impl for<'w> FnOnce(Self::Worker<'w>) -> T + Send) -> T;
+    fn on_worker<T: Send>(self, run: impl for<'t> FnOnce(Self::Token<'t>) -> T + Send) -> T;
 }
 
 /// The worker of the calling thread, if its pool has the default scheduler, or else the global pool.
@@ -83,10 +91,10 @@ pub trait Runner: Sized + sealed::Sealed {
 pub struct Here;
 
 impl<W: Worker> Runner for &mut W {
-    type Worker<'w> = W::Token<'w>;
+    type Token<'t> = W::Token<'t>;
 
     #[inline]
-    fn on_worker<T: Send>(self, run: impl for<'w> FnOnce(W::Token<'w>) -> T + Send) -> T {
+    fn on_worker<T: Send>(self, run: impl for<'t> FnOnce(W::Token<'t>) -> T + Send) -> T {
         self.lend(run)
     }
 }
@@ -177,6 +185,43 @@ impl<I: IntoIterations> IntoParallel for I {
     }
 }
 
+/// Makes a parallel iterator from an iterator whose number of items nobody knows: a channel, the lines of a reader.
+pub trait ParBridge: IntoIterator<Item: Send, IntoIter: Send> + Sized {
+    /// Returns a parallel iterator over the items. The workers share the iterator: one of them takes the next item, and
+    /// runs the rest of the chain for it, while another one takes the item after that. So the items have no order, and
+    /// collected results have none. No worker has more than one item at a time.
+    ///
+    /// The iterator may block: it may be a channel whose sender is a task of the same pool. One worker waits for the
+    /// iterator, while a [spare worker](crate::Builder::spare_workers) uses its processor, and the others look for other
+    /// work. The loop ends when the iterator has ended. An end that needs no more items, such as
+    /// [`any`](Par::any), still waits until the iterator returns its next item.
+    ///
+    /// Each item costs some 50 ns, so the rest of the chain should take longer. If the items are there already, collect
+    /// a `Vec` first, and call [`into_par`](IntoParallel::into_par).
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (send, receive) = std::sync::mpsc::channel();
+    /// let sum = purloin::finish(|s| {
+    ///     s.spawn(move |_| (0..100_u64).for_each(|n| send.send(n).unwrap()));
+    ///     receive.into_iter().par_bridge().map(|n| n * n).sum::<u64>()
+    /// });
+    /// assert_eq!(sum, 328_350);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// An end also panics if the iterator panics.
+    fn par_bridge(self) -> Par<Here, Source<Bridged<Self::IntoIter>>>;
+}
+
+impl<I: IntoIterator<Item: Send, IntoIter: Send>> ParBridge for I {
+    fn par_bridge(self) -> Par<Here, Source<Bridged<I::IntoIter>>> {
+        Par::over(Here, bridge(self))
+    }
+}
+
 impl<R, I: Iterations> Par<R, Source<I>> {
     #[inline]
     pub(crate) fn over(runner: R, items: impl IntoIterations<Iterations = I>) -> Self {
@@ -184,6 +229,23 @@ impl<R, I: Iterations> Par<R, Source<I>> {
             runner,
             chain: Source::new(items.into_iterations()),
         }
+    }
+}
+
+impl<R, I: Iterations> Par<R, Source<I>> {
+    /// Returns what this goes over, as an argument of another loop or a field of a tuple.
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (mut sums, numbers) = ([0; 3], [1, 2, 3, 4, 5, 6]);
+    /// let pairs = numbers.par().chunks(2).into_iterations();
+    /// purloin::for_each((&mut sums, pairs, 10..), |(sum, pair, n)| *sum = pair[0] + pair[1] + n);
+    /// assert_eq!(sums, [13, 18, 23]);
+    /// ```
+    #[inline]
+    pub fn into_iterations(self) -> I {
+        self.chain.into_inner()
     }
 }
 

@@ -8,7 +8,7 @@ use super::outside::block;
 use super::worker::current::{current_call, current_scope};
 use super::worker::lineage::{Call, NO_GENERATION};
 use super::{Me, Pool, Shared};
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::runtime::{self, InFrame, Token};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::{Me, Shared};
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::runtime;
 use crate::scheduler::Scheduler;
 use crate::unwind::{Panic, discard, or_abort};

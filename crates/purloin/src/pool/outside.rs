@@ -147,6 +147,12 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Returns whether this thread is a worker with tasks that no thief has taken. They wait while the thread blocks
+/// without a call of [`blocking`].
+pub(crate) fn has_tasks() -> bool {
+    host().is_some_and(|host| host.has_tasks())
+}
+
 /// Sleeps for this time. Meanwhile another worker may use the processor and the thread index of this
 /// worker.
 pub fn pause(time: Duration) {

@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use super::slot::Slot;
 use super::spawn::Finish;
 use super::stack::SLOT;
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
 

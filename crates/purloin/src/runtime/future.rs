@@ -55,14 +55,14 @@ use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
 use super::token::Token;
 use crate::asynchronous::wake;
+use crate::cancel::CancelFlag;
+use crate::cancel::Cancelled;
 use crate::handle::{Functions, Handle, Place, Promise, Wait};
-use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan, thread_waker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, catch, drop_cancelled};
-use crate::worker::Cancelled;
+use crate::unwind::{Panic, catch, drop_cancelled, drop_catching};
 
 /// A channel with the closure that sends.
 struct Sender<S: Scheduler, F, T> {
@@ -247,7 +247,7 @@ where
             let channel = &self.sender.as_ref().channel;
             debug_assert!(channel.is_done());
             channel.await_extra_holder();
-            Sender::leave(self.sender, 1, |panic| finish.keep_panic(panic));
+            Sender::leave(self.sender, 1, &mut |panic| finish.keep_panic(panic));
         }
     }
 }

@@ -13,7 +13,7 @@ use super::in_frame::InFrame;
 use super::slot::{Slot, fits};
 use super::spawn;
 use super::token::Token;
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;

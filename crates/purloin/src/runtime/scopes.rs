@@ -13,7 +13,7 @@
 use std::cell::Cell;
 use std::ptr::{null, null_mut};
 
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The scopes around the code of one worker, where thieves find them.

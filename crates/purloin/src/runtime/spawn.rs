@@ -44,15 +44,16 @@ use super::future;
 use super::queue::Queue;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
+use crate::cancel::Cancelled;
+use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
-use crate::loops::CancelFlag;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::Waiter;
-use crate::sync::plain::{AtomicBool, Mutex, OnceLock, Ordering, lock};
+use crate::sync::plain::{Mutex, OnceLock, lock};
 use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
-use crate::worker::{Cancelled, Scope};
+use crate::worker::Scope;
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -62,7 +63,7 @@ pub struct Finish<S: Scheduler> {
     /// The first panic of a task, or of a future whose result is never fetched.
     panic: Mutex<Option<Panic>>,
     /// Whether tasks that have not begun are dropped.
-    is_cancelled: AtomicBool,
+    is_cancelled: CancelState,
     /// The queue of tasks that could not go to a task stack. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
@@ -173,7 +174,7 @@ impl<S: Scheduler> Finish<S> {
             owner,
             lineage,
             panic: Mutex::new(None),
-            is_cancelled: AtomicBool::new(false),
+            is_cancelled: CancelState::new(),
             queue: OnceLock::new(),
         }
     }
@@ -222,7 +223,7 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Returns the flag of [`Scope::cancel`].
-    pub(super) fn cancelled(&self) -> &AtomicBool {
+    pub(super) fn cancelled(&self) -> &CancelState {
         &self.is_cancelled
     }
 
@@ -233,8 +234,8 @@ impl<S: Scheduler> Finish<S> {
 
     /// Returns whether tasks that have not begun are dropped.
     pub(super) fn is_cancelled(&self) -> bool {
-        // Relaxed: a task that misses it begins, as if it had come earlier.
-        self.is_cancelled.load(Ordering::Relaxed)
+        // A task that misses it begins, as if it had come earlier.
+        self.is_cancelled.is_set()
     }
 
     /// Returns whether a spawn on this worker goes to its stack.

@@ -7,11 +7,11 @@ use super::join::{call, in_registers, join_in_registers};
 use super::return_barrier::ReturnBarrier;
 use super::slot::Slot;
 use super::spawn::{self, Finish};
+use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::{Handle, Place};
-use crate::loops::{CancelFlag, Internal};
+use crate::loops::Internal;
 use crate::pool::{Me, Remote};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::plain::AtomicBool;
 use crate::worker::{Scope, Spawner, Worker};
 
 /// The [`Worker`] of a pool: a worker's thread, and the top of its task stack in a register.
@@ -76,7 +76,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// let pool = Pool::new()?;
     /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
     /// pool.run(|mut w| {
-    ///     w.for_each_with(0..1000_u64, |w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
+    ///     w.par(0..1000_u64).for_each_with_token(|w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
     /// });
     /// let sum: u64 = sums.into_iter().map(|sum| sum.into_inner().unwrap()).sum();
     /// assert_eq!(sum, 499_500);
@@ -226,7 +226,7 @@ impl<S: Scheduler> Spawner for S {
         finish.spawn_ticket(ticket, calls);
     }
 
-    fn cancelled(finish: &Finish<S>) -> &AtomicBool {
+    fn cancelled(finish: &Finish<S>) -> &CancelState {
         finish.cancelled()
     }
 

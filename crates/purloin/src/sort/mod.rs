@@ -28,7 +28,7 @@ use std::mem::{self, MaybeUninit};
 use std::ops::ControlFlow;
 use std::ptr;
 
-use crate::loops::{chunks_mut, map_into_vec, rev};
+use crate::loops::{Converted, Pair, append_exact, chunks_mut, reversed};
 use crate::worker::Worker;
 
 /// Minimum number of elements in a piece. The standard library sorts as many integers in some 10 µs,
@@ -52,7 +52,7 @@ where
         let (left, right) = slice.split_at_mut(slice.len() / 2);
         // Not `for_each`: a sort ends even if its scope is cancelled.
         w.run_loop(
-            (left, rev(right)),
+            Converted(Pair::new(left, reversed(right))),
             || (),
             |_, (), (a, b)| {
                 mem::swap(a, b);
@@ -74,7 +74,7 @@ where
     let is_sorted = |part: &mut [T]| part.is_sorted_by(are_in_order);
     // Most slices are not in order, and most of these show it soon.
     is_sorted(&mut slice[..MIN_PIECE])
-        && w.all(chunks_mut(slice, MIN_PIECE), is_sorted)
+        && w.par(chunks_mut(slice, MIN_PIECE)).all(is_sorted)
         && (MIN_PIECE..slice.len())
             .step_by(MIN_PIECE)
             .all(|first| are_in_order(&slice[first - 1], &slice[first]))
@@ -90,11 +90,13 @@ where
 {
     let len = slice.len();
     let with_key = |_: W::Token<'_>, index: usize, element: &mut T| (key(element), index);
-    let mut keys = map_into_vec(w, &mut *slice, with_key);
+    let mut keys = Vec::new();
+    append_exact(w, &mut *slice, &mut keys, with_key);
     // Indices differ, so this is stable.
     sort_unstable_by(w, &mut keys, &|a: &(K, usize), b: &(K, usize)| a.cmp(b));
     let elements = Elements(slice.as_mut_ptr());
-    let sorted = map_into_vec(w, &mut keys, |_, _, &mut (_, index)| {
+    let mut sorted = Vec::new();
+    append_exact(w, &mut keys[..], &mut sorted, |_, _, &mut (_, index)| {
         let Elements(first) = { elements };
         // SAFETY: the indices are positions in the slice, and differ. The copy is a `MaybeUninit`, so
         // until the last statement only the slice owns the element.

@@ -6,6 +6,7 @@ use std::sync::atomic::{self, AtomicUsize};
 
 use crate::implement::{self, in_order};
 use crate::loops::{IntoIterations, Iterations};
+use crate::prelude::*;
 use crate::{Handle, Pool, Scope, Serial, Worker};
 
 const LEN: usize = if cfg!(miri) { 150 } else { 50_000 };
@@ -304,15 +305,6 @@ impl Worker for Wrong {
             }
         }
     }
-
-    fn map_into_vec<I, M, T>(&mut self, _: I, _: M) -> Vec<T>
-    where
-        I: IntoIterations,
-        M: Fn(I::Item) -> T + crate::SyncBody,
-        T: Send,
-    {
-        Vec::new()
-    }
 }
 
 /// Folds items, whether or not a step breaks.
@@ -345,13 +337,19 @@ fn no_element_is_lost_when_a_worker_forgets_iterations_or_asks_for_too_many() {
 
 #[test]
 fn results_keep_to_their_vector_when_a_worker_asks_for_too_many_iterations() {
-    let results = Wrong::Greedy.map_into_vec_with(0..LEN, |_, n| n.to_string());
+    let results = Wrong::Greedy
+        .par(0..LEN)
+        .map_with_token(|_, n| n.to_string())
+        .collect_vec();
     assert!(
         results
             .iter()
             .eq(&(0..LEN).map(|n| n.to_string()).collect::<Vec<_>>())
     );
-    let (left, right) = Wrong::Greedy.map_into_vecs(0..LEN, |n| (n, n.to_string()));
+    let (left, right) = Wrong::Greedy
+        .par(0..LEN)
+        .map(|n| (n, n.to_string()))
+        .unzip::<_, _, Vec<_>, Vec<_>>();
     assert!(left.into_iter().eq(0..LEN));
     assert!(right == results);
 }
@@ -361,8 +359,8 @@ fn nested_sorts_and_sorts_without_a_token_work() {
     // On a worker, because the global pool never ends, and Miri complains.
     pool().run(|_| {
         let mut rows: Vec<Vec<u64>> = (0..8).map(|n| random(LEN / 8 + n, 1000)).collect();
-        crate::for_each(&mut rows, |row| crate::sort_unstable(row));
-        crate::sort_by_key(&mut rows, |row| std::cmp::Reverse(row.len()));
+        rows.par_mut().for_each(|row| row.par_sort_unstable());
+        rows.par_sort_by_key(|row| std::cmp::Reverse(row.len()));
         assert!(rows.iter().all(|row| row.is_sorted()));
         assert!(rows.is_sorted_by_key(|row| std::cmp::Reverse(row.len())));
     });

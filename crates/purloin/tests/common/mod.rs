@@ -48,7 +48,8 @@ pub fn pool_with<S: Scheduler>(scheduler: S, workers: usize) -> Pool<S> {
     builder.build().unwrap()
 }
 
-/// Makes a module of tests for each named check, with one test for each scheduler.
+/// Makes a module of tests for each named check, with one test for each scheduler. (The random programs also run
+/// under the direct stack of two fields.)
 ///
 /// A check is a function that takes a `Pool<impl Scheduler>`. Each test evaluates the
 /// builder once for each option and calls the check with the pool:
@@ -68,8 +69,6 @@ macro_rules! under_each_scheduler {
                 under_the_return_barrier: purloin::ReturnBarrier,
                 under_the_direct_stack:
                     purloin_schedulers::DirectStack<purloin_schedulers::OneField>,
-                under_the_direct_stack_of_two_fields:
-                    purloin_schedulers::DirectStack<purloin_schedulers::TwoFields>,
                 #[cfg_attr(miri, ignore = "crossbeam-epoch needs flags of its own")]
                 under_chase_lev_deques: purloin_schedulers::ChaseLev,
                 under_channels: purloin_schedulers::Channel,
@@ -79,22 +78,20 @@ macro_rules! under_each_scheduler {
 }
 pub(crate) use under_each_scheduler;
 
-/// As [`under_each_scheduler`], for checks of what lies above the schedulers: one of each family is
-/// enough, and the tests compile sooner.
-macro_rules! under_three_schedulers {
+/// As [`under_each_scheduler`], for checks of what lies above the schedulers: one with shared memory and one
+/// with messages is enough, and the tests compile sooner.
+macro_rules! under_two_schedulers {
     (for $option:pat in $options:expr, $builder:expr; $($check:ident),+ $(,)?) => {
         $(
             crate::common::under! {
                 $check for $option in $options, $builder;
                 under_the_return_barrier: purloin::ReturnBarrier,
-                under_the_direct_stack:
-                    purloin_schedulers::DirectStack<purloin_schedulers::OneField>,
                 under_channels: purloin_schedulers::Channel,
             }
         )+
     };
 }
-pub(crate) use under_three_schedulers;
+pub(crate) use under_two_schedulers;
 
 /// Makes a module with one test for each of these schedulers.
 macro_rules! under {

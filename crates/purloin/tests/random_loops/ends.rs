@@ -209,7 +209,8 @@ impl<'c> Check<'c> {
             "for_each_with",
             |items| {
                 let seen = visited();
-                w.for_each_with(items, |w, item| add(&seen, self.visit_in_join(w, item)));
+                w.par(items)
+                    .for_each_with_token(|w, item| add(&seen, self.visit_in_join(w, item)));
                 sorted(&seen.into_inner().unwrap())
             },
             sorted,
@@ -226,7 +227,7 @@ impl<'c> Check<'c> {
             "map_reduce_with",
             |items| {
                 let visit = |w: W::Token<'_>, item| vec![self.visit_in_join(w, item)];
-                let all = w.map_reduce_with(items, visit, append);
+                let all = w.par(items).map_with_token(visit).reduce(append);
                 all.map_or(Vec::new(), keys_of)
             },
             <[u64]>::to_vec,
@@ -235,7 +236,9 @@ impl<'c> Check<'c> {
             "map_reduce_from",
             |items| {
                 let visit = |item| self.visit(item).key();
-                w.map_reduce_from(items, || 0, visit, u64::wrapping_add)
+                w.par(items)
+                    .map(visit)
+                    .fold(|| 0, u64::wrapping_add, u64::wrapping_add)
             },
             |keys| keys.iter().fold(0, |sum, key| key.wrapping_add(sum)),
         );
@@ -243,15 +246,19 @@ impl<'c> Check<'c> {
             "fold",
             |items| {
                 let step = |all, item| push(all, self.visit(item));
-                keys_of(w.fold(items, Vec::new, step, append))
+                keys_of(w.par(items).fold(Vec::new, step, append))
             },
             <[u64]>::to_vec,
         );
         self.check(
-            "fold_with",
+            "map_with_token and fold",
             |items| {
-                let step = |w: W::Token<'_>, all, item| push(all, self.visit_in_join(w, item));
-                keys_of(w.fold_with(items, Vec::new, step, append))
+                let visit = |w: W::Token<'_>, item| self.visit_in_join(w, item);
+                keys_of(
+                    w.par(items)
+                        .map_with_token(visit)
+                        .fold(Vec::new, push, append),
+                )
             },
             <[u64]>::to_vec,
         );
@@ -272,7 +279,7 @@ impl<'c> Check<'c> {
                     let key = self.visit(item).key();
                     is_kept(&key).then(|| Counted::new(key))
                 };
-                keys_of(w.filter_map_into_vec(items, keep))
+                keys_of(w.par(items).filter_map(keep).collect::<Vec<_>>())
             },
             |keys| keys.iter().copied().filter(is_kept).collect(),
         );
@@ -306,7 +313,7 @@ impl<'c> Check<'c> {
 
     fn ends_that_come_early<W: Worker>(&self, w: &mut W) {
         self.check_found("try_for_each", |items| {
-            let found = w.try_for_each(items, |item| self.is_found(item));
+            let found = w.par(items).try_for_each(|item| self.is_found(item));
             found.break_value()
         });
         self.check_found("try_for_each_with", |items| {
@@ -316,7 +323,10 @@ impl<'c> Check<'c> {
                     .break_value()
                     .map_or(Ok(()), |key| Err(Counted::new(key)))
             };
-            let found = w.try_for_each_with(items, look);
+            let found = w
+                .par(items)
+                .map_with_token(look)
+                .try_for_each(|result| result);
             found.err().map(|value| value.key())
         });
         self.check_found("try_fold", |items| {
@@ -324,7 +334,10 @@ impl<'c> Check<'c> {
                 Break(key) => Err(Counted::new(key)),
                 Continue(()) => Ok(push(all, Counted::new(0))),
             };
-            match w.try_fold(items, Vec::new, step, |a, b| Ok(append(a, b))) {
+            match w
+                .par(items)
+                .try_fold(Vec::new, step, |a, b| Ok(append(a, b)))
+            {
                 Ok(all) => {
                     assert_eq!(all.len(), self.keys.len());
                     None
@@ -337,7 +350,11 @@ impl<'c> Check<'c> {
                 Break(key) => Break(Counted::new(key)),
                 Continue(()) => Continue(vec![Counted::new(0)]),
             };
-            match w.try_map_reduce(items, map, |a, b| Continue(append(a, b))) {
+            match w
+                .par(items)
+                .map(map)
+                .try_reduce(|a, b| Continue(append(a, b)))
+            {
                 None => {
                     assert!(self.keys.is_empty());
                     None
@@ -351,15 +368,15 @@ impl<'c> Check<'c> {
         });
         let first = self.first_special().map(|(_, key)| key);
         self.check_found("any", |items| {
-            let any = w.any(items, |item| self.is_found(item).is_break());
+            let any = w.par(items).any(|item| self.is_found(item).is_break());
             any.then(|| first.unwrap_or_default())
         });
         self.check_found("all", |items| {
-            let all = w.all(items, |item| self.is_found(item).is_continue());
+            let all = w.par(items).all(|item| self.is_found(item).is_continue());
             (!all).then(|| first.unwrap_or_default())
         });
         self.check_found("find_any", |items| {
-            let found = w.find_any(items, |item| self.is_special(item.key()));
+            let found = w.par(items).find_any(|item| self.is_special(item.key()));
             found.map(into_key)
         });
         self.a_loop_that_is_cancelled(w);
@@ -402,14 +419,19 @@ impl<'c> Check<'c> {
         let first = self.first_special();
         let end = "find_first";
         let run = |items: Any<'_>| {
-            let found = w.find_first(Exact(items), |item| self.is_special(item.key()));
+            let found = w
+                .par(Exact(items))
+                .find_first(|item| self.is_special(item.key()));
             found.map(into_key)
         };
         if let Some(found) = self.expect(end, false, run) {
             assert_eq!(found, first.map(|(_, key)| key), "{end}");
         }
         let end = "position";
-        let run = |items: Any<'_>| w.position(Exact(items), |item| self.is_found(item).is_break());
+        let run = |items: Any<'_>| {
+            w.par(Exact(items))
+                .position(|item| self.is_found(item).is_break())
+        };
         if let Some(found) = self.expect(end, false, run) {
             assert_eq!(found, first.map(|(position, _)| position), "{end}");
         }
@@ -419,7 +441,13 @@ impl<'c> Check<'c> {
         }
         self.check(
             "map_into_vec",
-            |items| keys_of(w.map_into_vec(Exact(items), |item| self.visit(item))),
+            |items| {
+                keys_of(
+                    w.par(Exact(items))
+                        .map(|item| self.visit(item))
+                        .collect::<Vec<_>>(),
+                )
+            },
             <[u64]>::to_vec,
         );
         // These results need no drop.
@@ -427,7 +455,7 @@ impl<'c> Check<'c> {
             "map_into_vec_with",
             |items| {
                 let visit = |w: W::Token<'_>, item| self.visit_in_join(w, item).key();
-                w.map_into_vec_with(Exact(items), visit)
+                w.par(Exact(items)).map_with_token(visit).collect_vec()
             },
             <[u64]>::to_vec,
         );
@@ -435,7 +463,7 @@ impl<'c> Check<'c> {
             "map_into_vec of numbered items",
             |items| {
                 let visit = |(index, item)| (index, self.visit(item).key());
-                w.map_into_vec((0.., Exact(items)), visit)
+                w.par((0.., Exact(items))).map(visit).collect::<Vec<_>>()
             },
             |keys| keys.iter().copied().enumerate().collect(),
         );
@@ -446,7 +474,10 @@ impl<'c> Check<'c> {
                     let value = self.visit(item);
                     (value.key(), value)
                 };
-                let (left, right) = w.map_into_vecs(Exact(items), visit);
+                let (left, right) = w
+                    .par(Exact(items))
+                    .map(visit)
+                    .unzip::<_, _, Vec<_>, Vec<_>>();
                 (left, keys_of(right))
             },
             |keys| (keys.to_vec(), keys.to_vec()),

@@ -8,9 +8,17 @@ use std::sync::Arc;
 use crate::common::Lcg;
 use crate::common::counted::Counted;
 use crate::items::{Any, Exact, Key};
-use purloin::{
-    chars, chunks, chunks_exact, chunks_exact_mut, chunks_mut, lines, rev, step_by, windows, words,
-};
+use purloin::iter::ReversibleIterations;
+use purloin::prelude::*;
+use purloin::{IntoIterations, chars, lines, words};
+
+/// Returns these items in the reverse order, as an argument of a loop.
+fn rev<I>(items: I) -> impl IntoIterations<Item = I::Item>
+where
+    I: IntoIterations<Iterations: ReversibleIterations>,
+{
+    items.into_par().rev().into_iterations()
+}
 
 /// A function that gets the iterations of a loop.
 type Run<'r> = dyn FnMut(Any<'_>) + 'r;
@@ -58,26 +66,6 @@ impl Source {
             items,
             run_with,
         )
-    }
-
-    /// Returns every n-th item of this source.
-    fn step_by(self, step: usize) -> Source {
-        let Source {
-            name,
-            run_with,
-            keys,
-            len,
-            ..
-        } = self;
-        Source {
-            name: format!("step_by({name}, {step})"),
-            run_with: Box::new(move |run| {
-                run_with(&mut |any| run(Any::new(step_by(Exact(any), step))));
-            }),
-            keys: Box::new(move || Box::new(keys().step_by(step))),
-            len: len.div_ceil(step),
-            is_exact: true,
-        }
     }
 
     /// Returns a source that runs over two to four others in step.
@@ -167,14 +155,6 @@ impl<'n> Sources<'n> {
     fn exact(&mut self, depth: u64) -> Source {
         let adaptor = if depth == 0 { 5 } else { self.numbers.below(6) };
         match adaptor {
-            0 | 1 => {
-                let source = self.exact(depth - 1);
-                let step = 1 + self.numbers.below(6) as usize;
-                match source.len < usize::MAX {
-                    true => source.step_by(step),
-                    false => source,
-                }
-            }
             2..=4 => {
                 let fields = (0..adaptor).map(|_| self.exact(depth - 1)).collect();
                 Source::tuple(fields)
@@ -270,15 +250,15 @@ impl<'n> Sources<'n> {
             1: data => &mut data, numbers.iter();
             2: data => rev(&data[..]), numbers.iter().rev();
             3: data => rev(&mut data[..]), numbers.iter().rev();
-            4: data => chunks(&data, size), numbers.chunks(size);
-            5: data => chunks_mut(&mut data, size), numbers.chunks(size);
-            6: data => rev(chunks(&data, size)), numbers.chunks(size).rev();
-            7: data => rev(chunks_mut(&mut data, size)), numbers.chunks(size).rev();
-            8: data => chunks_exact(&data, size), numbers.chunks_exact(size);
-            9: data => chunks_exact_mut(&mut data, size), numbers.chunks_exact(size);
-            10: data => rev(chunks_exact(&data, size)), numbers.chunks_exact(size).rev();
-            11: data => rev(chunks_exact_mut(&mut data, size)), numbers.chunks_exact(size).rev();
-            _: data => windows(&data, size), numbers.windows(size);
+            4: data => data[..].par().chunks(size).into_iterations(), numbers.chunks(size);
+            5: data => data[..].par_mut().chunks(size).into_iterations(), numbers.chunks(size);
+            6: data => data[..].par().chunks(size).rev().into_iterations(), numbers.chunks(size).rev();
+            7: data => data[..].par_mut().chunks(size).rev().into_iterations(), numbers.chunks(size).rev();
+            8: data => data[..].par().chunks_exact(size).into_iterations(), numbers.chunks_exact(size);
+            9: data => data[..].par_mut().chunks_exact(size).into_iterations(), numbers.chunks_exact(size);
+            10: data => data[..].par().chunks_exact(size).rev().into_iterations(), numbers.chunks_exact(size).rev();
+            11: data => data[..].par_mut().chunks_exact(size).rev().into_iterations(), numbers.chunks_exact(size).rev();
+            _: data => data[..].par().windows(size).into_iterations(), numbers.windows(size);
         }
     }
 

@@ -13,7 +13,7 @@ const TASKS: usize = if cfg!(miri) { 20 } else { 10_000 };
 /// Number of iterations of a loop that is cancelled.
 const LENGTH: usize = if cfg!(miri) { 1000 } else { 100_000_000 };
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
     tasks_that_have_not_begun_are_dropped,
     the_captures_of_dropped_tasks_are_dropped_once,
@@ -283,7 +283,7 @@ fn stop_in_every_form<W: Worker>(w: &mut W) {
         });
     });
     check!("a loop in a loop", scope, count => scope.spawn(move |mut w| {
-        w.for_each_with(0..8, |mut w, _| {
+        w.par(0..8).for_each_with_token(|mut w, _| {
             scope.cancel();
             w.for_each(0..LENGTH, count);
         });

@@ -55,7 +55,10 @@ fn a_token_knows_its_worker_and_its_pool() {
         assert_eq!(w.pool().workers(), 3);
         assert_eq!(w.pool().run(|w| w.index()), w.index());
         w.pool().spawn(|w| assert!(w.index() < w.workers() + 32));
-        let indices = w.map_into_vec_with(0..1000, |w, _| w.index());
+        let indices = w
+            .par(0..1000)
+            .map_with_token(|w, _| w.index())
+            .collect_vec();
         assert!(indices.iter().all(|index| *index < 3 + 32));
     });
     pool.wait();

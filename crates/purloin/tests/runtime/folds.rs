@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::*};
 use std::time::Duration;
 
 use crate::common::{self, add, busy};
+use purloin::prelude::*;
 use purloin::{ExactIterations, IntoIterations, Iterations, Pool, Scheduler, Serial, Worker};
 
 /// Worker counts.
@@ -17,7 +18,7 @@ const LENGTH: usize = if cfg!(miri) { 20 } else { 500 };
 /// Length of a loop whose iterations take some nanoseconds.
 const LONG: usize = if cfg!(miri) { 40 } else { 100_000 };
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in WORKERS.iter().copied(),
         Pool::builder().workers(workers);
     a_fold_has_one_value_for_each_run,
@@ -32,8 +33,7 @@ common::under_three_schedulers! {
 /// iterations and that runs are combined in order. Returns the number of values of `init`.
 fn values_of_a_fold<W: Worker>(mut w: W) -> usize {
     let values = AtomicUsize::new(0);
-    let whole = w.fold(
-        0..LENGTH,
+    let whole = w.par(0..LENGTH).fold(
         || {
             add(&values, 1);
             None
@@ -62,7 +62,7 @@ fn a_fold_has_one_value_for_each_run(pool: Pool<impl Scheduler>) {
     assert!(pool.workers() > 1 || values == 1, "{values}");
     assert_eq!(values_of_a_fold(Serial), 1);
     for n in [0, 1, 2, 1000] {
-        let sum = pool.run(|mut w| w.fold(0..n, || 0, |sum, i| sum + i, |a, b| a + b));
+        let sum = pool.run(|mut w| w.par(0..n).fold(|| 0, |sum, i| sum + i, |a, b| a + b));
         assert_eq!(sum, (0..n).sum());
     }
 }
@@ -70,7 +70,7 @@ fn a_fold_has_one_value_for_each_run(pool: Pool<impl Scheduler>) {
 /// Returns how many iterations begin after the one that fails, in the worst case.
 fn late_iterations<W: Worker>(mut w: W, bad: usize) -> usize {
     let (failed, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let result = w.try_for_each(0..LENGTH, |i| {
+    let result = w.par(0..LENGTH).try_for_each(|i| {
         add(&late, failed.load(SeqCst));
         if i == bad {
             failed.store(1, SeqCst);
@@ -91,7 +91,7 @@ fn a_failure_ends_the_loop(pool: Pool<impl Scheduler>) {
         assert!(late <= LENGTH / 2, "{late} after {bad}");
         assert_eq!(late_iterations(Serial, bad), 0);
     }
-    let ok = pool.run(|mut w| w.try_for_each(0..LONG, |_| Some(())));
+    let ok = pool.run(|mut w| w.par(0..LONG).try_for_each(|_| Some(())));
     assert_eq!(ok, Some(()));
 
     let add_small = |sum: usize, i: usize| match i < LONG - 1 {
@@ -100,11 +100,14 @@ fn a_failure_ends_the_loop(pool: Pool<impl Scheduler>) {
     };
     let both = |a, b| Ok(a + b);
     pool.run(|mut w| {
-        let sum = w.try_fold(0..LONG - 1, || 0, add_small, both);
+        let sum = w.par(0..LONG - 1).try_fold(|| 0, add_small, both);
         assert_eq!(sum, Ok((0..LONG - 1).sum()));
-        assert_eq!(w.try_fold(0..LONG, || 0, add_small, both), Err(LONG - 1));
+        assert_eq!(
+            w.par(0..LONG).try_fold(|| 0, add_small, both),
+            Err(LONG - 1)
+        );
 
-        let product = |n: u64| w.try_map_reduce(1..=n, Some, u64::checked_mul);
+        let product = |n: u64| w.par(1..=n).map(Some).try_reduce(u64::checked_mul);
         let products = [0, 1, 20, 100].map(product);
         let right = 2_432_902_008_176_640_000;
         assert_eq!(
@@ -112,7 +115,7 @@ fn a_failure_ends_the_loop(pool: Pool<impl Scheduler>) {
             [None, Some(Some(1)), Some(Some(right)), Some(None)]
         );
 
-        let flow = w.try_for_each(0..LONG, |i| match i == LONG / 2 {
+        let flow = w.par(0..LONG).try_for_each(|i| match i == LONG / 2 {
             true => ControlFlow::Break("half"),
             false => ControlFlow::Continue(()),
         });
@@ -127,17 +130,17 @@ fn the_first_item_is_found(pool: Pool<impl Scheduler>) {
         let holds = |n: usize| n >= from && (n - from).is_multiple_of(3);
         let first = (from < LONG).then_some(from);
         pool.run(|mut w| {
-            assert_eq!(w.position(&numbers, |&n| holds(n)), first);
-            assert_eq!(w.find_first(0..LONG, |&n| holds(n)), first);
+            assert_eq!(w.par(&numbers).position(|&n| holds(n)), first);
+            assert_eq!(w.par(0..LONG).find_first(|&n| holds(n)), first);
             assert_eq!(
-                w.find_any(0..LONG, |&n| holds(n)).map(holds),
+                w.par(0..LONG).find_any(|&n| holds(n)).map(holds),
                 first.map(|_| true)
             );
-            assert_eq!(w.any(&numbers, |&n| holds(n)), first.is_some());
-            assert_eq!(w.all(&numbers, |&n| !holds(n)), first.is_none());
-            assert_eq!(w.any(&numbers, |&n| n == from), first.is_some());
+            assert_eq!(w.par(&numbers).any(|&n| holds(n)), first.is_some());
+            assert_eq!(w.par(&numbers).all(|&n| !holds(n)), first.is_none());
+            assert_eq!(w.par(&numbers).any(|&n| n == from), first.is_some());
         });
-        assert_eq!(Serial.position(&numbers, |&n| holds(n)), first);
+        assert_eq!(Serial.par(&numbers).position(|&n| holds(n)), first);
     }
 }
 
@@ -146,8 +149,7 @@ fn all_values_are_dropped_if_a_step_panics(pool: Pool<impl Scheduler>) {
         let counted = Arc::new(());
         let result = catch_unwind(AssertUnwindSafe(|| {
             pool.run(|mut w| {
-                w.fold(
-                    0..LENGTH,
+                w.par(0..LENGTH).fold(
                     || vec![Arc::clone(&counted)],
                     |mut values, i| {
                         busy(Duration::from_micros(5));
@@ -170,7 +172,7 @@ fn all_values_are_dropped_if_a_step_panics(pool: Pool<impl Scheduler>) {
 #[test]
 #[cfg_attr(miri, ignore = "the threads of the global pool never end")]
 fn folds_without_a_token_work_inside_and_outside_a_pool() {
-    let sum = || purloin::fold(0..1000, || 0, |sum, i| sum + i, |a, b| a + b);
+    let sum = || (0..1000).into_par().sum::<i32>();
     assert_eq!(sum(), 499_500);
     assert_eq!(common::pool(2).run(|_| sum()), 499_500);
 }
@@ -181,14 +183,19 @@ fn results_are_collected_in_order(pool: Pool<impl Scheduler>) {
         let multiple = |i: usize| i.is_multiple_of(3).then(|| text(i));
         pool.run(|mut w| {
             let texts: Vec<String> = (0..n).map(text).collect();
-            assert_eq!(w.map_into_vec(0..n, text), texts);
+            assert_eq!(w.par(0..n).map(text).collect::<Vec<_>>(), texts);
             assert_eq!(
-                w.map_into_vecs(0..n, |i| (text(i), i)),
+                w.par(0..n)
+                    .map(|i| (text(i), i))
+                    .unzip::<_, _, Vec<_>, Vec<_>>(),
                 (texts, (0..n).collect())
             );
             let multiples: Vec<String> = (0..n).filter_map(multiple).collect();
-            assert_eq!(w.filter_map_into_vec(0..n, multiple), multiples);
-            assert_eq!(w.map_into_vec(0..n, |_| ()).len(), n);
+            assert_eq!(
+                w.par(0..n).filter_map(multiple).collect::<Vec<_>>(),
+                multiples
+            );
+            assert_eq!(w.par(0..n).map(|_| ()).collect::<Vec<_>>().len(), n);
         });
     }
     // These iterations take long enough for the loop to be split.
@@ -196,9 +203,13 @@ fn results_are_collected_in_order(pool: Pool<impl Scheduler>) {
         busy(Duration::from_micros(5));
         Box::new(i)
     };
-    let boxes = pool.run(|mut w| w.map_into_vec(0..LENGTH, slow));
+    let boxes = pool.run(|mut w| w.par(0..LENGTH).map(slow).collect::<Vec<_>>());
     assert!(boxes.into_iter().map(|i| *i).eq(0..LENGTH));
-    let boxes = pool.run(|mut w| w.filter_map_into_vec(0..LENGTH, |i| Some(slow(i))));
+    let boxes = pool.run(|mut w| {
+        w.par(0..LENGTH)
+            .filter_map(|i| Some(slow(i)))
+            .collect::<Vec<_>>()
+    });
     assert!(boxes.into_iter().map(|i| *i).eq(0..LENGTH));
 }
 
@@ -211,9 +222,21 @@ fn collected_results_are_dropped_if_an_iteration_panics(pool: Pool<impl Schedule
             Arc::clone(&counted)
         };
         let collect: [&(dyn Fn() + Sync); 3] = [
-            &|| drop(pool.run(|mut w| w.map_into_vec(0..LENGTH, result))),
-            &|| drop(pool.run(|mut w| w.map_into_vecs(0..LENGTH, |i| (result(i), result(i))))),
-            &|| drop(pool.run(|mut w| w.filter_map_into_vec(0..LENGTH, |i| Some(result(i))))),
+            &|| drop(pool.run(|mut w| w.par(0..LENGTH).map(result).collect::<Vec<_>>())),
+            &|| {
+                drop(pool.run(|mut w| {
+                    w.par(0..LENGTH)
+                        .map(|i| (result(i), result(i)))
+                        .unzip::<_, _, Vec<_>, Vec<_>>()
+                }))
+            },
+            &|| {
+                drop(pool.run(|mut w| {
+                    w.par(0..LENGTH)
+                        .filter_map(|i| Some(result(i)))
+                        .collect::<Vec<_>>()
+                }))
+            },
         ];
         for collect in collect {
             assert!(catch_unwind(AssertUnwindSafe(collect)).is_err());
@@ -269,14 +292,18 @@ fn wrong_lengths_do_no_harm() {
         let mapped = |item: String| (item + "!", Arc::clone(&counted));
         // A panic, or a vector that has some of the items.
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| w.map_into_vec(Liar { says, has }, mapped))
+            pool.run(|mut w| w.par(Liar { says, has }).map(mapped).collect::<Vec<_>>())
         }));
         if let Ok(items) = result {
             assert!(items.len() <= says);
             assert!(items.iter().all(|(item, _)| item.ends_with('!')));
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.run(|mut w| w.map_into_vecs(Liar { says, has }, mapped))
+            pool.run(|mut w| {
+                w.par(Liar { says, has })
+                    .map(mapped)
+                    .unzip::<_, _, Vec<_>, Vec<_>>()
+            })
         }));
         if let Ok((items, counts)) = result {
             assert!(items.len() == counts.len() && items.len() <= says);

@@ -58,7 +58,8 @@ fn tasks_see_what_the_start_handler_has_set() {
     });
     let pool = pool.build().unwrap();
     pool.run(|mut w| {
-        w.for_each_with(0..1000, |w, _| assert_eq!(VALUE.get(), 1 + w.index()));
+        w.par(0..1000)
+            .for_each_with_token(|w, _| assert_eq!(VALUE.get(), 1 + w.index()));
     });
 }
 

@@ -10,10 +10,15 @@ use std::time::Duration;
 
 use crate::common::{self, add, busy, pool, rounds};
 use purloin::implement::in_pieces;
-use purloin::{
-    IntoIterations, Iterations, Pool, Scheduler, Serial, Splitting, Worker, chunks, chunks_mut,
-    rev, step_by,
-};
+use purloin::iter::{Reversed, ReversibleIterations};
+use purloin::prelude::*;
+use purloin::{IntoIterations, Iterations, Pool, Scheduler, Serial, Splitting};
+
+/// Returns these items in the reverse order, as an argument of a loop.
+fn rev<I: IntoIterations<Iterations: ReversibleIterations>>(items: I) -> Reversed<I::Iterations> {
+    items.into_par().rev().into_iterations()
+}
+
 use purloin_analysis::Counted;
 
 /// Worker counts. Each is tested with one of the splittings.
@@ -40,7 +45,7 @@ const LATE: usize = if cfg!(miri) { 50 } else { 50_000_000 };
 /// Length of a loop that gives an idle worker enough time to steal a part.
 const SHARED: usize = if cfg!(miri) { 1_000 } else { 5_000_000 };
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for (workers, splitting) in WORKERS.iter().copied().zip(SPLITTINGS),
         Pool::builder().workers(workers).splitting(splitting);
     every_iteration_runs_once,
@@ -56,7 +61,7 @@ fn every_iteration_runs_once(pool: Pool<impl Scheduler>) {
         pool.run(|mut w| {
             w.for_each(&mut counts, |count| *count += 1);
             w.for_each((0..n, &mut counts), |(i, count)| *count += (i % 7) as u8);
-            w.for_each(chunks_mut(&mut counts, 9), |part| {
+            w.par(&mut counts).chunks(9).for_each(|part| {
                 part.iter_mut().for_each(|count| *count += 1);
             });
         });
@@ -83,7 +88,7 @@ fn results_are_combined_in_order(pool: Pool<impl Scheduler>) {
     let numbers: Vec<_> = (1..=LONG as u64).collect();
     let sums = pool.run(|mut w| {
         let first = w.map_reduce(&numbers, |n| *n, u64::wrapping_add);
-        let second = w.map_reduce(chunks(&numbers, 9), |part| part.len(), usize::max);
+        let second = w.par(&numbers).chunks(9).map(|part| part.len()).max();
         let third = w.map_reduce((&numbers, 0..10_u64), |(n, i)| n * i, |a, b| a + b);
         (first, second, third)
     });
@@ -100,16 +105,20 @@ fn loops_may_nest(pool: Pool<impl Scheduler>) {
 
     let mut table = vec![vec![0; COLUMNS]; ROWS];
     pool.run(|mut w| {
-        w.for_each_with((0.., &mut table), |mut w, (i, row)| {
-            w.for_each((0.., row), |(j, entry)| *entry = i * j);
-            w.join(|_| (), |_| ());
-        });
+        w.par((0.., &mut table))
+            .for_each_with_token(|mut w, (i, row)| {
+                w.for_each((0.., row), |(j, entry)| *entry = i * j);
+                w.join(|_| (), |_| ());
+            });
     });
     for (i, row) in table.iter().enumerate() {
         assert!(row.iter().enumerate().all(|(j, &entry)| entry == i * j));
     }
-    let sum =
-        pool.run(|mut w| w.map_reduce_with(0..SUMS, |mut w, i| sum_to(&mut w, i), |a, b| a + b));
+    let sum = pool.run(|mut w| {
+        w.par(0..SUMS)
+            .map_with_token(|mut w, i| sum_to(&mut w, i))
+            .reduce(|a, b| a + b)
+    });
     assert_eq!(sum, Some((0..SUMS).map(|i| i * (i + 1) / 2).sum()));
 }
 
@@ -229,9 +238,9 @@ where
         }
     };
     // On a single worker there is one run, which begins with the first item.
-    let items = w.try_fold(iterations, Vec::new, take, |left, _| {
-        ControlFlow::Break(left)
-    });
+    let items = w
+        .par(iterations)
+        .try_fold(Vec::new, take, |left, _| ControlFlow::Break(left));
     match items {
         ControlFlow::Break(items) | ControlFlow::Continue(items) => items,
     }
@@ -261,10 +270,6 @@ fn a_loop_of_2_to_the_64_iterations_or_more_begins_as_the_standard_iterator() {
                     (0_u8..9, rev($range), $range),
                     (0_u8..9).zip($range.rev().zip($range)).map(|(a, (b, c))| (a, b, c))
                 );
-                check!(
-                    step_by((0..90, rev($range)), 7),
-                    (0..90).zip($range.rev()).step_by(7)
-                );
                 let halves = || rev($range).into_iterations().split_at(1 << 63);
                 check!(halves().0, $range.rev());
                 assert_eq!(halves().0.remaining(), 1 << 63);
@@ -292,7 +297,7 @@ fn a_loop_of_2_to_the_64_iterations_or_more_begins_as_the_standard_iterator() {
         -5..=i128::MAX,
     ];
     let before_last = |&x: &u64| x < u64::MAX;
-    let found = pool.run(|mut w| w.find_first(rev(0..=u64::MAX), before_last));
+    let found = pool.run(|mut w| w.par(rev(0..=u64::MAX)).find_first(before_last));
     assert_eq!(found, Some(u64::MAX - 1));
     let count = |_, count, n| match n < COUNT as u128 {
         true => ControlFlow::Continue(count + 1),
@@ -301,11 +306,15 @@ fn a_loop_of_2_to_the_64_iterations_or_more_begins_as_the_standard_iterator() {
     let counted = in_pieces(&mut Serial, 0..u128::MAX, 8, || 0, count, |a, b| a + b);
     assert_eq!(counted, COUNT);
     let len = LONGEST as u64;
-    let pairs = pool.run(|mut w| w.map_into_vec((0..len, rev(0..=u64::MAX)), |pair| pair));
+    let pairs = pool.run(|mut w| {
+        w.par((0..len, rev(0..=u64::MAX)))
+            .map(|pair| pair)
+            .collect::<Vec<_>>()
+    });
     assert!(pairs.into_iter().eq((0..len).map(|n| (n, u64::MAX - n))));
 }
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in [2, 5], Pool::builder().workers(workers);
     a_panic_ends_the_parts_that_thieves_have,
 }
@@ -409,12 +418,12 @@ fn a_loop_runs_under_counting_and_serial_workers() {
     fn length(iterations: impl Iterations) -> usize {
         iterations.remaining()
     }
-    assert_eq!(length(chunks(&[0; 10], 3)), 4);
+    assert_eq!(length([0; 10].par().chunks(3).into_iterations()), 4);
 }
 
 #[test]
 fn chunks_of_size_zero_are_refused() {
-    let result = catch_unwind(|| chunks(&[1], 0).remaining());
+    let result = catch_unwind(|| [1].par().chunks(0).count());
     assert_eq!(
         common::message(result.unwrap_err()),
         "the size of chunks must be at least 1"

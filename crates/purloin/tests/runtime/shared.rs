@@ -14,7 +14,7 @@ const GRID: usize = if cfg!(miri) { 4 } else { 24 };
 /// Number of threads that get one result.
 const GETTERS: usize = if cfg!(miri) { 3 } else { 12 };
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
     each_node_of_a_graph_runs_once_and_after_those_on_which_it_depends,
     all_workers_may_wait_for_one_result,

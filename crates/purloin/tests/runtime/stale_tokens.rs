@@ -93,11 +93,10 @@ fn a_loop_by_a_stale_token_overwrites_no_task(pool: Pool<impl Scheduler>) {
                 w.join(
                     move |_| {
                         let mut stale = stale.take();
-                        stale.map_reduce_with(
-                            0..NUMBERS,
-                            |mut w, i| w.join(move |_| i, |_| ()).0,
-                            |a, b| a + b,
-                        )
+                        stale
+                            .par(0..NUMBERS)
+                            .map_with_token(|mut w, i| w.join(move |_| i, |_| ()).0)
+                            .reduce(|a, b| a + b)
                     },
                     move |_| in_slot,
                 )

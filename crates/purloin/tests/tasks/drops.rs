@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use crate::common::{self, busy, rounds};
 use purloin::implement::in_pieces;
-use purloin::{Pool, Scheduler, Serial, Worker, rev, step_by};
+use purloin::prelude::*;
+use purloin::{Pool, Scheduler, Serial};
 
 /// Number of items. The loops that end early use half of them.
 const ITEMS: usize = if cfg!(miri) { 6 } else { 24 };
@@ -123,49 +124,63 @@ impl Check<'_> {
             .for_each(items, |item| drop(slowly(item))));
         check!("for_each of a zip", |w, items| w
             .for_each((0..HALF, items), |(_, item)| drop(slowly(item))));
-        check!("map_into_vec", |w, items| w.map_into_vec(items, slowly));
+        check!("map_into_vec", |w, items| w
+            .par(items)
+            .map(slowly)
+            .collect::<Vec<_>>());
         check!("map_into_vec of a zip", |w, items| w
-            .map_into_vec((items, 0..HALF), |(item, _)| slowly(item)));
+            .par((items, 0..HALF))
+            .map(|(item, _)| slowly(item))
+            .collect::<Vec<_>>());
         check!("map_into_vec of a reversed zip", |w, items| w
-            .map_into_vec((0..HALF, rev(items)), |(_, item)| slowly(item)));
+            .par((0..HALF, items.into_par().rev().into_iterations()))
+            .map(|(_, item)| slowly(item))
+            .collect::<Vec<_>>());
         check!("map_into_vec of a zip of four", |w, items| {
             let mut others = VecDeque::from(items);
             let items: Vec<_> = others.drain(..HALF + 2).collect();
-            w.map_into_vec((items, 0..HALF - 3, others, 0..), slowly)
+            w.par((items, 0..HALF - 3, others, 0..))
+                .map(slowly)
+                .collect::<Vec<_>>()
         });
         check!("map_into_vec of each third", |w, items| w
-            .map_into_vec(step_by(items, 3), slowly));
+            .par(items)
+            .step_by(3)
+            .map(slowly)
+            .collect::<Vec<_>>());
         check!("map_into_vec of pairs", |w, items| w
-            .map_into_vec((step_by((items, 0..HALF + 1), 2), 0..3), slowly));
+            .par((items, 0..HALF + 1))
+            .step_by(2)
+            .zip(0..3)
+            .map(slowly)
+            .collect::<Vec<_>>());
         check!("map_into_vecs", |w, items| {
             let mut others = items;
             let items: Vec<_> = others.drain(..HALF).collect();
-            w.map_into_vecs((items, others, 0..HALF - 2), |(a, b, _)| slowly((a, b)))
+            w.par((items, others, 0..HALF - 2))
+                .map(|(a, b, _)| slowly((a, b)))
+                .unzip::<_, _, Vec<_>, Vec<_>>()
         });
         check!("filter_map_into_vec", |w, items| w
-            .filter_map_into_vec((items, 0..HALF + 3), |(item, i)| (i % 3
-                > 0)
-            .then(|| slowly(item))));
+            .par((items, 0..HALF + 3))
+            .filter_map(|(item, i)| (i % 3 > 0).then(|| slowly(item)))
+            .collect::<Vec<_>>());
         check!("map_reduce", |w, items| w.map_reduce(
             (items, 0..HALF),
             |(item, _)| slowly(item),
             second
         ));
-        check!("map_reduce_from", |w, items| w.map_reduce_from(
-            (items, 0..HALF),
-            Vec::new,
-            |(item, _)| vec![slowly(item)],
-            append
-        ));
-        check!("fold", |w, items| w.fold(
-            (items, 0..HALF),
+        check!("map_reduce_from", |w, items| w
+            .par((items, 0..HALF))
+            .map(|(item, _)| vec![slowly(item)])
+            .fold(Vec::new, append, append));
+        check!("fold", |w, items| w.par((items, 0..HALF)).fold(
             Vec::new,
             |all, (item, _)| push(all, item),
             append
         ));
         for limit in [1, HALF] {
-            check!("try_fold", |w, items| w.try_fold(
-                items,
+            check!("try_fold", |w, items| w.par(items).try_fold(
                 Vec::new,
                 |all, item: Item<'_>| match item.index == limit {
                     true => ControlFlow::Break((all, item)),
@@ -173,28 +188,33 @@ impl Check<'_> {
                 },
                 |all, more| ControlFlow::Continue(append(all, more))
             ));
-            check!("try_for_each", |w, items| w.try_for_each(items, |item| {
-                match slowly(item.index) >= limit {
-                    true => Err(item),
-                    false => Ok(()),
+            check!("try_for_each", |w, items| w.par(items).try_for_each(
+                |item| {
+                    match slowly(item.index) >= limit {
+                        true => Err(item),
+                        false => Ok(()),
+                    }
                 }
-            }));
-            check!("try_map_reduce", |w, items| w.try_map_reduce(
-                items,
-                |item| match slowly(item.index) == limit {
+            ));
+            check!("try_map_reduce", |w, items| w
+                .par(items)
+                .map(|item| match slowly(item.index) == limit {
                     true => Err(item),
                     false => Ok(item),
-                },
-                |left, right| Ok(second(left, right))
-            ));
+                })
+                .try_reduce(|left, right| Ok(second(left, right))));
             check!("find_any", |w, items| w
-                .find_any(items, |item| slowly(item.index) >= limit));
+                .par(items)
+                .find_any(|item| slowly(item.index) >= limit));
             check!("find_first", |w, items| w
-                .find_first(items, |item| slowly(item.index) >= limit));
+                .par(items)
+                .find_first(|item| slowly(item.index) >= limit));
             check!("position", |w, items| w
-                .position(items, |item| slowly(item.index) >= limit));
+                .par(items)
+                .position(|item| slowly(item.index) >= limit));
             check!("any", |w, items| w
-                .any(items, |item| slowly(item.index) == limit));
+                .par(items)
+                .any(|item| slowly(item.index) == limit));
         }
         check!("sort_by_cached_key", |w, items| {
             let keys = std::sync::Mutex::new(items);
@@ -231,7 +251,7 @@ fn a_panicking_destructor_of_an_item_leaks_no_other_item_serially() {
     check.all(&mut Serial);
 }
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
     a_panicking_destructor_of_an_item_leaks_no_other_item,
 }

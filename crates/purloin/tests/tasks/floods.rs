@@ -19,7 +19,7 @@ common::under_each_scheduler! {
     a_lock_may_be_held_while_a_body_spawns_a_flood,
 }
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2]), Pool::builder().workers(workers).stack_size(2 << 20);
     a_lock_may_be_held_while_a_task_spawns_a_flood,
     a_lock_may_be_held_while_a_join_spawns_a_flood,

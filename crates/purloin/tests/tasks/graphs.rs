@@ -17,7 +17,7 @@ use purloin::{Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Worker};
 /// Number of tasks on which one task depends.
 const MANY: usize = if cfg!(miri) { 5 } else { 500 };
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
     a_task_that_is_got_early_begins_after_its_input,
     a_task_that_is_got_early_begins_after_all_of_many_inputs,
@@ -27,7 +27,7 @@ common::under_three_schedulers! {
 }
 
 // The body waits for a thread outside, and the channel scheduler has no spare workers.
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([2, 4]), Pool::builder().workers(workers);
     a_task_that_is_awaited_begins_after_its_inputs,
     random_graphs_keep_their_order_whoever_gets_their_results,

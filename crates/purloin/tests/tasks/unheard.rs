@@ -38,7 +38,7 @@ fn expect<R>(result: Result<R, Panic>, message: &'static str) {
     assert_eq!(panic.downcast_ref(), Some(&message));
 }
 
-common::under_three_schedulers! {
+common::under_two_schedulers! {
     for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
     panics_of_detached_tasks_reach_the_finish,
     a_panic_that_is_fetched_surfaces_once,

@@ -11,13 +11,13 @@ use std::ptr::null;
 use super::lineage::Call;
 use super::wait::{self, HandedOff, Outside};
 use super::{Me, Remote};
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
+use crate::cancel::Cancelled;
 use crate::pool::NO_POOL;
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
 use crate::unwind::{Panic, discard};
-use crate::worker::Cancelled;
 
 /// The worker that runs on a thread, if there is one.
 struct Current {
@@ -184,6 +184,9 @@ pub(crate) trait Host {
     /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>>;
 
+    /// Returns whether this worker has tasks of its own that no thief has taken.
+    fn has_tasks(&self) -> bool;
+
     /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Call;
 
@@ -217,6 +220,10 @@ impl<S: Scheduler> Host for Remote<S> {
         }
         me.pool().look_for_others(|_| false);
         handed_off
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.stack().has_unstolen()
     }
 
     fn call(&self) -> *const Call {

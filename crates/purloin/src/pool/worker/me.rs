@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Remote;
 use super::lineage::OwnCalls;
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Blocks, Frame, Innermost, Stolen, Tickets, steal};
 use crate::scheduler::{Point, Protocol, Scheduler};

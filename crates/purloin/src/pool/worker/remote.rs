@@ -5,7 +5,7 @@ use crossbeam_utils::CachePadded;
 use super::lineage::Calls;
 use super::mail::Mailbox;
 use super::me::{Core, Owned};
-use crate::loops::CancelFlag;
+use crate::cancel::CancelFlag;
 use crate::pool::placement::Hashes;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Scopes, Slot, TaskStack};

@@ -82,7 +82,9 @@ where
                 this.withdraw_job(&pool);
             }
             let pool = this.pool_id;
-            Self::leave(sender, 1, |panic| Shared::<S>::keep_panic_of(pool, panic));
+            Self::leave(sender, 1, &mut |panic| {
+                Shared::<S>::keep_panic_of(pool, panic)
+            });
             // Without a wake-up: the program has dropped its future.
             drop(waiters);
         }

@@ -183,7 +183,7 @@ where
     /// The caller is a holder, and does not use the channel again.
     pub(super) unsafe fn let_go(sender: NonNull<Self>) {
         // SAFETY: the caller is a holder, and does not use the channel again.
-        unsafe { Self::leave(sender, 1, keep_orphan) }
+        unsafe { Self::leave(sender, 1, &mut keep_orphan) }
     }
 
     /// Ends a detached task that no thread has begun, and drops its closure. Returns the threads that wait
@@ -223,14 +223,16 @@ where
         unsafe {
             let this = sender.as_ref();
             if !this.is_detached() {
-                return Self::leave(sender, JOB, |_| unreachable!("a job gets no message"));
+                return Self::leave(sender, JOB, &mut |_| unreachable!("a job gets no message"));
             }
             let waiters = match this.job_taken.load(Ordering::Relaxed) {
                 true => None,
                 false => Self::take_back(sender),
             };
             let pool = this.pool_id;
-            Self::leave(sender, 1, |panic| Shared::<S>::keep_panic_of(pool, panic));
+            Self::leave(sender, 1, &mut |panic| {
+                Shared::<S>::keep_panic_of(pool, panic)
+            });
             let watcher = waiters.and_then(|waiters| waiters.watcher);
             watcher.into_iter().for_each(wake);
         }
@@ -248,7 +250,7 @@ where
         // pointer is null, or the caller guarantees that the scope has not ended.
         unsafe {
             let (finish, is_detached) = (sender.as_ref().finish, sender.as_ref().is_detached());
-            Self::leave(sender, count, |panic| match finish.as_ref() {
+            Self::leave(sender, count, &mut |panic| match finish.as_ref() {
                 Some(finish) => finish.keep_panic(panic),
                 None if is_detached => thread.pool().keep_panic(panic),
                 None => thread.keep_orphan(panic),
@@ -264,7 +266,7 @@ where
     ///
     /// The caller is a holder, and does not use the channel again.
     #[inline(never)]
-    pub(super) unsafe fn leave(sender: NonNull<Self>, count: u32, keep: impl FnOnce(Panic)) {
+    pub(super) unsafe fn leave(sender: NonNull<Self>, count: u32, keep: &mut dyn FnMut(Panic)) {
         // SAFETY: the caller is a holder, so the channel lives until `let_go`, and longer if the caller was
         // the last holder. Then no other thread uses it, and everything in it has been moved out, or needs
         // no drop.
@@ -285,7 +287,7 @@ where
             Some(Err(panic)) if panic.is::<Cancelled>() => (),
             Some(Err(panic)) => keep(panic),
             // A panic of its destructor counts as the task's.
-            result => catch(|| drop(result)).unwrap_or_else(keep),
+            result => drop_catching(result).into_iter().for_each(keep),
         }
     }
 }

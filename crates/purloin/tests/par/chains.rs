@@ -1,15 +1,12 @@
 //! Parallel iterators against the standard library's, over random data: each adaptor, each end, and chains of
 //! several, on a pool, serially, and without a token.
 
-#[path = "common/mod.rs"]
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use common::Lcg;
-use common::counted::{Counted, Counting};
+use crate::common::counted::{Counted, Counting};
+use crate::common::{self, Lcg};
 use purloin::Serial;
 use purloin::prelude::*;
 

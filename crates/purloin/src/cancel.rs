@@ -1,0 +1,272 @@
+//! Cancellation: of a scope, and from anywhere by a [`Cancel`].
+//!
+//! A scope has a [state](CancelState), one word, which every task reads before it begins. The word says that the scope
+//! is cancelled, or it points to the [`Cancel`] by which it may be cancelled. Nothing wakes up for a
+//! cancellation: tasks and loops look. So [`Cancel::cancel`] is a single store, which also a signal handler may do.
+
+use std::fmt;
+use std::ptr::{null, null_mut, without_provenance_mut};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::sync::Instant;
+use crate::sync::plain::{AtomicBool, AtomicPtr, Ordering};
+
+/// The error of a task or a loop that was cancelled, by its [scope](crate::Scope::cancel) or by a [`Cancel`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cancelled")
+    }
+}
+
+/// The text of the error: `main` and `unwrap` print errors in this form.
+impl fmt::Debug for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
+/// Cancels loops, scopes and tasks, from any thread or after some time.
+///
+/// A token can be cloned, and all clones are the same token. It stays cancelled for ever. What takes one:
+///
+/// | what | how | what happens |
+/// |---|---|---|
+/// | a loop | [`items.par().until(&cancel)`](crate::iter::Par::until) | its items become results, and it ends with `Err(Cancelled)` |
+/// | a scope | [`scope.cancel_by(&cancel)`](crate::Scope::cancel_by) | its tasks that have not begun are dropped, and its `for_each` loops stop |
+/// | a closure of [`run_async`](crate::Pool::run_async) | [`future.cancel_on_drop(&cancel)`](crate::RunFuture::cancel_on_drop) | whoever drops the future cancels the token |
+/// | any other code | [`is_cancelled`](Self::is_cancelled), or [`check`](Self::check)`()?` | |
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use purloin::{Cancel, Cancelled, prelude::*};
+///
+/// let cancel = Cancel::after(Duration::from_millis(20));
+/// let sum: Result<u64, Cancelled> = (0..u64::MAX).into_par().until(&cancel).sum();
+/// assert_eq!(sum, Err(Cancelled));
+/// ```
+///
+/// Nothing waits for a cancellation, and it wakes nobody: code that runs looks at the token from time to time.
+#[derive(Clone)]
+pub struct Cancel(Arc<Source>);
+
+/// What the clones of a token share.
+struct Source {
+    is_cancelled: AtomicBool,
+    /// When the token was made, and how long it lasts.
+    limit: Option<(Instant, Duration)>,
+    /// A token that cancels this one, too.
+    parent: Option<Cancel>,
+}
+
+impl Source {
+    fn is_cancelled(&self) -> bool {
+        // Acquire: whoever sees it sees what was done before.
+        self.is_cancelled.load(Ordering::Acquire) || self.becomes_cancelled()
+    }
+
+    #[inline(never)]
+    fn becomes_cancelled(&self) -> bool {
+        let is_over = |&(start, limit): &(Instant, Duration)| start.elapsed() >= limit;
+        let is_cancelled = self.limit.as_ref().is_some_and(is_over)
+            || self.parent.as_ref().is_some_and(Cancel::is_cancelled);
+        if is_cancelled {
+            self.is_cancelled.store(true, Ordering::Release);
+        }
+        is_cancelled
+    }
+}
+
+impl Default for Cancel {
+    fn default() -> Self {
+        Cancel::new()
+    }
+}
+
+impl Cancel {
+    fn of(limit: Option<Duration>, parent: Option<&Cancel>) -> Self {
+        Cancel(Arc::new(Source {
+            is_cancelled: AtomicBool::new(false),
+            limit: limit.map(|limit| (Instant::now(), limit)),
+            parent: parent.cloned(),
+        }))
+    }
+
+    /// Returns a token that is not cancelled.
+    pub fn new() -> Self {
+        Cancel::of(None, None)
+    }
+
+    /// Returns a token that is cancelled after this time. If the time is zero, the token is cancelled at once.
+    pub fn after(limit: Duration) -> Self {
+        Cancel::of(Some(limit), None)
+    }
+
+    /// Returns another token that is cancelled when this one is, and also by itself. With a `limit`, it is also
+    /// cancelled after this time.
+    ///
+    /// ```
+    /// use purloin::Cancel;
+    ///
+    /// let program = Cancel::new();
+    /// let request = program.child(None);
+    /// request.cancel();
+    /// assert!(!program.is_cancelled() && !program.child(None).is_cancelled());
+    /// ```
+    pub fn child(&self, limit: Option<Duration>) -> Self {
+        Cancel::of(limit, Some(self))
+    }
+
+    /// Cancels the token. A signal handler may call this: it is one store.
+    pub fn cancel(&self) {
+        // Release: whoever sees it sees what was done before.
+        self.0.is_cancelled.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the token is cancelled. This takes about a nanosecond, or some 30 with a time limit.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Returns an error if the token is cancelled: `cancel.check()?`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the token is cancelled.
+    #[inline]
+    pub fn check(&self) -> Result<(), Cancelled> {
+        match self.is_cancelled() {
+            false => Ok(()),
+            true => Err(Cancelled),
+        }
+    }
+
+    /// Returns whether the token is known to be cancelled. This looks at no clock.
+    #[inline]
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.is_cancelled.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_cancelled = self.is_cancelled();
+        f.debug_struct("Cancel")
+            .field("is_cancelled", &is_cancelled)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a scope is cancelled, in the state of its finish.
+///
+/// The word is null, or [`CANCELLED`], or the address of the [`Source`] of a token that lives as long as the scope.
+pub struct CancelState(AtomicPtr<Source>);
+
+/// The word of a scope that is cancelled. No source has this address.
+const CANCELLED: *mut Source = without_provenance_mut(1);
+
+impl Default for CancelState {
+    fn default() -> Self {
+        CancelState::new()
+    }
+}
+
+impl CancelState {
+    /// Returns the state of a scope that is not cancelled.
+    pub const fn new() -> Self {
+        CancelState(AtomicPtr::new(null_mut()))
+    }
+
+    /// Cancels the scope.
+    pub fn set(&self) {
+        // Release: a task that sees it sees what was done before.
+        self.0.store(CANCELLED, Ordering::Release);
+    }
+
+    /// Returns whether the scope is cancelled.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        // Acquire: whoever sees it sees what was done before. On the processors that matter it costs nothing.
+        let word = self.0.load(Ordering::Acquire);
+        !word.is_null() && self.ask(word)
+    }
+
+    #[cold]
+    fn ask(&self, word: *mut Source) -> bool {
+        // SAFETY: a word that is neither null nor `CANCELLED` was stored by `link`.
+        word == CANCELLED || unsafe { &*word }.is_cancelled()
+    }
+
+    /// Lets the token cancel the scope, too. Returns false if the scope has another token already.
+    ///
+    /// # Safety
+    ///
+    /// A clone of the token lives as long as anybody uses this state.
+    pub(crate) unsafe fn link(&self, cancel: &Cancel) -> bool {
+        let source = Arc::as_ptr(&cancel.0).cast_mut();
+        // Release: whoever follows the pointer sees the token. Relaxed: a failure follows no pointer.
+        let (order, failure) = (Ordering::Release, Ordering::Relaxed);
+        match (self.0).compare_exchange(null_mut(), source, order, failure) {
+            Ok(_) => true,
+            Err(word) => word == CANCELLED || word == source,
+        }
+    }
+}
+
+impl fmt::Debug for CancelState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("CancelState").field(&self.is_set()).finish()
+    }
+}
+
+/// The state of the scope around a loop, or none. A worker knows it for the code that it runs, see
+/// `runtime/scopes.rs`; so does any other thread that runs the body of a finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelFlag(*const CancelState);
+
+// SAFETY: the pointer gives access to an atomic only.
+unsafe impl Send for CancelFlag {}
+
+impl Default for CancelFlag {
+    fn default() -> Self {
+        CancelFlag::NONE
+    }
+}
+
+impl CancelFlag {
+    pub(crate) const NONE: CancelFlag = CancelFlag(null());
+
+    pub(crate) fn of(state: &CancelState) -> Self {
+        CancelFlag(state)
+    }
+
+    /// Returns the address of the state, or null.
+    pub(crate) fn address(self) -> *const () {
+        self.0.cast()
+    }
+
+    /// Returns the flag with this [`address`](Self::address).
+    ///
+    /// # Safety
+    ///
+    /// The address is that of a state that is still valid while a loop uses it, or null.
+    pub(crate) unsafe fn at(address: *const ()) -> Self {
+        CancelFlag(address.cast())
+    }
+
+    /// # Safety
+    ///
+    /// The state is still valid.
+    pub(crate) unsafe fn is_set(self) -> bool {
+        // SAFETY: the pointer is null, or the caller says that the state is valid.
+        let state = unsafe { self.0.as_ref() };
+        state.is_some_and(CancelState::is_set)
+    }
+}

@@ -1,0 +1,182 @@
+//! Loops over iterators of unknown length.
+
+use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::mpsc::{channel, sync_channel};
+use std::time::Duration;
+
+use purloin::prelude::*;
+use purloin::{Pool, Scheduler, Serial, bridge};
+
+use crate::common::counted::{Counted, Counting};
+use crate::common::{self, busy, rounds};
+
+const ITEMS: u64 = if cfg!(miri) { 30 } else { 20_000 };
+
+fn each_item_runs_once(pool: Pool<impl Scheduler>) {
+    for len in [0, 1, 2, ITEMS] {
+        let seen: Vec<AtomicUsize> = (0..len).map(|_| AtomicUsize::new(0)).collect();
+        pool.run(|mut w| {
+            w.par(bridge(0..len)).for_each(|n| {
+                seen[n as usize].fetch_add(1, Relaxed);
+            });
+        });
+        assert!(seen.iter().all(|count| count.load(Relaxed) == 1));
+        let mut all: Vec<u64> = pool.run(|mut w| w.par(bridge(0..len)).map(|n| 2 * n).collect());
+        all.sort_unstable();
+        assert!(all.into_iter().eq((0..len).map(|n| 2 * n)));
+    }
+}
+
+/// Producers that are tasks of the same pool, more of them than workers. Each waits until a consumer takes
+/// its item, and the consumer waits for them.
+fn producers_may_be_tasks_of_the_same_pool(pool: Pool<impl Scheduler>) {
+    const EACH: u64 = if cfg!(miri) { 2 } else { 200 };
+    for _ in 0..rounds(10) {
+        let sum = pool.run(|mut w| {
+            w.finish(|s| {
+                let (send, receive) = sync_channel(1);
+                for _ in 0..6 {
+                    let send = send.clone();
+                    s.spawn(move |_| {
+                        for n in 0..EACH {
+                            purloin::blocking(|| send.send(n)).unwrap();
+                        }
+                    });
+                }
+                drop(send);
+                receive.par_bridge().map(|n| n + 1).sum::<u64>()
+            })
+        });
+        assert_eq!(sum, 6 * EACH * (EACH + 1) / 2);
+    }
+}
+
+common::under_two_schedulers! {
+    for workers in common::workers([1, 2, 5]), Pool::builder().workers(workers);
+    each_item_runs_once,
+}
+
+common::under! {
+    producers_may_be_tasks_of_the_same_pool for workers in common::workers([1, 2, 5]),
+        Pool::builder().workers(workers);
+    under_the_return_barrier: purloin::ReturnBarrier,
+}
+
+/// The next item comes only when the body of the last one has run.
+#[test]
+fn a_body_may_cause_the_next_item() {
+    let pool = common::pool(3);
+    for _ in 0..rounds(10) {
+        let (send, receive) = channel();
+        send.send(0).unwrap();
+        let count = pool.run(|mut w| {
+            let items = iter::from_fn(move || receive.recv().ok().filter(|&n| n < ITEMS / 20));
+            w.par(bridge(items))
+                .inspect(|n| send.send(n + 1).unwrap())
+                .count()
+        });
+        assert_eq!(count as u64, ITEMS / 20);
+    }
+}
+
+/// An iterator that is slow at first and has many items then, for bodies that are slow: they run in parallel.
+#[test]
+#[cfg_attr(miri, ignore = "it measures time")]
+fn bodies_run_in_parallel_although_the_iterator_has_blocked() {
+    let pool = common::pool(4);
+    let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let mut has_waited = false;
+    let items = iter::repeat_with(|| {
+        if !std::mem::replace(&mut has_waited, true) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    });
+    pool.run(|mut w| {
+        w.par(bridge(items.take(60))).for_each(|()| {
+            most.fetch_max(running.fetch_add(1, Relaxed) + 1, Relaxed);
+            std::thread::sleep(Duration::from_millis(5));
+            running.fetch_sub(1, Relaxed);
+        });
+    });
+    assert!(most.into_inner() >= 4);
+}
+
+#[test]
+fn items_are_dropped_once_whatever_ends_the_loop() {
+    let pool = common::pool(3);
+    for round in 0..rounds(60) {
+        let counting = Counting::begin();
+        let limit = ITEMS / 2;
+        let items = (0..ITEMS).map(|n| {
+            assert!(round % 3 != 0 || n != limit, "the iterator panics");
+            Counted::new(n)
+        });
+        let run = || {
+            pool.run(|mut w| {
+                w.par(bridge(items)).any(|item: Counted| {
+                    assert!(round % 3 != 1 || item.key() != limit, "the body panics");
+                    round % 3 == 2 && item.key() == limit
+                })
+            })
+        };
+        let result = catch_unwind(AssertUnwindSafe(run));
+        assert_eq!(result.ok(), (round % 3 == 2).then_some(true));
+        counting.expect_none_left(|| format!("round {round}"));
+    }
+}
+
+/// No part calls the iterator after it has ended, or after it has panicked.
+#[test]
+fn an_iterator_that_has_ended_is_not_called_again() {
+    let pool = common::pool(3);
+    for panics in [false, true] {
+        for _ in 0..rounds(50) {
+            let (has_ended, mut left) = (AtomicBool::new(false), 100);
+            let items = iter::from_fn(|| {
+                assert!(!has_ended.load(Relaxed), "called again");
+                busy(Duration::from_nanos(300));
+                left -= 1;
+                if left == 0 {
+                    has_ended.store(true, Relaxed);
+                    assert!(!panics, "expected");
+                    return None;
+                }
+                Some(left)
+            });
+            let run = || pool.run(|mut w| w.par(bridge(items)).count());
+            match catch_unwind(AssertUnwindSafe(run)) {
+                Ok(count) => assert!(!panics && count == 99),
+                Err(panic) => assert!(panics && common::message(panic).contains("expected")),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_scope_ends_the_loop() {
+    let pool = common::pool(2);
+    let count = pool.run(|mut w| {
+        let count = AtomicUsize::new(0);
+        w.finish(|s| {
+            w_for_each(s, &count);
+        });
+        count.into_inner()
+    });
+    assert!(count >= 100);
+
+    fn w_for_each(s: &purloin::Scope<'_, '_, purloin::ReturnBarrier>, count: &AtomicUsize) {
+        (0_u64..).par_bridge().for_each(|_| {
+            if count.fetch_add(1, Relaxed) == 100 {
+                s.cancel();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_serial_loop_keeps_the_order() {
+    let all: Vec<u64> = Serial.par(bridge(0..ITEMS)).collect();
+    assert!(all.into_iter().eq(0..ITEMS));
+}

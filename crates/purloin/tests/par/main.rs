@@ -1,0 +1,10 @@
+//! Tests of parallel iterators, of memory for each worker, and of loops over iterators of unknown length.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bridges;
+mod cancel;
+mod chains;
+mod memory;
+mod tokens;
