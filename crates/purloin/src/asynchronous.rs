@@ -241,21 +241,39 @@ impl<T> Future for HandleFuture<T> {
         let pending = handle
             .as_ref()
             .expect("this future was polled after it had completed");
-        if let Inner::Promised(promise) = &pending.0 {
-            promise.run();
-            let watch = |watcher| {
-                // SAFETY: `has_ended` calls this once, and no other code watches the task of a
-                // handle that was turned into a future.
-                unsafe { promise.watch(watcher) };
-            };
-            let (is_done, call) = (|| promise.is_done(), || promise.call_worker());
-            if !has_ended(latest, context.waker(), is_done, watch, call) {
-                return Poll::Pending;
+        let waker = context.waker();
+        let has_ended = match &pending.0 {
+            Inner::Promised(promise) => {
+                promise.run();
+                let watch = |watcher| {
+                    // SAFETY: `has_ended` calls this once, and no other code watches the task of a
+                    // handle that was turned into a future.
+                    unsafe { promise.watch(watcher) };
+                };
+                let (is_done, call) = (|| promise.is_done(), || promise.call_worker());
+                has_ended(latest, waker, is_done, watch, call)
             }
+            Inner::Sole(sole) => poll_shared(sole.shared(), latest, waker),
+            Inner::Ready(_) | Inner::Watched(..) => true,
+        };
+        if !has_ended {
+            return Poll::Pending;
         }
         let handle = handle.take().expect("it was there");
         Poll::Ready(handle.into_result())
     }
+}
+
+/// Returns whether the task of a shared handle has ended. If not, its end wakes `waker`.
+fn poll_shared<T>(
+    handle: &SharedHandle<T>,
+    latest: &mut Option<Arc<Latest>>,
+    waker: &Waker,
+) -> bool {
+    handle.run();
+    let watch = |watcher| handle.watch(watcher);
+    let (is_done, call) = (|| handle.is_done(), || handle.call_worker());
+    has_ended(latest, waker, is_done, watch, call)
 }
 
 /// A [`SharedHandle`] as a future: `(&handle).await` is a reference to its result.
@@ -285,10 +303,7 @@ impl<'h, T> Future for SharedHandleFuture<'h, T> {
     /// Panics where [`SharedHandle::get`] does.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<&'h T> {
         let SharedHandleFuture { handle, latest } = &mut *self;
-        handle.run();
-        let watch = |watcher| handle.watch(watcher);
-        let (is_done, call) = (|| handle.is_done(), || handle.call_worker());
-        match has_ended(latest, context.waker(), is_done, watch, call) {
+        match poll_shared(handle, latest, context.waker()) {
             true => Poll::Ready(handle.get()),
             false => Poll::Pending,
         }

@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use crate::cancel::Cancelled;
 use crate::pool::{is_worker, keep_orphan};
+use crate::shared_handle::Sole;
 use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, catch, discard};
 
@@ -72,6 +73,8 @@ pub(crate) enum Inner<T> {
     /// Ready, with a function to call whenever a thread gets it.
     Watched(Outcome<T>, Got),
     Promised(Promise<T>),
+    /// The result of a task with inputs.
+    Sole(Sole<T>),
 }
 
 /// A function that a measuring worker wants to be called.
@@ -225,6 +228,7 @@ impl<T> Handle<T> {
         match self.0 {
             Inner::Promised(promise) => promise.get(place),
             Inner::Ready(outcome) => outcome.get(),
+            Inner::Sole(sole) => sole.get(),
             Inner::Watched(outcome, got) => {
                 got();
                 outcome.get()
@@ -252,6 +256,7 @@ impl<T> Handle<T> {
         match &self.0 {
             Inner::Ready(_) | Inner::Watched(..) => true,
             Inner::Promised(promise) => promise.is_done(),
+            Inner::Sole(sole) => sole.shared().is_done(),
         }
     }
 }

@@ -147,10 +147,12 @@ mod loops;
 mod par;
 mod per_worker;
 mod pool;
+mod progress;
 mod roster;
 mod runtime;
 pub mod scheduler;
 mod serial;
+mod shards;
 mod shared_handle;
 mod sleep;
 mod sort;
@@ -171,6 +173,7 @@ pub use loops::{
 };
 pub use per_worker::{Lent, PerWorker};
 pub use pool::{BuildError, Builder, Pool, WorkerStart, blocking, configure_global, global};
+pub use progress::Progress;
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;

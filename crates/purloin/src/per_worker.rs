@@ -3,10 +3,8 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crossbeam_utils::CachePadded;
-
-use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
-use crate::sync::thread::available_parallelism;
+use crate::shards::Shards;
+use crate::sync::plain::{Mutex, lock};
 
 /// A value for each worker that uses it: a buffer, a counter, a large accumulator.
 ///
@@ -32,19 +30,15 @@ use crate::sync::thread::available_parallelism;
 pub struct PerWorker<T> {
     init: Box<dyn Fn() -> T + Send + Sync>,
     /// The values that nobody uses, in stacks. A thread puts its value where it looks for it next time.
-    free: Box<[Stack<T>]>,
+    free: Shards<Mutex<Vec<Box<T>>>>,
 }
-
-type Stack<T> = CachePadded<Mutex<Vec<Box<T>>>>;
 
 impl<T: Send> PerWorker<T> {
     /// Returns a `PerWorker` without values. `init` makes each of them.
     pub fn new(init: impl Fn() -> T + Send + Sync + 'static) -> Self {
-        // Threads that share a stack wait for each other, for some nanoseconds.
-        let stacks = 4 * available_parallelism().map_or(1, usize::from);
         PerWorker {
             init: Box::new(init),
-            free: (0..stacks).map(|_| Stack::default()).collect(),
+            free: Shards::default(),
         }
     }
 
@@ -76,7 +70,7 @@ impl<T: Send> PerWorker<T> {
     /// Panics if `init` panics.
     pub fn take(&self) -> Lent<'_, T> {
         // The lock is open again before `init` runs.
-        let free = lock(self.stack()).pop();
+        let free = lock(self.free.own()).pop();
         Lent {
             value: Some(free.unwrap_or_else(|| Box::new((self.init)()))),
             home: self,
@@ -100,18 +94,6 @@ impl<T: Send> PerWorker<T> {
             .map(|stack| std::mem::take(&mut *lock(stack)));
         let values: Vec<Box<T>> = stacks.flatten().collect();
         values.into_iter().map(|value| *value)
-    }
-
-    /// Returns where the calling thread puts its values.
-    fn stack(&self) -> &Mutex<Vec<Box<T>>> {
-        static THREADS: AtomicUsize = AtomicUsize::new(0);
-        std::thread_local! {
-            // Relaxed: it only matters that most threads have different numbers.
-            static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
-        }
-        // A destructor of a thread-local value may run after this one.
-        let number = NUMBER.try_with(|number| *number).unwrap_or(0);
-        &self.free[number % self.free.len()]
     }
 }
 
@@ -166,7 +148,7 @@ impl<T: Send> DerefMut for Lent<'_, T> {
 impl<T: Send> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            lock(self.home.stack()).push(value);
+            lock(self.home.free.own()).push(value);
         }
     }
 }

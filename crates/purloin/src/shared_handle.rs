@@ -128,6 +128,7 @@ impl<T> Handle<T> {
 impl<T> SharedHandle<T> {
     fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>, pending: Option<Arc<Pending>>) -> Self {
         let (promise, outcome, got) = match handle.0 {
+            Inner::Sole(Sole(shared)) => return shared,
             Inner::Promised(promise) => (Some(promise), None, None),
             Inner::Ready(outcome) => (None, Some(outcome), None),
             Inner::Watched(outcome, got) => (None, Some(outcome), Some(got)),
@@ -263,6 +264,74 @@ impl<T> SharedHandle<T> {
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         self.0.has_ended()
+    }
+}
+
+/// A shared handle that nobody shares: the handle to the result of a task with inputs.
+pub(crate) struct Sole<T>(SharedHandle<T>);
+
+// SAFETY: no other handle refers to the result, and no other task depends on it. So the result moves with this
+// value.
+unsafe impl<T: Send> Send for Sole<T> {}
+
+impl<T> Sole<T> {
+    /// The caller has made the handle, and no clone of it.
+    pub(crate) fn new(shared: SharedHandle<T>) -> Self {
+        Sole(shared)
+    }
+
+    pub(crate) fn shared(&self) -> &SharedHandle<T> {
+        &self.0
+    }
+
+    /// Waits for the result.
+    pub(crate) fn get(self) -> T {
+        let Sole(SharedHandle(mut state)) = self;
+        state.call_got();
+        if state.result.get().is_none() {
+            state.wait();
+        }
+        let state = Arc::get_mut(&mut state).expect("no other handle refers to the result");
+        let result = state.result.take().expect("there is a result");
+        result.unwrap_or_else(|panic| {
+            let panic = lock(&panic).take();
+            resume_unwind(reveal(panic.expect("only this handle takes the panic")))
+        })
+    }
+}
+
+/// For tasks that may fail.
+impl<T, E> SharedHandle<Result<T, Arc<E>>> {
+    /// Waits for the result, and returns the value or the error. So an error passes from task to task by `?`, and is not
+    /// cloned.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let sum = pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         let parse = |text: &'static str| {
+    ///             scope.shared_future(move |_| Ok(text.parse::<u32>()?))
+    ///         };
+    ///         let (a, b) = (parse("7"), parse("x"));
+    ///         scope.after([&a, &b]).future(move |_| Ok(a.ok()? + b.ok()?)).get()
+    ///     })
+    /// });
+    /// let sum: Result<u32, Arc<std::num::ParseIntError>> = sum;
+    /// assert!(sum.is_err());
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the task.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`get`](Self::get) does.
+    pub fn ok(&self) -> Result<&T, Arc<E>> {
+        self.get().as_ref().map_err(Arc::clone)
     }
 }
 

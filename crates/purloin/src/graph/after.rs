@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::{Begin, Input, Pending};
 use crate::cancel::Cancelled;
+use crate::handle::{Handle, Inner};
 use crate::runtime::ReturnBarrier;
-use crate::shared_handle::SharedHandle;
+use crate::shared_handle::{SharedHandle, Sole};
 use crate::worker::{Scope, SendTask, Spawner};
 
 /// The tasks after which another one begins, from [`Scope::after`].
-#[must_use = "this only describes a task: call shared_future or spawn"]
+#[must_use = "this only describes a task: call future, shared_future or spawn"]
 pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     scope: &'scope Scope<'scope, 'env, S>,
     inputs: Vec<Input>,
@@ -100,6 +101,29 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         let handle = SharedHandle::in_scope(handle, address, Some(Arc::clone(&pending)));
         pending.count_inputs();
         handle
+    }
+
+    /// Makes the task, and returns a handle to its result, which one thread or task gets. See
+    /// [`shared_future`](Self::shared_future) about when the task begins.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// # let text = pool.run(|mut w| w.finish(|scope| {
+    /// let word = scope.shared_future(|_| "steals");
+    /// let text = scope.after([&word]).future(move |_| word.get().to_uppercase());
+    /// # text.get()
+    /// # }));
+    /// # assert_eq!(text, "STEALS");
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn future<F, T>(self, f: F) -> Handle<T>
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
+        T: Send + 'scope,
+    {
+        // The shared handle is not cloned before the program asks for that.
+        Handle(Inner::Sole(Sole::new(self.shared_future(f))))
     }
 
     /// Makes the task, if its result does not matter. Its panic reaches the finish.

@@ -1,4 +1,7 @@
-//! Jobs for idle workers, and the queue in which they wait.
+//! Jobs for idle workers, and the queues in which they wait.
+//!
+//! Jobs in the **background** wait behind all others. So that they do not wait for ever, a worker takes one of them
+//! after [`FRONT_JOBS`] others that have come before it.
 
 use std::collections::VecDeque;
 
@@ -56,13 +59,41 @@ impl<'f, S: Scheduler> Job<'f, S> {
     }
 }
 
-/// A queue of jobs, first in, first out.
+/// Number of other jobs that come before a job in the background.
+const FRONT_JOBS: u32 = 8;
+
+/// The jobs that wait, first in, first out.
 pub(super) struct Inbox<S: Scheduler> {
-    jobs: Mutex<VecDeque<Entry<S>>>,
-    /// The length, for idle workers to look at without the lock.
+    jobs: Mutex<Jobs<S>>,
+    /// The number of jobs, for idle workers to look at without the lock.
     len: AtomicUsize,
     /// The number of jobs that workers have taken, modulo 2⁶⁴.
     begun: AtomicUsize,
+}
+
+struct Jobs<S: Scheduler> {
+    front: VecDeque<Entry<S>>,
+    background: VecDeque<Injected<S>>,
+    /// Number of jobs taken from the front while the oldest job in the background has waited.
+    passed: u32,
+}
+
+impl<S: Scheduler> Jobs<S> {
+    fn len(&self) -> usize {
+        self.front.len() + self.background.len()
+    }
+
+    fn pop(&mut self) -> Option<Injected<S>> {
+        let has_background = !self.background.is_empty();
+        if !(has_background && self.passed >= FRONT_JOBS)
+            && let Some(entry) = self.front.pop_front()
+        {
+            self.passed += u32::from(has_background);
+            return Some(entry.job);
+        }
+        self.passed = 0;
+        self.background.pop_front()
+    }
 }
 
 struct Entry<S: Scheduler> {
@@ -82,16 +113,27 @@ unsafe impl<S: Scheduler> Send for Entry<S> {}
 impl<S: Scheduler> Inbox<S> {
     pub(super) fn new() -> Self {
         Inbox {
-            jobs: Mutex::new(VecDeque::new()),
+            jobs: Mutex::new(Jobs {
+                front: VecDeque::new(),
+                background: VecDeque::new(),
+                passed: 0,
+            }),
             len: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
         }
     }
 
-    /// Adds a job. `caller` is null unless a worker made the job as a call and waits for it.
+    /// Adds a job to the front. `caller` is null unless a worker made the job as a call and waits for it.
     pub(super) fn push(&self, job: Injected<S>, caller: *const Call, tag: *const ()) {
         let mut jobs = lock(&self.jobs);
-        jobs.push_back(Entry { job, caller, tag });
+        jobs.front.push_back(Entry { job, caller, tag });
+        self.len.store(jobs.len(), Ordering::Relaxed);
+    }
+
+    /// Adds a job to the background.
+    pub(super) fn push_background(&self, job: Injected<S>) {
+        let mut jobs = lock(&self.jobs);
+        jobs.background.push_back(job);
         self.len.store(jobs.len(), Ordering::Relaxed);
     }
 
@@ -110,9 +152,9 @@ impl<S: Scheduler> Inbox<S> {
             ends.into_iter().find(|&place| jobs[place].tag == tag)
         };
         while withdrawn.len() < max
-            && let Some(place) = place(&jobs)
+            && let Some(place) = place(&jobs.front)
         {
-            withdrawn.extend(jobs.remove(place));
+            withdrawn.extend(jobs.front.remove(place));
         }
         self.len.store(jobs.len(), Ordering::Release);
         drop(jobs);
@@ -120,9 +162,9 @@ impl<S: Scheduler> Inbox<S> {
         drop(withdrawn);
     }
 
-    /// Takes the oldest job.
+    /// Takes the next job.
     pub(super) fn pop(&self) -> Option<Injected<S>> {
-        self.take(|jobs| jobs.pop_front())
+        self.take(Jobs::pop)
     }
 
     /// Takes the oldest call that was made from within `ancestor`.
@@ -131,27 +173,24 @@ impl<S: Scheduler> Inbox<S> {
             // SAFETY: a queued call has a caller that waits for it, so `caller` lives, and so do the
             // calls from which it descends.
             let is_descendant = |entry: &Entry<S>| unsafe { descends_from(entry.caller, ancestor) };
-            let place = jobs.iter().position(is_descendant)?;
-            jobs.remove(place)
+            let place = jobs.front.iter().position(is_descendant)?;
+            jobs.front.remove(place).map(|entry| entry.job)
         })
     }
 
-    fn take(
-        &self,
-        take: impl FnOnce(&mut VecDeque<Entry<S>>) -> Option<Entry<S>>,
-    ) -> Option<Injected<S>> {
+    fn take(&self, take: impl FnOnce(&mut Jobs<S>) -> Option<Injected<S>>) -> Option<Injected<S>> {
         if self.is_empty() {
             return None;
         }
         let mut jobs = lock(&self.jobs);
-        let entry = take(&mut jobs);
+        let job = take(&mut jobs);
         // Release: an idle worker becomes active before it takes a job, and a thread that sees the
         // shorter queue sees that.
         self.len.store(jobs.len(), Ordering::Release);
-        if entry.is_some() {
+        if job.is_some() {
             self.begun.fetch_add(1, Ordering::Relaxed);
         }
-        entry.map(|entry| entry.job)
+        job
     }
 
     /// Returns, as a hint, how many jobs workers have taken so far.

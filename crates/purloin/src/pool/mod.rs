@@ -214,6 +214,38 @@ impl<S: Scheduler> Pool<S> {
         self.shared.spawn(f);
     }
 
+    /// Hands a job, `f`, to this pool, as [`spawn`](Self::spawn) does, but behind all other work from outside: calls,
+    /// spawned jobs and futures that no worker has begun. So a request of a millisecond does not wait behind a queue of
+    /// reports that take a second each.
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// let pool = Pool::builder().workers(1).build()?;
+    /// let (send, order) = std::sync::mpsc::channel();
+    /// let (urgent, background) = (send.clone(), send);
+    /// pool.run(|_| {
+    ///     // The only worker is busy meanwhile.
+    ///     pool.spawn_background(move |_| background.send("report").unwrap());
+    ///     pool.spawn(move |_| urgent.send("request").unwrap());
+    /// });
+    /// assert!(order.iter().eq(["request", "report"]));
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// Jobs in the background do not starve: each ninth job that a worker begins is one of them, if any wait. Other
+    /// work does not wait for long either if all workers run such jobs: after 20 ms, a [spare
+    /// worker](Builder::spare_workers) begins it, and the system shares the processors.
+    ///
+    /// # Panics
+    ///
+    /// As for [`spawn`](Self::spawn).
+    pub fn spawn_background<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.shared.spawn_background(f);
+    }
+
     /// Runs one job or call that waits for this pool, or [broadcasts](Self::broadcast) to this worker,
     /// on the calling thread. Returns false at once if none waits, or if this thread is not a worker of
     /// this pool.

@@ -144,6 +144,14 @@ impl<S: Scheduler> Shared<S> {
         self.inject(self.job(f).1);
     }
 
+    pub(super) fn spawn_background<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.inbox.push_background(self.job(f).1);
+        self.call_idle_worker();
+    }
+
     /// Queues a job that runs `f`, and that [`Self::wait`] does not wait for.
     pub(crate) fn spawn_uncounted<F>(&self, f: F)
     where

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use purloin::prelude::*;
-use purloin::{PerWorker, Serial};
+use purloin::{PerWorker, Progress, Serial};
 
 use crate::common::counted::{Counted, Counting};
 use crate::common::{self, busy, rounds};
@@ -272,4 +272,41 @@ fn literals_have_the_type_of_the_result() {
     let seen = Mutex::new(Vec::<i8>::new());
     Serial.for_each(-1..=1, |n| seen.lock().unwrap().push(n));
     assert_eq!(seen.into_inner().unwrap(), [-1, 0, 1]);
+}
+
+#[test]
+fn progress_counts_each_item_once() {
+    let pool = common::pool(3);
+    for _ in 0..rounds(20) {
+        let (progress, most) = (Progress::new(), AtomicUsize::new(0));
+        let sum: usize = pool.run(|mut w| {
+            let items = w.par(0..ITEMS).progress(&progress).map(|n| {
+                most.fetch_max(progress.done() as usize, Relaxed);
+                n
+            });
+            items.sum()
+        });
+        assert_eq!(
+            (sum, progress.done()),
+            (ITEMS * (ITEMS - 1) / 2, ITEMS as u64)
+        );
+        assert!(most.into_inner() <= ITEMS);
+        let found = pool.run(|mut w| {
+            let items = w.par(0..ITEMS).filter(|n| n % 2 == 0).progress(&progress);
+            items.rev().map(|n| (n, n)).find_any(|(n, _)| *n == ITEMS)
+        });
+        assert_eq!((found, progress.done() as usize), (None, ITEMS + ITEMS / 2));
+        let zipped = pool.run(|mut w| w.par(0..ITEMS).progress(&progress).enumerate().count());
+        assert_eq!(
+            (zipped, progress.done() as usize),
+            (ITEMS, 2 * ITEMS + ITEMS / 2)
+        );
+    }
+    let progress = Progress::new();
+    let seen: Vec<u64> = Serial
+        .par(0..5)
+        .progress(&progress)
+        .map(|_| progress.done())
+        .collect();
+    assert!(seen.is_sorted() && progress.done() == 5);
 }

@@ -1,7 +1,7 @@
 //! Calls within calls: tasks that move between calls, and pools that call each other.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -385,4 +385,68 @@ fn the_workers_of_a_dropped_pool_stay_until_its_jobs_have_begun() {
             drop(pool);
         }
     });
+}
+
+#[test]
+fn jobs_in_the_background_run_behind_others_and_do_not_starve() {
+    let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+    let (send, receive) = std::sync::mpsc::channel();
+    pool.run(|_| {
+        // The only worker is busy meanwhile.
+        for n in 0..3 {
+            let send = send.clone();
+            pool.spawn_background(move |_| send.send(100 + n).unwrap());
+        }
+        for n in 0..20 {
+            let send = send.clone();
+            pool.spawn(move |_| send.send(n).unwrap());
+        }
+    });
+    drop(send);
+    let order: Vec<usize> = receive.iter().collect();
+    let expected = (0..8)
+        .chain([100])
+        .chain(8..16)
+        .chain([101])
+        .chain(16..20)
+        .chain([102]);
+    assert!(order.iter().copied().eq(expected), "{order:?}");
+    // `wait` waits for them, and a pool that is dropped runs them.
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+    let add = |_: purloin::Token<'_>| {
+        RAN.fetch_add(1, Relaxed);
+    };
+    pool.spawn_background(add);
+    pool.wait();
+    assert_eq!(RAN.load(Relaxed), 1);
+    pool.spawn_background(add);
+    drop(pool);
+    assert_eq!(RAN.load(Relaxed), 2);
+}
+
+/// A request comes while all workers run long jobs in the background.
+#[test]
+#[cfg_attr(miri, ignore = "it measures time")]
+fn a_call_does_not_wait_for_long_jobs_in_the_background() {
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let (is_over, begun) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    for _ in 0..4 {
+        let (is_over, begun) = (Arc::clone(&is_over), Arc::clone(&begun));
+        pool.spawn_background(move |_| {
+            begun.fetch_add(1, Relaxed);
+            while !is_over.load(Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+    }
+    while begun.load(Relaxed) < 2 {
+        thread::yield_now();
+    }
+    assert_eq!(pool.run(|_| 7), 7);
+    assert!(begun.load(Relaxed) < 4, "the call came first");
+    is_over.store(true, Relaxed);
+    pool.wait();
 }

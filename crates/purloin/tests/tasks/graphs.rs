@@ -1,12 +1,13 @@
 //! Tests of the order of tasks that begin [after](purloin::Scope::after) others. They look at what a
 //! task sees when it begins, not only at its result.
 
+use std::cell::Cell;
 use std::future::IntoFuture;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
@@ -24,6 +25,7 @@ common::under_two_schedulers! {
     a_task_that_many_threads_get_begins_after_its_inputs,
     a_task_begins_after_inputs_of_other_scopes,
     a_task_begins_after_inputs_that_it_does_not_get,
+    a_future_with_inputs_is_got_once_and_by_anybody,
 }
 
 // The body waits for a thread outside, and the channel scheduler has no spare workers.
@@ -111,6 +113,111 @@ fn a_task_that_many_threads_get_begins_after_its_inputs(pool: Pool<impl Schedule
             });
         });
     }
+}
+
+/// The result is not `Sync`, so that only a unique handle can move it to another thread.
+fn a_future_with_inputs_is_got_once_and_by_anybody(pool: Pool<impl Scheduler>) {
+    for _ in 0..rounds(20) {
+        let ended = &AtomicUsize::new(0);
+        let drops = &AtomicUsize::new(0);
+        struct Result<'d>(Cell<usize>, &'d AtomicUsize);
+        impl Drop for Result<'_> {
+            fn drop(&mut self) {
+                self.1.fetch_add(1, Relaxed);
+            }
+        }
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let inputs: Vec<SharedHandle<()>> = (0..3)
+                    .map(|_| {
+                        scope.shared_future(|_| {
+                            busy(Duration::from_micros(5));
+                            ended.fetch_add(1, Relaxed);
+                        })
+                    })
+                    .collect();
+                let make = || {
+                    let task = move |_: &()| Result(Cell::new(ended.load(Relaxed)), drops);
+                    scope.after(&inputs).future(move |_| task(&()))
+                };
+                let seen = |result: Result<'_>| assert_eq!(result.0.take(), 3);
+                let (outside, task) = (make(), make());
+                scope.spawn(move |_| seen(task.get()));
+                thread::scope(|threads| {
+                    threads.spawn(move || seen(outside.get()));
+                });
+                drop(make());
+                let mut awaited = pin!(make().into_future());
+                let mut context = Context::from_waker(Waker::noop());
+                loop {
+                    match awaited.as_mut().poll(&mut context) {
+                        Poll::Ready(result) => break seen(result),
+                        Poll::Pending => purloin::blocking(thread::yield_now),
+                    }
+                }
+                // Without inputs, and shared afterwards.
+                let first = scope.after::<()>([]).future(|_| 7).share();
+                let second = scope.after([&first]).future(|_| 8).share();
+                assert_eq!(
+                    *scope
+                        .after([&second])
+                        .shared_future(move |_| *second.get())
+                        .get(),
+                    8
+                );
+                seen(make().try_get().unwrap());
+            });
+        });
+        assert_eq!(drops.load(Relaxed), 5);
+    }
+}
+
+#[test]
+fn the_panic_of_a_future_with_inputs_goes_where_others_go() {
+    let run = |gets: bool| {
+        common::pool(2).run(|mut w| {
+            w.finish(|scope| {
+                let input = scope.shared_future(|_| ());
+                let failing = scope.after([&input]).future(|_| panic!("expected"));
+                if gets {
+                    let result = catch_unwind(AssertUnwindSafe(|| failing.get()));
+                    assert_eq!(common::message(result.unwrap_err()), "expected");
+                }
+            });
+        });
+    };
+    run(true);
+    let unfetched = catch_unwind(|| run(false));
+    assert_eq!(common::message(unfetched.unwrap_err()), "expected");
+}
+
+#[test]
+fn errors_pass_through_a_graph_without_a_copy() {
+    #[derive(Debug)]
+    struct Broken;
+    let result: Result<u32, Arc<Broken>> = common::pool(2).run(|mut w| {
+        w.finish(|scope| {
+            let good = scope.shared_future(|_| Ok::<u32, Arc<Broken>>(1));
+            let broken = scope.shared_future(|_| Err::<u32, _>(Arc::new(Broken)));
+            let (a, b) = (good.clone(), broken.clone());
+            let middle = scope
+                .after([&good, &broken])
+                .shared_future(move |_| Ok(a.ok()? + b.ok()?));
+            let last = scope.after([&middle]).future({
+                let middle = middle.clone();
+                move |_| middle.ok().map(|sum| sum + 1)
+            });
+            let last = last.get();
+            let original = broken.ok().unwrap_err();
+            assert!(
+                last.as_ref()
+                    .is_err_and(|error| Arc::ptr_eq(error, &original))
+            );
+            assert_eq!(good.ok().copied().unwrap(), 1);
+            last
+        })
+    });
+    assert!(result.is_err());
 }
 
 /// The executor of this test polls without a wait.

@@ -1,0 +1,40 @@
+//! Data that is divided between threads, so that they do not wait for each other's cache lines.
+
+use std::thread_local;
+
+use crossbeam_utils::CachePadded;
+
+use crate::sync::plain::{AtomicUsize, Ordering};
+use crate::sync::thread::available_parallelism;
+
+/// A value for each of some threads. A thread shares its value with others only if there are many threads.
+pub(crate) struct Shards<T>(Box<[CachePadded<T>]>);
+
+impl<T: Default> Default for Shards<T> {
+    fn default() -> Self {
+        let count = 4 * available_parallelism().map_or(1, usize::from);
+        Shards((0..count).map(|_| CachePadded::default()).collect())
+    }
+}
+
+impl<T> Shards<T> {
+    /// Returns the value of the calling thread.
+    pub(crate) fn own(&self) -> &T {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            // Relaxed: it only matters that most threads have different numbers.
+            static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+        }
+        // A destructor of a thread-local value may run after this one.
+        let number = NUMBER.try_with(|number| *number).unwrap_or(0);
+        &self.0[number % self.0.len()]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|shard| &**shard)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().map(|shard| &mut **shard)
+    }
+}
