@@ -8,7 +8,7 @@ use std::error::Error;
 use purloin::{Pool, Worker};
 
 /// A square board of living and dead cells.
-#[derive(Clone, PartialEq)]
+#[derive(PartialEq)]
 struct Board {
     size: usize,
     cells: Vec<bool>,
@@ -26,7 +26,7 @@ impl Board {
 
     fn next<W: Worker>(&self, mut w: W) -> Board {
         let mut cells = vec![false; self.cells.len()];
-        let rows = w.par(&mut cells[..]).chunks(self.size).enumerate();
+        let rows = w.par(&mut cells).chunks(self.size).enumerate();
         rows.for_each(|(y, row)| {
             for (x, cell) in row.iter_mut().enumerate() {
                 *cell = match self.neighbours(y, x) {
@@ -63,8 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("the board must have at least 5 rows".into());
     }
     let pool = Pool::new()?;
-    let start = Board::with_glider(size);
-    let mut board = start.clone();
+    let (start, mut board) = (Board::with_glider(size), Board::with_glider(size));
     // A glider moves by one row and one column in four generations.
     let generations = 4 * size;
     for generation in 0..generations {

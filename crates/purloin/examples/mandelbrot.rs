@@ -8,8 +8,7 @@ use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;
 
-use purloin::Pool;
-use purloin::prelude::*;
+use purloin::{Pool, prelude::*};
 
 /// The part of the complex plane that the image shows. Its centre is on the real axis.
 const LEFT: f64 = -2.2;
@@ -22,7 +21,7 @@ const STEPS: u8 = 255;
 fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {
     let scale = VIEW_HEIGHT / height as f64;
     let mut pixels = vec![0; width * height];
-    let rows = w.par(&mut pixels[..]).chunks(width).enumerate();
+    let rows = w.par(&mut pixels).chunks(width).enumerate();
     rows.for_each(|(y, row)| {
         let im = scale * (y as f64 + 0.5 - height as f64 / 2.0);
         for (x, pixel) in row.iter_mut().enumerate() {
@@ -36,14 +35,14 @@ fn draw<W: Worker>(mut w: W, width: usize, height: usize) -> Vec<u8> {
 /// Halves the width and the height of an image.
 fn shrink<W: Worker>(mut w: W, pixels: &[u8], width: usize) -> Vec<u8> {
     let mut small = vec![0; pixels.len() / 4];
-    let rows = w.par(&mut small[..]).chunks(width / 2);
-    let of_pixels = pixels.into_par().chunks(2 * width);
-    rows.zip(of_pixels).for_each(|(row, two_rows)| {
-        for (x, pixel) in row.iter_mut().enumerate() {
-            let square = [0, 1, width, width + 1].map(|i| u16::from(two_rows[2 * x + i]));
-            *pixel = (square.iter().sum::<u16>() / 4) as u8;
-        }
-    });
+    let rows = w.par(&mut small).chunks(width / 2);
+    rows.zip(pixels.into_par().chunks(2 * width))
+        .for_each(|(row, two_rows)| {
+            for (x, pixel) in row.iter_mut().enumerate() {
+                let square = [0, 1, width, width + 1].map(|i| u16::from(two_rows[2 * x + i]));
+                *pixel = (square.iter().sum::<u16>() / 4) as u8;
+            }
+        });
     small
 }
 

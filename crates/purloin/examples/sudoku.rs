@@ -62,10 +62,8 @@ fn solve<W: Worker>(mut w: W, board: &Board, solved: &AtomicBool) -> Option<Boar
         board[cell] = *digit;
         solve(w, &board, solved)
     };
-    w.par(&digits)
-        .map_with_token(try_digit)
-        .reduce(Option::or)
-        .flatten()
+    let tries = w.par(&digits).map_with_token(try_digit);
+    tries.find_map_any(|solution| solution)
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -205,6 +205,8 @@ mod pages {
     struct Readme;
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
+    #[doc = include_str!("../../../docs/cookbook.md")]
+    struct Cookbook;
     #[doc = include_str!("../../../docs/tokens.md")]
     struct Tokens;
     #[doc = include_str!("../../../docs/schedulers.md")]

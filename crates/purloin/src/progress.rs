@@ -20,7 +20,7 @@ use crate::sync::plain::{AtomicU64, Ordering};
 /// assert_eq!((sum, progress.done()), (332_833_500, 1000));
 /// ```
 ///
-/// The example `progress_bar` shows a bar while a loop runs.
+/// The cookbook, a page of the documentation, shows a bar while a loop runs.
 #[derive(Clone, Default)]
 pub struct Progress(Arc<Shards<AtomicU64>>);
 

@@ -1,11 +1,10 @@
 //! Data that is divided between threads, so that they do not wait for each other's cache lines.
 
-use std::thread_local;
-
 use crossbeam_utils::CachePadded;
 
 use crate::sync::plain::{AtomicUsize, Ordering};
 use crate::sync::thread::available_parallelism;
+use crate::sync::thread_local;
 
 /// A value for each of some threads. A thread shares its value with others only if there are many threads.
 pub(crate) struct Shards<T>(Box<[CachePadded<T>]>);

@@ -7,4 +7,5 @@ mod bridges;
 mod cancel;
 mod chains;
 mod memory;
+mod ported;
 mod tokens;

@@ -255,6 +255,8 @@ impl Iterations for Liar {
     type Item = String;
     type Strip<'s> = std::iter::Map<Range<usize>, fn(usize) -> String>;
 
+    const IS_EXACT: bool = true;
+
     fn remaining(&self) -> usize {
         self.says
     }
