@@ -68,10 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let large = w.lend(|w| draw(w, 2 * width, 2 * height));
         shrink(w, &large, 2 * width)
     });
-
-    let mirrored: Vec<u8> = pixels.rchunks(width).flatten().copied().collect();
-    assert_eq!(pixels, mirrored);
-
+    assert!(pixels.iter().eq(pixels.rchunks(width).flatten()));
     let output = BufWriter::new(File::create(&file)?);
     let mut encoder = png::Encoder::new(output, width.try_into()?, height.try_into()?);
     encoder.set_color(png::ColorType::Grayscale);

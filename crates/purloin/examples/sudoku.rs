@@ -68,8 +68,7 @@ fn solve<W: Worker>(mut w: W, board: &Board, solved: &AtomicBool) -> Option<Boar
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let puzzle = std::env::args().nth(1).unwrap_or(PUZZLE.into());
-    let usage = "a puzzle has 81 digits or dots, and no digit contradicts another";
-    let puzzle = parse(&puzzle).ok_or(usage)?;
+    let puzzle = parse(&puzzle).ok_or("a puzzle has 81 digits or dots, without contradictions")?;
     print(&puzzle);
     let solution = Pool::new()?.run(|w| solve(w, &puzzle, &AtomicBool::new(false)));
     let solution = solution.ok_or("the puzzle has no solution")?;

@@ -104,20 +104,25 @@ impl<S: Scheduler> Pool<S> {
 
 impl<T> RunFuture<T> {
     /// Cancels the token if this future is dropped before it has completed: by `select!` or by a time limit, for example.
-    /// The closure looks at its clone of the token, and ends early.
+    /// The closure looks at its clone of the token, and ends early. A second call replaces the token.
     ///
     /// ```
     /// # use purloin::{Cancel, Cancelled, Pool, prelude::*};
     /// async fn sum(pool: &Pool) -> Result<u64, Cancelled> {
     ///     let cancel = Cancel::new();
     ///     let until = cancel.clone();
-    ///     let sum = pool.run_async(move |mut w| w.par(0..u64::MAX).until(&until).sum());
+    ///     let sum = pool.run_async(move |mut w| {
+    ///         let bits = w.par(0..u64::MAX).map(|n| u64::from(n.count_ones()));
+    ///         bits.until(&until).sum()
+    ///     });
     ///     sum.cancel_on_drop(&cancel).await
     /// }
     ///
     /// let pool = Pool::new()?;
-    /// // The sum would take centuries, but nobody awaits it.
-    /// drop(sum(&pool));
+    /// let mut sum = std::pin::pin!(sum(&pool));
+    /// let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// assert!(sum.as_mut().poll(&mut context).is_pending());
+    /// // The sum would take centuries. When `sum` is dropped, at the end, it is cancelled.
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn cancel_on_drop(mut self, cancel: &Cancel) -> Self {

@@ -1,11 +1,11 @@
 //! Cancellation: of a scope, and from anywhere by a [`Cancel`].
 //!
 //! A scope has a [state](CancelState), one word, which every task reads before it begins. The word says that the scope
-//! is cancelled, or it points to the [`Cancel`] by which it may be cancelled. Nothing wakes up for a
+//! is cancelled, and it points to the [`Cancel`] by which the scope may be cancelled, if there is one. Nothing wakes up for a
 //! cancellation: tasks and loops look. So [`Cancel::cancel`] is a single store, which also a signal handler may do.
 
 use std::fmt;
-use std::ptr::{null, null_mut, without_provenance_mut};
+use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +48,8 @@ impl std::error::Error for Cancelled {}
 /// use purloin::{Cancel, Cancelled, prelude::*};
 ///
 /// let cancel = Cancel::after(Duration::from_millis(20));
-/// let sum: Result<u64, Cancelled> = (0..u64::MAX).into_par().until(&cancel).sum();
+/// let bits = (0..u64::MAX).into_par().map(|n| u64::from(n.count_ones()));
+/// let sum: Result<u64, Cancelled> = bits.until(&cancel).sum();
 /// assert_eq!(sum, Err(Cancelled));
 /// ```
 ///
@@ -74,12 +75,28 @@ impl Source {
     #[inline(never)]
     fn becomes_cancelled(&self) -> bool {
         let is_over = |&(start, limit): &(Instant, Duration)| start.elapsed() >= limit;
-        let is_cancelled = self.limit.as_ref().is_some_and(is_over)
-            || self.parent.as_ref().is_some_and(Cancel::is_cancelled);
-        if is_cancelled {
-            self.is_cancelled.store(true, Ordering::Release);
+        // Not by recursion: there may be many generations.
+        let mut source = Some(self);
+        while let Some(ancestor) = source {
+            if ancestor.is_cancelled.load(Ordering::Acquire)
+                || ancestor.limit.as_ref().is_some_and(is_over)
+            {
+                self.is_cancelled.store(true, Ordering::Release);
+                return true;
+            }
+            source = ancestor.parent.as_ref().map(|parent| &*parent.0);
         }
-        is_cancelled
+        false
+    }
+}
+
+impl Drop for Source {
+    /// Drops the ancestors that nobody else has, not by recursion.
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some(Cancel(source)) = parent {
+            parent = Arc::into_inner(source).and_then(|mut source| source.parent.take());
+        }
     }
 }
 
@@ -129,7 +146,8 @@ impl Cancel {
         self.0.is_cancelled.store(true, Ordering::Release);
     }
 
-    /// Returns whether the token is cancelled. This takes about a nanosecond, or some 30 with a time limit.
+    /// Returns whether the token is cancelled. This takes about a nanosecond, or some 30 with a time limit; as long again
+    /// for each ancestor.
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
@@ -151,7 +169,8 @@ impl Cancel {
     /// Returns whether the token is known to be cancelled. This looks at no clock.
     #[inline]
     pub(crate) fn is_known(&self) -> bool {
-        self.0.is_cancelled.load(Ordering::Relaxed)
+        // Acquire: as above.
+        self.0.is_cancelled.load(Ordering::Acquire)
     }
 }
 
@@ -166,11 +185,12 @@ impl fmt::Debug for Cancel {
 
 /// Whether a scope is cancelled, in the state of its finish.
 ///
-/// The word is null, or [`CANCELLED`], or the address of the [`Source`] of a token that lives as long as the scope.
+/// The word is the address of the [`Source`] of a token, or null, plus [`CANCELLED`] if the scope is cancelled. It owns the
+/// token.
 pub struct CancelState(AtomicPtr<Source>);
 
-/// The word of a scope that is cancelled. No source has this address.
-const CANCELLED: *mut Source = without_provenance_mut(1);
+/// The bit of a scope that is cancelled. Addresses of sources are multiples of 8.
+const CANCELLED: usize = 1;
 
 impl Default for CancelState {
     fn default() -> Self {
@@ -186,8 +206,11 @@ impl CancelState {
 
     /// Cancels the scope.
     pub fn set(&self) {
+        let set = |word: *mut Source| Some(word.map_addr(|address| address | CANCELLED));
         // Release: a task that sees it sees what was done before.
-        self.0.store(CANCELLED, Ordering::Release);
+        let _ = self
+            .0
+            .fetch_update(Ordering::Release, Ordering::Relaxed, set);
     }
 
     /// Returns whether the scope is cancelled.
@@ -200,22 +223,37 @@ impl CancelState {
 
     #[cold]
     fn ask(&self, word: *mut Source) -> bool {
-        // SAFETY: a word that is neither null nor `CANCELLED` was stored by `link`.
-        word == CANCELLED || unsafe { &*word }.is_cancelled()
+        // SAFETY: a word without the bit is the address of a source that this state owns.
+        word.addr() & CANCELLED != 0 || unsafe { &*word }.is_cancelled()
     }
 
     /// Lets the token cancel the scope, too. Returns false if the scope has another token already.
-    ///
-    /// # Safety
-    ///
-    /// A clone of the token lives as long as anybody uses this state.
-    pub(crate) unsafe fn link(&self, cancel: &Cancel) -> bool {
-        let source = Arc::as_ptr(&cancel.0).cast_mut();
-        // Release: whoever follows the pointer sees the token. Relaxed: a failure follows no pointer.
+    pub(crate) fn link(&self, cancel: &Cancel) -> bool {
+        let source = Arc::into_raw(Arc::clone(&cancel.0)).cast_mut();
+        let link = |word: *mut Source| {
+            let is_free = word.addr() & !CANCELLED == 0;
+            is_free.then(|| source.map_addr(|address| address | word.addr()))
+        };
+        // Release: whoever follows the pointer sees the token. Acquire is not needed: a failure follows no pointer.
         let (order, failure) = (Ordering::Release, Ordering::Relaxed);
-        match (self.0).compare_exchange(null_mut(), source, order, failure) {
+        match self.0.fetch_update(order, failure, link) {
             Ok(_) => true,
-            Err(word) => word == CANCELLED || word == source,
+            Err(word) => {
+                // SAFETY: the address is from `into_raw`, and the state has not taken it.
+                drop(unsafe { Arc::from_raw(source) });
+                word.addr() & !CANCELLED == source.addr()
+            }
+        }
+    }
+}
+
+impl Drop for CancelState {
+    #[inline]
+    fn drop(&mut self) {
+        let source = self.0.get_mut().map_addr(|address| address & !CANCELLED);
+        if !source.is_null() {
+            // SAFETY: the state owns this token, see `link`.
+            drop(unsafe { Arc::from_raw(source) });
         }
     }
 }

@@ -46,6 +46,7 @@
 //! | run two closures in parallel | [`Worker::join`] | [`join`] |
 //! | spawn tasks, and wait for all of them | [`Worker::finish`], [`Scope::spawn`] | [`finish`] |
 //! | drop tasks that are not needed any more | [`Scope::cancel`] | [`Scope::cancel`] |
+//! | end loops and scopes from anywhere, or after some time | [`Cancel`] | [`Cancel`] |
 //! | start a task with a result | [`Worker::future`] | [`future`] |
 //! | wait for its result | [`Worker::get`] | [`Handle::get`] |
 //! | give a result to several tasks | [`Scope::shared_future`] | [`Handle::share`] |
@@ -53,7 +54,9 @@
 //! | run a loop in parallel | [`Worker::par`] | [`par`](prelude::Parallel::par), [`par_mut`](prelude::ParallelMut::par_mut), [`into_par`](prelude::IntoParallel::into_par) |
 //! | run a loop over an iterator of unknown length | [`Worker::par`] with [`bridge`] | [`par_bridge`](prelude::ParBridge::par_bridge) |
 //! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`par_sort`](prelude::ParallelSort::par_sort), [`par_sort_unstable`](prelude::ParallelSort::par_sort_unstable) |
-//! | hand a task to a pool without waiting for it | | [`Pool::spawn`] |
+//! | give each worker a buffer or an accumulator | [`PerWorker`] | [`PerWorker`] |
+//! | see how far a loop is | [`Progress`] | [`Progress`] |
+//! | hand a task to a pool without waiting for it | | [`Pool::spawn`], [`Pool::spawn_background`] |
 //! | do parallel work in an asynchronous program | | [`Pool::run_async`] |
 //! | wait for a lock, a file or a channel in a task | [`blocking`] | |
 //!

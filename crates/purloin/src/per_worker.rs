@@ -70,8 +70,10 @@ impl<T: Send> PerWorker<T> {
     /// Panics if `init` panics.
     pub fn take(&self) -> Lent<'_, T> {
         // The lock is open again before `init` runs.
-        let free = lock(self.free.own()).pop();
+        let place = self.free.own_place();
+        let free = lock(self.free.get(place)).pop();
         Lent {
+            place,
             value: Some(free.unwrap_or_else(|| Box::new((self.init)()))),
             home: self,
         }
@@ -125,6 +127,8 @@ pub struct Lent<'p, T: Send> {
     /// `None` only when this is dropped.
     value: Option<Box<T>>,
     home: &'p PerWorker<T>,
+    /// Where the value is put back, also by another thread.
+    place: usize,
 }
 
 impl<T: Send> Deref for Lent<'_, T> {
@@ -148,7 +152,7 @@ impl<T: Send> DerefMut for Lent<'_, T> {
 impl<T: Send> Drop for Lent<'_, T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            lock(self.home.free.own()).push(value);
+            lock(self.home.free.get(self.place)).push(value);
         }
     }
 }

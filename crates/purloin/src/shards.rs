@@ -19,6 +19,15 @@ impl<T: Default> Default for Shards<T> {
 impl<T> Shards<T> {
     /// Returns the value of the calling thread.
     pub(crate) fn own(&self) -> &T {
+        self.get(self.own_place())
+    }
+
+    pub(crate) fn get(&self, place: usize) -> &T {
+        &self.0[place]
+    }
+
+    /// Returns the place of the value of the calling thread.
+    pub(crate) fn own_place(&self) -> usize {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             // Relaxed: it only matters that most threads have different numbers.
@@ -26,7 +35,7 @@ impl<T> Shards<T> {
         }
         // A destructor of a thread-local value may run after this one.
         let number = NUMBER.try_with(|number| *number).unwrap_or(0);
-        &self.0[number % self.0.len()]
+        number % self.0.len()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {

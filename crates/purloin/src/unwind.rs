@@ -34,8 +34,9 @@ pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
         catch(drop).err()
     }
 
-    let mut value = Some(value);
-    run(&mut || drop(value.take()))
+    let mut value = ManuallyDrop::new(value);
+    // SAFETY: `run` calls this once, and nobody uses the value again.
+    run(&mut || unsafe { ManuallyDrop::drop(&mut value) })
 }
 
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.

@@ -818,11 +818,9 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// # Panics
     ///
     /// Panics if the scope has another token. Make one that both cancel: [`Cancel::child`].
-    pub fn cancel_by(&self, cancel: &'env Cancel) {
-        // SAFETY: the token is borrowed for longer than the scope lasts.
-        let is_linked = unsafe { S::cancelled(&self.finish).link(cancel) };
+    pub fn cancel_by(&self, cancel: &Cancel) {
         assert!(
-            is_linked,
+            S::cancelled(&self.finish).link(cancel),
             "this scope has another token; make one that both cancel, with `Cancel::child`"
         );
     }
@@ -852,7 +850,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     ///
     /// # Errors
     ///
-    /// Returns [`Cancelled`] if [`Self::cancel`] was called.
+    /// Returns [`Cancelled`] if the scope [is cancelled](Self::is_cancelled).
     pub fn check(&self) -> Result<(), Cancelled> {
         match self.is_cancelled() {
             false => Ok(()),

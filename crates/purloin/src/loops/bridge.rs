@@ -8,13 +8,22 @@
 //! The iterator may wait for its next item, and that may come from a task of the same pool:
 //!
 //! - A part that takes an item counts as [`blocking`](crate::blocking()), so that a spare worker runs the task. This
-//!   takes some microseconds. So if the last item came at once, and the worker has no tasks on its own stack, the part
-//!   takes the next one without. If the iterator blocks then, the tasks of all other workers still run; work
-//!   from outside of the pool is the matter of [`rescue`](crate::pool).
+//!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
+//!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
+//!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
 //! - A part that finds the lock taken for some time ends. Its worker looks for other work, and gets a new part if the
-//!   iterator becomes fast. So at most one worker waits for the iterator.
+//!   iterator becomes fast. So at most one worker waits for the iterator. No item is left behind: a part that has the
+//!   lock goes on.
 //! - A part takes its item before the loop looks whether a thief asks for work. So while it runs a long body, a
-//!   thief has a part, too.
+//!   thief has a part, too. For the same reason a strip ends after a long body.
+//!
+//! # The stack
+//!
+//! A split nests: the worker that splits runs its own part in a closure of a join, to its end. A part of other loops
+//! becomes shorter by each split, so there are few. Here, a thief may get a part, end it because the iterator waits, and
+//! ask again, for each item. So after [`MAX_DEPTH`] nested splits all parts **end**, and the first part, at the
+//! beginning of the loop, goes on alone ([`Iterations::again`]). A driver of loops that does not know this gets no part
+//! from a part at that depth.
 
 use std::cell::Cell;
 use std::fmt;
@@ -23,12 +32,18 @@ use std::time::Duration;
 
 use super::{IntoIterations, Iterations};
 use crate::pool::{blocking, has_tasks};
-use crate::sync::plain::{Mutex, MutexGuard};
+use crate::sync::plain::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::sync::{Instant, spin_loop};
 
 /// An iterator is fast if it has the next item within this time, and a part waits this long for the lock. It is the
 /// cost of a call of [`blocking`].
 const FAST: Duration = Duration::from_micros(5);
+
+/// A strip ends after a body that takes longer.
+const LONG: Duration = Duration::from_micros(10);
+
+/// The number of nested splits of the parts of one loop.
+const MAX_DEPTH: u32 = 32;
 
 /// Returns the items of an iterator as the iterations of a loop, one part of which asks the iterator at a time. For
 /// programs that are generic over their worker: `w.par(bridge(iterator))`. Others call
@@ -46,32 +61,58 @@ pub fn bridge<I>(iterator: I) -> Bridged<I::IntoIter>
 where
     I: IntoIterator<Item: Send, IntoIter: Send>,
 {
-    Bridged::part(Arc::new(Mutex::new(Some(iterator.into_iter()))))
+    let source = Source {
+        iterator: Mutex::new(Some(iterator.into_iter())),
+        is_renewed: AtomicBool::new(false),
+        ends: AtomicBool::new(false),
+    };
+    Bridged::part(Arc::new(source), 0)
 }
 
 /// The items of an iterator, from [`bridge`].
 pub struct Bridged<I: Iterator> {
-    /// The iterator, until it has ended.
-    iterator: Arc<Mutex<Option<I>>>,
+    source: Arc<Source<I>>,
+    /// Number of splits around this part.
+    depth: u32,
     /// The item for the next iteration.
     next: Cell<Option<I::Item>>,
     /// Whether the loop has asked whether there are any items. The first answer is yes.
     has_begun: Cell<bool>,
+    /// Whether the last item came at once.
     is_fast: Cell<bool>,
+    /// Whether the part has found the lock taken since the loop has last asked.
+    has_given_up: Cell<bool>,
+    /// When the part has taken its last item.
+    last: Cell<Option<Instant>>,
+}
+
+struct Source<I> {
+    /// The iterator, until it has ended.
+    iterator: Mutex<Option<I>>,
+    /// Whether the first part goes on when all parts have ended.
+    is_renewed: AtomicBool,
+    /// Whether all parts end, so that the first part goes on.
+    ends: AtomicBool,
 }
 
 impl<I: Iterator> Bridged<I> {
-    fn part(iterator: Arc<Mutex<Option<I>>>) -> Self {
+    fn part(source: Arc<Source<I>>, depth: u32) -> Self {
         Bridged {
-            iterator,
+            source,
+            depth,
             next: Cell::new(None),
             has_begun: Cell::new(false),
             is_fast: Cell::new(false),
+            has_given_up: Cell::new(false),
+            last: Cell::new(None),
         }
     }
 
-    /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
+    /// Takes an item. Returns `None` if there are no more, if another part is waiting for one, or if this part ends.
     fn take(&self) -> Option<I::Item> {
+        if self.has_given_up.get() || self.ends() {
+            return None;
+        }
         match self.is_fast.get() && !has_tasks() {
             true => self.take_now(),
             false => blocking(|| self.take_now()),
@@ -80,9 +121,13 @@ impl<I: Iterator> Bridged<I> {
 
     fn take_now(&self) -> Option<I::Item> {
         let start = Instant::now();
-        let mut iterator = self.lock(start)?;
+        let Some(mut iterator) = self.lock(start) else {
+            self.has_given_up.set(true);
+            return None;
+        };
         let item = iterator.as_mut()?.next();
         self.is_fast.set(start.elapsed() < FAST);
+        self.last.set(Some(Instant::now()));
         if item.is_none() {
             // Its destructor is the program's, and may take its time.
             let ended = iterator.take();
@@ -95,13 +140,19 @@ impl<I: Iterator> Bridged<I> {
     /// Returns `None` if another part holds the lock, or if the iterator has panicked.
     fn lock(&self, start: Instant) -> Option<MutexGuard<'_, Option<I>>> {
         loop {
-            match self.iterator.try_lock() {
+            match self.source.iterator.try_lock() {
                 Ok(iterator) => return Some(iterator),
                 Err(TryLockError::Poisoned(_)) => return None,
                 Err(TryLockError::WouldBlock) if start.elapsed() > FAST => return None,
                 Err(TryLockError::WouldBlock) => (0..16).for_each(|_| spin_loop()),
             }
         }
+    }
+
+    /// Returns whether the part ends, so that the first part goes on.
+    fn ends(&self) -> bool {
+        // Relaxed: a part that misses it sees it at its next item, and the joins order the parts.
+        self.depth > 0 && self.source.ends.load(Ordering::Relaxed)
     }
 }
 
@@ -115,6 +166,11 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     fn remaining(&self) -> usize {
         // The worker that splits a part off asks first, and the part takes no item before it has its own worker.
         if self.has_begun.replace(true) {
+            if self.depth == 0 {
+                // All other parts have ended, or there were none.
+                self.source.ends.store(false, Ordering::Relaxed);
+            }
+            self.has_given_up.set(false);
             let next = self.next.take().or_else(|| self.take());
             let has_ended = next.is_none();
             self.next.set(next);
@@ -122,15 +178,35 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
                 return 0;
             }
         }
-        usize::MAX
+        match self.depth < MAX_DEPTH {
+            true => usize::MAX,
+            // Too few to split.
+            false => 1,
+        }
     }
 
     fn split_at(self, _: usize) -> (Self, Self) {
-        let back = Bridged::part(Arc::clone(&self.iterator));
-        (self, back)
+        let Bridged { source, depth, .. } = &self;
+        let depth = depth + 1;
+        if depth == MAX_DEPTH && source.is_renewed.load(Ordering::Relaxed) {
+            source.ends.store(true, Ordering::Relaxed);
+        }
+        let back = Bridged::part(Arc::clone(source), depth);
+        (Bridged { depth, ..self }, back)
+    }
+
+    fn again(&self) -> Option<Self> {
+        (self.depth == 0).then(|| {
+            self.source.is_renewed.store(true, Ordering::Relaxed);
+            let again = Bridged::part(Arc::clone(&self.source), 0);
+            // Its worker asks only when all other parts have ended.
+            again.has_begun.set(true);
+            again
+        })
     }
 
     fn strip(&mut self, len: usize) -> Taking<'_, I> {
+        self.last.set(None);
         Taking {
             part: self,
             left: len,
@@ -164,7 +240,13 @@ impl<I: Iterator> Iterator for Taking<'_, I> {
 
     fn next(&mut self) -> Option<I::Item> {
         self.left = self.left.checked_sub(1)?;
-        let item = self.part.next.take().or_else(|| self.part.take());
+        let part = self.part;
+        let is_long = |last: Instant| last.elapsed() > LONG;
+        let item = match part.last.get().is_some_and(is_long) {
+            // The loop looks whether a thief asks for work.
+            true => None,
+            false => part.next.take().or_else(|| part.take()),
+        };
         if item.is_none() {
             self.left = 0;
         }

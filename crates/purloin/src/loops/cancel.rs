@@ -51,6 +51,12 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
     }
 
     #[inline]
+    fn again(&self) -> Option<Self> {
+        let iterations = self.iterations.again()?;
+        Some(Self::new(iterations, self.flag))
+    }
+
+    #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         self.iterations.strip(len)
     }

@@ -122,7 +122,7 @@ impl<T> Run<T> {
             return right;
         }
         if right.len > 0 {
-            let follows = self.first.0 + self.len == right.first.0;
+            let follows = self.first.0.wrapping_add(self.len) == right.first.0;
             check_len(self.is_whole() && right.is_whole() && follows);
             self.len += ManuallyDrop::new(right).len;
         }

@@ -2,7 +2,8 @@
 //!
 //! Nobody knows the positions of the words of a text, but each **part** of a loop has a rank, and a part that comes
 //! later in the order of the iterations has the higher one. A part has an interval of ranks. When it is split, the
-//! front keeps the lower half, and the back gets the upper half. The rank of a part is the start of its interval.
+//! front keeps the lower three quarters, because it is split most often, and the back gets the rest. The rank of a part is
+//! the start of its interval.
 //!
 //! A part that has found an item ends, and announces its rank. Each part with a higher rank then ends, too. After
 //! many splits one after the other an interval is a single number, and then the front and the back have the same
@@ -47,7 +48,7 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
     fn split_at(self, index: usize) -> (Self, Self) {
         let (front, back) = self.iterations.split_at(index);
         let (low, high, found) = (self.low, self.high, self.found);
-        let middle = low + (high - low) / 2;
+        let middle = high - (high - low) / 4;
         let part = |iterations, low, high| Ranked {
             iterations,
             low,
@@ -55,6 +56,29 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
             found,
         };
         (part(front, low, middle), part(back, middle, high))
+    }
+
+    fn again(&self) -> Option<Self> {
+        if self.found.load(Ordering::Relaxed) < u64::MAX {
+            return None;
+        }
+        let iterations = self.iterations.again()?;
+        Some(Ranked {
+            iterations,
+            ..*self
+        })
+    }
+
+    #[inline]
+    fn fold_strip<A>(
+        &mut self,
+        len: usize,
+        sum: A,
+        mut step: impl FnMut(A, Self::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        let rank = self.low;
+        self.iterations
+            .fold_strip(len, sum, |sum, item| step(sum, (rank, item)))
     }
 
     #[inline]

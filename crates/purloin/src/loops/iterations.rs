@@ -52,6 +52,14 @@ pub trait Iterations: Sized + Send {
     /// 1.
     fn split_at(self, index: usize) -> (Self, Self);
 
+    /// Returns the iterations with which this part of the loop goes on after it was split and all parts have ended. A
+    /// worker asks before each split. Most iterations have none: their parts end when nothing is left.
+    #[doc(hidden)]
+    #[inline]
+    fn again(&self) -> Option<Self> {
+        None
+    }
+
     /// Removes the first `len` iterations, and returns an iterator over them, in their order. `len`
     /// is at most [`remaining`](Self::remaining), unless the number is inexact: then it may be
     /// larger.

@@ -215,6 +215,7 @@ where
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
+            let again = rest.again();
             let (mine, theirs) = rest.split_at(pace.keep(len, given));
             if theirs.remaining() > 0 {
                 let theirs =
@@ -223,7 +224,12 @@ where
                 let mine =
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);
                 let (left, right) = w.join(mine, theirs);
-                break shared.combine(left, right);
+                let both = shared.combine(left, right);
+                match again {
+                    Some(again) => (sum, rest, pace) = (both, again, Pace::start()),
+                    None => break both,
+                }
+                continue;
             }
             // A single iteration is left, or none: the number may be inexact.
             drop(theirs);

@@ -208,6 +208,14 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
     }
 
     #[inline]
+    fn again(&self) -> Option<Self> {
+        Some(AdaptedIterations {
+            iterations: self.iterations.again()?,
+            adaptor: self.adaptor,
+        })
+    }
+
+    #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         self.adaptor.strip(self.iterations.strip(len))
     }

@@ -100,6 +100,22 @@ impl<A, B> ConcatIterations<A, B> {
     }
 }
 
+impl<A: Iterations, B: Iterations> ConcatIterations<A, B> {
+    /// Returns how many of the next `len` iterations are of the first and of the second. There may be fewer than the
+    /// caller has seen, after a `while_some` or in a cancelled scope.
+    #[inline]
+    fn parts(&self, len: usize) -> (usize, usize) {
+        match len.min(self.0.remaining()) {
+            0 if len == 0 => (0, 0),
+            0 => (0, len.min(self.1.remaining())),
+            of_first if A::IS_EXACT && B::IS_EXACT => {
+                (of_first, (len - of_first).min(self.1.remaining()))
+            }
+            of_first => (of_first, 0),
+        }
+    }
+}
+
 impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIterations<A, B> {
     type Item = A::Item;
     type Strip<'s>
@@ -109,9 +125,15 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
 
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
 
+    /// The second iterations are asked only when the first are over, unless both are exact: the answer may take an item
+    /// of an iterator, and wait for it.
     #[inline]
     fn remaining(&self) -> usize {
-        self.0.remaining().saturating_add(self.1.remaining())
+        match self.0.remaining() {
+            0 => self.1.remaining(),
+            len if Self::IS_EXACT => len.saturating_add(self.1.remaining()),
+            len => len,
+        }
     }
 
     #[inline]
@@ -120,9 +142,7 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
     }
 
     fn split_at(self, index: usize) -> (Self, Self) {
-        let of_first = index.min(self.0.remaining());
-        // There may be fewer than the caller has seen, after a `while_some` or in a cancelled scope.
-        let of_second = (index - of_first).min(self.1.remaining());
+        let (of_first, of_second) = self.parts(index);
         let (first, rest) = self.0.split_at(of_first);
         let (second, others) = self.1.split_at(of_second);
         (
@@ -133,8 +153,7 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
 
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
-        let of_first = len.min(self.0.remaining());
-        let of_second = (len - of_first).min(self.1.remaining());
+        let (of_first, of_second) = self.parts(len);
         self.0.strip(of_first).chain(self.1.strip(of_second))
     }
 }

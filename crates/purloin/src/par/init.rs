@@ -98,7 +98,7 @@ where
 {
     type Item = T;
     type Strip<'s>
-        = InitStrip<'s, I::Strip<'s>, S, F>
+        = InitStrip<'s, I::Strip<'s>, S, N, F>
     where
         Self: 's;
 
@@ -126,13 +126,20 @@ where
         (part(front, self.value), part(back, None))
     }
 
+    fn again(&self) -> Option<Self> {
+        Some(InitIterations {
+            iterations: self.iterations.again()?,
+            value: None,
+            closures: self.closures,
+        })
+    }
+
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
-        let (init, f) = self.closures;
         InitStrip {
             items: self.iterations.strip(len),
-            value: self.value.get_or_insert_with(init),
-            f,
+            value: &mut self.value,
+            closures: self.closures,
         }
     }
 
@@ -143,6 +150,9 @@ where
         sum: A,
         mut step: impl FnMut(A, T) -> ControlFlow<A, A>,
     ) -> ControlFlow<A, A> {
+        if len == 0 {
+            return ControlFlow::Continue(sum);
+        }
         let (init, f) = self.closures;
         let value = self.value.get_or_insert_with(init);
         self.iterations
@@ -151,19 +161,25 @@ where
 }
 
 /// Some of the iterations, and the value of their part of the loop.
-pub struct InitStrip<'s, S, V, F> {
+pub struct InitStrip<'s, S, V, N, F> {
     items: S,
-    value: &'s mut V,
-    f: &'s F,
+    value: &'s mut Option<V>,
+    closures: &'s (N, F),
 }
 
-impl<S: Iterator, V, T, F: Fn(&mut V, S::Item) -> T> Iterator for InitStrip<'_, S, V, F> {
+impl<S, V, N, T, F> Iterator for InitStrip<'_, S, V, N, F>
+where
+    S: Iterator,
+    N: Fn() -> V,
+    F: Fn(&mut V, S::Item) -> T,
+{
     type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
         let item = self.items.next()?;
-        Some((self.f)(self.value, item))
+        let (init, f) = self.closures;
+        Some(f(self.value.get_or_insert_with(init), item))
     }
 
     #[inline]

@@ -198,7 +198,8 @@ pub trait ParBridge: IntoIterator<Item: Send, IntoIter: Send> + Sized {
     /// work. The loop ends when the iterator has ended. An end that needs no more items, such as
     /// [`any`](Par::any), still waits until the iterator returns its next item.
     ///
-    /// Each item costs some 50 ns, so the rest of the chain should take longer. If the items are there already, collect
+    /// Each item costs some 50 ns, or some microseconds while the worker has other tasks to offer, so the rest of the chain
+    /// should take longer. If the items are there already, collect
     /// a `Vec` first, and call [`into_par`](IntoParallel::into_par).
     ///
     /// ```

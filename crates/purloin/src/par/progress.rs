@@ -126,6 +126,13 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
         (part(front, self.count), part(back, Count::new(progress)))
     }
 
+    fn again(&self) -> Option<Self> {
+        Some(CountedIterations {
+            iterations: self.iterations.again()?,
+            count: Count::new(self.count.progress),
+        })
+    }
+
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         CountedStrip {

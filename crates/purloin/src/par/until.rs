@@ -88,8 +88,6 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
 
     fn split_at(self, index: usize) -> (Self, Self) {
         let cancel = self.cancel;
-        // There may be more iterations than the caller has seen, or fewer.
-        let index = index.min(self.iterations.remaining());
         let (front, back) = self.iterations.split_at(index);
         let part = |iterations, has_told| UntilIterations {
             iterations,
@@ -99,9 +97,17 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
         (part(front, self.has_told), part(back, false))
     }
 
+    fn again(&self) -> Option<Self> {
+        Some(UntilIterations {
+            iterations: self.iterations.again()?,
+            cancel: self.cancel,
+            has_told: self.has_told,
+        })
+    }
+
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
-        let (len, has_error) = self.plan(len.min(self.iterations.remaining()));
+        let (len, has_error) = self.plan(len);
         UntilStrip {
             items: self.iterations.strip(len),
             has_error,
@@ -146,6 +152,8 @@ impl<S: Iterator> Iterator for UntilStrip<S> {
 impl<R, C: Chain> Par<R, C> {
     /// Goes on with `Ok(item)` for each item, until the token is cancelled. Then each part of the loop that has items left
     /// ends with an `Err`, within some microseconds, or when the body that runs has ended.
+    ///
+    /// A loop over a [`bridge`](crate::bridge()) may have taken an item by then for each worker, which it drops.
     ///
     /// So the end of the chain returns the error, if it combines results: [`collect`](Self::collect), [`sum`](Self::sum),
     /// [`try_for_each`](Self::try_for_each), [`try_fold`](Self::try_fold), [`try_reduce`](Self::try_reduce). If it

@@ -147,8 +147,8 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Returns whether this thread is a worker with tasks that no thief has taken. They wait while the thread blocks
-/// without a call of [`blocking`].
+/// Returns whether this thread is a worker, and its tasks or work from outside wait for a worker. They may wait for
+/// long if the thread blocks without a call of [`blocking`].
 pub(crate) fn has_tasks() -> bool {
     host().is_some_and(|host| host.has_tasks())
 }

@@ -180,3 +180,87 @@ fn a_serial_loop_keeps_the_order() {
     let all: Vec<u64> = Serial.par(bridge(0..ITEMS)).collect();
     assert!(all.into_iter().eq(0..ITEMS));
 }
+
+/// Each item comes when the thief has given up, so each item is a split. These must not nest.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long")]
+fn a_long_loop_over_a_slow_iterator_needs_no_deep_stack() {
+    let pool = Pool::builder()
+        .workers(3)
+        .stack_size(128 << 10)
+        .build()
+        .unwrap();
+    for has_accumulator in [false, true] {
+        let items = (0..ITEMS).map(|n| {
+            busy(Duration::from_micros(30));
+            n
+        });
+        let sum = pool.run(|mut w| match has_accumulator {
+            false => w.par(bridge(items)).sum::<u64>(),
+            true => {
+                let add = |mut sum: [u64; 100], n| {
+                    sum[0] += n;
+                    sum
+                };
+                let both = |mut a: [u64; 100], b: [u64; 100]| {
+                    a[0] += b[0];
+                    a
+                };
+                w.par(bridge(items)).fold(|| [0; 100], add, both)[0]
+            }
+        });
+        assert_eq!(sum, ITEMS * (ITEMS - 1) / 2);
+    }
+}
+
+/// Long bodies after many short ones: each worker gets one.
+#[test]
+#[cfg_attr(miri, ignore = "it measures time")]
+fn long_bodies_run_in_parallel_behind_short_ones() {
+    let pool = common::pool(4);
+    let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    pool.run(|mut w| {
+        w.par(bridge(0..100_040)).for_each(|n| {
+            if n >= 100_000 {
+                most.fetch_max(running.fetch_add(1, Relaxed) + 1, Relaxed);
+                std::thread::sleep(Duration::from_millis(5));
+                running.fetch_sub(1, Relaxed);
+            }
+        });
+    });
+    assert!(most.into_inner() >= 4);
+}
+
+/// The iterator behind the range waits for what the bodies over the range do.
+#[test]
+fn a_chain_does_not_ask_an_iterator_before_its_time() {
+    let run = |chained: &dyn Fn(std::sync::mpsc::Receiver<u64>, &(dyn Fn(u64) + Sync))| {
+        let (send, receive) = channel();
+        let seen = AtomicUsize::new(0);
+        chained(receive, &|n| {
+            seen.fetch_add(1, Relaxed);
+            if n < 3 {
+                send.send(n + 10).unwrap();
+            }
+        });
+        assert_eq!(seen.into_inner(), 6);
+    };
+    run(&|receive, body| {
+        let mut w = Serial;
+        let items = w.par(0..3).chain(bridge(receive.into_iter().take(3)));
+        items.for_each(body);
+    });
+    let pool = common::pool(2);
+    for _ in 0..rounds(20) {
+        run(&|receive, body| {
+            pool.run(|mut w| {
+                let items = w.par(0..3).chain(bridge(receive.into_iter().take(3)));
+                items.for_each(body);
+            });
+        });
+    }
+    let (a, b) = (bridge(0..100), bridge(100..200));
+    let mut all: Vec<u64> = pool.run(|mut w| w.par(a).chain(b).chain(200..300).collect());
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..300));
+}

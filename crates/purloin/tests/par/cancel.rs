@@ -238,3 +238,39 @@ fn dropping_the_future_cancels_the_closure() {
     // The only worker is free again.
     assert_eq!(pool.run(|_| 7), 7);
 }
+
+#[test]
+fn generations_of_tokens_need_no_deep_stack() {
+    let first = Cancel::new();
+    let mut last = first.clone();
+    for _ in 0..if cfg!(miri) { 50 } else { 300_000 } {
+        last = last.child(None);
+    }
+    assert!(!last.is_cancelled());
+    first.cancel();
+    assert!(last.is_cancelled());
+    drop(first);
+    drop(last);
+}
+
+/// The scope keeps its token.
+#[test]
+fn a_scope_may_outlive_the_name_of_its_token() {
+    common::pool(2).run(|mut w| {
+        w.finish(|scope| {
+            let cancel = Cancel::new();
+            let until = cancel.child(None);
+            scope.cancel_by(&until);
+            drop(until);
+            scope.cancel();
+        });
+        w.finish(|scope| {
+            let cancel = Cancel::new();
+            scope.cancel_by(&cancel);
+            assert!(!scope.is_cancelled());
+            cancel.cancel();
+            drop(cancel);
+            assert!(scope.is_cancelled());
+        });
+    });
+}
