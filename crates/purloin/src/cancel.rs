@@ -184,10 +184,10 @@ impl fmt::Debug for Cancel {
 }
 
 /// Whether a scope is cancelled, in the state of its finish.
-///
-/// The word is the address of the [`Source`] of a token, or null, plus [`CANCELLED`] if the scope is cancelled. It owns the
-/// token.
-pub struct CancelState(AtomicPtr<Source>);
+pub struct CancelState(
+    /// The address of the source of a token, which this owns, or null; plus `CANCELLED` if the scope is cancelled.
+    AtomicPtr<Source>,
+);
 
 /// The bit of a scope that is cancelled. Addresses of sources are multiples of 8.
 const CANCELLED: usize = 1;

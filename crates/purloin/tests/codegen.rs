@@ -1,4 +1,4 @@
-//! The machine code of a join's fast path, in a user's release build.
+//! The machine code of a join's fast path, and of the strips of a loop, in a user's release build.
 //!
 //! A join costs about a nanosecond because its fast path is some thirty instructions, none of
 //! them atomic. The test builds `tests/codegen` with cargo's default release profile,
@@ -45,6 +45,44 @@ fn the_fast_path_of_a_join_does_not_grow() {
         );
     }
     assert_eq!(kinds, [true; 2], "there is a join of each kind");
+}
+
+/// Within a strip, a chain of adaptors is what the compiler makes of the same code in a plain loop.
+#[test]
+fn a_strip_of_a_chain_is_a_plain_loop() {
+    let program = build();
+    let vector_loops = |name| {
+        let functions = disassemble(&program, name);
+        let loops = functions.iter().flat_map(|code| loops(code));
+        let mut loops: Vec<Vec<String>> = loops
+            .filter(|body| body.iter().any(|mnemonic| mnemonic == "paddd"))
+            .collect();
+        loops.sort_by_key(Vec::len);
+        loops
+    };
+    let (plain, strips) = (vector_loops("plain_sum"), vector_loops("run_block"));
+    let innermost = plain
+        .first()
+        .expect("the compiler has vectorised the plain loop");
+    assert_eq!(strips.first(), Some(innermost));
+}
+
+/// Returns the mnemonics of the loops in a function, sorted: of the code between a jump backwards and its target.
+fn loops(code: &[Instruction]) -> Vec<Vec<String>> {
+    let jumps = code.iter().enumerate().filter_map(|(end, jump)| {
+        let start = code[..end]
+            .iter()
+            .position(|i| Some(i.address) == jump.target())?;
+        Some(&code[start..end])
+    });
+    let mnemonic = |i: &Instruction| i.text.split_whitespace().next().map(String::from);
+    jumps
+        .map(|body| {
+            let mut mnemonics: Vec<String> = body.iter().filter_map(mnemonic).collect();
+            mnemonics.sort();
+            mnemonics
+        })
+        .collect()
 }
 
 /// Builds the program as a user would, regardless of the flags with which this test is built.

@@ -140,9 +140,11 @@ pub const ROWS: &[Row] = &[
             }),
             ("token", |pools| {
                 mapped(|| {
-                    pools
-                        .purloin
-                        .run(|mut w| w.par(&STRINGS[..MAPPED]).map(|s| s.replace('1', "one")).collect::<Vec<_>>())
+                    pools.purloin.run(|mut w| {
+                        w.par(&STRINGS[..MAPPED])
+                            .map(|s| s.replace('1', "one"))
+                            .collect::<Vec<_>>()
+                    })
                 })
             }),
             ("rayon", |pools| {
@@ -178,7 +180,9 @@ pub const ROWS: &[Row] = &[
                 })
             }),
             ("token", |pools| {
-                timed(true, || pools.purloin.run(|mut w| w.par(0..MANY).any(is_hit)))
+                timed(true, || {
+                    pools.purloin.run(|mut w| w.par(0..MANY).any(is_hit))
+                })
             }),
             ("rayon", |pools| {
                 timed(true, || {
@@ -218,19 +222,30 @@ pub const ROWS: &[Row] = &[
             .iter()
             .zip(&*OTHERS)
             .fold(0, |sum: u64, (a, b)| sum ^ mix(a + b)),
-        |mut w: purloin::Token| w.par(&*NUMBERS).zip(&*OTHERS).fold(zero, |sum, (a, b)| sum ^ mix(a + b), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).zip(&*OTHERS).fold(
+            zero,
+            |sum, (a, b)| sum ^ mix(a + b),
+            xor
+        )
     ),
     adaptor!(
         "sum over rev",
         || NUMBERS.iter().rev().fold(0, |sum: u64, n| sum ^ mix(*n)),
-        |mut w: purloin::Token| w.par(&*NUMBERS).rev().fold(zero, |sum, n| sum ^ mix(*n), xor)
+        |mut w: purloin::Token| w
+            .par(&*NUMBERS)
+            .rev()
+            .fold(zero, |sum, n| sum ^ mix(*n), xor)
     ),
     adaptor!(
         "sum over enumerate",
         || (0..)
             .zip(&*NUMBERS)
             .fold(0, |sum: u64, (i, n): (usize, _)| sum ^ mix(i as u64 + n)),
-        |mut w: purloin::Token| w.par(&*NUMBERS).enumerate().fold(zero, |sum, (i, n)| sum ^ mix(i as u64 + n), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).enumerate().fold(
+            zero,
+            |sum, (i, n)| sum ^ mix(i as u64 + n),
+            xor
+        )
     ),
     adaptor!(
         "sum over step_by",
@@ -238,21 +253,32 @@ pub const ROWS: &[Row] = &[
             .iter()
             .step_by(2)
             .fold(0, |sum: u64, n| sum ^ mix(*n)),
-        |mut w: purloin::Token| w.par(&*NUMBERS).step_by(2).fold(zero, |sum, n| sum ^ mix(*n), xor)
+        |mut w: purloin::Token| w
+            .par(&*NUMBERS)
+            .step_by(2)
+            .fold(zero, |sum, n| sum ^ mix(*n), xor)
     ),
     adaptor!(
         "sum over windows",
         || NUMBERS
             .windows(2)
             .fold(0, |sum: u64, w| sum ^ mix(w[0] + w[1])),
-        |mut w: purloin::Token| w.par(&*NUMBERS).windows(2).fold(zero, |sum, w| sum ^ mix(w[0] + w[1]), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).windows(2).fold(
+            zero,
+            |sum, w| sum ^ mix(w[0] + w[1]),
+            xor
+        )
     ),
     adaptor!(
         "sum over chunks_exact",
         || NUMBERS
             .chunks_exact(2)
             .fold(0, |sum: u64, c| sum ^ mix(c[0] + c[1])),
-        |mut w: purloin::Token| w.par(&*NUMBERS).chunks_exact(2).fold(zero, |sum, c| sum ^ mix(c[0] + c[1]), xor)
+        |mut w: purloin::Token| w.par(&*NUMBERS).chunks_exact(2).fold(
+            zero,
+            |sum, c| sum ^ mix(c[0] + c[1]),
+            xor
+        )
     ),
 ];
 
@@ -326,7 +352,8 @@ fn count_by_hand(mut w: purloin::Token) -> Counts {
 }
 
 fn count_by_fold(mut w: purloin::Token) -> Counts {
-    w.par(&*TEXTS).fold(Counts::new, |counts, text| with_text(counts, text), merge)
+    w.par(&*TEXTS)
+        .fold(Counts::new, |counts, text| with_text(counts, text), merge)
 }
 
 fn count_by_rayon() -> Counts {

@@ -3,7 +3,7 @@
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
-use std::sync::mpsc::{channel, sync_channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::time::Duration;
 
 use purloin::prelude::*;
@@ -191,10 +191,7 @@ fn a_long_loop_over_a_slow_iterator_needs_no_deep_stack() {
         .build()
         .unwrap();
     for has_accumulator in [false, true] {
-        let items = (0..ITEMS).map(|n| {
-            busy(Duration::from_micros(30));
-            n
-        });
+        let items = (0..ITEMS).inspect(|_| busy(Duration::from_micros(30)));
         let sum = pool.run(|mut w| match has_accumulator {
             false => w.par(bridge(items)).sum::<u64>(),
             true => {
@@ -234,7 +231,8 @@ fn long_bodies_run_in_parallel_behind_short_ones() {
 /// The iterator behind the range waits for what the bodies over the range do.
 #[test]
 fn a_chain_does_not_ask_an_iterator_before_its_time() {
-    let run = |chained: &dyn Fn(std::sync::mpsc::Receiver<u64>, &(dyn Fn(u64) + Sync))| {
+    type Chained<'c> = dyn Fn(Receiver<u64>, &(dyn Fn(u64) + Sync)) + 'c;
+    let run = |chained: &Chained<'_>| {
         let (send, receive) = channel();
         let seen = AtomicUsize::new(0);
         chained(receive, &|n| {
