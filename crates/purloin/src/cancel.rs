@@ -39,7 +39,7 @@ impl std::error::Error for Cancelled {}
 /// |---|---|---|
 /// | a loop | [`items.par().until(&cancel)`](crate::iter::Par::until) | its items become results, and it ends with `Err(Cancelled)` |
 /// | a scope | [`scope.cancel_by(&cancel)`](crate::Scope::cancel_by) | its tasks that have not begun are dropped, and its `for_each` loops stop |
-/// | a closure of [`run_async`](crate::Pool::run_async) | [`future.cancel_on_drop(&cancel)`](crate::RunFuture::cancel_on_drop) | whoever drops the future cancels the token |
+/// | a closure of [`run_async`](crate::Pool::run_async) | [`future.cancel_on_drop(&cancel)`](crate::RunFuture::cancel_on_drop) | whoever drops the future before it has completed cancels the token |
 /// | any other code | [`is_cancelled`](Self::is_cancelled), or [`check`](Self::check)`()?` | |
 ///
 /// ```
@@ -189,7 +189,7 @@ pub struct CancelState(
     AtomicPtr<Source>,
 );
 
-/// The bit of a scope that is cancelled. Addresses of sources are multiples of 8.
+/// The bit of a scope that is cancelled. Addresses of sources are even.
 const CANCELLED: usize = 1;
 
 impl Default for CancelState {
@@ -269,7 +269,7 @@ impl fmt::Debug for CancelState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelFlag(*const CancelState);
 
-// SAFETY: the pointer gives access to an atomic only.
+// SAFETY: the pointer gives access to a state only, which is `Sync`.
 unsafe impl Send for CancelFlag {}
 
 impl Default for CancelFlag {

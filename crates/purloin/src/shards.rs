@@ -2,16 +2,17 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::plain::{AtomicUsize, Ordering};
+use crate::sync::plain::{AtomicUsize, OnceLock, Ordering};
 use crate::sync::thread::available_parallelism;
-use crate::sync::thread_local;
 
-/// A value for each of some threads. A thread shares its value with others only if there are many threads.
+/// A value for each of some threads. If there are many threads, or have been, several of them have the same value.
 pub(crate) struct Shards<T>(Box<[CachePadded<T>]>);
 
 impl<T: Default> Default for Shards<T> {
     fn default() -> Self {
-        let count = 4 * available_parallelism().map_or(1, usize::from);
+        // Looked up once: the system reads files for it.
+        static COUNT: OnceLock<usize> = OnceLock::new();
+        let count = *COUNT.get_or_init(|| 4 * available_parallelism().map_or(1, usize::from));
         Shards((0..count).map(|_| CachePadded::default()).collect())
     }
 }
@@ -29,7 +30,7 @@ impl<T> Shards<T> {
     /// Returns the place of the value of the calling thread.
     pub(crate) fn own_place(&self) -> usize {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
-        thread_local! {
+        crate::sync::thread_local! {
             // Relaxed: it only matters that most threads have different numbers.
             static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
         }

@@ -11,9 +11,9 @@
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
 //!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
-//! - A part that finds the lock taken for some time ends. Its worker looks for other work, and gets a new part if the
-//!   iterator becomes fast. So at most one worker waits for the iterator. No item is left behind: a part that has the
-//!   lock goes on.
+//! - A part that finds the lock taken for some time ends. Its worker looks for other work, unless it waits for the other
+//!   part of a split, and gets a new part if the iterator becomes fast. So at most one worker waits for the iterator. No
+//!   item is left behind: a part that has the lock goes on.
 //! - A part takes its item before the loop looks whether a thief asks for work. So while it runs a long body, a
 //!   thief has a part, too. For the same reason a strip ends after a long body.
 //!
@@ -21,9 +21,9 @@
 //!
 //! A split nests: the worker that splits runs its own part in a closure of a join, to its end. A part of other loops
 //! becomes shorter by each split, so there are few. Here, a thief may get a part, end it because the iterator waits, and
-//! ask again, for each item. So after [`MAX_DEPTH`] nested splits all parts **end**, and the first part, at the
-//! beginning of the loop, goes on alone ([`Iterations::again`]). A driver of loops that does not know this gets no part
-//! from a part at that depth.
+//! ask again, for each item. So a part is **renewed**: when both parts of a split have ended, their worker goes on with
+//! a part of the old depth ([`Iterations::again`]). And a part at [`MAX_DEPTH`] soon ends: after its first block. A driver
+//! of loops that does not renew parts, or a chain of several iterators, gets no further part from one at that depth.
 
 use std::cell::Cell;
 use std::fmt;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use super::{IntoIterations, Iterations};
 use crate::pool::{blocking, has_tasks};
-use crate::sync::plain::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::sync::plain::{Mutex, MutexGuard};
 use crate::sync::{Instant, spin_loop};
 
 /// An iterator is fast if it has the next item within this time, and a part waits this long for the lock. It is the
@@ -61,19 +61,22 @@ pub fn bridge<I>(iterator: I) -> Bridged<I::IntoIter>
 where
     I: IntoIterator<Item: Send, IntoIter: Send>,
 {
-    let source = Source {
-        iterator: Mutex::new(Some(iterator.into_iter())),
-        is_renewed: AtomicBool::new(false),
-        ends: AtomicBool::new(false),
-    };
-    Bridged::part(Arc::new(source), 0)
+    let iterator = Arc::new(Mutex::new(Some(iterator.into_iter())));
+    Bridged::part(iterator, 0, false)
 }
 
 /// The items of an iterator, from [`bridge`].
 pub struct Bridged<I: Iterator> {
-    source: Arc<Source<I>>,
+    /// The iterator, until it has ended.
+    iterator: Arc<Mutex<Option<I>>>,
     /// Number of splits around this part.
     depth: u32,
+    /// Whether a part goes on when this one has ended.
+    is_temporary: bool,
+    /// Whether the worker that splits this part will renew it.
+    is_renewed: Cell<bool>,
+    /// Whether the part has run any iterations.
+    has_run: Cell<bool>,
     /// The item for the next iteration.
     next: Cell<Option<I::Item>>,
     /// Whether the loop has asked whether there are any items. The first answer is yes.
@@ -86,20 +89,14 @@ pub struct Bridged<I: Iterator> {
     last: Cell<Option<Instant>>,
 }
 
-struct Source<I> {
-    /// The iterator, until it has ended.
-    iterator: Mutex<Option<I>>,
-    /// Whether the first part goes on when all parts have ended.
-    is_renewed: AtomicBool,
-    /// Whether all parts end, so that the first part goes on.
-    ends: AtomicBool,
-}
-
 impl<I: Iterator> Bridged<I> {
-    fn part(source: Arc<Source<I>>, depth: u32) -> Self {
+    fn part(iterator: Arc<Mutex<Option<I>>>, depth: u32, is_temporary: bool) -> Self {
         Bridged {
-            source,
+            iterator,
             depth,
+            is_temporary,
+            is_renewed: Cell::new(false),
+            has_run: Cell::new(false),
             next: Cell::new(None),
             has_begun: Cell::new(false),
             is_fast: Cell::new(false),
@@ -108,9 +105,9 @@ impl<I: Iterator> Bridged<I> {
         }
     }
 
-    /// Takes an item. Returns `None` if there are no more, if another part is waiting for one, or if this part ends.
+    /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
     fn take(&self) -> Option<I::Item> {
-        if self.has_given_up.get() || self.ends() {
+        if self.has_given_up.get() {
             return None;
         }
         match self.is_fast.get() && !has_tasks() {
@@ -137,22 +134,21 @@ impl<I: Iterator> Bridged<I> {
         item
     }
 
+    /// Returns whether no further part is split off.
+    fn is_last(&self) -> bool {
+        self.depth >= MAX_DEPTH
+    }
+
     /// Returns `None` if another part holds the lock, or if the iterator has panicked.
     fn lock(&self, start: Instant) -> Option<MutexGuard<'_, Option<I>>> {
         loop {
-            match self.source.iterator.try_lock() {
+            match self.iterator.try_lock() {
                 Ok(iterator) => return Some(iterator),
                 Err(TryLockError::Poisoned(_)) => return None,
                 Err(TryLockError::WouldBlock) if start.elapsed() > FAST => return None,
                 Err(TryLockError::WouldBlock) => (0..16).for_each(|_| spin_loop()),
             }
         }
-    }
-
-    /// Returns whether the part ends, so that the first part goes on.
-    fn ends(&self) -> bool {
-        // Relaxed: a part that misses it sees it at its next item, and the joins order the parts.
-        self.depth > 0 && self.source.ends.load(Ordering::Relaxed)
     }
 }
 
@@ -163,50 +159,59 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     where
         Self: 's;
 
+    /// A loop looks at the clock, and at other things that may end it, after each strip.
+    fn may_end_early(&self) -> bool {
+        true
+    }
+
     fn remaining(&self) -> usize {
         // The worker that splits a part off asks first, and the part takes no item before it has its own worker.
         if self.has_begun.replace(true) {
-            if self.depth == 0 {
-                // All other parts have ended, or there were none.
-                self.source.ends.store(false, Ordering::Relaxed);
-            }
+            let has_item = |next: &Option<_>| next.is_some();
+            let next = self.next.take();
+            let is_over = self.is_last() && self.is_temporary && self.has_run.get();
             self.has_given_up.set(false);
-            let next = self.next.take().or_else(|| self.take());
-            let has_ended = next.is_none();
+            let next = match has_item(&next) || is_over {
+                true => next,
+                false => self.take(),
+            };
+            let has_ended = !has_item(&next);
             self.next.set(next);
             if has_ended {
                 return 0;
             }
         }
-        match self.depth < MAX_DEPTH {
-            true => usize::MAX,
+        match self.is_last() {
+            false => usize::MAX,
             // Too few to split.
-            false => 1,
+            true => 1,
         }
     }
 
     fn split_at(self, _: usize) -> (Self, Self) {
-        let Bridged { source, depth, .. } = &self;
-        let depth = depth + 1;
-        if depth == MAX_DEPTH && source.is_renewed.load(Ordering::Relaxed) {
-            source.ends.store(true, Ordering::Relaxed);
-        }
-        let back = Bridged::part(Arc::clone(source), depth);
-        (Bridged { depth, ..self }, back)
+        let (depth, is_temporary) = (self.depth + 1, self.is_temporary || self.is_renewed.get());
+        let back = Bridged::part(Arc::clone(&self.iterator), depth, is_temporary);
+        let front = Bridged {
+            depth,
+            is_temporary,
+            ..self
+        };
+        front.is_renewed.set(false);
+        front.has_run.set(false);
+        (front, back)
     }
 
     fn again(&self) -> Option<Self> {
-        (self.depth == 0).then(|| {
-            self.source.is_renewed.store(true, Ordering::Relaxed);
-            let again = Bridged::part(Arc::clone(&self.source), 0);
-            // Its worker asks only when all other parts have ended.
-            again.has_begun.set(true);
-            again
-        })
+        self.is_renewed.set(true);
+        let again = Bridged::part(Arc::clone(&self.iterator), self.depth, self.is_temporary);
+        // Its worker asks only when the parts of the split have ended.
+        again.has_begun.set(true);
+        Some(again)
     }
 
     fn strip(&mut self, len: usize) -> Taking<'_, I> {
         self.last.set(None);
+        self.has_run.set(true);
         Taking {
             part: self,
             left: len,
@@ -247,7 +252,8 @@ impl<I: Iterator> Iterator for Taking<'_, I> {
             true => None,
             false => part.next.take().or_else(|| part.take()),
         };
-        if item.is_none() {
+        // After an item that was slow to come, the loop looks around, too.
+        if item.is_none() || !part.is_fast.get() {
             self.left = 0;
         }
         item

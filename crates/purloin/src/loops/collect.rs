@@ -280,10 +280,14 @@ where
 {
     w.run_loop(
         Converted(iterations),
-        || vec![R::default()],
+        Vec::<R>::new,
         |w, mut runs, item| {
-            // The step of a run sees the value of `init` only.
-            push(w, &mut runs[0], item);
+            if runs.is_empty() {
+                runs.push(R::default());
+            }
+            if let Some(run) = runs.last_mut() {
+                push(w, run, item);
+            }
             ControlFlow::Continue(runs)
         },
         |mut left, mut right| {

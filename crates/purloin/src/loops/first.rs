@@ -21,6 +21,8 @@ struct Ranked<'f, I> {
     iterations: I,
     low: u64,
     high: u64,
+    /// Whether the part goes on after all of its parts have ended. Then the result is known if any part has found an item.
+    is_renewed: bool,
     /// The lowest rank of a part that has found an item. Relaxed: a part that misses it runs some iterations in vain.
     found: &'f AtomicU64,
 }
@@ -39,7 +41,8 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
 
     #[inline]
     fn remaining(&self) -> usize {
-        match self.low > self.found.load(Ordering::Relaxed) {
+        let found = self.found.load(Ordering::Relaxed);
+        match self.low > found || self.is_renewed && found < u64::MAX {
             true => 0,
             false => self.iterations.remaining(),
         }
@@ -53,6 +56,7 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
             iterations,
             low,
             high,
+            is_renewed: false,
             found,
         };
         (part(front, low, middle), part(back, middle, high))
@@ -121,6 +125,7 @@ where
         iterations,
         low: 0,
         high: u64::MAX,
+        is_renewed: false,
         found: &found,
     };
     w.run_loop(

@@ -28,6 +28,11 @@
 //! Results are therefore combined in the order of the iterations, and a combination need only be
 //! associative. The bracketing depends on chance.
 //!
+//! # Loops over iterators
+//!
+//! The parts of a loop over a [`bridge`] share an iterator, and end without having gone over all of it. So the worker
+//! that has split such a part goes on with another one when both have ended ([`Iterations::again`]).
+//!
 //! # Panics
 //!
 //! When an iteration panics, its part of the loop sets a flag, and every other part ends when it
@@ -94,7 +99,9 @@ pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 use std::ops::ControlFlow;
 
 use self::pace::Pace;
+use crate::stats::clock::ticks;
 use crate::sync::plain::{AtomicBool, Ordering};
+use crate::tunables;
 use crate::worker::Worker;
 
 /// What all parts of a loop share.
@@ -206,12 +213,18 @@ where
     A: Send,
 {
     let part = shared.begin_part();
+    // What comes after `rest`, if the other part of a split was empty.
+    let mut renewed = None;
     let sum = loop {
         let mut len = rest.remaining();
         if len == 0 || shared.is_over() {
             // See the page on panics.
             drop(rest);
-            break sum;
+            match renewed.take() {
+                Some(again) if !shared.is_over() => rest = again,
+                _ => break sum,
+            }
+            continue;
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
@@ -233,6 +246,7 @@ where
             }
             // A single iteration is left, or none: the number may be inexact.
             drop(theirs);
+            renewed = again;
             rest = mine;
             len = rest.remaining();
             if len == 0 {
@@ -276,6 +290,8 @@ where
     A: Send,
 {
     let mut left = block;
+    // A loop that may end for another reason looks for it in time, also if its iterations have become slow.
+    let begun = rest.may_end_early().then(ticks);
     loop {
         let count = strip.min(left);
         left -= count;
@@ -290,7 +306,8 @@ where
                 return ControlFlow::Break(result);
             }
         }
-        if left == 0 || shared.is_over() || w.split_hint(2) > 0 {
+        let is_long = |begun| ticks().wrapping_sub(begun) > tunables::BLOCK_TICKS.get();
+        if left == 0 || shared.is_over() || w.split_hint(2) > 0 || begun.is_some_and(is_long) {
             return ControlFlow::Continue((sum, rest, block - left));
         }
     }
@@ -323,7 +340,8 @@ where
             break;
         }
         if let Some(pace) = &pace {
-            (len, _) = pace.next(len);
+            let (block, strip) = pace.next(len);
+            len = block.min(strip);
         }
         match iterations.fold_strip(len, sum, &mut step) {
             ControlFlow::Continue(so_far) => sum = so_far,

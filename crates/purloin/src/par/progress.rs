@@ -184,7 +184,7 @@ impl<S: Iterator> Iterator for CountedStrip<'_, S> {
 /// Progress.
 impl<R, C: Chain> Par<R, C> {
     /// Counts the items that the loop goes over. Each worker adds its count to `progress` every few microseconds, or when
-    /// the body that runs has ended.
+    /// the bodies that it has begun together have ended, at most 128.
     ///
     /// ```
     /// use purloin::{Progress, prelude::*};

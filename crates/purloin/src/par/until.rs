@@ -78,10 +78,15 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
     }
 
     fn remaining(&self) -> usize {
+        // The error is an iteration.
+        let error = usize::from(!self.has_told);
+        if error == 0 || !I::IS_EXACT && self.cancel.is_known() {
+            // The answer of an iterator would be an item.
+            return error;
+        }
         match self.iterations.remaining() {
             0 => 0,
-            // The error is an iteration.
-            _ if self.cancel.is_cancelled() => usize::from(!self.has_told),
+            _ if self.cancel.is_cancelled() => error,
             remaining => remaining,
         }
     }
@@ -151,9 +156,11 @@ impl<S: Iterator> Iterator for UntilStrip<S> {
 /// Cancellation.
 impl<R, C: Chain> Par<R, C> {
     /// Goes on with `Ok(item)` for each item, until the token is cancelled. Then each part of the loop that has items left
-    /// ends with an `Err`, within some microseconds, or when the body that runs has ended.
+    /// ends with an `Err`, as a rule within some microseconds: after the bodies that it has begun together, as many as
+    /// have taken 100 ns before, or at most 128.
     ///
-    /// A loop over a [`bridge`](crate::bridge()) may have taken an item by then for each worker, which it drops.
+    /// A loop over a [`bridge`](crate::bridge()) may have taken an item for each worker, which it drops, and waits for the
+    /// next item if a worker does.
     ///
     /// So the end of the chain returns the error, if it combines results: [`collect`](Self::collect), [`sum`](Self::sum),
     /// [`try_for_each`](Self::try_for_each), [`try_fold`](Self::try_fold), [`try_reduce`](Self::try_reduce). If it

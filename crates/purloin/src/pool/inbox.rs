@@ -67,6 +67,8 @@ pub(super) struct Inbox<S: Scheduler> {
     jobs: Mutex<Jobs<S>>,
     /// The number of jobs, for idle workers to look at without the lock.
     len: AtomicUsize,
+    /// The number of those in the background.
+    background: AtomicUsize,
     /// The number of jobs that workers have taken, modulo 2⁶⁴.
     begun: AtomicUsize,
 }
@@ -119,6 +121,7 @@ impl<S: Scheduler> Inbox<S> {
                 passed: 0,
             }),
             len: AtomicUsize::new(0),
+            background: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
         }
     }
@@ -134,6 +137,8 @@ impl<S: Scheduler> Inbox<S> {
     pub(super) fn push_background(&self, job: Injected<S>) {
         let mut jobs = lock(&self.jobs);
         jobs.background.push_back(job);
+        self.background
+            .store(jobs.background.len(), Ordering::Relaxed);
         self.len.store(jobs.len(), Ordering::Relaxed);
     }
 
@@ -184,6 +189,8 @@ impl<S: Scheduler> Inbox<S> {
         }
         let mut jobs = lock(&self.jobs);
         let job = take(&mut jobs);
+        self.background
+            .store(jobs.background.len(), Ordering::Relaxed);
         // Release: an idle worker becomes active before it takes a job, and a thread that sees the
         // shorter queue sees that.
         self.len.store(jobs.len(), Ordering::Release);
@@ -201,6 +208,11 @@ impl<S: Scheduler> Inbox<S> {
     #[cfg(all(test, not(loom)))]
     fn jobs(&self) -> usize {
         lock(&self.jobs).len()
+    }
+
+    /// Returns, as a hint, whether any job waits that is not in the background.
+    pub(super) fn has_front(&self) -> bool {
+        self.len.load(Ordering::Relaxed) > self.background.load(Ordering::Relaxed)
     }
 
     /// Returns whether the queue seems empty. If a worker goes to sleep on a wrong answer,

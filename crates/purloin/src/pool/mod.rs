@@ -232,9 +232,9 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     ///
-    /// Jobs in the background do not starve: each ninth job that a worker begins is one of them, if any wait. Other
-    /// work does not wait for long either if all workers run such jobs: after 20 ms, a [spare
-    /// worker](Builder::spare_workers) begins it, and the system shares the processors.
+    /// Jobs in the background do not starve: each ninth job that a worker begins is one of them, if any wait. If all
+    /// workers are busy and none begins a job for 20 ms, a [spare worker](Builder::spare_workers) begins the next one, and
+    /// the system shares the processors. So other work does not wait long behind such jobs, either.
     ///
     /// # Panics
     ///

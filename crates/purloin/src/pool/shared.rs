@@ -332,6 +332,11 @@ impl<S: Scheduler> Shared<S> {
         self.inbox.pop()
     }
 
+    /// Returns, as a hint, whether work from outside waits that is not in the background.
+    pub(crate) fn has_urgent(&self) -> bool {
+        self.inbox.has_front()
+    }
+
     pub(crate) fn has_injected(&self) -> bool {
         !self.inbox.is_empty()
     }

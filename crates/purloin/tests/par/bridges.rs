@@ -262,3 +262,52 @@ fn a_chain_does_not_ask_an_iterator_before_its_time() {
     all.sort_unstable();
     assert!(all.into_iter().eq(0..300));
 }
+
+/// The iterator never ends, and the loop has been split when an item is found.
+#[test]
+fn a_search_over_an_iterator_ends() {
+    let pool = common::pool(3);
+    for round in 0..rounds(20) as u64 {
+        let looked = AtomicUsize::new(0);
+        let items = (0_u64..).inspect(|_| {
+            looked.fetch_add(1, Relaxed);
+        });
+        let limit = 100 * round;
+        let (first, any) = (round % 2 == 0, |n: &u64| *n >= limit);
+        let found = pool.run(|mut w| match first {
+            true => w.par(bridge(items)).find_first(any),
+            false => w.par(bridge(items)).filter(|_| true).find_any(any),
+        });
+        assert!(found.is_some_and(|n| n >= limit));
+        assert!(looked.into_inner() as u64 >= limit);
+    }
+    let (send, receive) = channel();
+    send.send(7).unwrap();
+    // Nothing else comes.
+    let pool = common::pool(1);
+    let found = pool.run(|mut w| w.par(bridge(receive)).find_first(|n| *n == 7));
+    assert_eq!(found, Some(7));
+    drop(send);
+}
+
+/// A part in a long body does not keep the others from the items that come later.
+#[test]
+#[cfg_attr(miri, ignore = "it measures time")]
+fn a_long_body_holds_up_no_other_items() {
+    let pool = common::pool(3);
+    let done = AtomicUsize::new(0);
+    let items = (0..400).inspect(|_| std::thread::sleep(Duration::from_micros(300)));
+    pool.run(|mut w| {
+        w.par(bridge(items)).for_each(|n| {
+            if n == 5 {
+                let start = std::time::Instant::now();
+                while done.load(Relaxed) < 300 {
+                    assert!(start.elapsed() < Duration::from_secs(20), "the others wait");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            done.fetch_add(1, Relaxed);
+        });
+    });
+    assert_eq!(done.into_inner(), 400);
+}
