@@ -1,5 +1,7 @@
 //! Data that is divided between threads, so that they do not wait for each other's cache lines.
 
+use std::cell::Cell;
+
 use crossbeam_utils::CachePadded;
 
 use crate::sync::plain::{AtomicUsize, OnceLock, Ordering};
@@ -31,11 +33,17 @@ impl<T> Shards<T> {
     pub(crate) fn own_place(&self) -> usize {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         crate::sync::thread_local! {
-            // Relaxed: it only matters that most threads have different numbers.
-            static NUMBER: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+            static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
         }
+        let number = NUMBER.try_with(|number| {
+            if number.get() == usize::MAX {
+                // Relaxed: it only matters that most threads have different numbers.
+                number.set(THREADS.fetch_add(1, Ordering::Relaxed));
+            }
+            number.get()
+        });
         // A destructor of a thread-local value may run after this one.
-        let number = NUMBER.try_with(|number| *number).unwrap_or(0);
+        let number = number.unwrap_or(0);
         number % self.0.len()
     }
 
