@@ -30,7 +30,7 @@
 //!
 //! # Loops over iterators
 //!
-//! The parts of a loop over a [`bridge`] share an iterator, and end without having gone over all of it. So the worker
+//! The parts of a loop over a [`bridge()`] share an iterator, and end without having gone over all of it. So the worker
 //! that has split such a part goes on with another one when both have ended ([`Iterations::again`]).
 //!
 //! # Panics
