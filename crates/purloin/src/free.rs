@@ -7,7 +7,8 @@ use crate::loops::IntoIterations;
 use crate::par::{Here, IntoParallel, Runner};
 use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
-use crate::worker::{Scope, SendTask, Worker};
+use crate::scope::Scope;
+use crate::worker::{SendTask, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a
 /// token; with one, [`Worker::join`] is faster.

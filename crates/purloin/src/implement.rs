@@ -18,8 +18,8 @@ use crate::handle::Handle;
 use crate::pool::Pool;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
+use crate::scope::{Scope, Spawner};
 use crate::unwind::catch;
-use crate::worker::{Scope, Spawner};
 
 /// Returns a scope around the state of a finish.
 ///

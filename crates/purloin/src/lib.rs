@@ -154,6 +154,7 @@ mod progress;
 mod roster;
 mod runtime;
 pub mod scheduler;
+mod scope;
 mod serial;
 mod shards;
 mod shared_handle;
@@ -180,11 +181,12 @@ pub use progress::Progress;
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
 pub use scheduler::Scheduler;
+pub use scope::{Scope, Spawner};
 pub use serial::Serial;
 pub use shared_handle::{SharedHandle, when_all};
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
-pub use worker::{Scope, SendTask, Spawner, SyncBody, Worker};
+pub use worker::{SendTask, SyncBody, Worker};
 
 /// Parallel iterators, and what they need in scope: `use purloin::prelude::*`.
 pub mod prelude {

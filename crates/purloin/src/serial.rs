@@ -10,9 +10,10 @@ use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, IntoIterations};
 use crate::pool::enter_scope;
+use crate::scope::{Scope, Spawner};
 use crate::sync::plain::OnceLock;
 use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
-use crate::worker::{Scope, Spawner, Worker};
+use crate::worker::Worker;
 
 /// The state of a finish.
 #[derive(Default)]

@@ -7,8 +7,9 @@ use super::{Begin, Input, Pending};
 use crate::cancel::Cancelled;
 use crate::handle::{Handle, Inner};
 use crate::runtime::ReturnBarrier;
+use crate::scope::{Scope, Spawner};
 use crate::shared_handle::{SharedHandle, Sole};
-use crate::worker::{Scope, SendTask, Spawner};
+use crate::worker::SendTask;
 
 /// The tasks after which another one begins, from [`Scope::after`].
 #[must_use = "this only describes a task: call future, shared_future or spawn"]

@@ -7,8 +7,88 @@ use std::sync::{Arc, PoisonError};
 
 use super::chain::Chain;
 use super::{Par, Runner};
-use crate::loops::runs;
+use crate::loops::{self, runs};
 use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
+use crate::worker::SyncBody;
+
+/// Ends that keep items.
+impl<R: Runner, C: Chain> Par<R, C> {
+    /// Collects the items, in their order, into a vector, a string, or another collection. See
+    /// [`Iterator::collect`], and [`FromPar`] for the collections.
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let squares: Vec<u64> = (0..4).into_par().map(|n| n * n).collect();
+    /// assert_eq!(squares, [0, 1, 4, 9]);
+    /// let numbers: Result<Vec<u32>, _> = ["1", "x"].par().map(|text| text.parse::<u32>()).collect();
+    /// assert!(numbers.is_err());
+    /// ```
+    #[inline]
+    pub fn collect<T: FromPar<C::Item>>(self) -> T {
+        T::from_par(self)
+    }
+
+    /// Appends the items, in their order, to a vector. The vector keeps its memory if there is room.
+    ///
+    /// If a closure panics, the vector keeps the items that it had before.
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let mut numbers = vec![7];
+    /// (0..3).into_par().map(|n| n * n).collect_into(&mut numbers);
+    /// assert_eq!(numbers, [7, 0, 1, 4]);
+    /// ```
+    #[inline]
+    pub fn collect_into(self, vec: &mut Vec<C::Item>)
+    where
+        C::Item: Send,
+    {
+        self.run(move |mut w, items, ()| loops::append(&mut w, items, vec, |_, item| item));
+    }
+
+    /// Collects pairs into two collections. See [`Iterator::unzip`].
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (even, half): (Vec<u32>, Vec<u32>) = (0..3).into_par().map(|n| (2 * n, n / 2)).unzip();
+    /// assert_eq!((even, half), (vec![0, 2, 4], vec![0, 0, 1]));
+    /// ```
+    #[inline]
+    pub fn unzip<A: Send, B: Send, X, Y>(self) -> (X, Y)
+    where
+        C: Chain<Item = (A, B)>,
+        X: FromIterator<A>,
+        Y: FromIterator<B>,
+    {
+        let (left, right) = self.run(|mut w, items, ()| loops::unzip(&mut w, items));
+        // The standard library makes a vector of a vector without a copy.
+        (left.into_iter().collect(), right.into_iter().collect())
+    }
+
+    /// Collects the items for which `holds` is true, and the others. See [`Iterator::partition`].
+    ///
+    /// ```
+    /// use purloin::prelude::*;
+    ///
+    /// let (odd, even): (Vec<u32>, Vec<u32>) = (0..5).into_par().partition(|n| n % 2 == 1);
+    /// assert_eq!((odd, even), (vec![1, 3], vec![0, 2, 4]));
+    /// ```
+    #[inline]
+    pub fn partition<T, F>(self, holds: F) -> (T, T)
+    where
+        C::Item: Send,
+        T: FromIterator<C::Item>,
+        F: Fn(&C::Item) -> bool + SyncBody,
+    {
+        let holds = &holds;
+        let (left, right) =
+            self.run(move |mut w, items, ()| loops::partition(&mut w, items, holds));
+        (left.into_iter().collect(), right.into_iter().collect())
+    }
+}
 
 /// A collection that [`Par::collect`] can make.
 ///

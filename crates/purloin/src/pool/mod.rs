@@ -56,8 +56,8 @@ pub use worker::{Me, Remote};
 use crate::handle::Handle;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};
 use crate::scheduler::Scheduler;
+use crate::scope::Scope;
 use crate::stats::{Stats, Times};
-use crate::worker::Scope;
 
 /// A pool of workers that share their tasks by stealing.
 ///

@@ -49,11 +49,11 @@ use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, enter_scope};
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::{Mutex, OnceLock, lock};
 use crate::sync::thread;
 use crate::unwind::{Panic, catch, discard};
-use crate::worker::Scope;
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {

@@ -12,7 +12,8 @@ use crate::handle::{Handle, Place};
 use crate::loops::Internal;
 use crate::pool::{Me, Remote};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::worker::{Scope, Spawner, Worker};
+use crate::scope::{Scope, Spawner};
+use crate::worker::Worker;
 
 /// The [`Worker`] of a pool: a worker's thread, and the top of its task stack in a register.
 ///
