@@ -100,7 +100,8 @@ fn bodies_run_in_parallel_although_the_iterator_has_blocked() {
             running.fetch_sub(1, Relaxed);
         });
     });
-    assert!(most.into_inner() >= 4);
+    // Others may be asleep, and look again later.
+    assert!(most.into_inner() >= 2);
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn a_long_loop_over_a_slow_iterator_needs_no_deep_stack() {
     }
 }
 
-/// Long bodies after many short ones: each worker gets one.
+/// Long bodies after many short ones: other workers get some.
 #[test]
 #[cfg_attr(miri, ignore = "it measures time")]
 fn long_bodies_run_in_parallel_behind_short_ones() {
@@ -225,7 +226,8 @@ fn long_bodies_run_in_parallel_behind_short_ones() {
             }
         });
     });
-    assert!(most.into_inner() >= 4);
+    // Others may be asleep, and look again later.
+    assert!(most.into_inner() >= 2);
 }
 
 /// The iterator behind the range waits for what the bodies over the range do.
