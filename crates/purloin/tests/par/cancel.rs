@@ -13,7 +13,8 @@ use crate::common::{self, rounds};
 
 const ITEMS: usize = if cfg!(miri) { 40 } else { 10_000 };
 
-/// So many iterations that a loop which goes on runs into the time limit of the test.
+/// So many iterations that a loop which goes on runs into the time limit of the test, unless the compiler knows its
+/// result.
 const ENDLESS: u64 = u64::MAX;
 
 #[test]
@@ -70,14 +71,15 @@ fn time_ends_a_loop(pool: Pool<impl Scheduler>) {
     let start = Instant::now();
     let cancel = Cancel::after(limit);
     let count = pool.run(|mut w| {
-        let items = w.par(0..ENDLESS).until(&cancel);
+        let items = w.par(0..ENDLESS).map(black_box).until(&cancel);
         items.try_fold(|| 0_u64, |count, n| n.map(|_| count + 1), |a, b| Ok(a + b))
     });
     assert_eq!(count, Err(Cancelled));
     assert!(start.elapsed() >= limit && cancel.is_cancelled());
     let parent = Cancel::new();
     let child = parent.child(Some(limit));
-    let of_child: Result<u64, _> = pool.run(|mut w| w.par(0..ENDLESS).until(&child).max_of());
+    let of_child: Result<u64, _> =
+        pool.run(|mut w| w.par(0..ENDLESS).map(black_box).until(&child).max_of());
     assert_eq!(of_child, Err(Cancelled));
     assert!(!parent.is_cancelled() && parent.check().is_ok());
     parent.cancel();
@@ -226,7 +228,7 @@ fn dropping_the_future_cancels_the_closure() {
     let (until, begins) = (cancel.clone(), std::sync::Arc::clone(&has_begun));
     let future = pool.run_async(move |mut w| {
         begins.store(true, Relaxed);
-        w.par(0..ENDLESS).until(&until).max_of()
+        w.par(0..ENDLESS).map(black_box).until(&until).max_of()
     });
     let future = future.cancel_on_drop(&cancel);
     while !has_begun.load(Relaxed) {
