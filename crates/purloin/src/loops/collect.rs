@@ -1,6 +1,6 @@
 //! Collecting the results of a loop into vectors, in the order of the iterations.
 
-use std::mem::{self, ManuallyDrop, MaybeUninit, needs_drop};
+use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
 use super::{Converted, ExactIterations, Iterations, Pair};
@@ -270,6 +270,34 @@ where
     concat(runs(w, iterations, push))
 }
 
+/// The values of consecutive runs of iterations. They are in a box, because a loop moves its accumulator at each
+/// iteration.
+struct Runs<R> {
+    others: Vec<R>,
+    last: R,
+    /// Whether an iteration has pushed to the last value.
+    is_used: bool,
+}
+
+impl<R> Runs<R> {
+    fn into_vec(mut self) -> Vec<R> {
+        if self.is_used {
+            self.others.push(self.last);
+        }
+        self.others
+    }
+
+    fn append(left: Box<Self>, mut right: Box<Self>) -> Box<Self> {
+        if !right.is_used && right.others.is_empty() {
+            return left;
+        }
+        let mut others = left.into_vec();
+        others.append(&mut right.others);
+        right.others = others;
+        right
+    }
+}
+
 /// Lets each serial run of iterations push to a value of its own, and returns these values in their order.
 pub(crate) fn runs<W, I, R, P>(w: &mut W, iterations: I, push: P) -> Vec<R>
 where
@@ -278,23 +306,23 @@ where
     R: Default + Send,
     P: for<'t> Fn(W::Token<'t>, &mut R, I::Item) + Sync,
 {
-    w.run_loop(
+    let runs = w.run_loop(
         Converted(iterations),
-        Vec::<R>::new,
+        || {
+            Box::new(Runs {
+                others: Vec::new(),
+                last: R::default(),
+                is_used: false,
+            })
+        },
         |w, mut runs, item| {
-            if runs.is_empty() {
-                runs.push(R::default());
-            }
-            if let Some(run) = runs.last_mut() {
-                push(w, run, item);
-            }
+            push(w, &mut runs.last, item);
+            runs.is_used = true;
             ControlFlow::Continue(runs)
         },
-        |mut left, mut right| {
-            left.append(&mut right);
-            left
-        },
-    )
+        Runs::append,
+    );
+    runs.into_vec()
 }
 
 fn concat<T, U>(runs: Vec<(Vec<T>, Vec<U>)>) -> (Vec<T>, Vec<U>) {
@@ -305,12 +333,20 @@ fn concat<T, U>(runs: Vec<(Vec<T>, Vec<U>)>) -> (Vec<T>, Vec<U>) {
     (all_left, all_right)
 }
 
-/// Moves the values of all runs to the end of a vector.
-fn append_all<T>(vec: &mut Vec<T>, mut runs: Vec<Vec<T>>) {
-    if let ([run], true) = (&mut runs[..], vec.capacity() == 0) {
-        *vec = mem::take(run);
-        return;
+/// Moves the values of all runs to the end of a vector. A vector without memory gets that of the first run, whose values
+/// need not move then.
+fn append_all<T>(vec: &mut Vec<T>, runs: Vec<Vec<T>>) {
+    let more = runs.iter().map(Vec::len).sum::<usize>();
+    for mut run in runs {
+        match vec.capacity() {
+            0 => {
+                run.reserve(more - run.len());
+                *vec = run;
+            }
+            _ => {
+                vec.reserve(run.len());
+                vec.append(&mut run);
+            }
+        }
     }
-    vec.reserve(runs.iter().map(Vec::len).sum());
-    runs.iter_mut().for_each(|run| vec.append(run));
 }
