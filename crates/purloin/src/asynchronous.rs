@@ -33,7 +33,7 @@ pub(crate) fn wake(waker: Waker) {
 #[must_use = "dropping this takes the closure back"]
 pub struct RunFuture<T> {
     result: HandleFuture<T>,
-    /// What to cancel if this is dropped before it has completed.
+    /// The token to cancel if this is dropped before it has completed.
     cancel: Option<Cancel>,
 }
 

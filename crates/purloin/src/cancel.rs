@@ -57,7 +57,7 @@ impl std::error::Error for Cancelled {}
 #[derive(Clone)]
 pub struct Cancel(Arc<Source>);
 
-/// What the clones of a token share.
+/// The state of a token, which its clones share.
 struct Source {
     is_cancelled: AtomicBool,
     /// When the token was made, and how long it lasts.

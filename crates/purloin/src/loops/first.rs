@@ -21,7 +21,8 @@ struct Ranked<'f, I> {
     iterations: I,
     low: u64,
     high: u64,
-    /// Whether the part goes on after all of its parts have ended. Then the result is known if any part has found an item.
+    /// Whether this part was [renewed](Iterations::again): the parts of its split have ended. Then nothing is left to do
+    /// if any part has found an item.
     is_renewed: bool,
     /// The lowest rank of a part that has found an item. Relaxed: a part that misses it runs some iterations in vain.
     found: &'f AtomicU64,
@@ -63,12 +64,10 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
     }
 
     fn again(&self) -> Option<Self> {
-        if self.found.load(Ordering::Relaxed) < u64::MAX {
-            return None;
-        }
         let iterations = self.iterations.again()?;
         Some(Ranked {
             iterations,
+            is_renewed: true,
             ..*self
         })
     }

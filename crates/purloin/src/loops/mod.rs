@@ -213,7 +213,7 @@ where
     A: Send,
 {
     let part = shared.begin_part();
-    // What comes after `rest`, if the other part of a split was empty.
+    // The part with which to go on after `rest`. Only a split whose back was empty leaves one.
     let mut renewed = None;
     let sum = loop {
         let mut len = rest.remaining();
@@ -246,7 +246,7 @@ where
             }
             // A single iteration is left, or none: the number may be inexact.
             drop(theirs);
-            renewed = again;
+            renewed = again.or(renewed);
             rest = mine;
             len = rest.remaining();
             if len == 0 {

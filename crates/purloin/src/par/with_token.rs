@@ -7,7 +7,7 @@ use super::{Par, Runner};
 use crate::loops::append;
 use crate::worker::SyncBody;
 
-/// What an end can run: a [`Chain`], or a chain whose [last closure](Par::map_with_token) gets a token.
+/// A value that an end can run: a [`Chain`], or a chain whose [last closure](Par::map_with_token) gets a token.
 ///
 /// This trait is sealed: only Purloin implements it.
 pub trait Run<R: Runner>: Sized + sealed::Sealed {
@@ -18,7 +18,7 @@ pub trait Run<R: Runner>: Sized + sealed::Sealed {
     #[doc(hidden)]
     type Chain: Chain;
 
-    /// What the end does first with each of their items.
+    /// A closure that the end calls on each of their items first, or nothing.
     #[doc(hidden)]
     type Body: Sync;
 

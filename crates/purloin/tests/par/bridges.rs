@@ -265,6 +265,30 @@ fn a_chain_does_not_ask_an_iterator_before_its_time() {
     assert!(all.into_iter().eq(0..300));
 }
 
+/// The items are slow, so that the loop is split before the item is found. Then no worker asks for many more.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long")]
+fn a_search_over_a_slow_iterator_ends_soon() {
+    let pool = common::pool(3);
+    for round in 0..rounds(6) {
+        let looked = AtomicUsize::new(0);
+        let items = (0..20_000).inspect(|_| {
+            looked.fetch_add(1, Relaxed);
+            busy(Duration::from_micros(20));
+        });
+        let found = pool.run(|mut w| match round % 2 {
+            0 => w.par(bridge(items)).find_first(|n| *n == 500),
+            _ => w
+                .par(bridge(items))
+                .filter(|_| true)
+                .find_any(|n| *n == 500),
+        });
+        assert_eq!(found, Some(500));
+        let looked = looked.into_inner();
+        assert!(looked < 2000, "looked at {looked} items");
+    }
+}
+
 /// The iterator never ends, and the loop has been split when an item is found.
 #[test]
 fn a_search_over_an_iterator_ends() {

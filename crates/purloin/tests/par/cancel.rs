@@ -13,8 +13,7 @@ use crate::common::{self, rounds};
 
 const ITEMS: usize = if cfg!(miri) { 40 } else { 10_000 };
 
-/// So many iterations that a loop which goes on runs into the time limit of the test, unless the compiler knows its
-/// result.
+/// A number of iterations that no loop gets through, unless the compiler computes the result without running it.
 const ENDLESS: u64 = u64::MAX;
 
 #[test]
